@@ -1,4 +1,4 @@
-//! An agent over trunkline operations: a language model that calls them as tools.
+//! An agent for Trunkline: a language model that calls operations as tools.
 //!
 //! ```
 //! use serde_json::{Value, json};
@@ -10,7 +10,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
-//! let time = Operation::new("time", || "It is noon").description("Tells the time.").read_only();
+//! let time = Operation::new("time", || "It is noon").description("Returns the time.").read_only();
 //! let service = Router::new().operation(time.tool("current_time")).build()?;
 //!
 //! let conversations = Conversations::open(directory.path(), Default::default())?;
@@ -19,7 +19,7 @@
 //! let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
 //! let api = Router::new().merge(operations(&agent)).limits(limits).build()?;
 //!
-//! // `agent.chat` asks the model; this calls a tool directly, and needs none.
+//! // `agent.chat` requires a running model; this calls a tool directly.
 //! let step: Value = api.call("agent.execute_tool", &json!({ "tool": "current_time" })).await?;
 //! assert_eq!(step["result"], "It is noon");
 //! # Ok(())
@@ -36,7 +36,13 @@ mod routes;
 
 pub use agent::{
     Agent, AgentConfig, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event,
-    Events, Metadata, Patterns, Pending, RefreshError, Refreshed, Step, StepError, Stop, Usage,
+    EventSender, Metadata, Patterns, Pending, RefreshError, RefreshReport, Step, StepError, Stop,
+    Usage,
 };
 pub use operations::operations;
 pub use routes::routes;
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,29 +8,27 @@ use std::time::Duration;
 /// Configuration of a folder of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolConfig {
-    /// Most manifests of a folder. Default: 256.
+    /// Maximum manifests in a folder. Default: 256.
     pub max_tools: usize,
-    /// Most bytes of a manifest. Default: 64 KiB.
+    /// Maximum size of a manifest in bytes. Default: 64 KiB.
     pub max_manifest_bytes: usize,
-    /// Names that no tool may take, since other tools of the service have them. Default: none.
-    pub taken: BTreeSet<String>,
+    /// Names that other tools of the service use; a manifest with one of them is rejected. Default: none.
+    pub reserved_names: BTreeSet<String>,
     /// The `PATH` of tools, in which programs without a slash are looked up. Default: that of this
     /// process, or `/usr/local/bin:/usr/bin:/bin`.
     pub path: OsString,
-    /// Programs that are not looked up in [`path`](Self::path), by the name that stands in a command without a
-    /// slash. Default: none.
+    /// Programs by name that take precedence over those in [`path`](Self::path). Default: none.
     pub programs: BTreeMap<String, PathBuf>,
-    /// Most processes of tools at once, without those that they start themselves. More calls wait.
-    /// Default: 16.
+    /// Maximum concurrent runs of tools, without the processes that tools start. Further calls wait. Default: 16.
     pub concurrency: usize,
-    /// How long a call waits for its turn; then it is busy. The time that a tool has begins with its
-    /// process. Default: 10 s.
+    /// Maximum wait of a call before its process is started; after that, the error is "busy". The timeout of a tool
+    /// begins with its process. Default: 10 s.
     pub max_wait: Duration,
-    /// How long a tool has after SIGTERM, before SIGKILL. Default: 500 ms.
+    /// Time between SIGTERM and SIGKILL. Default: 500 ms.
     pub grace: Duration,
-    /// How long nothing changes in a watched folder before it is read again. Default: 100 ms.
+    /// Time without changes before a watched folder is reloaded. Default: 100 ms.
     pub debounce: Duration,
-    /// How often a folder is read that the system cannot watch. Default: 2 s.
+    /// Interval in which a folder is read that the system cannot watch. Default: 2 s.
     pub poll_interval: Duration,
     /// The program that sets the limits of processes. Default: none; processes run without limits.
     pub launcher: Option<Launcher>,
@@ -84,7 +82,7 @@ impl Default for ToolConfig {
         Self {
             max_tools: 256,
             max_manifest_bytes: 64 << 10,
-            taken: BTreeSet::new(),
+            reserved_names: BTreeSet::new(),
             path: path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
             programs: BTreeMap::new(),
             concurrency: 16,

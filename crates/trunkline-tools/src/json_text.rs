@@ -1,14 +1,14 @@
-//! JSON as text, which keeps the order of members, and numbers of any length.
+//! Normalization of JSON text, which preserves the order of members and numbers of any length.
 
 use std::borrow::Cow;
 
-/// The most digits of a number that is written without an exponent.
-const MOST_DIGITS: usize = 20;
+/// The maximum number of digits of a number that is written without an exponent.
+const MAX_DIGITS: usize = 20;
 
-/// The same JSON on one line, for programs that do not read all of JSON: without the white space between its
-/// tokens, strings without needless escapes, and whole numbers as digits. `json` was read as JSON before.
-pub(crate) fn normal(json: &str) -> String {
-    let mut normal = String::with_capacity(json.len());
+/// Normalizes valid JSON, for programs with an incomplete parser: one line without white space between tokens, strings
+/// without unnecessary escapes, and integers as digits.
+pub(crate) fn normalize(json: &str) -> String {
+    let mut normalized = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(first) = rest.chars().next() {
         let length = match first {
@@ -19,16 +19,16 @@ pub(crate) fn normal(json: &str) -> String {
         let (token, after) = rest.split_at(length);
         match first {
             ' ' | '\t' | '\r' | '\n' => {}
-            '"' => normal.push_str(&string(token)),
-            '-' | '0'..='9' => normal.push_str(&number(token)),
-            _ => normal.push_str(token),
+            '"' => normalized.push_str(&string(token)),
+            '-' | '0'..='9' => normalized.push_str(&number(token)),
+            _ => normalized.push_str(token),
         }
         rest = after;
     }
-    normal
+    normalized
 }
 
-/// With its quotes.
+/// The length of a string token, including its quotes.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -52,29 +52,29 @@ fn string(token: &str) -> Cow<'_, str> {
     text.map_or(token.into(), Cow::from)
 }
 
-/// As digits if it is a whole number that has not too many of them; otherwise as it was written.
+/// Writes an integer with a limited number of digits as digits, and any other number unchanged.
 fn number(token: &str) -> Cow<'_, str> {
     if !token.contains(['.', 'e', 'E']) {
         return token.into();
     }
-    whole(token).map_or(token.into(), Cow::from)
+    integer_digits(token).map_or(token.into(), Cow::from)
 }
 
-fn whole(token: &str) -> Option<String> {
+fn integer_digits(token: &str) -> Option<String> {
     let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = before.to_owned() + behind;
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = integer.to_owned() + fraction;
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
         return Some("0".to_owned());
     }
     let significant = digits.trim_end_matches('0');
     let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
-    let behind = i64::try_from(behind.len()).ok()?;
-    let zeros = exponent.parse::<i64>().ok()?.checked_sub(behind)?.checked_add(zeros)?;
-    let zeros = usize::try_from(zeros).ok().filter(|zeros| *zeros <= MOST_DIGITS)?;
-    let is_short = significant.len() + zeros <= MOST_DIGITS;
+    let fraction = i64::try_from(fraction.len()).ok()?;
+    let zeros = exponent.parse::<i64>().ok()?.checked_sub(fraction)?.checked_add(zeros)?;
+    let zeros = usize::try_from(zeros).ok().filter(|zeros| *zeros <= MAX_DIGITS)?;
+    let is_short = significant.len() + zeros <= MAX_DIGITS;
     is_short.then(|| format!("{sign}{significant}{}", "0".repeat(zeros)))
 }
 
@@ -85,11 +85,11 @@ mod tests {
         let read = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
         read(json);
         read(expected);
-        assert_eq!(super::normal(json), expected);
+        assert_eq!(super::normalize(json), expected);
     }
 
     #[test]
-    fn one_way_to_write_it() {
+    fn normalizes_strings_and_numbers() {
         check(r#"{"zone": "Asia\/Kolkata"}"#, r#"{"zone":"Asia/Kolkata"}"#);
         check(r#"{"zon\u0065" : "\u00e9\ud83d\ude00"}"#, r#"{"zone":"é😀"}"#);
         check(r#"["\\", "\"", "\u000a", "a b"]"#, r#"["\\","\"","\n","a b"]"#);

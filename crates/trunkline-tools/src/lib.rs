@@ -1,16 +1,14 @@
-//! Command-line tools as operations: a folder of manifests, each of which declares one.
+//! Command-line tools as operations, declared by the manifests in a folder.
 //!
-//! A manifest is a TOML file; [`ToolManifest`] documents its keys. A [`ToolFolder`] holds the tools of a
-//! folder, reads them again when they change, and runs their commands under limits; [`operations`] makes
-//! a router of them.
+//! A manifest is a TOML file; [`ToolManifest`] documents its keys. A [`ToolFolder`] loads the tools of a folder,
+//! reloads them when they change, and runs their commands under limits; [`operations`] makes them a router.
 //!
-//! A command gets its arguments as one JSON object on a line of stdin, without needless escapes and with whole
-//! numbers as digits, and writes one JSON value to stdout.
-//! It runs in the folder of its manifest, in a separate process group and without a shell, and its
-//! environment is `PATH` and the variables that its manifest lists. An exit code other than 0 is a failure, whose
-//! error has the end of stderr.
+//! A command reads its arguments from stdin as a JSON object on one line, without unnecessary escapes and with
+//! integers as digits, and writes one JSON value to stdout. It runs in the folder of its manifest, in a separate
+//! process group and without a shell. Its environment is `PATH` and the variables that the manifest lists. An exit
+//! code other than 0 is a failure, and the error contains the end of stderr.
 //!
-//! Limits of CPU time, memory, files and processes need a [`Launcher`]: a program that calls [`launch`].
+//! Limits of CPU time, memory, files and processes require a [`Launcher`]: a program that calls [`launch`].
 
 #![forbid(unsafe_code)]
 #![cfg(unix)]
@@ -25,7 +23,7 @@ mod routes;
 mod run;
 
 pub use config::{Launcher, ProcessLimits, ToolConfig};
-pub use folder::{FolderError, Rejected, Reloaded, ToolFolder, Watching};
+pub use folder::{FolderError, RejectedManifest, ReloadReport, ToolFolder, WatchMode};
 pub use launcher::{LaunchError, launch};
 pub use manifest::{ManifestError, ToolManifest};
 pub use operations::{management, operations};

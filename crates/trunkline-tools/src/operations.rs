@@ -98,7 +98,7 @@ pub fn management<S>(folder: &ToolFolder) -> Router<S> {
 }
 
 fn list(State(folder): State<ToolFolder>) -> Json<ReloadReport> {
-    Json(folder.listing_schema())
+    Json(folder.listing())
 }
 
 async fn reload(State(folder): State<ToolFolder>) -> Result<ReloadReport, FolderError> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
+use trunkline::tool::is_listed;
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 
 use super::config::AgentConfig;
@@ -70,7 +71,9 @@ impl Capabilities {
                 names.iter().flatten().any(|name| patterns.matches(name))
             };
             let is_allowed = match config.allow.is_empty() {
-                true => operation.description().tool.is_some(),
+                true => {
+                    operation.description().tool.is_some() && is_listed(operation.description())
+                }
                 false => is_in(&config.allow),
             };
             is_allowed && !is_in(&config.deny)

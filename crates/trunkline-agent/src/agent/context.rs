@@ -1,64 +1,67 @@
-//! The sizes of tools and messages, in relation to the context of a model.
+//! The estimated sizes of tools and messages, and the context of a model.
 
 use super::config::AgentConfig;
 use crate::model::{Message, Tool};
 
-/// What a token is taken for, where nobody counts them.
-const BYTES_OF_TOKEN: usize = 4;
+/// The assumed size of a token.
+const BYTES_PER_TOKEN: usize = 4;
 
-/// What is around the text of a message: who says it, and what is between messages.
-const AROUND: usize = 16;
+/// The overhead of a message in bytes: its role, and the separators.
+const MESSAGE_OVERHEAD: usize = 16;
 
-/// The space that tools must leave to a conversation, in tokens: a short question, a call and its result.
-const LEAST_CONVERSATION: usize = 512;
+/// The space reserved for the conversation, in tokens: a short question, a call and its result.
+const MIN_CONVERSATION_TOKENS: usize = 512;
 
-/// The least that is shown of a result, in bytes, whatever the context.
-const LEAST_SHOWN: usize = 1 << 10;
+/// The minimum size in bytes to which a result is truncated, whatever the context.
+const MIN_RESULT_BYTES: usize = 1 << 10;
 
-/// The tools as a model is offered them, and the sizes that follow from them and its context.
+/// The tools as sent to a model, and the limits that follow from their size and the context.
 #[derive(Debug)]
-pub(super) struct Offered {
+pub(super) struct ToolCatalog {
     pub(super) tools: Vec<Tool>,
-    /// The size of `tools`.
+    /// The size of `tools` in bytes.
     pub(super) bytes: usize,
-    /// The maximum size of a result in bytes, as the model is shown it.
-    pub(super) shown_bytes: usize,
-    /// The least context that can hold these tools in brief, the instructions and a conversation.
+    /// The maximum size of a result in bytes as sent to the model.
+    pub(super) result_bytes: usize,
+    /// The minimum context for these tools in brief, the instructions and a conversation.
     pub(super) required_tokens: u64,
 }
 
-impl Offered {
-    /// In full if that takes half of what may be sent at most, else [in brief](Tool::brief).
+impl ToolCatalog {
+    /// Sends tools in full if they take at most half of a request and leave space for a conversation, or else
+    /// [in brief](Tool::brief).
     pub(super) fn new(tools: Vec<Tool>, config: &AgentConfig) -> Self {
         let size = |tools: &[Tool]| tools.iter().map(Tool::bytes).sum::<usize>();
-        let room = room(config.context_tokens);
-        let around = config.instructions.len() + AROUND + LEAST_CONVERSATION * BYTES_OF_TOKEN;
+        let max_bytes = max_request_bytes(config.context_tokens);
+        let overhead = config.instructions.len()
+            + MESSAGE_OVERHEAD
+            + MIN_CONVERSATION_TOKENS * BYTES_PER_TOKEN;
         let brief: Vec<_> = tools.iter().map(Tool::brief).collect();
         let (full_bytes, brief_bytes) = (size(&tools), size(&brief));
-        let has_room = full_bytes <= room.saturating_sub(around).min(room / 2);
-        let (tools, bytes) = if has_room { (tools, full_bytes) } else { (brief, brief_bytes) };
-        let free = room.saturating_sub(bytes + config.instructions.len());
+        let fits = full_bytes <= max_bytes.saturating_sub(overhead).min(max_bytes / 2);
+        let (tools, bytes) = if fits { (tools, full_bytes) } else { (brief, brief_bytes) };
+        let rest = max_bytes.saturating_sub(bytes + config.instructions.len());
         Self {
             tools,
             bytes,
-            shown_bytes: config.max_shown_bytes.min((free / 2).max(LEAST_SHOWN)),
-            // Three quarters of a context may be sent.
-            required_tokens: (tokens(brief_bytes + around) * 4).div_ceil(3),
+            result_bytes: config.max_shown_bytes.min((rest / 2).max(MIN_RESULT_BYTES)),
+            // A request uses three quarters of the context.
+            required_tokens: (tokens(brief_bytes + overhead) * 4).div_ceil(3),
         }
     }
 }
 
-/// How many bytes may be sent. The rest is for the answer, and for what the estimate is wrong by.
-pub(super) fn room(context_tokens: u64) -> usize {
+/// The maximum size of a request in bytes. The rest of the context is for the answer and for estimation errors.
+pub(super) fn max_request_bytes(context_tokens: u64) -> usize {
     let tokens = usize::try_from(context_tokens - context_tokens / 4).unwrap_or(usize::MAX);
-    tokens.saturating_mul(BYTES_OF_TOKEN)
+    tokens.saturating_mul(BYTES_PER_TOKEN)
 }
 
 /// The estimated number of tokens.
 pub(super) fn tokens(bytes: usize) -> u64 {
-    bytes.div_ceil(BYTES_OF_TOKEN) as u64
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 pub(super) fn size(messages: &[Message]) -> usize {
-    messages.iter().map(|message| message.bytes() + AROUND).sum()
+    messages.iter().map(|message| message.bytes() + MESSAGE_OVERHEAD).sum()
 }

@@ -5,43 +5,43 @@ use trunkline_storage::StoreError;
 
 use super::reply::Step;
 
-/// Why what looks for tools anew has failed.
+/// The error of the callback of [`Agent::on_refresh`](super::Agent::on_refresh).
 pub type RefreshError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a turn has no reply, or a tool no result.
+/// The error of an agent's method.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked makes no sense.
+    /// A param of the request is invalid.
     #[error("{reason}")]
     Invalid {
-        /// The param that is wrong.
+        /// The name of the param.
         param: &'static str,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// The caller has no such conversation: it was never there, deleted, or is another's.
-    #[error("there is no conversation {id:?}")]
+    /// The caller has no such conversation: it never existed, was deleted, or belongs to another caller.
+    #[error("unknown conversation {id:?}")]
     UnknownConversation {
-        /// The id that was asked for.
+        /// The requested id.
         id: String,
     },
-    /// Nothing waits to be confirmed by this token: it was used, has expired, or is another conversation's.
-    #[error("nothing waits to be confirmed by this token")]
+    /// The token confirms no pending call: it was used, has expired, or belongs to another conversation.
+    #[error("invalid or expired confirmation token")]
     UnknownConfirmation,
-    /// There is no such tool, or it is not offered.
-    #[error("there is no tool {name:?}")]
+    /// The tool does not exist, or is not offered.
+    #[error("unknown tool {name:?}")]
     UnknownTool {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// A turn of the conversation is not over. Nothing was done.
-    #[error("another turn of this conversation is not over")]
+    /// Another turn of the conversation is running. Nothing was done.
+    #[error("another turn of this conversation is running")]
     TurnRunning,
-    /// Too many turns are not over. Nothing was done.
-    #[error("{limit} turns are not over")]
+    /// The limit of concurrent turns is reached. Nothing was done.
+    #[error("the limit of {limit} concurrent turns is reached")]
     TooManyTurns {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// No model is configured.
@@ -50,38 +50,38 @@ pub enum Error {
         /// How to configure one: [`AgentConfig::model_setup`](super::AgentConfig::model_setup).
         remedy: String,
     },
-    /// The model has not answered.
-    #[error("the model has not answered")]
+    /// The model failed.
+    #[error("the model failed")]
     Model {
-        /// Why.
+        /// The cause.
         source: ModelError,
-        /// The calls that were made before: they are done.
+        /// The calls that were executed before.
         steps: Vec<Step>,
-        /// The conversation, if there is one: a new one is there if something was done in it.
+        /// The conversation, if it exists. A new one exists if a call was executed in it.
         conversation_id: Option<String>,
     },
-    /// The conversation could not be read, or deleted.
+    /// The conversation could not be read or deleted.
     #[error(transparent)]
     Conversation(#[from] ConversationError),
-    /// The turn is over, and could not be kept: the conversation is as it was before, unless it is said that
-    /// it took too long.
-    #[error("{}", unkept(source))]
-    Unkept {
-        /// Why.
+    /// The turn is complete, but could not be saved. The conversation is unchanged, unless saving timed out: then
+    /// it may have been saved.
+    #[error("{}", save_error(source))]
+    NotSaved {
+        /// The cause.
         source: ConversationError,
-        /// The calls that were made in it: they are done.
+        /// The calls that were executed in the turn.
         steps: Vec<Step>,
-        /// The conversation, which may be there, or have become longer, if it took too long.
+        /// The conversation, which may exist or contain the turn if saving timed out.
         conversation_id: String,
     },
-    /// What looks for tools anew has failed. Those of before are still there.
-    #[error("the tools could not be looked for: {0}; they are those of before")]
+    /// The refresh callback failed. The previous tools stay.
+    #[error("tool refresh failed: {0}; keeping the previous tools")]
     Refresh(#[source] RefreshError),
-    /// A call has ended in an error.
+    /// A call failed.
     #[error(transparent)]
     Call(trunkline::ErrorObject),
-    /// The system gives no random numbers, which tokens are made of.
-    #[error("there are no random numbers")]
+    /// The system provides no random numbers for tokens.
+    #[error("random numbers are unavailable")]
     Random,
 }
 
@@ -91,17 +91,17 @@ impl From<ModelError> for Error {
     }
 }
 
-fn unkept(source: &ConversationError) -> String {
+fn save_error(source: &ConversationError) -> String {
     match source {
         ConversationError::Store(StoreError::Unconfirmed) => {
-            "it took too long to keep the turn: it may be kept, or not".to_owned()
+            "saving the turn timed out; it may have been saved".to_owned()
         }
-        source => format!("the turn could not be kept: {source}"),
+        source => format!("the turn could not be saved: {source}"),
     }
 }
 
-/// The beginning of a name, for messages.
-pub(super) fn shortened(name: &str) -> String {
-    const LONGEST: usize = 128;
-    excerpt(name, LONGEST).into_owned()
+/// A name, truncated for error messages.
+pub(super) fn truncate_name(name: &str) -> String {
+    const MAX_CHARS: usize = 128;
+    excerpt(name, MAX_CHARS).into_owned()
 }

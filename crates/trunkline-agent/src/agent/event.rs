@@ -1,4 +1,4 @@
-//! What happens in a turn, as it happens.
+//! The events of a running turn.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::reply::{ChatReply, Step};
 
-/// What happens in a turn. As JSON, `type` tells which it is.
+/// An event of a turn. In JSON, `type` names the variant.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// What is being done, for people.
+    /// The progress of the turn, for people.
     Status {
-        /// A sentence.
+        /// The message.
         text: String,
     },
     /// A piece of the answer.
@@ -25,25 +25,24 @@ pub enum Event {
         /// The piece.
         text: String,
     },
-    /// A call that the model wants: it begins now or after others, or is refused. A
-    /// [`ToolResult`](Self::ToolResult) follows in any case.
+    /// The model requests a call, which is executed or refused. A [`ToolResult`](Self::ToolResult) always follows.
     ToolCall {
-        /// What tells it apart from the others of the turn.
+        /// The id of the call, unique in the turn.
         call_id: String,
         /// The tool.
         tool: String,
         /// Its arguments.
         arguments: Map<String, Value>,
     },
-    /// A call has ended, or was refused.
+    /// A call has completed or was refused.
     ToolResult {
-        /// That of the call.
+        /// The id of the call.
         call_id: String,
-        /// What came of it.
+        /// The result or the error.
         #[serde(flatten)]
         step: Box<Step>,
     },
-    /// The turn is over, and kept.
+    /// The turn is complete and saved.
     Done(Box<ChatReply>),
 }
 
@@ -53,7 +52,7 @@ impl Event {
         Self::ToolCall { call_id, tool, arguments: arguments.clone() }
     }
 
-    /// Its name, as events of a stream have one.
+    /// The name of the event in a stream.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -65,27 +64,27 @@ impl Event {
         }
     }
 
-    /// Its JSON.
+    /// Serializes the event as JSON.
     ///
     /// # Errors
-    /// When a result that it holds is no JSON, which no operation's is.
+    /// If a result is not valid JSON, which no operation returns.
     pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
         serde_json::value::to_raw_value(self)
     }
 }
 
-/// How long it is waited for those who listen, so that none of them holds up a turn for ever.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// The maximum time to wait for a slow receiver.
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a turn tells what happens. Without anyone who listens, it tells nobody.
+/// The sending end of a turn's events. The default discards them.
 ///
-/// A door puts them into the extensions of a call of `agent.chat`, and reads from the other end meanwhile.
+/// A transport puts it into the extensions of an `agent.chat` call, and reads from the receiver during the call.
 #[derive(Debug, Clone, Default)]
-pub struct Events(Option<mpsc::Sender<Event>>);
+pub struct EventSender(Option<mpsc::Sender<Event>>);
 
-impl Events {
-    /// Events, and where they come out. The turn waits when so many are not read yet, 5 s at most for each
-    /// that is then left out.
+impl EventSender {
+    /// Creates a sender and its receiver. While `capacity` events are unread, the turn waits up to 5 s to send the
+    /// next one, and then drops it.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -93,14 +92,14 @@ impl Events {
     }
 
     pub(crate) async fn send(&self, event: impl FnOnce() -> Event) {
-        self.send_until(Instant::now() + PATIENCE, event).await;
+        self.send_until(Instant::now() + SEND_TIMEOUT, event).await;
     }
 
-    /// The same, with an end to all patience.
+    /// Sends an event; waits no longer than until `end`.
     pub(super) async fn send_until(&self, end: Instant, event: impl FnOnce() -> Event) {
         if let Some(sender) = &self.0 {
-            let end = end.min(Instant::now() + PATIENCE);
-            // Who does not listen any more has dropped the turn, or will.
+            let end = end.min(Instant::now() + SEND_TIMEOUT);
+            // A closed receiver means that the turn is dropped soon.
             let _ = timeout_at(end, sender.send(event())).await;
         }
     }

@@ -1,4 +1,4 @@
-//! One call on behalf of a caller.
+//! Execution of one call on behalf of a caller.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -16,25 +16,25 @@ use super::config::AgentConfig;
 use super::event::Event;
 use super::reply::{Step, StepError};
 
-/// Makes calls. Cloning is cheap.
+/// Executes calls. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Executor {
     pub(super) rpc: Rpc,
     pub(super) config: Arc<AgentConfig>,
-    /// Each call has an id of its own, which the history shows.
+    /// The last id. Each call has a different one, which the history records.
     last_id: Arc<AtomicI64>,
 }
 
-/// A call that has ended, or was not made.
+/// The outcome of a call that was executed or refused.
 #[derive(Debug)]
-pub(super) struct Executed {
+pub(super) struct CallOutcome {
     pub(super) step: Step,
-    /// The text for the model, which is cut to fit its context.
-    pub(super) shown: String,
+    /// The text for the model, to be truncated to fit its context.
+    pub(super) text: String,
     error: Option<ErrorObject>,
 }
 
-/// The number of bytes of arguments and results that may still be passed on. Clones share it.
+/// The remaining size in bytes of arguments and results. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     left: Arc<AtomicUsize>,
@@ -46,7 +46,7 @@ impl Budget {
         Self { left: Arc::new(AtomicUsize::new(limit)), limit }
     }
 
-    /// Takes a number of bytes; false, and none are taken, if fewer are left.
+    /// Takes a number of bytes; returns false, and takes none, if fewer are left.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
@@ -58,31 +58,32 @@ impl Executor {
         Self { rpc, config: Arc::clone(config), last_id: Arc::default() }
     }
 
-    /// Makes a call whose arguments were checked. What comes of it is taken from the budget.
+    /// Executes a call with validated arguments. The result counts towards the budget.
     pub(super) async fn call(
         &self,
         capability: &Capability,
         arguments: Map<String, Value>,
         caller: &Caller,
         budget: &Budget,
-    ) -> Executed {
+    ) -> CallOutcome {
         let since = Instant::now();
         let outcome = self.outcome(capability, &arguments, caller).await;
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (result, shown) = match self.too_large(&outcome, budget) {
+        let (result, text) = match self.too_large(&outcome, budget) {
             Some(error) => {
-                let shown = told(&error);
-                (Err(error), shown)
+                let text = error_text(&error);
+                (Err(error), text)
             }
-            None => (result(&outcome), shown(capability, &arguments, &outcome)),
+            None => (result(&outcome), result_text(capability, &arguments, &outcome)),
         };
         let (result, error) = match result {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
-        let told = error.as_ref().map(StepError::from);
-        let step = Step { tool: capability.name().to_owned(), arguments, result, error: told, ms };
-        Executed { step, shown, error }
+        let step_error = error.as_ref().map(StepError::from);
+        let step =
+            Step { tool: capability.name().to_owned(), arguments, result, error: step_error, ms };
+        CallOutcome { step, text, error }
     }
 
     async fn outcome(
@@ -101,40 +102,40 @@ impl Executor {
         outcome
     }
 
-    /// The error in the place of what is too large to be passed on.
+    /// The error that replaces an outcome above a limit.
     fn too_large(&self, outcome: &Outcome, budget: &Budget) -> Option<ErrorObject> {
-        const ONE: &str = "the result is over the limit: ask for less";
-        const ALL: &str =
-            "the results of this turn are over their limit, all of them together: ask for less";
+        const RESULT: &str = "the result exceeds the limit; request less data";
+        const TOTAL: &str = "the results of this turn exceed their total limit; request less data";
         let limit = self.config.max_result_bytes;
         let bytes = match outcome.as_result() {
             Ok(json) => json.len(),
             Err(error) => error.data().map_or(0, |data| data.get().len()),
         };
         let (reason, limit) = match () {
-            () if bytes > limit => (ONE, limit),
-            () if !budget.take(bytes) => (ALL, budget.limit),
+            () if bytes > limit => (RESULT, limit),
+            () if !budget.take(bytes) => (TOTAL, budget.limit),
             () => return None,
         };
         Some(match outcome.as_result() {
             Ok(_) => ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
                 .with_data(&json!({ "reason": reason, "limit_bytes": limit })),
-            // What the call has ended in is worth more than what else it tells.
+            // The error is kept without its data.
             Err(error) => ErrorObject::new(error.code(), error.message().to_owned()),
         })
     }
 }
 
-impl Executed {
-    /// A call that was not made.
+impl CallOutcome {
+    /// A call that was not executed.
     pub(super) fn refused(tool: &str, arguments: Map<String, Value>, error: ErrorObject) -> Self {
-        let shown = told(&error);
-        let told = Some(StepError::from(&error));
-        let step = Step { tool: tool.to_owned(), arguments, result: None, error: told, ms: 0 };
-        Self { step, shown, error: Some(error) }
+        let text = error_text(&error);
+        let step_error = Some(StepError::from(&error));
+        let step =
+            Step { tool: tool.to_owned(), arguments, result: None, error: step_error, ms: 0 };
+        Self { step, text, error: Some(error) }
     }
 
-    /// What tells of it.
+    /// The event of the outcome.
     pub(super) fn event(&self, call_id: &str) -> Event {
         let step = Box::new(self.step.clone());
         Event::ToolResult { call_id: call_id.to_owned(), step }
@@ -148,20 +149,24 @@ impl Executed {
     }
 }
 
-/// An outcome as a model is shown it.
-fn shown(capability: &Capability, arguments: &Map<String, Value>, outcome: &Outcome) -> String {
+/// Renders an outcome for the model.
+fn result_text(
+    capability: &Capability,
+    arguments: &Map<String, Value>,
+    outcome: &Outcome,
+) -> String {
     let outcome = outcome.as_result();
     match (Rendering::of(capability.operation().description()), outcome) {
-        (Rendering::Text(render), outcome) => {
+        (Rendering::Text(render) | Rendering::TextOnly(render), outcome) => {
             render(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
         }
         (_, Ok(json)) => String::from_utf8_lossy(json).into_owned(),
-        (_, Err(error)) => told(error),
+        (_, Err(error)) => error_text(error),
     }
 }
 
-/// An error as a model is told it.
-fn told(error: &ErrorObject) -> String {
+/// Renders an error for the model.
+fn error_text(error: &ErrorObject) -> String {
     let data = error.data().map(|data| format!(" {}", data.get())).unwrap_or_default();
     format!("Error: {} ({}){data}", error.message(), error.code())
 }

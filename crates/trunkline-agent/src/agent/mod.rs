@@ -1,5 +1,6 @@
-//! The loop: a turn of a conversation, step by step.
+//! The agent loop: runs one turn of a conversation.
 
+mod active_turns;
 mod caller;
 mod capability;
 mod config;
@@ -10,7 +11,6 @@ mod execution;
 mod patterns;
 mod reply;
 mod round;
-mod running;
 mod turn;
 
 use std::fmt;
@@ -25,29 +25,27 @@ use trunkline::protocol::excerpt;
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 
-use crate::conversation::{
-    ConversationError, Conversations, PendingCall, Summary, Turn as KeptTurn,
-};
+use crate::conversation::{ConversationError, Conversations, PendingCall, SavedTurn, Summary};
 use crate::model::{self, Message, Model};
 
 pub use caller::Caller;
-pub use capability::{CapabilityDescription, Refreshed};
+pub use capability::{CapabilityDescription, RefreshReport};
 pub use config::AgentConfig;
 pub use error::{Error, RefreshError};
-pub use event::{Event, Events};
+pub use event::{Event, EventSender};
 pub use patterns::Patterns;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
 
+use active_turns::ActiveTurns;
 use capability::Capabilities;
-use error::shortened;
+use error::truncate_name;
 use execution::{Budget, Executor};
-use running::Running;
-use turn::{Finished, Turn};
+use turn::{Turn, TurnResult};
 
-/// Offers the operations of a service to a language model, and makes the calls that the model requests. Without a
-/// model, [`chat`](Self::chat) fails; the other methods work. Cloning is cheap.
+/// Offers the operations of a service to a language model, and executes the calls that the model requests. Without
+/// a model, [`chat`](Self::chat) fails; the other methods work. Cloning is cheap.
 ///
-/// Calls are made as if the caller had made them: with their principal, in their trace, through all layers.
+/// Calls run with the identity of the caller: with its principal, in its trace, through all layers.
 #[derive(Clone)]
 pub struct Agent {
     inner: Arc<Inner>,
@@ -59,14 +57,14 @@ struct Inner {
     conversations: Conversations,
     config: Arc<AgentConfig>,
     capabilities: Mutex<Arc<Capabilities>>,
-    running: Running,
+    active_turns: ActiveTurns,
     refresh: Option<Refresh>,
 }
 
-/// What looks for tools anew.
-type Refresh = Box<dyn Fn() -> Refreshing + Send + Sync>;
+/// The callback of [`Agent::on_refresh`].
+type Refresh = Box<dyn Fn() -> RefreshFuture + Send + Sync>;
 
-type Refreshing = Pin<Box<dyn Future<Output = Result<(), RefreshError>> + Send>>;
+type RefreshFuture = Pin<Box<dyn Future<Output = Result<(), RefreshError>> + Send>>;
 
 impl Agent {
     /// An agent over the operations of `rpc`.
@@ -78,18 +76,25 @@ impl Agent {
         config: AgentConfig,
     ) -> Self {
         let config = Arc::new(config);
-        let capabilities = Mutex::new(Arc::new(Capabilities::of(rpc.operations(), &config)));
+        let capabilities = Mutex::new(Arc::new(Capabilities::new(rpc.operations(), &config)));
         let executor = Executor::new(rpc, &config);
-        let running = Running::new(config.max_turns);
-        let inner =
-            Inner { executor, model, conversations, config, capabilities, running, refresh: None };
+        let active_turns = ActiveTurns::new(config.max_turns);
+        let inner = Inner {
+            executor,
+            model,
+            conversations,
+            config,
+            capabilities,
+            active_turns,
+            refresh: None,
+        };
         Self { inner: Arc::new(inner) }
     }
 
-    /// The same agent with something that [`refresh`](Self::refresh) does before it looks: read a folder of
-    /// tools again, as a rule. To be said before the agent is cloned; later it says nothing.
+    /// Sets a callback that [`refresh`](Self::refresh) runs first, such as one that reads a tool folder again. Has
+    /// no effect once the agent has been cloned.
     #[must_use]
-    pub fn refreshing<F>(mut self, refresh: impl Fn() -> F + Send + Sync + 'static) -> Self
+    pub fn on_refresh<F>(mut self, refresh: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), RefreshError>> + Send + 'static,
     {
@@ -99,32 +104,33 @@ impl Agent {
         self
     }
 
-    /// How long a call of its operations may take: a turn, what keeping it takes, and telling those who listen
-    /// how it ended. The service that they are in has to let them
-    /// ([`Limits::call_timeout`](trunkline::Limits::call_timeout)).
+    /// The maximum duration of a call of the agent's operations: a turn, saving it, and sending its last events.
+    /// The service with these operations needs a
+    /// [`Limits::call_timeout`](trunkline::Limits::call_timeout) of at least this.
     #[must_use]
     pub fn call_timeout(&self) -> Duration {
-        const KEEPING: Duration = Duration::from_secs(20);
-        self.inner.config.timeout.saturating_add(KEEPING)
+        const SAVE_TIMEOUT: Duration = Duration::from_secs(20);
+        self.inner.config.timeout.saturating_add(SAVE_TIMEOUT)
     }
 
-    /// The least [`AgentConfig::context_tokens`] that can hold each question: the current tools in brief, the
-    /// instructions, and 512 tokens of conversation. With less, the model is asked all the same, and its
-    /// endpoint truncates or refuses the question.
+    /// The minimum [`AgentConfig::context_tokens`] that fits every request: the current tools in brief, the
+    /// instructions, and 512 tokens of conversation. With less, requests are still sent, and the endpoint
+    /// truncates or rejects them.
     #[must_use]
     pub fn required_context_tokens(&self) -> u64 {
-        self.capabilities().offered().required_tokens
+        self.capabilities().catalog().required_tokens
     }
 
-    /// Answers a message: asks the model, makes the calls that it wants, and so on until it is done, or a
-    /// limit is reached, or a call wants to be confirmed. The turn is kept before it is answered.
+    /// Answers a message: calls the model, executes the tool calls that it requests, and repeats this until the
+    /// model is done, a limit is reached, or a call needs confirmation. The turn is saved before the reply is
+    /// returned.
     ///
     /// # Errors
-    /// If no model is configured or the model fails. Errors of calls are in the steps of the turn.
+    /// If the request is invalid, no model is configured, the model fails, or the turn cannot be saved. Errors of
+    /// tool calls are in the steps of the turn.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the calls that run, and the turn is forgotten; calls that have ended stay
-    /// done.
+    /// Dropping the future cancels running calls and discards the turn; completed calls are not undone.
     pub async fn chat(&self, request: ChatRequest, caller: &Caller) -> Result<ChatReply, Error> {
         let ChatRequest { message, conversation_id, confirm } = request;
         let message = message.filter(|message| !message.trim().is_empty());
@@ -134,10 +140,10 @@ impl Agent {
         let owner = caller.key();
         let is_new = conversation_id.is_none();
         let conversation = conversation_id.unwrap_or_else(|| Uuid::now_v7().to_string());
-        let _running = self.inner.running.begin(&owner, &conversation)?;
+        let _guard = self.inner.active_turns.begin(&owner, &conversation)?;
         let history = if is_new { Vec::new() } else { self.history(&owner, &conversation).await? };
         let confirmed = match &confirm {
-            Some(token) => Some(self.confirmed(&owner, &conversation, token).await?),
+            Some(token) => Some(self.take_confirmed(&owner, &conversation, token).await?),
             None => None,
         };
         let title = is_new.then(|| title(message.as_deref().unwrap_or_default()));
@@ -146,40 +152,40 @@ impl Agent {
             Turn::begin(&self.inner.executor, model, caller, self.capabilities(), history);
         let outcome = Box::pin(turn.run(message, confirmed)).await;
         if let Err(error) = outcome {
-            let mut is_there = !is_new;
-            // What was done is remembered, though nobody has answered.
-            if let Some(messages) = turn.broken_off(&error) {
+            let mut exists = !is_new;
+            // Executed calls are saved even if the turn has no answer.
+            if let Some(messages) = turn.take_failed_messages(&error) {
                 let id = conversation.clone();
-                let kept =
-                    KeptTurn { caller: owner, conversation: id, title, messages, pending: None };
-                is_there = match self.inner.conversations.keep(kept).await {
+                let saved =
+                    SavedTurn { caller: owner, conversation: id, title, messages, pending: None };
+                exists = match self.inner.conversations.save(saved).await {
                     Ok(()) => true,
                     Err(error) => {
-                        tracing::error!(%error, "a turn that has failed could not be kept");
-                        // It may have been done later.
-                        let unconfirmed =
+                        tracing::error!(%error, "failed to save a failed turn");
+                        // The write may still succeed.
+                        let may_be_saved =
                             matches!(error, ConversationError::Store(StoreError::Unconfirmed));
-                        is_there || unconfirmed
+                        exists || may_be_saved
                     }
                 };
             }
-            return Err(turn.with_steps(error, is_there.then_some(conversation)));
+            return Err(turn.with_steps(error, exists.then_some(conversation)));
         }
-        let Finished { mut reply, messages, pending } = turn.finish()?;
+        let TurnResult { mut reply, messages, pending } = turn.finish()?;
         reply.conversation_id.clone_from(&conversation);
-        let kept = KeptTurn { caller: owner, conversation, title, messages, pending };
-        if let Err(source) = self.inner.conversations.keep(kept).await {
+        let saved = SavedTurn { caller: owner, conversation, title, messages, pending };
+        if let Err(source) = self.inner.conversations.save(saved).await {
             let ChatReply { steps, conversation_id, .. } = reply;
-            return Err(Error::Unkept { source, steps, conversation_id });
+            return Err(Error::NotSaved { source, steps, conversation_id });
         }
         caller.events().send(|| Event::Done(Box::new(reply.clone()))).await;
         Ok(reply)
     }
 
-    /// Makes one call, which the caller has chosen: nothing is asked, confirmed or kept.
+    /// Executes one call chosen by the caller, without the model and without confirmation. Nothing is saved.
     ///
     /// # Errors
-    /// When there is no such tool, when the arguments do not fit it, and the call's own error.
+    /// If the tool is unknown, its arguments are invalid, or the call fails.
     pub async fn execute_tool(
         &self,
         tool: &str,
@@ -187,54 +193,54 @@ impl Agent {
         caller: &Caller,
     ) -> Result<Step, Error> {
         let capabilities = self.capabilities();
-        let unknown = || Error::UnknownTool { name: shortened(tool) };
+        let unknown = || Error::UnknownTool { name: truncate_name(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
         let id = model::id();
         caller.events().send(|| Event::call(&id, capability.name(), &arguments)).await;
         let budget = Budget::new(self.inner.config.max_result_bytes);
-        let executed = self.inner.executor.call(capability, arguments, caller, &budget).await;
-        caller.events().send(|| executed.event(&id)).await;
-        executed.into_result().map_err(Error::Call)
+        let outcome = self.inner.executor.call(capability, arguments, caller, &budget).await;
+        caller.events().send(|| outcome.event(&id)).await;
+        outcome.into_result().map_err(Error::Call)
     }
 
-    /// What the agent can do now.
+    /// Returns the tools that the agent can call now.
     #[must_use]
     pub fn list_capabilities(&self) -> Vec<CapabilityDescription> {
         self.capabilities().descriptions()
     }
 
-    /// Looks anew what the agent can do, and tells what has changed meanwhile. Operations that come and go
-    /// are noticed without it.
+    /// Runs the callback of [`on_refresh`](Self::on_refresh), and returns the tools and the changes. Changes of
+    /// dynamic operations take effect without it.
     ///
     /// # Errors
-    /// When what it does [before it looks](Self::refreshing) fails.
-    pub async fn refresh(&self) -> Result<Refreshed, Error> {
+    /// If the callback fails.
+    pub async fn refresh(&self) -> Result<RefreshReport, Error> {
         let before = self.list_capabilities();
         if let Some(refresh) = &self.inner.refresh {
             refresh().await.map_err(Error::Refresh)?;
         }
-        Ok(Refreshed::between(&before, self.list_capabilities()))
+        Ok(RefreshReport::between(&before, self.list_capabilities()))
     }
 
-    /// The caller's conversations, the one with the newest turn first.
+    /// Returns the caller's conversations, most recently updated first.
     ///
     /// # Errors
-    /// When the storage fails.
+    /// If the storage fails.
     pub async fn list_conversations(&self, caller: &Caller) -> Result<Vec<Summary>, Error> {
         Ok(self.inner.conversations.list(&caller.key()).await?)
     }
 
-    /// Deletes a conversation of the caller's.
+    /// Deletes one of the caller's conversations.
     ///
     /// # Errors
-    /// When there is none of this id, when a turn of it is not over, and when the storage fails.
+    /// If the conversation is unknown or has a running turn, or the storage fails.
     pub async fn delete_conversation(&self, id: &str, caller: &Caller) -> Result<(), Error> {
         let owner = caller.key();
-        let _running = self.inner.running.begin(&owner, id)?;
+        let _guard = self.inner.active_turns.begin(&owner, id)?;
         match self.inner.conversations.delete(&owner, id).await? {
             true => Ok(()),
-            false => Err(Error::UnknownConversation { id: shortened(id) }),
+            false => Err(Error::UnknownConversation { id: truncate_name(id) }),
         }
     }
 
@@ -247,13 +253,15 @@ impl Agent {
         let limit = self.inner.config.max_message_bytes;
         let invalid = |param, reason: String| Err(Error::Invalid { param, reason });
         match (message, conversation, confirm) {
-            (None, _, None) => invalid("message", "say something, or confirm a call".to_owned()),
+            (None, _, None) => {
+                invalid("message", "`message` is required unless `confirm` is set".to_owned())
+            }
             (Some(message), _, _) if message.len() > limit => {
-                invalid("message", format!("it has more than {limit} bytes"))
+                invalid("message", format!("`message` exceeds {limit} bytes"))
             }
             (_, None, Some(_)) => invalid(
                 "conversation_id",
-                "name the conversation whose call you confirm".to_owned(),
+                "`conversation_id` is required with `confirm`".to_owned(),
             ),
             _ => Ok(()),
         }
@@ -261,10 +269,10 @@ impl Agent {
 
     async fn history(&self, owner: &str, conversation: &str) -> Result<Vec<Message>, Error> {
         let messages = self.inner.conversations.messages(owner, conversation).await?;
-        messages.ok_or_else(|| Error::UnknownConversation { id: shortened(conversation) })
+        messages.ok_or_else(|| Error::UnknownConversation { id: truncate_name(conversation) })
     }
 
-    async fn confirmed(
+    async fn take_confirmed(
         &self,
         owner: &str,
         conversation: &str,
@@ -274,14 +282,14 @@ impl Agent {
         pending.ok_or(Error::UnknownConfirmation)
     }
 
-    /// Those of the operations that there are now.
+    /// The capabilities of the current operations, rebuilt after the operations have changed.
     fn capabilities(&self) -> Arc<Capabilities> {
         let Inner { executor, capabilities, config, model, .. } = &*self.inner;
         let operations = executor.rpc.operations();
         let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.are_of(&operations) {
-            *known = Arc::new(Capabilities::of(operations, config));
-            let (required, context) = (known.offered().required_tokens, config.context_tokens);
+        if !known.is_snapshot_of(&operations) {
+            *known = Arc::new(Capabilities::new(operations, config));
+            let (required, context) = (known.catalog().required_tokens, config.context_tokens);
             if model.is_some() && required > context {
                 tracing::warn!(required, context, "the model's context is too small for the tools");
             }
@@ -290,10 +298,10 @@ impl Agent {
     }
 }
 
-/// How a conversation begins, in few words.
+/// The title of a new conversation: the beginning of its first message.
 fn title(message: &str) -> String {
-    const LONGEST: usize = 80;
-    excerpt(&message.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST).into_owned()
+    const MAX_CHARS: usize = 80;
+    excerpt(&message.split_whitespace().collect::<Vec<_>>().join(" "), MAX_CHARS).into_owned()
 }
 
 impl fmt::Debug for Agent {

@@ -1,15 +1,15 @@
-/// Names, in which `*` stands for any characters: `db.*`, `*_table`.
+/// Name patterns, in which `*` matches any characters: `db.*`, `*_table`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patterns(Vec<String>);
 
 impl Patterns {
-    /// Whether one of them is that of a name.
+    /// Whether one of the patterns matches a name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| is_match(pattern, name))
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -22,7 +22,7 @@ impl<T: Into<String>> FromIterator<T> for Patterns {
     }
 }
 
-/// Each part between stars is looked for where it first stands, which leaves most to those behind it.
+/// Matches each part between stars at its first occurrence, which leaves the most text to the following parts.
 fn is_match(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(first) else { return false };

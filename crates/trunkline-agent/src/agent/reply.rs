@@ -1,4 +1,4 @@
-//! What is asked of an agent, and what it answers.
+//! Chat requests and replies.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -7,22 +7,22 @@ use trunkline::{ErrorObject, JsonSchema};
 
 use crate::model;
 
-/// What is said to an agent.
+/// A message to an agent.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatRequest {
-    /// What the user says. It may be left out where a call is confirmed.
+    /// The user's message. Optional if a call is confirmed.
     #[serde(default)]
     pub message: Option<String>,
-    /// The conversation that goes on. Without it, one begins.
+    /// The conversation to continue. Default: a new conversation.
     #[serde(default)]
     pub conversation_id: Option<String>,
-    /// Confirms the call that the last reply told of as `pending`, by its token.
+    /// The confirmation token of the `pending` call of the last reply, to execute that call.
     #[serde(default)]
     pub confirm: Option<String>,
 }
 
-/// What an agent answers.
+/// The reply of an agent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ChatReply {
@@ -30,20 +30,20 @@ pub struct ChatReply {
     pub response: String,
     /// The conversation, for the next message.
     pub conversation_id: String,
-    /// What was done, for people.
+    /// Progress messages for people.
     pub status_updates: Vec<String>,
-    /// The calls that were made, in the order in which the model made them.
+    /// The calls, in the order in which the model requested them.
     pub steps: Vec<Step>,
-    /// The tokens that it took.
+    /// The token usage.
     pub usage: Usage,
-    /// About the turn.
+    /// Details of the turn.
     pub metadata: Metadata,
-    /// A call that was not made: it wants to be confirmed.
+    /// A call that was not executed because it needs confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
 }
 
-/// A call, and what came of it: a result or an error.
+/// A call with its result or error.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Step {
@@ -55,87 +55,87 @@ pub struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     pub result: Option<Box<RawValue>>,
-    /// Why there is none.
+    /// The error of a failed call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<StepError>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub ms: u64,
 }
 
-/// Why a call has no result: an error object of JSON-RPC.
+/// The error of a call: a JSON-RPC error object.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct StepError {
     /// The code.
     pub code: i64,
-    /// A short sentence.
+    /// A short message.
     pub message: String,
-    /// More, for programs.
+    /// Details for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     pub data: Option<Box<RawValue>>,
 }
 
-/// How many tokens a turn took.
+/// The token usage of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Read by the model.
+    /// Tokens read by the model.
     pub prompt_tokens: u64,
-    /// Written by it.
+    /// Tokens written by the model.
     pub completion_tokens: u64,
-    /// Both.
+    /// The sum of both.
     pub total_tokens: u64,
-    /// Those that count towards [`AgentConfig::max_tokens`](super::AgentConfig::max_tokens): written by the
+    /// Tokens that count towards [`AgentConfig::max_tokens`](super::AgentConfig::max_tokens): written by the
     /// model, or read for the first time in the turn.
     pub counted_tokens: u64,
-    /// Whether some of it is an estimate: the endpoint does not count.
+    /// Whether some numbers are estimates because the endpoint reported no usage.
     pub estimated: bool,
 }
 
-/// About a turn.
+/// Details of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Metadata {
     /// The name of the model.
     pub model: String,
-    /// The tool that was called last.
+    /// The tool that returned the last result.
     pub tool_used: Option<String>,
-    /// Why the turn ended before the model was done.
+    /// The reason why the turn ended before the model was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stop>,
-    /// How many times the model was asked.
+    /// The number of model requests.
     pub model_calls: u32,
-    /// How long it was waited for, in milliseconds.
+    /// The total duration of the model requests in milliseconds.
     pub model_ms: u64,
-    /// How long the turn took, in milliseconds.
+    /// The duration of the turn in milliseconds.
     pub total_ms: u64,
 }
 
-/// Why a turn ended before the model was done.
+/// The reason why a turn ended before the model was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stop {
-    /// The model was asked as often as allowed.
+    /// The limit of model requests was reached.
     Steps,
-    /// As many calls were made as allowed.
+    /// The limit of tool calls was reached.
     Calls,
-    /// It took as many tokens as allowed.
+    /// The limit of tokens was reached.
     Tokens,
-    /// Time is up.
+    /// The timeout was reached.
     Time,
-    /// The model makes the same call again and again.
+    /// The model repeated the same call too often.
     Repetition,
-    /// The model's reply reached the endpoint's limit.
+    /// The model reached the output limit of its endpoint.
     Length,
 }
 
-/// A call that wants to be confirmed.
+/// A call that needs confirmation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Pending {
-    /// Send it as `confirm`, with the conversation's id: then exactly this call is made, once.
+    /// The confirmation token. Sent as `confirm` with the conversation id, it executes exactly this call, once.
     pub confirm: String,
     /// The tool.
     pub tool: String,
@@ -144,7 +144,7 @@ pub struct Pending {
 }
 
 impl Usage {
-    /// Adds a question, `known` tokens of whose prompt are not new.
+    /// Adds the usage of a request. `known` tokens of its prompt were sent before.
     pub(super) fn add(&mut self, usage: model::Usage, known: u64) {
         let known = known.max(usage.cached_tokens).min(usage.prompt_tokens);
         let counted = usage.total_tokens.saturating_sub(known);
@@ -156,15 +156,15 @@ impl Usage {
 }
 
 impl Stop {
-    /// As a sentence behind an answer.
+    /// The sentence appended to the answer.
     pub(super) fn sentence(self) -> &'static str {
         match self {
-            Self::Steps => "I stopped before I was done: the limit of steps was reached.",
-            Self::Calls => "I stopped before I was done: the limit of tool calls was reached.",
-            Self::Tokens => "I stopped before I was done: the limit of tokens was reached.",
-            Self::Time => "I stopped before I was done: the time was up.",
-            Self::Repetition => "I stopped: the same tool call was made again and again.",
-            Self::Length => "The answer ends here: the model's limit of output was reached.",
+            Self::Steps => "I stopped early: the step limit was reached.",
+            Self::Calls => "I stopped early: the tool call limit was reached.",
+            Self::Tokens => "I stopped early: the token limit was reached.",
+            Self::Time => "I stopped early: the time limit was reached.",
+            Self::Repetition => "I stopped early: the same tool call was repeated too often.",
+            Self::Length => "The answer is incomplete: the model's output limit was reached.",
         }
     }
 }

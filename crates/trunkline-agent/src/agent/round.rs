@@ -1,4 +1,4 @@
-//! The calls of a turn: which are made, and what becomes of the others.
+//! The tool calls of one model message: which are executed, and the results of the others.
 
 use std::sync::Arc;
 
@@ -10,218 +10,222 @@ use tokio::time::timeout_at;
 use trunkline::{ErrorObject, code};
 
 use super::capability::{Capability, Origin};
-use super::error::shortened;
+use super::error::truncate_name;
 use super::event::Event;
-use super::execution::Executed;
+use super::execution::CallOutcome;
 use super::reply::Stop;
 use super::turn::{Proposal, Turn};
 use crate::conversation::PendingCall;
-use crate::model::{self, Arguments, Message, ToolCall, cut};
+use crate::model::{self, Arguments, Message, ToolCall, truncate};
 
-/// A call that a model wants, as it is told of.
-struct Wanted {
+/// A requested call, and the decision about it.
+struct PlannedCall {
     id: String,
     tool: String,
-    /// Those that can be passed on.
+    /// The arguments; empty if they are invalid.
     arguments: Map<String, Value>,
-    fate: Fate,
+    decision: Decision,
 }
 
-enum Fate {
-    Made(Arc<Capability>),
-    Refused(ErrorObject),
-    Stopped(Stop),
+enum Decision {
+    Execute(Arc<Capability>),
+    Refuse(ErrorObject),
+    Stop(Stop),
 }
 
-/// Deeper ones would be too deep for those who read them within a conversation, or a reply.
-const DEEPEST_ARGUMENTS: usize = 64;
+/// The maximum nesting of arguments. Deeper values could not be parsed inside a conversation or a reply.
+const MAX_ARGUMENT_DEPTH: usize = 64;
 
 impl Turn<'_> {
-    /// Makes the calls of one message, side by side. Each has a result, an error or a refusal.
-    pub(super) async fn make(&mut self, calls: Vec<ToolCall>, origin: Origin) -> Option<Stop> {
+    /// Executes the calls of one message concurrently. Each gets a result, an error or a refusal.
+    pub(super) async fn execute(&mut self, calls: Vec<ToolCall>, origin: Origin) -> Option<Stop> {
         let mut stopped = None;
         let mut all = Vec::with_capacity(calls.len());
         for call in calls {
-            let wanted = self.wanted(call, origin, stopped);
-            if let Fate::Stopped(stop) = wanted.fate {
+            let planned = self.plan(call, origin, stopped);
+            if let Decision::Stop(stop) = planned.decision {
                 stopped = Some(stop);
             }
-            all.push(wanted);
+            all.push(planned);
         }
-        self.carry_out(all).await.or(stopped)
+        self.execute_planned(all).await.or(stopped)
     }
 
-    /// Makes a call that waited, if it is still what was proposed.
-    pub(super) async fn make_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
+    /// Executes a confirmed call, if its operation has not changed since the call was proposed.
+    pub(super) async fn execute_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
         let PendingCall { tool, identity, arguments, .. } = call;
         let id = model::id();
         let arguments = Arguments::Object(arguments);
         let call = ToolCall { id: id.clone(), name: tool.clone(), arguments };
-        let tool_calls = vec![call.called()];
+        let tool_calls = vec![call.to_message_call()];
         self.messages.push(Message::Assistant { content: String::new(), tool_calls });
-        let (arguments, fault) = self.passed_on(call.arguments);
-        let capability = self.capabilities.of_operation(&identity.operation).cloned();
-        let fate = match (capability, fault) {
-            (None, _) => Fate::Refused(self.unknown(&tool)),
+        let (arguments, error) = self.check_arguments(call.arguments);
+        let capability = self.capabilities.find_operation(&identity.operation).cloned();
+        let decision = match (capability, error) {
+            (None, _) => Decision::Refuse(self.unknown_tool(&tool)),
             (Some(capability), _) if capability.identity() != identity => {
-                Fate::Refused(refused("the tool has changed since the call was proposed"))
+                Decision::Refuse(refusal("the tool has changed since the call was proposed"))
             }
-            (Some(_), Some(fault)) => Fate::Refused(fault),
+            (Some(_), Some(error)) => Decision::Refuse(error),
             (Some(capability), None) => match capability.check(&arguments) {
-                Ok(()) => Fate::Made(capability),
-                Err(error) => Fate::Refused(error),
+                Ok(()) => Decision::Execute(capability),
+                Err(error) => Decision::Refuse(error),
             },
         };
-        self.carry_out(vec![Wanted { id, tool, arguments, fate }]).await
+        self.execute_planned(vec![PlannedCall { id, tool, arguments, decision }]).await
     }
 
-    fn wanted(&mut self, call: ToolCall, origin: Origin, stopped: Option<Stop>) -> Wanted {
+    fn plan(&mut self, call: ToolCall, origin: Origin, stopped: Option<Stop>) -> PlannedCall {
         let ToolCall { id, name, arguments } = call;
-        let capability = self.capabilities.called(&name).cloned();
+        let capability = self.capabilities.find_by_model_name(&name).cloned();
         let tool =
-            capability.as_ref().map_or_else(|| shortened(&name), |one| one.name().to_owned());
-        let stop = stopped.or_else(|| self.count(&tool, &arguments));
-        let (arguments, fault) = self.passed_on(arguments);
-        let fate = match (stop, capability, fault) {
-            (Some(stop), ..) => Fate::Stopped(stop),
-            (None, None, _) => Fate::Refused(self.unknown(&tool)),
-            (None, Some(_), Some(fault)) => Fate::Refused(fault),
+            capability.as_ref().map_or_else(|| truncate_name(&name), |one| one.name().to_owned());
+        let stop = stopped.or_else(|| self.count_call(&tool, &arguments));
+        let (arguments, error) = self.check_arguments(arguments);
+        let decision = match (stop, capability, error) {
+            (Some(stop), ..) => Decision::Stop(stop),
+            (None, None, _) => Decision::Refuse(self.unknown_tool(&tool)),
+            (None, Some(_), Some(error)) => Decision::Refuse(error),
             (None, Some(capability), None) => match capability.check(&arguments) {
-                Err(error) => Fate::Refused(error),
+                Err(error) => Decision::Refuse(error),
                 Ok(()) if capability.needs_confirmation(&arguments, origin) => {
                     self.propose(capability, &arguments)
                 }
-                Ok(()) => Fate::Made(capability),
+                Ok(()) => Decision::Execute(capability),
             },
         };
-        Wanted { id, tool, arguments, fate }
+        PlannedCall { id, tool, arguments, decision }
     }
 
-    /// The arguments, or none, and what is wrong with them.
-    fn passed_on(&self, arguments: Arguments) -> (Map<String, Value>, Option<ErrorObject>) {
-        let fault = match arguments {
+    /// Checks the size and the nesting of arguments. Arguments with an error are replaced by an empty object.
+    fn check_arguments(&self, arguments: Arguments) -> (Map<String, Value>, Option<ErrorObject>) {
+        let error = match arguments {
             Arguments::Malformed { reason, .. } => ErrorObject::invalid_params(&reason),
             Arguments::Object(object)
-                if object.values().map(depth).max() >= Some(DEEPEST_ARGUMENTS) =>
+                if object.values().map(depth).max() >= Some(MAX_ARGUMENT_DEPTH) =>
             {
-                let reason = format!("the arguments are nested deeper than {DEEPEST_ARGUMENTS}");
+                let reason =
+                    format!("the arguments are nested deeper than {MAX_ARGUMENT_DEPTH} levels");
                 ErrorObject::invalid_params(&reason)
             }
             Arguments::Object(object) if !self.budget.take(json!(object).to_string().len()) => {
-                refused("the arguments and results of this turn are over their limit together")
+                refusal("the arguments and results of this turn exceed their total limit")
             }
             Arguments::Object(object) => return (object, None),
         };
-        (Map::new(), Some(fault))
+        (Map::new(), Some(error))
     }
 
-    /// Makes the calls that are to be made, tells of all, and records what came of them.
-    async fn carry_out(&mut self, all: Vec<Wanted>) -> Option<Stop> {
-        for wanted in &all {
-            self.announce(wanted).await;
+    /// Executes the accepted calls, sends the events of all calls, and records the outcomes.
+    async fn execute_planned(&mut self, all: Vec<PlannedCall>) -> Option<Stop> {
+        for planned in &all {
+            self.announce(planned).await;
         }
-        let ended = self.side_by_side(&all).await;
+        let outcomes = self.run_concurrently(&all).await;
         let mut stopped = None;
-        for (wanted, executed) in all.into_iter().zip(ended) {
-            let Wanted { id, tool, arguments, fate } = wanted;
-            let executed = match (executed, fate) {
-                (Some(executed), _) => executed,
-                (None, Fate::Refused(error)) => Executed::refused(&tool, arguments, error),
-                (None, Fate::Stopped(stop)) => Executed::refused(&tool, arguments, not_made(stop)),
-                (None, Fate::Made(_)) => {
+        for (planned, outcome) in all.into_iter().zip(outcomes) {
+            let PlannedCall { id, tool, arguments, decision } = planned;
+            let outcome = match (outcome, decision) {
+                (Some(outcome), _) => outcome,
+                (None, Decision::Refuse(error)) => CallOutcome::refused(&tool, arguments, error),
+                (None, Decision::Stop(stop)) => {
+                    CallOutcome::refused(&tool, arguments, stop_error(stop))
+                }
+                (None, Decision::Execute(_)) => {
                     stopped = Some(Stop::Time);
-                    let cancelled = Executed::refused(&tool, arguments, not_made(Stop::Time));
-                    self.tell(|| cancelled.event(&id)).await;
+                    let cancelled = CallOutcome::refused(&tool, arguments, stop_error(Stop::Time));
+                    self.send(|| cancelled.event(&id)).await;
                     cancelled
                 }
             };
-            self.record(&id, executed);
+            self.record(&id, outcome);
         }
         stopped
     }
 
-    /// Tells of a call, and of those that are not made, why.
-    async fn announce(&mut self, wanted: &Wanted) {
-        let Wanted { id, tool, arguments, fate } = wanted;
-        let refusal = match fate {
-            Fate::Made(_) => {
+    /// Sends the event of a call and, if it is not executed, that of its refusal.
+    async fn announce(&mut self, planned: &PlannedCall) {
+        let PlannedCall { id, tool, arguments, decision } = planned;
+        let refusal = match decision {
+            Decision::Execute(_) => {
                 self.status(format!("Calling {tool}")).await;
                 None
             }
-            Fate::Refused(error) => {
+            Decision::Refuse(error) => {
                 self.status(format!("{tool} was not called: {error}")).await;
                 Some(error.clone())
             }
-            Fate::Stopped(stop) => Some(not_made(*stop)),
+            Decision::Stop(stop) => Some(stop_error(*stop)),
         };
-        self.tell(|| Event::call(id, tool, arguments)).await;
+        self.send(|| Event::call(id, tool, arguments)).await;
         if let Some(error) = refusal {
-            self.tell(|| Executed::refused(tool, arguments.clone(), error).event(id)).await;
+            self.send(|| CallOutcome::refused(tool, arguments.clone(), error).event(id)).await;
         }
     }
 
-    /// What came of each call that is to be made; nothing of those that were cancelled when the time was up.
-    async fn side_by_side(&self, all: &[Wanted]) -> Vec<Option<Executed>> {
+    /// Executes the accepted calls. Returns `None` for refused calls, and for those cancelled by the timeout.
+    async fn run_concurrently(&self, all: &[PlannedCall]) -> Vec<Option<CallOutcome>> {
         let limit = self.executor.config.parallel_calls.max(1);
-        let mut ended: Vec<Option<Executed>> = all.iter().map(|_| None).collect();
-        let made = all.iter().enumerate();
-        let made = made.filter_map(|(index, wanted)| Some((index, self.started(wanted)?)));
-        let made = made.map(|(index, call)| call.map(move |executed| (index, executed)));
-        let mut running = stream::iter(made.collect::<Vec<_>>()).buffer_unordered(limit);
-        // The others go on while those who listen are waited for.
-        let (sender, mut waiting) = unbounded_channel();
+        let mut outcomes: Vec<Option<CallOutcome>> = all.iter().map(|_| None).collect();
+        let calls = all.iter().enumerate();
+        let calls = calls.filter_map(|(index, planned)| Some((index, self.start(planned)?)));
+        let calls = calls.map(|(index, call)| call.map(move |outcome| (index, outcome)));
+        let mut running = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(limit);
+        // A slow receiver of events does not delay the other calls.
+        let (sender, mut completed) = unbounded_channel();
         let running = async move {
             while let Some(call) = running.next().await {
                 let _ = sender.send(call);
             }
         };
-        let telling = async {
-            while let Some((index, executed)) = waiting.recv().await {
-                self.tell(|| executed.event(&all[index].id)).await;
-                ended[index] = Some(executed);
+        let report = async {
+            while let Some((index, outcome)) = completed.recv().await {
+                self.send(|| outcome.event(&all[index].id)).await;
+                outcomes[index] = Some(outcome);
             }
         };
-        // The sender goes with the calls, and with it ends what is told.
-        let _ = join(timeout_at(self.deadline, running), telling).await;
-        ended
+        // The sender is dropped after the last call, which ends the loop over the outcomes.
+        let _ = join(timeout_at(self.deadline, running), report).await;
+        outcomes
     }
 
-    /// A call that begins when its turn among those side by side comes.
-    fn started(&self, wanted: &Wanted) -> Option<BoxFuture<'static, Executed>> {
-        let Fate::Made(capability) = &wanted.fate else { return None };
+    /// The future of an accepted call. It starts when it is polled.
+    fn start(&self, planned: &PlannedCall) -> Option<BoxFuture<'static, CallOutcome>> {
+        let Decision::Execute(capability) = &planned.decision else { return None };
         let (executor, capability) = (self.executor.clone(), Arc::clone(capability));
         let (caller, budget) = (self.caller.clone(), self.budget.clone());
-        let arguments = wanted.arguments.clone();
+        let arguments = planned.arguments.clone();
         let call = async move { executor.call(&capability, arguments, &caller, &budget).await };
         Some(call.boxed())
     }
 
-    /// One call at a time is confirmed.
-    fn propose(&mut self, capability: Arc<Capability>, arguments: &Map<String, Value>) -> Fate {
+    /// Proposes a call to the user, unless another one is pending.
+    fn propose(&mut self, capability: Arc<Capability>, arguments: &Map<String, Value>) -> Decision {
         let reason = match &self.pending {
-            None => "it was not made: the user is asked to confirm it first",
-            Some(_) => "it was not made: another call waits to be confirmed first",
+            None => "the user must confirm the call first",
+            Some(_) => "another call is waiting for the user's confirmation",
         };
         self.pending.get_or_insert_with(|| Proposal { capability, arguments: arguments.clone() });
         let error = ErrorObject::new(code::REFUSED, "Not confirmed");
-        Fate::Refused(error.with_data(&json!({ "reason": reason })))
+        Decision::Refuse(error.with_data(&json!({ "reason": reason })))
     }
 
-    fn unknown(&self, tool: &str) -> ErrorObject {
-        const MOST: usize = 50;
-        let tools: Vec<_> = self.capabilities.iter().map(|one| one.offered()).take(MOST).collect();
-        let data = json!({ "tool": shortened(tool), "tools": tools });
+    fn unknown_tool(&self, tool: &str) -> ErrorObject {
+        const MAX_TOOLS: usize = 50;
+        let tools: Vec<_> =
+            self.capabilities.iter().map(|one| one.model_name()).take(MAX_TOOLS).collect();
+        let data = json!({ "tool": truncate_name(tool), "tools": tools });
         ErrorObject::new(code::TOOL_NOT_FOUND, "Tool not found").with_data(&data)
     }
 
-    /// How many calls of a message are looked at: the last one tells that there are too many.
-    pub(super) fn most_calls(&self) -> usize {
+    /// The number of calls of a message to process: one more than allowed, so that the limit is reported.
+    pub(super) fn max_processed_calls(&self) -> usize {
         let left = self.executor.config.max_calls.saturating_sub(self.calls);
         usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
-    /// Whether there are more calls, or more of the same, than there may be.
-    fn count(&mut self, tool: &str, arguments: &Arguments) -> Option<Stop> {
+    /// Counts a call. Returns the limit that it exceeds.
+    fn count_call(&mut self, tool: &str, arguments: &Arguments) -> Option<Stop> {
         let config = &self.executor.config;
         self.calls += 1;
         if self.calls > config.max_calls {
@@ -231,14 +235,14 @@ impl Turn<'_> {
             Arguments::Object(object) => json!(object).to_string(),
             Arguments::Malformed { text, .. } => text.clone(),
         };
-        let times = self.made.entry(format!("{tool} {text}")).or_default();
+        let times = self.request_counts.entry(format!("{tool} {text}")).or_default();
         *times += 1;
         (*times > config.max_repeats).then_some(Stop::Repetition)
     }
 
-    fn record(&mut self, id: &str, executed: Executed) {
-        let Executed { step, shown, .. } = executed;
-        let content = cut(shown, self.capabilities.offered().shown_bytes);
+    fn record(&mut self, id: &str, outcome: CallOutcome) {
+        let CallOutcome { step, text, .. } = outcome;
+        let content = truncate(text, self.capabilities.catalog().result_bytes);
         self.messages.push(Message::Tool { tool_call_id: id.to_owned(), content });
         if step.result.is_some() {
             self.metadata.tool_used = Some(step.tool.clone());
@@ -247,7 +251,7 @@ impl Turn<'_> {
     }
 }
 
-/// How many arrays and objects are in one another.
+/// The nesting depth of arrays and objects.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
@@ -256,19 +260,17 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// A call that is not made.
-fn refused(reason: &str) -> ErrorObject {
+/// The error of a call that is not executed.
+fn refusal(reason: &str) -> ErrorObject {
     ErrorObject::new(code::REFUSED, "Not called").with_data(&json!({ "reason": reason }))
 }
 
-fn not_made(stop: Stop) -> ErrorObject {
+fn stop_error(stop: Stop) -> ErrorObject {
     let (code, message, reason) = match stop {
-        Stop::Time => (
-            code::TIMEOUT,
-            "Call timed out",
-            "the time of the turn was up: what had begun may have had an effect",
-        ),
-        Stop::Repetition => (code::REFUSED, "Not called", "the same call was made before"),
+        Stop::Time => {
+            (code::TIMEOUT, "Call timed out", "the turn timed out; the call may have had an effect")
+        }
+        Stop::Repetition => (code::REFUSED, "Not called", "the same call was repeated too often"),
         _ => (code::REFUSED, "Not called", "a limit of the turn was reached"),
     };
     ErrorObject::new(code, message).with_data(&json!({ "reason": reason }))

@@ -1,4 +1,4 @@
-//! A turn: what is said, asked, called and answered.
+//! A turn: the user's message, model requests, tool calls and the answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,40 +9,40 @@ use tokio::time::{Instant, timeout_at};
 
 use super::caller::Caller;
 use super::capability::{Capabilities, Capability, Origin};
-use super::context::{room, size, tokens};
+use super::context::{max_request_bytes, size, tokens};
 use super::error::Error;
-use super::event::{Event, PATIENCE};
+use super::event::{Event, SEND_TIMEOUT};
 use super::execution::{Budget, Executor};
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
 use crate::conversation::PendingCall;
 use crate::model::{self, Completion, Message, Model, ModelError, ToolCall};
 
-/// A turn that is not over.
+/// A running turn.
 pub(super) struct Turn<'a> {
     pub(super) executor: &'a Executor,
     pub(super) model: &'a Model,
     pub(super) caller: &'a Caller,
     pub(super) capabilities: Arc<Capabilities>,
-    /// What the model is told: its task, what was said before, and what this turn adds.
+    /// The conversation sent to the model: the instructions, earlier turns, and this turn.
     pub(super) messages: Vec<Message>,
-    /// Where those of this turn begin.
-    pub(super) begun_at: usize,
-    began: Instant,
+    /// The index of the first message of this turn.
+    pub(super) first_message: usize,
+    started_at: Instant,
     pub(super) deadline: Instant,
-    /// How many times each call was made.
-    pub(super) made: HashMap<String, u32>,
+    /// The number of times each call was requested.
+    pub(super) request_counts: HashMap<String, u32>,
     pub(super) calls: u32,
-    /// Whether the model has called as endpoints have it. Then it does not call by writing.
-    pub(super) has_called: bool,
+    /// Whether the model has used tool calls of the API. Then calls in its text are not executed.
+    pub(super) uses_native_calls: bool,
     pub(super) response: String,
     status_updates: Vec<String>,
     pub(super) steps: Vec<Step>,
     pub(super) usage: Usage,
-    /// The size of the last prompt, which the next one repeats.
+    /// The tokens of the last prompt, which the next one repeats.
     pub(super) sent_tokens: u64,
     pub(super) metadata: Metadata,
     pub(super) pending: Option<Proposal>,
-    /// For its steps together.
+    /// The budget of all steps together.
     pub(super) budget: Budget,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct Proposal {
     pub(super) arguments: Map<String, Value>,
 }
 
-/// A turn that is over.
-pub(super) struct Finished {
+/// The result of a turn.
+pub(super) struct TurnResult {
     pub(super) reply: ChatReply,
-    /// What is kept of it.
+    /// The messages to save.
     pub(super) messages: Vec<Message>,
     pub(super) pending: Option<PendingCall>,
 }
@@ -68,7 +68,7 @@ impl<'a> Turn<'a> {
         capabilities: Arc<Capabilities>,
         history: Vec<Message>,
     ) -> Self {
-        let began = Instant::now();
+        let started_at = Instant::now();
         let mut messages = vec![Message::System { content: executor.config.instructions.clone() }];
         messages.extend(history);
         let metadata = Metadata { model: model.name().to_owned(), ..Metadata::default() };
@@ -77,13 +77,13 @@ impl<'a> Turn<'a> {
             model,
             caller,
             capabilities,
-            begun_at: messages.len(),
+            first_message: messages.len(),
             messages,
-            began,
-            deadline: began + executor.config.timeout,
-            made: HashMap::new(),
+            started_at,
+            deadline: started_at + executor.config.timeout,
+            request_counts: HashMap::new(),
             calls: 0,
-            has_called: false,
+            uses_native_calls: false,
             response: String::new(),
             status_updates: Vec::new(),
             steps: Vec::new(),
@@ -95,16 +95,16 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Runs it: first what was confirmed, if anything was.
+    /// Runs the turn, starting with the confirmed call, if there is one.
     pub(super) async fn run(
         &mut self,
         message: Option<String>,
         confirmed: Option<PendingCall>,
     ) -> Result<(), Error> {
-        let said = message.unwrap_or_else(|| "I confirm the call.".to_owned());
-        self.messages.push(Message::User { content: said });
+        let content = message.unwrap_or_else(|| "I confirm the call.".to_owned());
+        self.messages.push(Message::User { content });
         if let Some(call) = confirmed
-            && let Some(stop) = self.make_confirmed(call).await
+            && let Some(stop) = self.execute_confirmed(call).await
         {
             self.stop(stop).await;
             return Ok(());
@@ -112,8 +112,8 @@ impl<'a> Turn<'a> {
         self.converse().await
     }
 
-    /// The reply, and what is kept.
-    pub(super) fn finish(mut self) -> Result<Finished, Error> {
+    /// Returns the reply and the messages to save.
+    pub(super) fn finish(mut self) -> Result<TurnResult, Error> {
         let pending = self.pending.take();
         let pending = match pending {
             Some(Proposal { capability, arguments }) => Some(PendingCall {
@@ -124,8 +124,8 @@ impl<'a> Turn<'a> {
             }),
             None => None,
         };
-        self.metadata.total_ms = millis(self.began.elapsed());
-        let messages = self.messages.split_off(self.begun_at);
+        self.metadata.total_ms = millis(self.started_at.elapsed());
+        let messages = self.messages.split_off(self.first_message);
         let reply = ChatReply {
             response: self.response,
             conversation_id: String::new(),
@@ -139,24 +139,24 @@ impl<'a> Turn<'a> {
                 arguments: arguments.clone(),
             }),
         };
-        Ok(Finished { reply, messages, pending })
+        Ok(TurnResult { reply, messages, pending })
     }
 
-    /// What is kept of a turn that has failed: none if nothing was done in it.
-    pub(super) fn broken_off(&mut self, error: &Error) -> Option<Vec<Message>> {
+    /// Returns the messages to save of a failed turn; `None` if it has no steps.
+    pub(super) fn take_failed_messages(&mut self, error: &Error) -> Option<Vec<Message>> {
         if self.steps.is_empty() {
             return None;
         }
-        let mut messages = self.messages.split_off(self.begun_at);
+        let mut messages = self.messages.split_off(self.first_message);
         let reason = match error {
             Error::Model { source, .. } => source.to_string(),
             error => error.to_string(),
         };
-        messages.push(Message::assistant(format!("(I could not go on: {reason}.)")));
+        messages.push(Message::assistant(format!("(The turn failed: {reason}.)")));
         Some(messages)
     }
 
-    /// The error, with the calls that were made before it.
+    /// Adds the executed calls to an error.
     pub(super) fn with_steps(self, error: Error, conversation_id: Option<String>) -> Error {
         match error {
             Error::Model { source, .. } => {
@@ -172,7 +172,7 @@ impl<'a> Turn<'a> {
                 self.stop(stop).await;
                 return Ok(());
             }
-            let Completion { content, mut calls, is_written, is_cut, .. } =
+            let Completion { content, mut calls, calls_in_text, is_truncated, .. } =
                 match timeout_at(self.deadline, self.ask()).await {
                     Ok(completion) => completion?,
                     Err(_) => {
@@ -181,23 +181,23 @@ impl<'a> Turn<'a> {
                     }
                 };
             if calls.is_empty() {
-                self.answered(content, is_cut).await;
+                self.finish_answer(content, is_truncated).await;
                 return Ok(());
             }
-            let origin = if is_written { Origin::Written } else { Origin::Called };
-            self.has_called |= origin == Origin::Called;
-            calls.truncate(self.most_calls());
-            let tool_calls = calls.iter().map(ToolCall::called).collect();
+            let origin = if calls_in_text { Origin::Text } else { Origin::Native };
+            self.uses_native_calls |= origin == Origin::Native;
+            calls.truncate(self.max_processed_calls());
+            let tool_calls = calls.iter().map(ToolCall::to_message_call).collect();
             self.messages.push(Message::Assistant { content, tool_calls });
-            if let Some(stop) = self.make(calls, origin).await {
+            if let Some(stop) = self.execute(calls, origin).await {
                 self.stop(stop).await;
                 return Ok(());
             }
             if let Some(Proposal { capability, .. }) = &self.pending {
                 let tool = capability.name();
                 let response = format!(
-                    "I would call `{tool}` now, which may change or remove data. Confirm it, or tell me \
-                     what to do instead."
+                    "Confirmation required: `{tool}` may change or delete data. Confirm the call, or tell \
+                me what to do instead."
                 );
                 self.respond(response).await;
                 return Ok(());
@@ -217,19 +217,19 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks the model, and passes on its reply as events.
+    /// Sends a request to the model, and its reply as events.
     async fn ask(&mut self) -> Result<Completion, ModelError> {
-        let left_out = self.fit();
-        if left_out > 0 {
-            let turns = if left_out == 1 { "turn" } else { "turns" };
-            self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
+        let omitted = self.fit_context();
+        if omitted > 0 {
+            let turns = if omitted == 1 { "turn" } else { "turns" };
+            self.status(format!("Context full: {omitted} earlier {turns} omitted")).await;
         }
         self.status(format!("Asking {}", self.model.name())).await;
         let since = Instant::now();
         self.metadata.model_calls += 1;
-        let asked = self.read().await;
+        let completion = self.read().await;
         self.metadata.model_ms += millis(since.elapsed());
-        let completion = asked?;
+        let completion = completion?;
         // The reply is complete now.
         self.response.clear();
         // Some servers report a usage of 0.
@@ -242,14 +242,16 @@ impl<'a> Turn<'a> {
     }
 
     async fn read(&mut self) -> Result<Completion, ModelError> {
-        let mut reply = self.model.ask(&self.messages, &self.capabilities.offered().tools).await?;
+        let mut reply = self.model.ask(&self.messages, &self.capabilities.catalog().tools).await?;
         while let Some(text) = reply.text().await? {
-            // The part is kept if the time is up before the rest arrives.
+            // A partial answer is kept if the turn times out.
             self.response.push_str(&text);
             self.token(text).await;
         }
-        let is_called = |name: &str| !self.has_called && self.capabilities.called(name).is_some();
-        let (completion, rest) = reply.finish(is_called)?;
+        let is_tool = |name: &str| {
+            !self.uses_native_calls && self.capabilities.find_by_model_name(name).is_some()
+        };
+        let (completion, rest) = reply.finish(is_tool)?;
         if let Some(text) = rest {
             self.token(text).await;
         }
@@ -257,9 +259,10 @@ impl<'a> Turn<'a> {
     }
 
     fn estimate(&self, completion: &Completion) -> model::Usage {
-        let said: usize = self.messages.iter().map(Message::bytes).sum();
-        let read = said + self.capabilities.offered().bytes;
-        let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
+        let messages: usize = self.messages.iter().map(Message::bytes).sum();
+        let read = messages + self.capabilities.catalog().bytes;
+        let of_call =
+            |call: &ToolCall| call.to_message_call().function.arguments.len() + call.name.len();
         let written =
             completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
         let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
@@ -267,16 +270,15 @@ impl<'a> Turn<'a> {
         model::Usage { prompt_tokens, completion_tokens, total_tokens, cached_tokens: 0 }
     }
 
-    /// Leaves out the oldest turns of those before this one, until what is left and the tools fit into the
-    /// model's context. It leaves out whole turns: a result without its call, which servers refuse, is never
-    /// sent. Returns the number of turns.
-    fn fit(&mut self) -> usize {
-        let room = room(self.executor.config.context_tokens);
-        let mut bytes = self.capabilities.offered().bytes + size(&self.messages);
-        // The first message has the instructions.
+    /// Omits the oldest turns until the conversation and the tools fit into the model's context. Returns the number
+    /// of omitted turns. Turns are omitted as a whole, since servers reject a result without its call.
+    fn fit_context(&mut self) -> usize {
+        let max_bytes = max_request_bytes(self.executor.config.context_tokens);
+        let mut bytes = self.capabilities.catalog().bytes + size(&self.messages);
+        // The first message contains the instructions.
         let (mut end, mut turns) = (1, 0);
-        while bytes > room && end < self.begun_at {
-            let earlier = &self.messages[end..self.begun_at];
+        while bytes > max_bytes && end < self.first_message {
+            let earlier = &self.messages[end..self.first_message];
             let next = earlier.iter().skip(1).position(|one| matches!(one, Message::User { .. }));
             let turn = &earlier[..next.map_or(earlier.len(), |next| next + 1)];
             bytes -= size(turn);
@@ -285,12 +287,12 @@ impl<'a> Turn<'a> {
             turns += 1;
         }
         self.messages.drain(1..end);
-        self.begun_at -= end - 1;
+        self.first_message -= end - 1;
         turns
     }
 
-    async fn answered(&mut self, content: String, is_cut: bool) {
-        if is_cut {
+    async fn finish_answer(&mut self, content: String, is_truncated: bool) {
+        if is_truncated {
             self.response = content;
             return self.stop(Stop::Length).await;
         }
@@ -298,7 +300,7 @@ impl<'a> Turn<'a> {
         self.messages.push(Message::assistant(content));
     }
 
-    /// Ends the turn with a sentence that no model has written.
+    /// Ends the turn with a text that is not from the model.
     async fn respond(&mut self, response: String) {
         self.token(response.clone()).await;
         self.response.push_str(&response);
@@ -307,27 +309,26 @@ impl<'a> Turn<'a> {
 
     async fn stop(&mut self, stop: Stop) {
         self.metadata.stopped = Some(stop);
-        let gap = if self.response.is_empty() { "" } else { "\n\n" };
-        let mut sentence = format!("{gap}{}", stop.sentence());
+        let separator = if self.response.is_empty() { "" } else { "\n\n" };
+        let mut sentence = format!("{separator}{}", stop.sentence());
         if let Some(Proposal { capability, .. }) = &self.pending {
-            sentence.push_str(&format!(" `{}` waits for you to confirm it.", capability.name()));
+            sentence.push_str(&format!(" `{}` requires your confirmation.", capability.name()));
         }
         self.respond(sentence).await;
     }
 
     pub(super) async fn status(&mut self, text: String) {
         self.status_updates.push(text.clone());
-        self.tell(|| Event::Status { text }).await;
+        self.send(|| Event::Status { text }).await;
     }
 
     pub(super) async fn token(&self, text: String) {
-        self.tell(|| Event::Token { text }).await;
+        self.send(|| Event::Token { text }).await;
     }
 
-    /// Tells what happens. Those who do not read make the turn no longer than it may be, but for a moment in
-    /// which they are told how it ended.
-    pub(super) async fn tell(&self, event: impl FnOnce() -> Event) {
-        self.caller.events().send_until(self.deadline + PATIENCE, event).await;
+    /// Sends an event. A slow receiver extends a turn beyond its timeout only to receive the last events.
+    pub(super) async fn send(&self, event: impl FnOnce() -> Event) {
+        self.caller.events().send_until(self.deadline + SEND_TIMEOUT, event).await;
     }
 }
 
@@ -335,7 +336,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A random token that confirms a call.
+/// Generates a confirmation token.
 fn token() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;

@@ -1,26 +1,26 @@
 use std::time::Duration;
 
-/// How much is kept of conversations. Every field bounds something.
+/// The limits of stored conversations.
 #[derive(Debug, Clone)]
 pub struct ConversationConfig {
-    /// Most messages that are kept of a conversation: with each turn, the oldest turns beyond are forgotten,
-    /// as wholes. The last turn is always kept. Default 200.
+    /// Maximum messages of a conversation. Beyond that, the oldest turns are deleted as a whole; the last turn is
+    /// always kept. Default 200.
     pub max_messages: usize,
-    /// Most bytes of their texts. Where the last turn alone has more, its longest texts are cut, the results of
-    /// tools first. Default 256 KiB.
+    /// Maximum size of the texts of a conversation in bytes. If the last turn alone exceeds it, its max_length texts
+    /// are truncated, beginning with the results of tools. Default 256 KiB.
     pub max_bytes: usize,
-    /// Most conversations of a caller: of more, those without a turn for the longest time are deleted, also
-    /// when a turn of theirs runs, which then is not kept. Callers without a name are one caller. Default 200.
+    /// Maximum conversations of a caller. Beyond that, the least recently updated are deleted, even during a turn,
+    /// which is then not saved. Callers without a name count as one caller. Default 200.
     pub max_conversations: usize,
-    /// Most conversations of all callers. Default 10,000.
+    /// Maximum conversations of all callers together. Default 10,000.
     pub max_total: usize,
-    /// How long a conversation without a turn is kept. Default 30 days.
+    /// Maximum time since the last turn of a conversation; after that, it is deleted. Default 30 days.
     pub max_age: Duration,
-    /// How long a call waits to be confirmed. Default 10 min.
+    /// Lifetime of a confirmation token. Default 10 min.
     pub pending_age: Duration,
-    /// How long keeping and reading may take, waiting included. Default 5 s.
+    /// Maximum duration of a read or a write, including the time in the queue. Default 5 s.
     pub timeout: Duration,
-    /// How much may wait for the file; what is more is refused at once. Default 1,024.
+    /// Maximum queued reads, and maximum queued writes; further ones are rejected. Default 1,024.
     pub queue: usize,
 }
 

@@ -1,8 +1,8 @@
-//! Conversations in a database file. A turn is written when it is over, as a whole, and durable before it is answered.
+//! Conversations in a database file. A turn is written as a whole when it ends, and is durable before the reply.
 
-mod bounded;
 mod config;
 mod statements;
+mod truncate;
 
 use std::future::pending;
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::model::Message;
 
 pub use config::ConversationConfig;
 pub use statements::Summary;
-pub(crate) use statements::{Identity, PendingCall, Turn};
+pub(crate) use statements::{Identity, PendingCall, SavedTurn};
 pub use trunkline_storage::OpenError;
 
-/// The reason why conversations could not be read or kept.
+/// The reason why conversations could not be read or saved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConversationError {
-    /// The conversation was deleted while its turn ran, or had to give way to newer ones. It stays deleted.
-    #[error("the conversation was deleted meanwhile")]
+    /// The conversation was deleted during the turn, by its owner or in favour of newer ones. It stays deleted.
+    #[error("the conversation was deleted during the turn")]
     Deleted,
-    /// The storage failed, had no time, or was closed.
+    /// The storage failed, timed out, or was closed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -71,44 +71,42 @@ impl Conversations {
     /// # Errors
     /// When the file cannot be created or opened, or is another program's database.
     pub fn open(directory: &Path, config: ConversationConfig) -> Result<Self, OpenError> {
-        let store = StoreConfig {
-            timeout: config.timeout,
-            confirm_wait: Duration::ZERO,
-            readers: 1,
-            read_queue: config.queue,
-            write_queue: config.queue,
-            lock_wait: config.timeout / 2,
-            erase_deleted: true,
-            ..StoreConfig::default()
-        };
-        let max_age = config.max_age;
-        let maintain =
-            move |connection: &Connection, _| statements::delete_old(connection, max_age);
-        let store = Store::open(directory, SCHEMA, store, maintain)?;
+        let store = Store::open(directory, SCHEMA, store_config(&config), maintain(&config))?;
         Ok(Self { store, config: Arc::new(config) })
     }
 
-    /// Conversations whose file cannot be opened: what needs them fails with this reason, which clients can read.
+    /// The conversations in `directory`, whose file is created by the first turn, and opened by the first request if it
+    /// exists.
     #[must_use]
-    pub fn unavailable(config: ConversationConfig, reason: impl Into<String>) -> Self {
-        Self { store: Store::unavailable(reason), config: Arc::new(config) }
+    pub fn deferred(directory: &Path, config: ConversationConfig) -> Self {
+        let store = Store::deferred(directory, SCHEMA, store_config(&config), maintain(&config));
+        Self { store, config: Arc::new(config) }
     }
 
-    /// The reason why the last turns could not be read or kept. It is safe to
-    /// send to a client, and looks at no file.
+    /// Opens the file of [deferred](Self::deferred) conversations if it exists. Otherwise checks that it could be
+    /// created, and creates nothing. Blocks.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open). Requests try again.
+    pub fn prepare(&self) -> Result<(), OpenError> {
+        self.store.prepare()
+    }
+
+    /// The reason why the last turns could not be read or saved, without access to the file. It is safe to send to
+    /// clients.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.store.problem()
     }
 
-    /// Takes no more turns, keeps those that were taken, and waits until the file is closed. Blocks. False if
-    /// that was not in time.
+    /// Rejects new turns, saves the queued ones, and waits until the file is closed. Blocks. Returns false on a
+    /// timeout.
     #[must_use]
     pub fn close(&self, patience: Duration) -> bool {
         self.store.close(patience)
     }
 
-    /// The messages of a conversation; none if the caller has no such conversation.
+    /// The messages of a conversation; `None` if the caller has no such conversation.
     pub(crate) async fn messages(
         &self,
         caller: &str,
@@ -119,16 +117,16 @@ impl Conversations {
             .await
     }
 
-    /// Keeps a turn, and deletes the turns and conversations that exceed the limits.
-    pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
+    /// Saves a turn, and deletes the turns and conversations that exceed the limits.
+    pub(crate) async fn save(&self, turn: SavedTurn) -> Result<(), ConversationError> {
         let bytes = turn.messages.iter().map(Message::bytes).sum();
-        let is_kept = self
-            .write(bytes, move |connection, config| statements::keep(connection, config, &turn))
+        let is_saved = self
+            .write(bytes, move |connection, config| statements::save(connection, config, &turn))
             .await?;
-        if is_kept { Ok(()) } else { Err(ConversationError::Deleted) }
+        if is_saved { Ok(()) } else { Err(ConversationError::Deleted) }
     }
 
-    /// Takes the call that `token` confirms: the next one who asks finds none.
+    /// Takes the pending call that `token` confirms. A token works once.
     pub(crate) async fn take_pending(
         &self,
         caller: &str,
@@ -142,13 +140,13 @@ impl Conversations {
         .await
     }
 
-    /// The caller's conversations, the one with the newest turn first.
+    /// The caller's conversations, most recently updated first.
     pub(crate) async fn list(&self, caller: &str) -> Result<Vec<Summary>, ConversationError> {
         let caller = caller.to_owned();
         self.read(move |connection, config| statements::list(connection, config, &caller)).await
     }
 
-    /// Deletes one of the caller's conversations; false if there is none of this id.
+    /// Deletes one of the caller's conversations; false if it does not exist.
     pub(crate) async fn delete(
         &self,
         caller: &str,
@@ -177,4 +175,25 @@ impl Conversations {
         let work = move |connection: &_| work(connection, &config).map_err(StoreError::from);
         Ok(self.store.write(pending(), bytes, work).await?)
     }
+}
+
+fn store_config(config: &ConversationConfig) -> StoreConfig {
+    StoreConfig {
+        timeout: config.timeout,
+        confirm_wait: Duration::ZERO,
+        readers: 1,
+        read_queue: config.queue,
+        write_queue: config.queue,
+        lock_wait: config.timeout / 2,
+        erase_deleted: true,
+        ..StoreConfig::default()
+    }
+}
+
+/// Deletes old conversations.
+fn maintain(
+    config: &ConversationConfig,
+) -> impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + use<> {
+    let max_age = config.max_age;
+    move |connection, _| statements::delete_old(connection, max_age)
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trunkline::JsonSchema;
 
-use super::bounded::bounded;
 use super::config::ConversationConfig;
+use super::truncate::truncate_messages;
 use crate::model::Message;
 
 /// A conversation without its messages.
@@ -31,7 +31,7 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// A call that waits to be confirmed.
+/// A call that is waiting for confirmation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PendingCall {
     /// The token that confirms it.
@@ -52,7 +52,7 @@ pub(crate) struct Identity {
 
 /// A finished turn.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct SavedTurn {
     pub(crate) caller: String,
     pub(crate) conversation: String,
     /// The title of a new conversation. Any other must exist.
@@ -66,32 +66,32 @@ pub(super) fn messages(
     caller: &str,
     conversation: &str,
 ) -> rusqlite::Result<Option<Vec<Message>>> {
-    if !belongs(connection, caller, conversation)? {
+    if !exists(connection, caller, conversation)? {
         return Ok(None);
     }
     let mut turns = connection
         .prepare_cached("SELECT messages FROM turn WHERE conversation = ?1 ORDER BY number")?;
-    let turns =
-        turns.query_map([conversation], |row| parsed::<Vec<Message>>(&row.get::<_, String>(0)?))?;
+    let turns = turns
+        .query_map([conversation], |row| from_json::<Vec<Message>>(&row.get::<_, String>(0)?))?;
     let turns: Vec<_> = turns.collect::<rusqlite::Result<_>>()?;
     Ok(Some(turns.into_iter().flatten().collect()))
 }
 
-/// False if the conversation that the turn is of is not there any more.
-pub(super) fn keep(
+/// Saves a turn. Returns false if its conversation has been deleted.
+pub(super) fn save(
     connection: &Connection,
     config: &ConversationConfig,
-    turn: &Turn,
+    turn: &SavedTurn,
 ) -> rusqlite::Result<bool> {
-    let Turn { caller, conversation, title, messages, pending } = turn;
-    if title.is_none() && !belongs(connection, caller, conversation)? {
+    let SavedTurn { caller, conversation, title, messages, pending } = turn;
+    if title.is_none() && !exists(connection, caller, conversation)? {
         return Ok(false);
     }
-    let messages = bounded(messages.clone(), config.max_bytes);
+    let messages = truncate_messages(messages.clone(), config.max_bytes);
     let now = now();
     let pending_until = pending.as_ref().map(|_| now + millis(config.pending_age));
-    let pending = pending.as_ref().map(written).transpose()?;
-    // Ids are made here, so that one which is there is the same caller's.
+    let pending = pending.as_ref().map(to_json).transpose()?;
+    // The agent generates the ids, so an existing one belongs to the same caller.
     connection.execute(
         "INSERT INTO conversation VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET \
          updated_ms = excluded.updated_ms, pending = excluded.pending, \
@@ -102,10 +102,10 @@ pub(super) fn keep(
     connection.execute(
         "INSERT INTO turn SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM turn \
          WHERE conversation = ?1",
-        params![conversation, written(&messages)?, integer(messages.len()), integer(bytes)],
+        params![conversation, to_json(&messages)?, integer(messages.len()), integer(bytes)],
     )?;
-    shorten(connection, config, conversation)?;
-    delete_excess(connection, config, caller)?;
+    delete_excess_turns(connection, config, conversation)?;
+    delete_excess_conversations(connection, config, caller)?;
     Ok(true)
 }
 
@@ -119,12 +119,12 @@ pub(super) fn take_pending(
         .query_row(
             "SELECT pending FROM conversation \
              WHERE id = ?1 AND caller = ?2 AND pending_until_ms > ?3 AND pending_until_ms <= ?4",
-            // A clock that was set back gives no call more time than it had.
+            // A clock that is set back does not extend the lifetime.
             params![conversation, caller, now(), now() + millis(config.pending_age)],
             |row| row.get(0),
         )
         .optional()?;
-    let pending: Option<PendingCall> = pending.flatten().as_deref().map(parsed).transpose()?;
+    let pending: Option<PendingCall> = pending.flatten().as_deref().map(from_json).transpose()?;
     let Some(pending) = pending.filter(|pending| pending.token == token) else { return Ok(None) };
     connection.execute(
         "UPDATE conversation SET pending = NULL, pending_until_ms = NULL WHERE id = ?1",
@@ -168,19 +168,19 @@ pub(super) fn delete(
     Ok(connection.execute(sql, [conversation, caller])? > 0)
 }
 
-/// Deletes the conversations without a turn for too long.
+/// Deletes conversations without a turn within `max_age`.
 pub(super) fn delete_old(connection: &Connection, max_age: Duration) -> rusqlite::Result<()> {
     let sql = "DELETE FROM conversation WHERE updated_ms < ?1";
     connection.prepare_cached(sql)?.execute([now() - millis(max_age)]).map(drop)
 }
 
-fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {
+fn exists(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM conversation WHERE id = ?1 AND caller = ?2)";
     connection.query_row(sql, [conversation, caller], |row| row.get(0))
 }
 
 /// Deletes the oldest turns of a conversation that exceed its limits.
-fn shorten(
+fn delete_excess_turns(
     connection: &Connection,
     config: &ConversationConfig,
     conversation: &str,
@@ -199,7 +199,7 @@ fn shorten(
 }
 
 /// Deletes the oldest conversations of a caller, and of all callers, that exceed their limits.
-fn delete_excess(
+fn delete_excess_conversations(
     connection: &Connection,
     config: &ConversationConfig,
     caller: &str,
@@ -222,7 +222,7 @@ fn now() -> i64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// At most a tenth of what there is room for, so that sums have some.
+/// Milliseconds, limited to a tenth of the range so that sums do not overflow.
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(i64::MAX / 10)
 }
@@ -231,12 +231,12 @@ fn integer(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn written(value: &(impl Serialize + ?Sized)) -> rusqlite::Result<String> {
+fn to_json(value: &(impl Serialize + ?Sized)) -> rusqlite::Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-fn parsed<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
+fn from_json<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
     serde_json::from_str(text)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into()))
 }

@@ -1,32 +1,32 @@
-//! A part of a reply, as servers send it.
+//! The parts of a reply.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trunkline::JsonSchema;
 
-/// A part of a stream, or a reply in one piece. What has another type than it should have is taken as if it
-/// were not there: no answer is lost for how its tokens are counted.
+/// A part of a stream, or a complete reply. Members of an unexpected type are ignored, so that invalid metadata
+/// does not lose an answer.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// What the server says has failed.
+    /// The error that the server reports.
     pub(super) error: Option<Value>,
     pub(super) usage: Option<Usage>,
-    /// One reply is asked for; that of several parts which has no choice tells of usage.
+    /// The first choice. The part that reports the usage has none.
     pub(super) choice: Option<Choice>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     pub(super) content: String,
-    /// Why the model does not answer, in its words.
+    /// The reason why the model declines to answer.
     pub(super) refusal: String,
     pub(super) calls: Vec<CallPart>,
-    pub(super) finish: Option<String>,
-    /// It has a `message` instead of a `delta`: each of its calls is a whole one.
-    pub(super) is_whole: bool,
+    pub(super) finish_reason: Option<String>,
+    /// Whether it is a `message` instead of a `delta`, with complete calls.
+    pub(super) is_complete: bool,
 }
 
-/// A call, or the next piece of one.
+/// A call, or the next part of one.
 #[derive(Debug)]
 pub(super) struct CallPart {
     pub(super) index: Option<u64>,
@@ -35,19 +35,19 @@ pub(super) struct CallPart {
     pub(super) arguments: String,
 }
 
-/// The number of tokens of a reply.
+/// The token usage of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Read by the model.
+    /// Tokens read by the model.
     #[serde(default)]
     pub prompt_tokens: u64,
-    /// Written by it.
+    /// Tokens written by the model.
     #[serde(default)]
     pub completion_tokens: u64,
-    /// Both.
+    /// The sum of both.
     #[serde(default)]
     pub total_tokens: u64,
-    /// Those of the prompt that the endpoint had in a cache, if it reports them.
+    /// Tokens of the prompt that were in the endpoint's cache, if it reports them.
     #[serde(default)]
     pub cached_tokens: u64,
 }
@@ -59,51 +59,57 @@ impl Chunk {
             Value::Array(choices) => choices.into_iter().find(is_first),
             _ => None,
         };
-        // Some servers say of a good reply that there is no error, in one way or another.
-        let is_said = |error: &Value| match error {
+        // Some servers add an empty `error` to a successful reply.
+        let is_error = |error: &Value| match error {
             Value::Null | Value::Bool(false) => false,
             Value::String(text) => !text.trim().is_empty(),
             Value::Object(members) => !members.is_empty(),
             _ => choice.is_none(),
         };
         Ok(Self {
-            error: Some(take(&mut chunk, "error")).filter(is_said),
+            error: Some(take(&mut chunk, "error")).filter(is_error),
             usage: chunk.get("usage").and_then(usage),
-            choice: choice.map(Choice::of),
+            choice: choice.map(Choice::new),
         })
     }
 }
 
 impl Choice {
-    fn of(mut choice: Value) -> Self {
-        let finish = text(take(&mut choice, "finish_reason"));
-        let finish = Some(finish).filter(|finish| !finish.is_empty());
+    fn new(mut choice: Value) -> Self {
+        let finish_reason = text(take(&mut choice, "finish_reason"));
+        let finish_reason = Some(finish_reason).filter(|reason| !reason.is_empty());
         let delta = take(&mut choice, "delta");
-        let (mut said, is_whole) = match delta {
+        let (mut message, is_complete) = match delta {
             Value::Object(_) => (delta, false),
             _ => (take(&mut choice, "message"), true),
         };
-        let mut calls: Vec<_> = match take(&mut said, "tool_calls") {
-            Value::Array(calls) => calls.into_iter().map(CallPart::of).collect(),
+        let mut calls: Vec<_> = match take(&mut message, "tool_calls") {
+            Value::Array(calls) => calls.into_iter().map(CallPart::new).collect(),
             _ => Vec::new(),
         };
-        // What calls were before there were several in a message.
-        let function = take(&mut said, "function_call");
+        // The deprecated format, with at most one call in a message.
+        let function = take(&mut message, "function_call");
         if calls.is_empty() && function.is_object() {
-            calls.push(CallPart::of(serde_json::json!({ "index": 0, "function": function })));
+            calls.push(CallPart::new(serde_json::json!({ "index": 0, "function": function })));
         }
-        let content = match take(&mut said, "content") {
+        let content = match take(&mut message, "content") {
             Value::Array(parts) => {
                 parts.into_iter().map(|mut part| text(take(&mut part, "text"))).collect()
             }
             content => text(content),
         };
-        Self { content, refusal: text(take(&mut said, "refusal")), calls, finish, is_whole }
+        Self {
+            content,
+            refusal: text(take(&mut message, "refusal")),
+            calls,
+            finish_reason,
+            is_complete,
+        }
     }
 }
 
 impl CallPart {
-    fn of(mut call: Value) -> Self {
+    fn new(mut call: Value) -> Self {
         let mut function = take(&mut call, "function");
         Self {
             index: call.get("index").and_then(Value::as_u64),
@@ -121,16 +127,16 @@ impl CallPart {
     }
 }
 
-/// Several replies may be woven; this is one of the one that counts.
+/// Whether a choice belongs to the first reply; parts of several replies may be interleaved.
 fn is_first(choice: &Value) -> bool {
     choice.is_object() && choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0
 }
 
-/// What is counted. Where nothing is, nothing is told.
+/// The usage, unless all its numbers are missing or 0.
 fn usage(usage: &Value) -> Option<Usage> {
     let count = |name: &str| {
         let count = usage.pointer(&format!("/{name}"))?;
-        // As a float, it is a whole number all the same; one below zero is none.
+        // Floats are accepted; negative numbers count as 0.
         count.as_u64().or_else(|| count.as_f64().map(|count| count as u64))
     };
     let [prompt_tokens, completion_tokens, total_tokens] =

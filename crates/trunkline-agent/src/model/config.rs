@@ -4,44 +4,43 @@ use std::time::Duration;
 use http::Uri;
 use trunkline::client::http::Bearer;
 
-/// Where a [`Model`](super::Model) is, and how long it may take.
+/// The endpoint of a [`Model`](super::Model), and its limits.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelConfig {
-    /// The base, to which `/chat/completions` is appended: `http://127.0.0.1:11434/v1`.
+    /// The base URL, to which `/chat/completions` is appended: `http://127.0.0.1:11434/v1`.
     pub url: String,
-    /// The model's name, as the endpoint knows it.
+    /// The model's name at the endpoint.
     pub model: String,
     /// Sent as `Authorization: Bearer …`. Default: none.
     pub key: Option<Bearer>,
-    /// Whether replies are asked for as streams. Default: yes. A server that refuses is asked without.
+    /// Whether to request streams. Default: yes. If a server rejects them, requests are sent without.
     pub stream: bool,
-    /// How freely the model chooses its words. Default: what the endpoint chooses.
+    /// The sampling temperature. Default: that of the endpoint.
     pub temperature: Option<f32>,
-    /// How long it may take to connect. Default 10 s.
+    /// Maximum time to connect. Default 10 s.
     pub connect_timeout: Duration,
-    /// How long it may take until a reply begins; a reply that is no stream begins when it is there.
-    /// Default 90 s.
+    /// Maximum time until a reply begins; without a stream, it usually begins when it is complete. Default 90 s.
     pub first_byte_timeout: Duration,
-    /// How long a reply that has begun may say nothing. Default 30 s.
+    /// Maximum time between two pieces of a reply. Default 30 s.
     pub idle_timeout: Duration,
-    /// How long one reply may take in all, with what is tried again. Default 2 min.
+    /// Maximum total time of a reply, including retries. Default 2 min.
     pub timeout: Duration,
-    /// How many bytes a reply may have. Default 8 MiB.
+    /// Maximum size of a reply in bytes. Default 8 MiB.
     pub max_reply: usize,
-    /// How many bytes of text a reply may have; one with more is an error, and is not kept. Default 256 KiB.
+    /// Maximum size of the text of a reply in bytes; a longer text is an error. Default 256 KiB.
     pub max_content_bytes: usize,
-    /// How many bytes the names and arguments of all calls of a reply may have; one with more is an error, and
-    /// none of them is made. Default 256 KiB.
+    /// Maximum total size of the names and arguments of all calls of a reply in bytes. Beyond it, the reply is an
+    /// error, and no call is executed. Default 256 KiB.
     pub max_arguments_bytes: usize,
-    /// How many times a request that was not begun is made again. Default 3.
+    /// Maximum retries of a request. Default 3.
     pub max_retries: u32,
-    /// The longest wait before it is: a server that wants a longer one is not asked again. Default 10 s.
+    /// Maximum wait before a retry. If the server requests a longer one, the request fails. Default 10 s.
     pub max_retry_wait: Duration,
 }
 
 impl ModelConfig {
-    /// The model of this name at an endpoint, with defaults for all else.
+    /// The configuration of a model at an endpoint, with defaults for everything else.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -61,7 +60,7 @@ impl ModelConfig {
         }
     }
 
-    /// The base with the path of chat completions; a query stays at the end.
+    /// The URL of chat completions; a query of the base URL stays at the end.
     pub(super) fn endpoint(&self) -> String {
         let (base, query) = match self.url.split_once('?') {
             Some((base, query)) => (base, format!("?{query}")),
@@ -70,7 +69,7 @@ impl ModelConfig {
         format!("{}/chat/completions{query}", base.trim_end_matches('/'))
     }
 
-    /// The base without what may be secret in it: a user, a password and a query.
+    /// The base URL without a user, a password and a query, which may be secret.
     pub(super) fn shown_url(&self) -> String {
         let (scheme, rest) = match self.url.split_once("://") {
             Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -81,13 +80,13 @@ impl ModelConfig {
         format!("{scheme}{}", &rest[..end])
     }
 
-    /// Whether the key goes through a network in the clear.
+    /// Whether the key is sent through a network unencrypted.
     pub(super) fn exposes_key(&self) -> bool {
         let Ok(uri) = self.url.parse::<Uri>() else { return false };
         let host = uri.host().unwrap_or_default();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        self.key.is_some() && uri.scheme_str() == Some("http") && !is_here
+        let is_local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        self.key.is_some() && uri.scheme_str() == Some("http") && !is_local
     }
 }
 
@@ -96,7 +95,7 @@ mod tests {
     use super::ModelConfig;
 
     #[test]
-    fn urls_are_shown_without_secrets() {
+    fn shown_url_omits_secrets() {
         for (url, expected) in [
             ("http://h:1/v1", "http://h:1/v1"),
             ("http://u:p@h/v1?key=s", "http://h/v1"),
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_in_the_clear() {
+    fn exposes_key_on_plain_http() {
         for (url, expected) in [
             ("http://10.0.0.1:11434/v1", true),
             ("HTTP://models.example/v1", true),

@@ -7,106 +7,106 @@ use trunkline::client::TransportError;
 use trunkline::client::http::Bearer;
 use trunkline::protocol::excerpt;
 
-/// Why a model has not answered.
+/// The error of a model request.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The base is no URL that can be posted to.
-    #[error("{url:?} is no endpoint of a model: {reason}")]
+    /// The URL of the endpoint is invalid.
+    #[error("invalid model URL {url:?}: {reason}")]
     Address {
-        /// What was given, without what may be secret in it: a user, a password and a query.
+        /// The URL without a user, a password and a query, which may be secret.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// There is no connection to the endpoint.
+    /// The endpoint cannot be reached.
     #[error("the model's endpoint cannot be reached")]
     Unreachable(#[source] TransportError),
-    /// The connection broke, or what came is no HTTP.
-    #[error("the connection to the model broke")]
+    /// The connection failed, or the reply is not valid HTTP.
+    #[error("the connection to the model failed")]
     Broken(#[source] TransportError),
-    /// It took too long.
-    #[error("the model took longer than {} ms {stage}", after.as_millis())]
+    /// The request timed out.
+    #[error("the model timed out: it did not {stage} within {} ms", after.as_millis())]
     Timeout {
-        /// For what.
+        /// The stage of the request.
         stage: Stage,
-        /// How long it might take.
+        /// The timeout.
         after: Duration,
     },
-    /// The endpoint wants another key, or one at all.
-    #[error("the model's endpoint refuses the key, or the lack of one (HTTP {status})")]
+    /// The endpoint rejects the key, or requires one.
+    #[error("the model's endpoint rejects the key, or requires one (HTTP {status})")]
     Unauthorized {
         /// The status.
         status: StatusCode,
     },
-    /// The endpoint is too busy, and was asked often enough.
+    /// The endpoint is too busy, also after the retries.
     #[error("the model's endpoint is too busy (HTTP {status})")]
     Busy {
         /// The status.
         status: StatusCode,
-        /// When to ask again, if it says.
+        /// The wait that the endpoint requests.
         retry_after: Option<Duration>,
     },
-    /// The endpoint refuses the request, or has failed in it.
-    #[error("the model's endpoint answered HTTP {status}: {reason}")]
+    /// The endpoint rejects the request or has failed.
+    #[error("the model's endpoint returned HTTP {status}: {reason}")]
     Refused {
         /// The status.
         status: StatusCode,
-        /// What it says.
+        /// The error text of the endpoint.
         reason: String,
     },
-    /// The endpoint has failed in the midst of a reply, and says so in it.
+    /// The endpoint reports a failure within its reply.
     #[error("the model failed: {reason}")]
     Failed {
-        /// What it says.
+        /// The error text of the endpoint.
         reason: String,
     },
-    /// The model does not want to answer, or its endpoint does not let it.
+    /// The model or the content filter of its endpoint declines to answer.
     #[error("the model refuses to answer: {reason}")]
     Declined {
-        /// What it says.
+        /// The error text of the endpoint.
         reason: String,
     },
-    /// There is neither a text nor a call in the reply.
-    #[error("the model gave no answer")]
+    /// The reply contains neither text nor calls.
+    #[error("the model's reply is empty")]
     Empty,
-    /// The reply has more bytes than allowed.
+    /// The reply exceeds a limit.
     #[error("there are more than {limit} bytes in the model's {what}")]
     TooLarge {
-        /// What has: its reply as a whole, the text in it, or the calls.
+        /// The part that exceeds it: the `reply` as a whole, its `text`, or its `calls`.
         what: &'static str,
-        /// The limit of bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The reply is no chat completion.
-    #[error("the model's reply is no chat completion: {reason}")]
+    /// The reply is not a chat completion.
+    #[error("the model's reply is not a chat completion: {reason}")]
     Malformed {
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// The reply ended before it was complete.
-    #[error("the model's reply broke off")]
+    #[error("the model's reply ended early")]
     CutOff,
 }
 
-/// What took too long.
+/// The stage of a request that timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Until the reply began.
+    /// Waiting for the reply to begin.
     FirstByte,
-    /// Until it went on.
+    /// Waiting for the next piece of the reply.
     Idle,
-    /// All of it.
+    /// The reply as a whole.
     Whole,
 }
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::FirstByte => "to begin its reply",
-            Self::Idle => "to go on with its reply",
-            Self::Whole => "for its reply",
+            Self::FirstByte => "begin its reply",
+            Self::Idle => "continue its reply",
+            Self::Whole => "complete its reply",
         })
     }
 }
@@ -120,8 +120,8 @@ impl ModelError {
         Self::Malformed { reason: reason.into() }
     }
 
-    /// As it is told to people: short, and without the key, which servers repeat in what they say.
-    pub(super) fn told(mut self, key: Option<&Bearer>) -> Self {
+    /// Truncates the texts of the endpoint, and redacts the key, which some endpoints repeat.
+    pub(super) fn redacted(mut self, key: Option<&Bearer>) -> Self {
         if let Self::Refused { reason, .. }
         | Self::Failed { reason }
         | Self::Declined { reason }
@@ -130,12 +130,12 @@ impl ModelError {
             if let Some(key) = key {
                 *reason = key.redact(reason);
             }
-            *reason = excerpt(reason, TOLD).into_owned();
+            *reason = excerpt(reason, MAX_ERROR_CHARS).into_owned();
         }
         self
     }
 
-    /// One word for programs.
+    /// The kind of the error, for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -165,14 +165,14 @@ impl From<TransportError> for ModelError {
     }
 }
 
-/// The most characters of what a server says.
-const TOLD: usize = 300;
+/// The maximum length of an endpoint's error text, in characters.
+const MAX_ERROR_CHARS: usize = 300;
 
-/// What the text of an error says to people: servers wrap it in one object or two.
-pub(super) fn said(text: &str) -> String {
+/// Extracts the message from an error text; endpoints wrap it in one object or two.
+pub(super) fn error_message(text: &str) -> String {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Said {
+    enum ErrorBody {
         Nested { error: Inner },
         Flat { message: String },
         Detail { detail: String },
@@ -183,13 +183,13 @@ pub(super) fn said(text: &str) -> String {
         Object { message: String },
         Text(String),
     }
-    let said = match serde_json::from_str(text) {
+    let message = match serde_json::from_str(text) {
         Ok(
-            Said::Nested { error: Inner::Object { message } | Inner::Text(message) }
-            | Said::Flat { message }
-            | Said::Detail { detail: message },
+            ErrorBody::Nested { error: Inner::Object { message } | Inner::Text(message) }
+            | ErrorBody::Flat { message }
+            | ErrorBody::Detail { detail: message },
         ) => message,
         Err(_) => text.trim().to_owned(),
     };
-    if said.is_empty() { "it says nothing more".to_owned() } else { said }
+    if message.is_empty() { "no details".to_owned() } else { message }
 }

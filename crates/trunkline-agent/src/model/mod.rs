@@ -1,7 +1,7 @@
-//! A client of an endpoint that speaks OpenAI's chat completions: Ollama, llama.cpp, vLLM, and hosted ones.
+//! A client of OpenAI-compatible chat completion endpoints: Ollama, llama.cpp, vLLM, and hosted ones.
 //!
-//! Servers differ in what they leave out and where they put it, so replies are read tolerantly: as a stream
-//! or in one piece, whichever was asked for; with ids or without; with arguments as text or as an object.
+//! Servers deviate from the specification, so replies are parsed leniently: as a stream or in one piece, whichever
+//! was requested; with or without ids; with arguments as text or as an object.
 
 mod accumulator;
 mod chunk;
@@ -30,15 +30,15 @@ pub use accumulator::Completion;
 pub use chunk::Usage;
 pub use config::ModelConfig;
 pub use error::{ModelError, Stage};
-pub(crate) use message::cut;
-pub use message::{Called, CalledFunction, Message};
+pub(crate) use message::truncate;
+pub use message::{FunctionCall, Message, MessageToolCall};
 pub use reply::Reply;
 pub(crate) use tool_call::id;
 pub use tool_call::{Arguments, ToolCall};
 
 use retry::{Retries, Retry};
 
-/// A language model behind an endpoint. Cloning is cheap; clones share their connections.
+/// A language model at an endpoint. Cloning is cheap; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Model {
     inner: Arc<Inner>,
@@ -48,8 +48,8 @@ pub struct Model {
 struct Inner {
     http: Http,
     config: Arc<ModelConfig>,
-    /// The server has refused to stream: it is not asked again.
-    refuses_streams: AtomicBool,
+    /// Whether the server has rejected streaming; then no further streams are requested.
+    rejects_streams: AtomicBool,
 }
 
 /// A tool that a model may call.
@@ -57,27 +57,24 @@ struct Inner {
 pub struct Tool {
     /// 1 to 64 of the characters `A-Z a-z 0-9 _ -`.
     pub name: String,
-    /// What it does.
+    /// The description for the model.
     pub description: String,
-    /// What its arguments are.
+    /// The schema of the arguments.
     pub input: Schema,
 }
 
 impl Model {
-    /// A model. Nothing connects before it is asked.
+    /// Creates a model, which connects with its first request.
     ///
     /// # Errors
-    /// [`ModelError::Address`] when the base is no URL that can be posted to.
+    /// [`ModelError::Address`] if the URL is invalid.
     pub fn new(config: ModelConfig) -> Result<Self, ModelError> {
         let shown = config.shown_url();
         let address = |reason: String| ModelError::Address { url: shown.clone(), reason };
         let url = config.endpoint().parse::<Url>();
-        let url = url.map_err(|error| address(refused(error, &shown)))?;
+        let url = url.map_err(|error| address(invalid_url_reason(error, &shown)))?;
         if config.exposes_key() {
-            tracing::warn!(
-                url = shown,
-                "whoever is on the way to this URL can read the key: use https"
-            );
+            tracing::warn!(url = shown, "the key is sent to this URL unencrypted; use https");
         }
         let http = client_http::HttpClientConfig {
             bearer: config.key.clone(),
@@ -86,9 +83,9 @@ impl Model {
             ..Default::default()
         };
         let http = Http::with_config(url, http).map_err(|error| address(error.to_string()))?;
-        let refuses_streams = AtomicBool::new(!config.stream);
+        let rejects_streams = AtomicBool::new(!config.stream);
         let config = Arc::new(config);
-        Ok(Self { inner: Arc::new(Inner { http, config, refuses_streams }) })
+        Ok(Self { inner: Arc::new(Inner { http, config, rejects_streams }) })
     }
 
     /// The model's name.
@@ -97,43 +94,43 @@ impl Model {
         &self.inner.config.model
     }
 
-    /// Asks for the next message of a conversation.
+    /// Requests the next message of a conversation.
     ///
-    /// What was not begun is asked for again, a few times and no longer than the settings allow: when there
-    /// was no connection, and when the server is busy (429, 503). Nothing else is.
+    /// A request is retried, within the limits of the configuration, if the connection fails or the server is busy
+    /// (429, 503). Other failures are not retried.
     ///
     /// # Errors
-    /// When no reply begins.
+    /// If the request fails before a reply begins.
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection.
     pub async fn ask(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
-        let begun = self.begin(messages, tools).await;
-        begun.map_err(|error| error.told(self.inner.config.key.as_ref()))
+        let reply = self.send(messages, tools).await;
+        reply.map_err(|error| error.redacted(self.inner.config.key.as_ref()))
     }
 
-    async fn begin(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
-        let Inner { config, refuses_streams, .. } = &*self.inner;
+    async fn send(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
+        let Inner { config, rejects_streams, .. } = &*self.inner;
         let deadline = Instant::now() + config.timeout;
         let mut retries = Retries::new(config, deadline);
-        let mut streamed = !refuses_streams.load(Ordering::Relaxed);
+        let mut streamed = !rejects_streams.load(Ordering::Relaxed);
         loop {
             let body = self.body(messages, tools, streamed);
             match self.post(body, streamed, deadline).await {
                 Ok(reply) if reply.status.is_success() => {
-                    // That it was the stream which was refused is known now.
-                    refuses_streams.fetch_or(!streamed, Ordering::Relaxed);
+                    // A success without streaming shows that streaming was rejected.
+                    rejects_streams.fetch_or(!streamed, Ordering::Relaxed);
                     return Ok(Reply::new(reply, config, deadline));
                 }
                 Ok(reply) => {
-                    let refusal = Refusal::read(reply, config, deadline).await;
-                    if streamed && refusal.is_of_streams() {
+                    let error = ErrorReply::read(reply, config, deadline).await;
+                    if streamed && error.rejects_streaming() {
                         streamed = false;
                         continue;
                     }
-                    retries.wait(refusal.into()).await?;
+                    retries.wait(error.into()).await?;
                 }
-                Err(error) => retries.wait(Retry::of(error)).await?,
+                Err(error) => retries.wait(Retry::new(error)).await?,
             }
         }
     }
@@ -143,7 +140,7 @@ impl Model {
         let body = Body {
             model: &config.model,
             messages,
-            tools: tools.iter().map(Tool::offered).collect(),
+            tools: tools.iter().map(Tool::to_json).collect(),
             stream: streamed,
             stream_options: streamed.then(|| json!({ "include_usage": true })),
             temperature: config.temperature,
@@ -171,18 +168,18 @@ impl Model {
 }
 
 impl Tool {
-    /// About how much of a model's attention it takes, in bytes.
+    /// The approximate size in a prompt, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.name.len() + self.description.len() + self.input.as_value().to_string().len()
     }
 
-    /// The same for a small context: the first sentence of its description, and a schema without
+    /// A shorter version for a small context: the first sentence of the description, and the schema without
     /// descriptions, titles, defaults and examples.
     #[must_use]
     pub fn brief(&self) -> Self {
         let end = self.description.find(". ").map_or(self.description.len(), |end| end + 1);
-        let description = self.description[..end].chars().take(BRIEF).collect();
+        let description = self.description[..end].chars().take(MAX_BRIEF_CHARS).collect();
         let annotated = schemars::Schema::try_from(self.input.as_value().clone());
         let input = annotated.map_or_else(
             |_| self.input.clone(),
@@ -194,7 +191,7 @@ impl Tool {
         Self { name: self.name.clone(), description, input }
     }
 
-    fn offered(&self) -> serde_json::Value {
+    fn to_json(&self) -> serde_json::Value {
         let Self { name, description, input } = self;
         let parameters = input.as_value();
         json!({
@@ -205,7 +202,7 @@ impl Tool {
 }
 
 /// The maximum length of a brief description in characters.
-const BRIEF: usize = 160;
+const MAX_BRIEF_CHARS: usize = 160;
 
 fn without_annotations(schema: &mut schemars::Schema) {
     for name in ["$schema", "$comment", "title", "description", "default", "examples"] {
@@ -213,12 +210,12 @@ fn without_annotations(schema: &mut schemars::Schema) {
     }
 }
 
-/// Why an address is none. Reasons repeat what is wrong, so they are those of what may be shown.
-fn refused(error: UrlError, shown: &str) -> String {
+/// The reason why a URL is invalid. It quotes from the URL, so it is computed for the redacted URL.
+fn invalid_url_reason(error: UrlError, shown: &str) -> String {
     match error {
         UrlError::UserInfo => {
-            "it holds a user or a password; give the key of its own, as a setting \
-                               (of the command: TRUNKLINE_AGENT_KEY)"
+            "user or password in the URL; set the key separately (command line: \
+             `TRUNKLINE_AGENT_KEY`)"
                 .to_owned()
         }
         error => shown.parse::<Url>().err().unwrap_or(error).to_string(),
@@ -238,34 +235,34 @@ struct Body<'a> {
     temperature: Option<f32>,
 }
 
-/// A status that is no success, and what the server says about it.
-struct Refusal {
+/// An error status, and the text of the reply.
+struct ErrorReply {
     status: StatusCode,
     headers: HeaderMap,
     text: String,
 }
 
-/// As much is read of what a server says about a refusal.
-const SAID: usize = 4 << 10;
+/// The maximum number of bytes to read of an error text.
+const MAX_ERROR_BYTES: usize = 4 << 10;
 
-/// As long is waited for it: nothing else depends on it.
-const SAYING: Duration = Duration::from_secs(5);
+/// The maximum time to wait for an error text.
+const ERROR_TEXT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Refusal {
+impl ErrorReply {
     async fn read(mut reply: HttpReply, config: &ModelConfig, deadline: Instant) -> Self {
         let mut text = Vec::new();
-        let deadline = deadline.min(Instant::now() + SAYING.min(config.idle_timeout));
-        while text.len() < SAID {
-            // What cannot be read of an explanation is left out.
+        let deadline = deadline.min(Instant::now() + ERROR_TEXT_TIMEOUT.min(config.idle_timeout));
+        while text.len() < MAX_ERROR_BYTES {
+            // The text is informative only, so a failure to read it is ignored.
             let Ok(Ok(Some(chunk))) = timeout_at(deadline, reply.chunk()).await else { break };
-            text.extend_from_slice(&chunk[..chunk.len().min(SAID)]);
+            text.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES)]);
         }
         let text = String::from_utf8_lossy(&text).into_owned();
         Self { status: reply.status, headers: reply.headers, text }
     }
 
-    /// Some servers cannot stream, or not with tools, and say so with one status or another.
-    fn is_of_streams(&self) -> bool {
+    /// Whether the server rejects streaming, or streaming with tools. Servers use different statuses for that.
+    fn rejects_streaming(&self) -> bool {
         const STATUSES: [StatusCode; 6] = [
             StatusCode::BAD_REQUEST,
             StatusCode::NOT_FOUND,
@@ -274,7 +271,7 @@ impl Refusal {
             StatusCode::UNPROCESSABLE_ENTITY,
             StatusCode::NOT_IMPLEMENTED,
         ];
-        // What is upstream has nothing to do with it.
+        // `upstream` does not count.
         let text = self.text.to_ascii_lowercase();
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
         let is_named = |word| matches!(word, "stream" | "streams" | "streamed" | "streaming");
@@ -282,10 +279,10 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Retry {
-    fn from(refusal: Refusal) -> Self {
-        let Refusal { status, headers, text } = refusal;
-        Self::of_status(status, &headers, error::said(&text))
+impl From<ErrorReply> for Retry {
+    fn from(reply: ErrorReply) -> Self {
+        let ErrorReply { status, headers, text } = reply;
+        Self::from_status(status, &headers, error::error_message(&text))
     }
 }
 
@@ -305,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brief_tool_keeps_what_it_is_called_with() {
+    fn brief_keeps_names_and_types() {
         let input = json!({
             "$schema": "s", "title": "T", "description": "d", "type": "object",
             "properties": {

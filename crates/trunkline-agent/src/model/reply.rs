@@ -1,4 +1,4 @@
-//! A reply as it comes.
+//! A reply that is being received.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,57 +12,57 @@ use super::config::ModelConfig;
 use super::error::{ModelError, Stage};
 use super::tool_call;
 
-/// A reply that has begun: its [`text`](Self::text) as it comes, and then the whole.
+/// A reply that is being received: first the [`text`](Self::text) piece by piece, then the [whole](Self::finish).
 #[derive(Debug)]
 pub struct Reply {
     http: HttpReply,
-    form: Form,
+    body: Body,
     accumulator: Accumulator,
     config: Arc<ModelConfig>,
     deadline: Instant,
-    /// How many bytes of the content were given out.
-    shown: usize,
-    ended: bool,
+    /// The number of bytes of the content that were returned.
+    returned: usize,
+    is_ended: bool,
 }
 
 #[derive(Debug)]
-enum Form {
+enum Body {
     Stream(EventReader),
-    /// In one piece, whatever was asked for; or so it seems yet.
+    /// In one piece, unless the body turns out to be a stream.
     Whole(Vec<u8>),
 }
 
-/// The end of a stream, which says nothing more.
+/// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
-/// How long the connection's end is waited for, behind a whole reply, so that it can be used again.
-const REST: Duration = Duration::from_millis(20);
+/// The maximum time to wait for the end of the body after a complete reply, so that the connection can be reused.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 impl Reply {
     pub(super) fn new(http: HttpReply, config: &Arc<ModelConfig>, deadline: Instant) -> Self {
-        let form = match &*http.media_type() {
-            "text/event-stream" => Form::Stream(EventReader::new(config.max_reply)),
-            _ => Form::Whole(Vec::new()),
+        let body = match &*http.media_type() {
+            "text/event-stream" => Body::Stream(EventReader::new(config.max_reply)),
+            _ => Body::Whole(Vec::new()),
         };
         let accumulator = Accumulator::new(config);
         let config = Arc::clone(config);
-        Self { http, form, accumulator, config, deadline, shown: 0, ended: false }
+        Self { http, body, accumulator, config, deadline, returned: 0, is_ended: false }
     }
 
-    /// The next piece of text; none at the end. Text that may turn out to be a call is held back.
+    /// The next piece of text; `None` at the end. Text that may be a call is held back.
     ///
     /// # Errors
-    /// When the reply breaks off, is none, or takes too long.
+    /// If the reply ends early, is invalid, exceeds a limit, or times out.
     ///
     /// # Cancel safety
     /// Nothing is lost.
     pub async fn text(&mut self) -> Result<Option<String>, ModelError> {
-        while !self.ended {
+        while !self.is_ended {
             let advanced = self.advance().await;
-            advanced.map_err(|error| error.told(self.config.key.as_ref()))?;
-            // What is there at the end may be a call as a whole.
-            if !self.ended
-                && let Some(text) = self.unshown()
+            advanced.map_err(|error| error.redacted(self.config.key.as_ref()))?;
+            // At the end, the text is checked for calls first.
+            if !self.is_ended
+                && let Some(text) = self.take_text()
             {
                 return Ok(Some(text));
             }
@@ -70,61 +70,63 @@ impl Reply {
         Ok(None)
     }
 
-    /// The whole, whose end was waited for. `is_tool` tells which names are those of tools: a text that
-    /// consists of calls to them is read as such. With it comes the text that was not given out yet.
+    /// The complete reply, and the text that was held back. To be called at the end of [`text`](Self::text). A text
+    /// that consists only of calls of tools, by the names that `is_tool` accepts, is parsed as calls.
     ///
     /// # Errors
-    /// When it is no reply, and when the model does not answer in it.
+    /// If the reply is invalid or empty, or the model declines to answer.
     pub fn finish(
         self,
         is_tool: impl Fn(&str) -> bool,
     ) -> Result<(Completion, Option<String>), ModelError> {
-        let told = |error: ModelError| error.told(self.config.key.as_ref());
-        let mut completion = self.accumulator.finish().map_err(told)?;
-        let held = completion.content.get(self.shown..).unwrap_or_default().to_owned();
-        if completion.calls.is_empty() && self.shown == 0 {
-            completion.calls = tool_call::in_text(&completion.content, is_tool).map_err(told)?;
-            completion.is_written = !completion.calls.is_empty();
+        let redacted = |error: ModelError| error.redacted(self.config.key.as_ref());
+        let mut completion = self.accumulator.finish().map_err(redacted)?;
+        let held = completion.content.get(self.returned..).unwrap_or_default().to_owned();
+        if completion.calls.is_empty() && self.returned == 0 {
+            completion.calls =
+                tool_call::calls_in_text(&completion.content, is_tool).map_err(redacted)?;
+            completion.calls_in_text = !completion.calls.is_empty();
         }
-        let is_written = completion.is_written;
-        if is_written {
+        let calls_in_text = completion.calls_in_text;
+        if calls_in_text {
             completion.content.clear();
         }
-        let Completion { content, calls, is_cut, .. } = &mut completion;
+        let Completion { content, calls, is_truncated, .. } = &mut completion;
         match calls.last_mut() {
-            // Whether it was complete, nobody knows.
-            Some(last) if *is_cut => last.arguments = last.arguments.cut(),
-            None if !*is_cut && content.trim().is_empty() => return Err(ModelError::Empty),
+            // The last call may be incomplete.
+            Some(last) if *is_truncated => last.arguments = last.arguments.truncated(),
+            None if !*is_truncated && content.trim().is_empty() => return Err(ModelError::Empty),
             _ => {}
         }
-        Ok((completion, Some(held).filter(|held| !is_written && !held.is_empty())))
+        Ok((completion, Some(held).filter(|held| !calls_in_text && !held.is_empty())))
     }
 
-    /// What can be given out by now.
-    fn unshown(&mut self) -> Option<String> {
-        let said = self.accumulator.said();
-        if said.len() == self.shown || (self.shown == 0 && tool_call::may_be_call(said)) {
+    /// The text that can be returned now.
+    fn take_text(&mut self) -> Option<String> {
+        let visible = self.accumulator.visible_text();
+        if visible.len() == self.returned || (self.returned == 0 && tool_call::may_be_call(visible))
+        {
             return None;
         }
-        let text = said.get(self.shown..)?.to_owned();
-        self.shown = said.len();
+        let text = visible.get(self.returned..)?.to_owned();
+        self.returned = visible.len();
         Some(text)
     }
 
     async fn advance(&mut self) -> Result<(), ModelError> {
         let chunk = self.chunk().await?;
-        match &mut self.form {
+        match &mut self.body {
             // Some servers omit the empty line after the last event.
-            Form::Stream(events) => events.push(chunk.as_deref().unwrap_or(b"\n\n")),
-            Form::Whole(body) => {
+            Body::Stream(events) => events.push(chunk.as_deref().unwrap_or(b"\n\n")),
+            Body::Whole(body) => {
                 body.extend_from_slice(chunk.as_deref().unwrap_or_default());
                 if is_stream(body) {
                     let mut events = EventReader::new(self.config.max_reply);
                     events.push(body.trim_ascii_start());
-                    self.form = Form::Stream(events);
+                    self.body = Body::Stream(events);
                 } else {
                     if chunk.is_none() {
-                        self.ended = true;
+                        self.is_ended = true;
                         let text = std::str::from_utf8(body);
                         let text =
                             text.map_err(|error| ModelError::malformed(error.to_string()))?;
@@ -135,22 +137,22 @@ impl Reply {
             }
         }
         self.read_events().await?;
-        if chunk.is_none() && !self.ended {
-            self.ended = true;
-            // Some servers leave the last event out.
+        if chunk.is_none() && !self.is_ended {
+            self.is_ended = true;
+            // Some servers omit the last event.
             return if self.accumulator.is_finished() { Ok(()) } else { Err(ModelError::CutOff) };
         }
         Ok(())
     }
 
     async fn read_events(&mut self) -> Result<(), ModelError> {
-        let Form::Stream(events) = &mut self.form else { return Ok(()) };
+        let Body::Stream(events) = &mut self.body else { return Ok(()) };
         let too_large = |EventTooLarge { limit, .. }| ModelError::TooLarge { what: "reply", limit };
         while let Some(MessageEvent { data, .. }) = events.next_event().map_err(too_large)? {
             if data.trim() == DONE {
-                self.ended = true;
-                // Whatever comes of it, the reply is whole.
-                let _ = timeout(REST, self.http.chunk()).await;
+                self.is_ended = true;
+                // The reply is complete, so errors are ignored.
+                let _ = timeout(DRAIN_TIMEOUT, self.http.chunk()).await;
                 break;
             }
             self.accumulator.add(&data)?;

@@ -1,4 +1,4 @@
-//! What is asked again, and when.
+//! Retries of failed requests.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,68 +10,68 @@ use tokio::time::{Instant, sleep};
 use super::config::ModelConfig;
 use super::error::ModelError;
 
-/// A request that has failed, and whether it may be made again.
+/// A failed request.
 pub(super) struct Retry {
     error: ModelError,
-    may: bool,
-    /// How long the server wants us to wait.
+    is_retryable: bool,
+    /// The wait that the server requests.
     after: Option<Duration>,
 }
 
-/// Those that are left.
+/// The remaining retries.
 pub(super) struct Retries {
     left: u32,
-    next: Duration,
-    longest: Duration,
+    next_wait: Duration,
+    max_wait: Duration,
     deadline: Instant,
 }
 
-/// Before the first that nobody has said a time for; twice as long before each next one.
-const FIRST: Duration = Duration::from_millis(250);
+/// The wait before the first retry if the server requests none. It doubles with each retry.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
 
 impl Retry {
-    pub(super) fn of(error: ModelError) -> Self {
-        let may = matches!(error, ModelError::Unreachable(_));
-        Self { error, may, after: None }
+    pub(super) fn new(error: ModelError) -> Self {
+        let is_retryable = matches!(error, ModelError::Unreachable(_));
+        Self { error, is_retryable, after: None }
     }
 
-    pub(super) fn of_status(status: StatusCode, headers: &HeaderMap, reason: String) -> Self {
+    pub(super) fn from_status(status: StatusCode, headers: &HeaderMap, reason: String) -> Self {
         let error = match status {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 let after = retry_after(headers);
                 let error = ModelError::Busy { status, retry_after: after };
-                return Self { error, may: true, after };
+                return Self { error, is_retryable: true, after };
             }
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ModelError::Unauthorized { status },
             _ => ModelError::Refused { status, reason },
         };
-        Self { error, may: false, after: None }
+        Self { error, is_retryable: false, after: None }
     }
 }
 
 impl Retries {
     pub(super) fn new(config: &ModelConfig, deadline: Instant) -> Self {
         let ModelConfig { max_retries, max_retry_wait, .. } = *config;
-        Self { left: max_retries, next: FIRST, longest: max_retry_wait, deadline }
+        Self { left: max_retries, next_wait: FIRST_WAIT, max_wait: max_retry_wait, deadline }
     }
 
-    /// Waits until the request may be made again; or gives back why it has failed.
+    /// Waits until the request may be retried. Returns its error if it may not.
     pub(super) async fn wait(&mut self, retry: Retry) -> Result<(), ModelError> {
-        let Retry { error, may, after } = retry;
-        let wait = after.unwrap_or(self.next);
+        let Retry { error, is_retryable, after } = retry;
+        let wait = after.unwrap_or(self.next_wait);
         let in_time = Instant::now().checked_add(wait).is_some_and(|then| then < self.deadline);
-        if !may || self.left == 0 || wait > self.longest || !in_time {
+        if !is_retryable || self.left == 0 || wait > self.max_wait || !in_time {
             return Err(error);
         }
         self.left -= 1;
-        self.next = self.next.saturating_mul(2).min(self.longest);
-        tracing::info!(cause = %error, wait_ms = wait.as_millis() as u64, "the model is asked again");
+        self.next_wait = self.next_wait.saturating_mul(2).min(self.max_wait);
+        tracing::info!(cause = %error, wait_ms = wait.as_millis() as u64, "retrying the model request");
         sleep(wait).await;
         Ok(())
     }
 }
 
-/// How long the header tells to wait: seconds, or until a date by the clock of who sends it.
+/// The wait of a `Retry-After` header, which has seconds or a date by the clock of the server.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let after = text(RETRY_AFTER)?;
@@ -79,9 +79,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let then = parse_http_date(after).ok()?;
-    // Clocks differ, and this is the one that the date was taken from.
+    // Clocks differ: prefer that of the server.
     let now = text(DATE).and_then(|date| parse_http_date(date).ok());
-    // What is over need not be waited for.
+    // A date in the past means no wait.
     Some(then.duration_since(now.unwrap_or_else(SystemTime::now)).unwrap_or_default())
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::retry_after;
 
     #[test]
-    fn waits() {
+    fn parses_retry_after() {
         const NOON: &str = "Sun, 06 Nov 1994 12:00:00 GMT";
         for (after, date, expected) in [
             ("0", NOON, Some(0)),

@@ -1,4 +1,4 @@
-//! What a model wants to have called.
+//! The tool calls that a model requests.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,9 +6,9 @@ use trunkline::limits::DistinctKeys;
 use uuid::Uuid;
 
 use super::error::ModelError;
-use super::message::Called;
+use super::message::MessageToolCall;
 
-/// A call that a model wants to have made. Nothing of it is checked but that the arguments are an object.
+/// A call that a model requests. It is not validated, except that the arguments are an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// Its id in the conversation.
@@ -22,66 +22,66 @@ pub struct ToolCall {
 /// The arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
-    /// As they should be.
+    /// Valid arguments.
     Object(Map<String, Value>),
-    /// A text that no call can be made with, and why.
+    /// Invalid arguments.
     Malformed {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
 
-/// More calls than any model makes at once; those behind are an error, not an allocation.
-const MOST: usize = 128;
+/// The maximum number of calls of a message, which bounds the memory.
+const MAX_CALLS: usize = 128;
 
-/// Whether a message may have so many calls.
+/// Checks the number of calls of a message.
 pub(super) fn check_count(calls: usize) -> Result<(), ModelError> {
-    if calls > MOST {
-        return Err(ModelError::malformed(format!("more than {MOST} calls")));
+    if calls > MAX_CALLS {
+        return Err(ModelError::malformed(format!("more than {MAX_CALLS} calls")));
     }
     Ok(())
 }
 
 impl ToolCall {
-    /// A call by the name that a model writes: some add blanks, or the namespace of their training.
+    /// A call by the name that a model writes: some models add white space or a namespace from their training.
     pub(super) fn new(id: String, name: &str, arguments: Arguments) -> Self {
         let name = name.trim();
         let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
         Self { id, name, arguments }
     }
 
-    /// The call as the model is told it again. What cannot be read is not repeated: some servers refuse a
-    /// conversation that holds it, and models repeat what they read.
+    /// The call as part of the conversation. Invalid arguments are replaced by `{}`: some servers reject a
+    /// conversation with them, and models repeat them.
     #[must_use]
-    pub fn called(&self) -> Called {
+    pub fn to_message_call(&self) -> MessageToolCall {
         let arguments = match &self.arguments {
             Arguments::Object(object) => {
                 serde_json::to_string(object).expect("values serialise into memory")
             }
             Arguments::Malformed { .. } => "{}".to_owned(),
         };
-        Called::new(self.id.clone(), self.repeatable_name(), arguments)
+        MessageToolCall::new(self.id.clone(), self.wire_name(), arguments)
     }
 }
 
 impl ToolCall {
-    /// The name in what endpoints take for one, which no model has to keep to.
-    fn repeatable_name(&self) -> String {
-        const LONGEST: usize = 64;
-        let is_taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        let name = self.name.chars().take(LONGEST);
-        let name: String = name.map(|c| if is_taken(c) { c } else { '_' }).collect();
+    /// The name in the characters that endpoints accept, since a model may write any.
+    fn wire_name(&self) -> String {
+        const MAX_LENGTH: usize = 64;
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let name = self.name.chars().take(MAX_LENGTH);
+        let name: String = name.map(|c| if is_allowed(c) { c } else { '_' }).collect();
         if name.is_empty() { "unnamed".to_owned() } else { name }
     }
 }
 
 impl Arguments {
-    /// From the text that a model writes. No text is no arguments.
-    pub(super) fn of_text(text: &str) -> Self {
+    /// Parses the text that a model writes. An empty text means an empty object.
+    pub(super) fn parse(text: &str) -> Self {
         let malformed = |reason: String| {
-            let reason = format!("the arguments are no JSON object: {reason}");
+            let reason = format!("the arguments are not a JSON object: {reason}");
             Self::Malformed { text: text.to_owned(), reason }
         };
         let read = |text: &str| serde_json::from_str(text).map(|DistinctKeys(value)| value);
@@ -92,35 +92,35 @@ impl Arguments {
             Ok(Value::String(inner)) => match read(&inner) {
                 Ok(Value::Object(object)) => Self::Object(object),
                 Err(error) if error.is_data() => malformed(error.to_string()),
-                _ => malformed("they are a string".to_owned()),
+                _ => malformed("found a string".to_owned()),
             },
-            Ok(_) => malformed("they are another value".to_owned()),
+            Ok(_) => malformed("found another type".to_owned()),
             Err(_) if text.trim().is_empty() => Self::Object(Map::new()),
             Err(error) => malformed(error.to_string()),
         }
     }
 
-    /// Those of a call behind which the reply was cut: what is missing, nobody knows.
-    pub(super) fn cut(&self) -> Self {
+    /// The arguments of the last call of a truncated reply, which may be incomplete.
+    pub(super) fn truncated(&self) -> Self {
         let text = match self {
             Self::Object(object) => Value::from(object.clone()).to_string(),
             Self::Malformed { text, .. } => text.clone(),
         };
-        let reason = "the reply was cut in this call, at the model's limit of output: make it again, \
-                      with shorter arguments";
+        let reason = "the reply was truncated in this call, at the model's output limit; repeat the call \
+                with shorter arguments";
         Self::Malformed { text, reason: reason.to_owned() }
     }
 
-    fn of_value(value: Value) -> Self {
+    fn from_value(value: Value) -> Self {
         match value {
-            Value::String(text) => Self::of_text(&text),
-            value => Self::of_text(&value.to_string()),
+            Value::String(text) => Self::parse(&text),
+            value => Self::parse(&value.to_string()),
         }
     }
 }
 
-/// A new id, for a call that has none: no other call of any conversation has it. Nine letters and digits are
-/// what the strictest endpoints take.
+/// Generates an id for a call without one, unique across conversations. The strictest endpoints accept nine letters
+/// and digits.
 pub(crate) fn id() -> String {
     let (_, mut number) = Uuid::now_v7().as_u64_pair();
     let mut digit = || {
@@ -131,33 +131,32 @@ pub(crate) fn id() -> String {
     (0..9).map(|_| digit()).collect()
 }
 
-/// Whether it is an id that any endpoint takes again, and that is worth its place in each request.
+/// Whether an id is accepted by all endpoints, and short enough to be repeated in each request.
 pub(super) fn is_id(id: &str) -> bool {
-    const LONGEST: usize = 64;
-    let is_taken = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b':');
-    (1..=LONGEST).contains(&id.len()) && id.bytes().all(is_taken)
+    const MAX_LENGTH: usize = 64;
+    let is_allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b':');
+    (1..=MAX_LENGTH).contains(&id.len()) && id.bytes().all(is_allowed)
 }
 
-/// The calls that the text of a message consists of. Small models write them so instead of calling: as JSON
-/// objects or arrays of them, bare, in a fence of Markdown, or in tags. What names a tool that `is_tool` does
-/// not know is text: there are no calls, then.
-pub(super) fn in_text(
+/// Parses the calls in a text that consists only of calls. Small models write calls as text: as JSON objects or
+/// arrays of them, bare, in a Markdown fence, or in tags. If one of them names an unknown tool, returns none.
+pub(super) fn calls_in_text(
     text: &str,
     is_tool: impl Fn(&str) -> bool,
 ) -> Result<Vec<ToolCall>, ModelError> {
-    let written = written(text).unwrap_or_default().into_iter();
-    let calls = written.map(|call| call.into_call().filter(|call| is_tool(&call.name)));
+    let calls = parse_calls(text).unwrap_or_default().into_iter();
+    let calls = calls.map(|call| call.into_call().filter(|call| is_tool(&call.name)));
     let calls: Vec<_> = calls.collect::<Option<_>>().unwrap_or_default();
     check_count(calls.len())?;
     Ok(calls)
 }
 
-/// What the text consists of, if that is nothing but calls.
-fn written(text: &str) -> Option<Vec<Written>> {
+/// Parses a text that consists only of calls.
+fn parse_calls(text: &str) -> Option<Vec<TextCall>> {
     let mut calls = Vec::new();
-    for piece in unwrapped(text.trim())? {
-        for written in serde_json::Deserializer::from_str(piece).into_iter() {
-            calls.extend(match written.ok()? {
+    for piece in unwrap_fence(text.trim())? {
+        for call in serde_json::Deserializer::from_str(piece).into_iter() {
+            calls.extend(match call.ok()? {
                 OneOrMore::More(calls) => calls,
                 OneOrMore::One(call) => vec![call],
             });
@@ -166,7 +165,7 @@ fn written(text: &str) -> Option<Vec<Written>> {
     Some(calls)
 }
 
-/// Whether a text that begins so may turn out to be a call.
+/// Whether a text with this beginning may be a call.
 pub(super) fn may_be_call(beginning: &str) -> bool {
     let beginning = beginning.trim_start();
     let may_begin =
@@ -177,13 +176,13 @@ pub(super) fn may_be_call(beginning: &str) -> bool {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OneOrMore {
-    More(Vec<Written>),
-    One(Written),
+    More(Vec<TextCall>),
+    One(TextCall),
 }
 
-/// The names under which models write a call.
+/// A call in the formats that models write.
 #[derive(Deserialize)]
-struct Written {
+struct TextCall {
     #[serde(alias = "tool", alias = "tool_name")]
     name: Option<String>,
     #[serde(alias = "parameters", alias = "params", alias = "args", alias = "input")]
@@ -194,25 +193,25 @@ struct Written {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Function {
-    Nested(Box<Written>),
+    Nested(Box<TextCall>),
     Name(String),
 }
 
-impl Written {
+impl TextCall {
     fn into_call(self) -> Option<ToolCall> {
         let name = match (self.name, self.function) {
             (Some(name), _) | (None, Some(Function::Name(name))) => name,
-            (None, Some(Function::Nested(written))) => return written.into_call(),
+            (None, Some(Function::Nested(call))) => return call.into_call(),
             (None, None) => return None,
         };
-        // Without arguments, an object with a name is data as likely as a call.
-        let arguments = Arguments::of_value(self.arguments?.0);
+        // An object with a name but without arguments is as likely data as a call.
+        let arguments = Arguments::from_value(self.arguments?.0);
         Some(ToolCall::new(id(), &name, arguments))
     }
 }
 
-/// What stands in a fence, or in each of the tags. None if there is a text between them.
-fn unwrapped(text: &str) -> Option<Vec<&str>> {
+/// The contents of the fence, or of each of the tags. `None` if there is text between the tags.
+fn unwrap_fence(text: &str) -> Option<Vec<&str>> {
     const OPENING: &str = "<tool_call>";
     if let Some(rest) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) {
         return Some(vec![rest.strip_prefix("json").unwrap_or(rest)]);
@@ -223,10 +222,10 @@ fn unwrapped(text: &str) -> Option<Vec<&str>> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
         rest = rest.strip_prefix(OPENING)?;
-        // Some models leave the last one open.
-        let (piece, behind) = rest.split_once("</tool_call>").unwrap_or((rest, ""));
+        // Some models do not close the last tag.
+        let (piece, after) = rest.split_once("</tool_call>").unwrap_or((rest, ""));
         pieces.push(piece);
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     Some(pieces)
 }
@@ -237,9 +236,10 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
-        let found = in_text(text, |name| name == "add").unwrap();
-        let told = |call: &ToolCall| (call.name.clone(), call.called().function.arguments);
-        let found: Vec<_> = found.iter().map(told).collect();
+        let found = calls_in_text(text, |name| name == "add").unwrap();
+        let to_pair =
+            |call: &ToolCall| (call.name.clone(), call.to_message_call().function.arguments);
+        let found: Vec<_> = found.iter().map(to_pair).collect();
         let owned =
             |(name, arguments): &(&str, &str)| ((*name).to_owned(), (*arguments).to_owned());
         let expected: Vec<_> = expected.iter().map(owned).collect();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_in_texts() {
+    fn finds_calls_in_text() {
         let add = &[("add", r#"{"a":1}"#)][..];
         check(r#"{"name": "add", "arguments": {"a": 1}}"#, add);
         check(r#" {"name": "add", "parameters": {"a": 1}} "#, add);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn ids() {
+    fn ids_are_accepted_by_all_endpoints() {
         for (id, expected) in [
             ("call_0", true),
             ("functions.add:0", true),
@@ -308,7 +308,7 @@ mod tests {
             ("3", None),
             (r#""a""#, None),
         ] {
-            let found = match Arguments::of_text(text) {
+            let found = match Arguments::parse(text) {
                 Arguments::Object(object) => Some(Value::from(object).to_string()),
                 Arguments::Malformed { .. } => None,
             };

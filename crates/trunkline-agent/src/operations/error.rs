@@ -40,22 +40,22 @@ impl RpcError for Error {
             Self::UnknownConfirmation => (code::NOT_FOUND, "Not found", kind("confirmation")),
             Self::UnknownTool { .. } => (code::TOOL_NOT_FOUND, "Tool not found", data),
             Self::TurnRunning | Self::TooManyTurns { .. } => (code::BUSY, "Server is busy", data),
-            Self::Conversation(ConversationError::Store(error)) => return of_store(error, data),
-            Self::Unkept { source, steps, conversation_id } => {
-                tracing::error!(cause = ?source, "a turn could not be kept");
+            Self::Conversation(ConversationError::Store(error)) => return store_error(error, data),
+            Self::NotSaved { source, steps, conversation_id } => {
+                tracing::error!(cause = ?source, "failed to save a turn");
                 let conversation_id = Some(&**conversation_id);
                 let data = Data { steps, conversation_id, ..kind("unkept") };
                 (code::APPLICATION, "Internal server error", data)
             }
             Self::Random => return ErrorObject::internal_error(&self),
             Self::Refresh(cause) => {
-                tracing::warn!(%cause, "the tools could not be looked for");
-                (code::APPLICATION, "The tools were not refreshed", kind("refresh"))
+                tracing::warn!(%cause, "tool refresh failed; keeping the previous tools");
+                (code::APPLICATION, "Tool refresh failed", kind("refresh"))
             }
             Self::NoModel { .. } => (code::APPLICATION, "No model is configured", kind("no_model")),
             Self::Model { source, steps, conversation_id } => {
                 let conversation_id = conversation_id.as_deref();
-                return of_model(source, Data { steps, conversation_id, ..data });
+                return model_error(source, Data { steps, conversation_id, ..data });
             }
             Self::Call(error) => return error.clone(),
         };
@@ -80,7 +80,7 @@ impl RpcError for Error {
     }
 }
 
-fn of_store(error: &StoreError, data: Data<'_>) -> ErrorObject {
+fn store_error(error: &StoreError, data: Data<'_>) -> ErrorObject {
     let (code, message, kind) = match error {
         StoreError::Busy | StoreError::Closed => (code::BUSY, "Server is busy", None),
         StoreError::OutOfMemory { .. } => (code::BUSY, "Server is busy", Some("out_of_memory")),
@@ -99,7 +99,7 @@ fn of_store(error: &StoreError, data: Data<'_>) -> ErrorObject {
     ErrorObject::new(code, message).with_data(&Data { kind, ..data })
 }
 
-fn of_model(error: &ModelError, data: Data<'_>) -> ErrorObject {
+fn model_error(error: &ModelError, data: Data<'_>) -> ErrorObject {
     tracing::warn!(%error, cause = ?std::error::Error::source(error), "the model failed");
     let status = match error {
         ModelError::Unauthorized { status }
@@ -115,7 +115,7 @@ fn of_model(error: &ModelError, data: Data<'_>) -> ErrorObject {
     let data = Data { reason, kind: Some(error.kind()), status, retry_after_ms, ..data };
     let (code, message) = match error {
         ModelError::Timeout { .. } => (code::TIMEOUT, "Call timed out"),
-        // Of a call that is tried again because of this code, nothing may have been done.
+        // Clients retry after this code, so it requires that no call was executed.
         ModelError::Busy { .. } if data.steps.is_empty() => (code::BUSY, "Server is busy"),
         _ => (code::APPLICATION, "The model failed"),
     };

@@ -1,4 +1,4 @@
-//! The agent as operations: the one place where it knows JSON-RPC.
+//! The agent's operations.
 
 mod error;
 
@@ -9,37 +9,36 @@ use trunkline::limits::DistinctKeys;
 use trunkline::{Json, Operation, Params, Router, State};
 
 use crate::agent::{
-    Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Refreshed, Step,
+    Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, RefreshReport, Step,
 };
 use crate::conversation::Summary;
 
 /// The operations of an agent: `agent.chat`, `agent.execute_tool`, `agent.list_capabilities`,
 /// `agent.refresh_capabilities`, `agent.list_conversations` and `agent.delete_conversation`.
 ///
-/// They belong into a service of their own, beside that whose operations the agent calls: none of them is a
-/// tool. It has to let a call take as long as a [turn](Agent::call_timeout). A door that wants to tell what
-/// happens meanwhile puts [`Events`](crate::Events) into the call's extensions.
+/// They are not tools: build a separate service from them, next to the service whose operations the agent calls.
+/// Its call timeout must be at least [`Agent::call_timeout`]. A transport that streams events puts
+/// [`EventSender`](crate::EventSender) into the extensions of the call.
 ///
-/// Errors are -32602 for what makes no sense, -32001 for a tool that is not there, -32011 for a conversation
-/// or a confirmation that is not there, -32005 for what may be tried again, -32004 for a model or a storage
-/// that takes too long, and -32000 for a model that fails: `data.kind` says how, `data.reason` why, and
-/// `data.steps` what was done before, and `data.conversation_id` the conversation, where there is one. What
-/// could not be kept, and tools that could not be looked for, are -32000, too. A model that does not want to
-/// answer is of the kind `refused`, one whose answer is empty `empty`, and one that says more than it may
-/// `too_large`; without a model, the kind is `no_model`.
+/// The errors are -32602 for invalid params, -32001 for an unknown tool, -32011 for an unknown conversation or
+/// confirmation token, -32005 for a busy server or model, which can be retried, -32004 for a timeout of the model
+/// or the storage, and -32000 for a failure of the model, of saving a turn, or of a refresh. `data.kind` is the kind
+/// of failure, `data.reason` the reason, `data.steps` the calls executed before it, and `data.conversation_id` the
+/// conversation, if it exists. The kind is `no_model` if no model is configured, `refused` if the model declines to
+/// answer, `empty` if its answer is empty, and `too_large` if its reply exceeds a limit.
 pub fn operations<S>(agent: &Agent) -> Router<S> {
     let chat = Operation::new("agent.chat", chat)
         .title("Chat")
         .description(
-            "Answers a message in words, and calls tools for that. Calls that change or remove what \
-             is there wait until they are confirmed.",
+                        "Answers a message, and calls tools as needed. Calls that change or delete data wait for \
+                         confirmation.",
         )
         .input::<ChatRequest>()
         .output::<ChatReply>()
         .errors::<Error>();
     let execute_tool = Operation::new("agent.execute_tool", execute_tool)
         .title("Execute a tool")
-        .description("Calls one tool, which the caller has chosen. Nothing is asked or confirmed.")
+        .description("Calls one tool, without the model and without confirmation.")
         .input::<ExecuteTool>()
         .output::<Step>()
         .errors::<Error>();
@@ -47,31 +46,31 @@ pub fn operations<S>(agent: &Agent) -> Router<S> {
         |State(agent): State<Agent>| Json(CapabilityList { tools: agent.list_capabilities() });
     let list_capabilities = Operation::new("agent.list_capabilities", list_capabilities)
         .title("List capabilities")
-        .description("Lists the tools that the agent can call now.")
+        .description("Lists the tools that the agent can call.")
         .output::<CapabilityList>()
         .read_only()
         .closed_world();
     let refresh = |State(agent): State<Agent>| async move { agent.refresh().await };
     let refresh = Operation::new("agent.refresh_capabilities", refresh)
         .title("Refresh capabilities")
-        .description("Looks for tools anew, and tells which were added, changed and removed.")
-        .output::<Refreshed>()
+        .description("Refreshes the tools, and lists the added, changed and removed ones.")
+        .output::<RefreshReport>()
         .errors::<Error>()
         .additive()
         .idempotent()
         .closed_world();
     let list_conversations = Operation::new("agent.list_conversations", list_conversations)
         .title("List conversations")
-        .description("Lists the caller's conversations, the one with the newest turn first.")
+        .description("Lists the caller's conversations, most recently updated first.")
         .output::<ConversationList>()
         .errors::<Error>()
         .read_only()
         .closed_world();
     let delete_conversation = Operation::new("agent.delete_conversation", delete_conversation)
         .title("Delete a conversation")
-        .description("Deletes a conversation of the caller's, with all that was said in it.")
+        .description("Deletes one of the caller's conversations with all its messages.")
         .input::<DeleteConversation>()
-        .output::<Deleted>()
+        .output::<DeletedConversation>()
         .errors::<Error>()
         .destructive()
         .closed_world();
@@ -96,7 +95,7 @@ struct ExecuteTool {
     params: Map<String, Value>,
 }
 
-/// Which conversation is to be deleted.
+/// The conversation to delete.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeleteConversation {
@@ -104,7 +103,7 @@ struct DeleteConversation {
     conversation_id: String,
 }
 
-/// The tools that there are.
+/// The agent's tools.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CapabilityList {
     tools: Vec<CapabilityDescription>,
@@ -116,9 +115,9 @@ struct ConversationList {
     conversations: Vec<Summary>,
 }
 
-/// What was deleted.
+/// The deleted conversation.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Deleted {
+struct DeletedConversation {
     conversation_id: String,
 }
 
@@ -150,7 +149,7 @@ async fn delete_conversation(
     State(agent): State<Agent>,
     Params(DeleteConversation { conversation_id }): Params<DeleteConversation>,
     caller: Caller,
-) -> Result<Deleted, Error> {
+) -> Result<DeletedConversation, Error> {
     agent.delete_conversation(&conversation_id, &caller).await?;
-    Ok(Deleted { conversation_id })
+    Ok(DeletedConversation { conversation_id })
 }

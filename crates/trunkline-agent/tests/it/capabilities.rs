@@ -1,4 +1,4 @@
-//! Which operation is meant: by its names, and when another one has taken its place.
+//! Resolution of tools: by their names, and after an operation was replaced.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -7,17 +7,17 @@ use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, Caller, ChatReply, ChatRequest, Error};
 
-use crate::house::includes;
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
+use crate::support::includes;
 
-/// An agent with a model that says this, and then that it is done.
-async fn agent(rpc: Rpc, settings: AgentConfig, said: Answer) -> (TempDir, Scripted, Agent) {
+/// An agent with a model that replies with `first`, and then with "Done.".
+async fn agent(rpc: Rpc, config: AgentConfig, first: Answer) -> (TempDir, ModelServer, Agent) {
     let directory = tempfile::tempdir().unwrap();
-    let scripted = Scripted::rows(vec![said, Answer::text("Done.")]).await;
-    let model = Model::new(model::ModelConfig::new(&*scripted.url, "tiny")).unwrap();
+    let model_server = ModelServer::rows(vec![first, Answer::text("Done.")]).await;
+    let model = Model::new(model::ModelConfig::new(&*model_server.url, "tiny")).unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
-    let agent = Agent::new(rpc, Some(model), conversations, settings);
-    (directory, scripted, agent)
+    let agent = Agent::new(rpc, Some(model), conversations, config);
+    (directory, model_server, agent)
 }
 
 fn caller() -> Caller {
@@ -30,7 +30,7 @@ async fn go(agent: &Agent) -> ChatReply {
 }
 
 async fn confirm(agent: &Agent, reply: &ChatReply) -> Value {
-    let pending = reply.pending.as_ref().expect("something waits");
+    let pending = reply.pending.as_ref().expect("a pending call");
     let request = ChatRequest {
         message: None,
         conversation_id: Some(reply.conversation_id.clone()),
@@ -41,7 +41,7 @@ async fn confirm(agent: &Agent, reply: &ChatReply) -> Value {
 }
 
 #[tokio::test]
-async fn a_model_calls_what_it_was_offered() {
+async fn names_sent_to_the_model_take_precedence() {
     // Models are offered the first one as `todo_list`, and the second as `todo_list_2`.
     let rpc = Router::new()
         .operation(Operation::new("todo.list", || "the resource").read_only())
@@ -55,18 +55,18 @@ async fn a_model_calls_what_it_was_offered() {
         ("tool.todo_list", "the command"),
     ] {
         let allow = ["todo.*", "todo_list"].into_iter().collect();
-        let settings = AgentConfig { allow, ..AgentConfig::default() };
-        let said = Answer::calls(&[("1", called, "")]);
-        let (_directory, scripted, agent) = agent(rpc.clone(), settings, said).await;
+        let config = AgentConfig { allow, ..AgentConfig::default() };
+        let first = Answer::calls(&[("1", called, "")]);
+        let (_directory, model_server, agent) = agent(rpc.clone(), config, first).await;
         let steps = serde_json::to_value(go(&agent).await.steps).unwrap();
         includes(called, &steps, &json!([{ "result": expected }]));
-        let offered = &scripted.requests()[0]["tools"];
+        let offered = &model_server.requests()[0]["tools"];
         includes("first", &offered[0]["function"], &json!({ "name": "todo_list" }));
         includes("second", &offered[1]["function"], &json!({ "name": "todo_list_2" }));
 
         let executed = agent.execute_tool(called, Default::default(), &caller()).await;
         let expected = match called {
-            // People know the tools' names, and the operations'.
+            // Clients use the names of tools and operations.
             "todo_list" => Some("\"the command\""),
             "todo_list_2" => None,
             _ => Some(if called == "todo.list" { "\"the resource\"" } else { "\"the command\"" }),
@@ -87,7 +87,7 @@ fn erase(does: &str, effect: fn(Operation) -> Operation) -> Operation {
 }
 
 #[tokio::test]
-async fn what_is_confirmed_is_what_was_proposed() {
+async fn confirmation_fails_after_the_operation_changed() {
     let destroys = |operation: Operation| operation.destructive();
     let proposed = || erase("Erases a note.", destroys);
     let refused =
@@ -96,11 +96,11 @@ async fn what_is_confirmed_is_what_was_proposed() {
     for (name, after, expected) in [
         ("the same", Router::new().operation(proposed()), json!({ "result": "erased" })),
         (
-            "others come",
+            "others are added",
             Router::new().operation(other()).operation(proposed()),
             json!({ "result": "erased" }),
         ),
-        ("words", Router::new().operation(erase("Erases all.", destroys)), refused.clone()),
+        ("description", Router::new().operation(erase("Erases all.", destroys)), refused.clone()),
         (
             "effect",
             Router::new().operation(erase("Erases a note.", Operation::additive)),
@@ -113,7 +113,7 @@ async fn what_is_confirmed_is_what_was_proposed() {
         ),
         ("revision", Router::new().operation(proposed().revision("2")), refused),
         (
-            "gone",
+            "removed",
             Router::new().operation(other()),
             json!({ "error": { "code": code::TOOL_NOT_FOUND } }),
         ),
@@ -121,8 +121,8 @@ async fn what_is_confirmed_is_what_was_proposed() {
         let changing = DynamicOperations::new();
         changing.replace(Router::new().operation(proposed())).unwrap();
         let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
-        let said = Answer::calls(&[("1", "erase", "")]);
-        let (_directory, _scripted, agent) = agent(rpc, AgentConfig::default(), said).await;
+        let first = Answer::calls(&[("1", "erase", "")]);
+        let (_directory, _model, agent) = agent(rpc, AgentConfig::default(), first).await;
         let reply = go(&agent).await;
         changing.replace(after).unwrap();
         includes(name, &confirm(&agent, &reply).await, &json!([expected]));
@@ -131,7 +131,7 @@ async fn what_is_confirmed_is_what_was_proposed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_that_is_another_is_not_confirmed() {
+async fn confirmation_fails_after_the_command_changed() {
     use trunkline_tools::{ToolConfig, ToolFolder};
 
     let manifest = |lines: &str| {
@@ -158,8 +158,8 @@ async fn a_command_that_is_another_is_not_confirmed() {
         let changing = DynamicOperations::new();
         changing.replace(trunkline_tools::operations(&folder)).unwrap();
         let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
-        let said = Answer::calls(&[("1", "note", "")]);
-        let (_directory, _scripted, agent) = agent(rpc, AgentConfig::default(), said).await;
+        let first = Answer::calls(&[("1", "note", "")]);
+        let (_directory, _model, agent) = agent(rpc, AgentConfig::default(), first).await;
         let reply = go(&agent).await;
         std::fs::write(&file, &after).unwrap();
         folder.reload().unwrap();

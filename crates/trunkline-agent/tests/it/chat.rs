@@ -1,4 +1,4 @@
-//! Turns, against what models and their servers do.
+//! Turns with all kinds of replies of models and their servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,28 +8,28 @@ use trunkline::client::{Client, Http, http};
 use trunkline::history::Entry;
 use trunkline::protocol::TraceContext;
 
-use crate::house::{Plan, includes, told};
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
+use crate::support::{TestConfig, includes, to_json};
 
-/// A message, what the server says to each request, and what the reply holds. Gives back the requests.
+/// Sends a message while the model answers with `script`, and checks the reply. Returns the requests.
 async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
-    let scripted = Scripted::rows(script).await;
-    let house = settled(&scripted.url).build().await;
-    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    let model = ModelServer::rows(script).await;
+    let server = short_limits(&model.url).build().await;
+    let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes(name, &found, &expected);
-    scripted.requests()
+    model.requests()
 }
 
-/// With limits that are reached in a test.
-fn settled(url: &str) -> Plan {
-    let mut plan = Plan::with_model(url);
-    let model = plan.model.as_mut().unwrap();
+/// A configuration with limits that a test can reach.
+fn short_limits(url: &str) -> TestConfig {
+    let mut config = TestConfig::with_model(url);
+    let model = config.model.as_mut().unwrap();
     model.first_byte_timeout = Duration::from_millis(300);
     model.idle_timeout = Duration::from_millis(300);
     model.max_retry_wait = Duration::from_millis(300);
     model.max_reply = 64 << 10;
-    plan.agent.max_steps = 4;
-    plan
+    config.agent.max_steps = 4;
+    config
 }
 
 const ADD: &str = r#"{"a": 40, "b": 2}"#;
@@ -43,7 +43,7 @@ fn added() -> Value {
     })
 }
 
-/// What the model is told of the calls, in its second request.
+/// The results of tools in the second request.
 fn shown(requests: &[Value]) -> Vec<&str> {
     let messages = requests[1]["messages"].as_array().unwrap();
     let of_tools = messages.iter().filter(|message| message["role"] == "tool");
@@ -51,7 +51,7 @@ fn shown(requests: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn calls_in_one_piece() {
+async fn executes_complete_calls() {
     let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("It is 42.")];
     let requests = check("plain", script, added()).await;
     let first = &requests[0];
@@ -70,7 +70,7 @@ async fn calls_in_one_piece() {
 }
 
 #[tokio::test]
-async fn calls_in_a_stream() {
+async fn executes_streamed_calls() {
     let part = |index: u64, id: Option<&str>, name: Option<&str>, arguments: &str| {
         let function = json!({ "name": name, "arguments": arguments });
         json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] })
@@ -84,14 +84,14 @@ async fn calls_in_a_stream() {
     let answer = Answer::deltas(&[json!({ "content": "It is " }), json!({ "content": "42." })]);
     check("split arguments", vec![Answer::deltas(&split), answer.clone()], added()).await;
 
-    let woven = vec![
+    let interleaved = vec![
         part(0, Some("1"), Some("add"), r#"{"a": 1,"#),
         part(1, Some("2"), Some("add"), r#"{"a": 2,"#),
         part(0, None, None, r#""b": 1}"#),
         part(1, None, None, r#""b": 2}"#),
     ];
     let both = json!({ "steps": [{ "result": 2 }, { "result": 4 }] });
-    check("woven calls", vec![Answer::deltas(&woven), answer.clone()], both).await;
+    check("interleaved calls", vec![Answer::deltas(&interleaved), answer.clone()], both).await;
 
     let bare = json!({ "tool_calls": [{ "function": { "name": "add", "arguments": { "a": 40, "b": 2 } } }] });
     let requests = check("no ids", vec![Answer::deltas(&[bare]), answer.clone()], added()).await;
@@ -109,22 +109,22 @@ async fn calls_in_a_stream() {
     check("no end mark, no usage", split, expected).await;
 }
 
-/// It takes longer than it may be silent for, and is never silent for so long.
+/// The reply takes longer than the idle timeout, each pause less.
 #[tokio::test]
 async fn a_slow_model_is_waited_for() {
     let words: Vec<_> = "It is 42.".chars().map(|one| json!({ "content": one })).collect();
     let slow = Answer::deltas(&words).slow(Duration::from_millis(50));
     let script = vec![Answer::calls(&[("1", "add", ADD)]).slow(Duration::from_millis(100)), slow];
-    let scripted = Scripted::rows(script).await;
-    let house = settled(&scripted.url).build().await;
-    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    let model = ModelServer::rows(script).await;
+    let server = short_limits(&model.url).build().await;
+    let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes("slow", &found, &added());
     let ms = found["metadata"]["model_ms"].as_u64().unwrap();
     assert!(ms > 450, "longer than the model may be silent: {ms}");
 }
 
 #[tokio::test]
-async fn calls_in_the_text() {
+async fn executes_calls_in_the_text() {
     let text = r#"{"name": "add", "arguments": {"a": 40, "b": 2}}"#;
     let script = vec![Answer::text(text), Answer::text("It is 42.")];
     check("bare JSON", script, added()).await;
@@ -132,15 +132,15 @@ async fn calls_in_the_text() {
     let script = vec![Answer::deltas(&deltas), Answer::text("It is 42.")];
     check("bare JSON in a stream", script, added()).await;
     let answer = json!({ "response": r#"{"sum": 42}"#, "steps": [] });
-    check("JSON that is no call", vec![Answer::text(r#"{"sum": 42}"#)], answer).await;
+    check("other JSON", vec![Answer::text(r#"{"sum": 42}"#)], answer).await;
 }
 
 #[tokio::test]
-async fn calls_that_cannot_be_made_are_told_to_the_model() {
-    for (name, (tool, arguments), code, said) in [
-        ("malformed", ("add", r#"{"a": 40, "#), -32602, "no JSON object"),
-        ("no object", ("add", "[40, 2]"), -32602, "no JSON object"),
-        ("does not fit", ("add", r#"{"a": "40"}"#), -32602, "/a"),
+async fn reports_failed_calls_to_the_model() {
+    for (name, (tool, arguments), code, part) in [
+        ("malformed", ("add", r#"{"a": 40, "#), -32602, "not a JSON object"),
+        ("an array", ("add", "[40, 2]"), -32602, "not a JSON object"),
+        ("invalid", ("add", r#"{"a": "40"}"#), -32602, "/a"),
         ("unknown", ("subtract", "{}"), -32001, "Tool not found"),
         ("not offered", ("inner", "{}"), -32001, "Tool not found"),
         ("its own error", ("fail", "{}"), 42, "It is broken (42) {\"reason\":\"rust\"}"),
@@ -151,7 +151,7 @@ async fn calls_that_cannot_be_made_are_told_to_the_model() {
             json!({ "response": "Sorry.", "steps": [{ "error": error, "result": null }] });
         let requests = check(name, script, expected).await;
         let shown = shown(&requests);
-        assert!(shown[0].starts_with("Error: ") && shown[0].contains(said), "{name}: {shown:?}");
+        assert!(shown[0].starts_with("Error: ") && shown[0].contains(part), "{name}: {shown:?}");
         let again =
             requests[1]["messages"][2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
         assert!(serde_json::from_str::<Value>(again).unwrap().is_object(), "{name}: {again}");
@@ -159,31 +159,31 @@ async fn calls_that_cannot_be_made_are_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_large_result_is_cut_for_the_model() {
+async fn truncates_a_large_result_for_the_model() {
     let script = vec![Answer::calls(&[("1", "large", "")]), Answer::text("Large.")];
     let requests = check("large", script, json!({ "response": "Large." })).await;
     let shown = shown(&requests)[0];
-    assert!(shown.ends_with("\n[cut: 16384 of 100002 bytes are shown]"), "{}", &shown[16_300..]);
+    assert!(shown.ends_with("\n[truncated: 16384 of 100002 bytes shown]"), "{}", &shown[16_300..]);
 }
 
 #[tokio::test]
 async fn limits_end_a_turn() {
     let same = vec![Answer::calls(&[("1", "add", ADD)])];
     let expected = json!({
-        "response": "…again and again",
+        "response": "…repeated too often",
         "steps": [{ "result": 42 }, { "result": 42 }, { "error": { "code": -32009 } }],
         "metadata": { "stopped": "repetition" },
     });
-    check("the same call again and again", same, expected).await;
+    check("repeated call", same, expected).await;
 
-    let scripted = Scripted::serve(|index, _| {
+    let model = ModelServer::serve(|index, _| {
         Answer::calls(&[("1", "add", &format!(r#"{{"a": {index}, "b": 1}}"#))])
     });
-    let scripted = scripted.await;
+    let model = model.await;
     let unlimited = || {
-        let mut plan = settled(&scripted.url);
-        (plan.agent.max_steps, plan.agent.max_calls) = (u32::MAX, u32::MAX);
-        plan
+        let mut config = short_limits(&model.url);
+        (config.agent.max_steps, config.agent.max_calls) = (u32::MAX, u32::MAX);
+        config
     };
     let mut steps = unlimited();
     steps.agent.max_steps = 3;
@@ -193,10 +193,11 @@ async fn limits_end_a_turn() {
     tokens.agent.max_tokens = 40;
     let mut time = unlimited();
     time.agent.timeout = Duration::from_millis(100);
-    for (plan, stopped) in [(steps, "steps"), (calls, "calls"), (tokens, "tokens"), (time, "time")]
+    for (config, stopped) in
+        [(steps, "steps"), (calls, "calls"), (tokens, "tokens"), (time, "time")]
     {
-        let house = plan.build().await;
-        let found = told(house.chat(&json!({ "message": "Count." })).await);
+        let server = config.build().await;
+        let found = to_json(server.chat(&json!({ "message": "Count." })).await);
         let expected = json!({ "response": "…I stopped", "metadata": { "stopped": stopped } });
         includes(stopped, &found, &expected);
     }
@@ -204,17 +205,17 @@ async fn limits_end_a_turn() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_ends_with_the_turn() {
-    let scripted =
-        Scripted::rows(vec![Answer::calls(&[("1", "hang", ""), ("2", "add", ADD)])]).await;
-    let mut plan = settled(&scripted.url);
-    plan.agent.timeout = Duration::from_millis(200);
-    let house = plan.build().await;
-    let found = told(house.chat(&json!({ "message": "Hang." })).await);
+    let model =
+        ModelServer::rows(vec![Answer::calls(&[("1", "hang", ""), ("2", "add", ADD)])]).await;
+    let mut config = short_limits(&model.url);
+    config.agent.timeout = Duration::from_millis(200);
+    let server = config.build().await;
+    let found = to_json(server.chat(&json!({ "message": "Hang." })).await);
     let cut = json!({ "tool": "hang", "error": { "code": -32004 } });
     let done = json!({ "tool": "add", "result": 42 });
     includes("time", &found["steps"], &json!([cut, done]));
     includes("time", &found["metadata"], &json!({ "stopped": "time" }));
-    assert!(house.seen.hanging.get().unwrap().is_cancelled());
+    assert!(server.calls.hanging.get().unwrap().is_cancelled());
 }
 
 #[tokio::test]
@@ -228,15 +229,15 @@ async fn failures_of_the_model_are_errors() {
         (
             "401",
             Answer::refusal(401, "key sk-1"),
-            failed(-32000, "unauthorized", "refuses the key"),
+            failed(-32000, "unauthorized", "rejects the key"),
         ),
-        ("silence", Answer::silence(), failed(-32004, "timeout", "to begin its reply")),
+        ("silence", Answer::silence(), failed(-32004, "timeout", "begin its reply")),
         (
             "stalled",
             Answer::stream(partial(&begun)).stalled(),
-            failed(-32004, "timeout", "to go on with its reply"),
+            failed(-32004, "timeout", "continue its reply"),
         ),
-        ("cut off", Answer::stream(partial(&begun)), failed(-32000, "cut_off", "broke off")),
+        ("cut off", Answer::stream(partial(&begun)), failed(-32000, "cut_off", "ended early")),
         (
             "error in the stream",
             Answer::stream(partial(r#"{"error": {"message": "overloaded"}}"#)),
@@ -247,28 +248,28 @@ async fn failures_of_the_model_are_errors() {
         ("large", Answer::text(&large), failed(-32000, "too_large", "65536 bytes")),
     ] {
         let requests = check(name, vec![answer], expected).await;
-        assert_eq!(requests.len(), 1, "{name}: it is not asked again");
+        assert_eq!(requests.len(), 1, "{name}: no retry");
     }
-    let mut plan = settled("http://127.0.0.1:9");
-    plan.model.as_mut().unwrap().max_retries = 1;
-    let found = told(plan.build().await.chat(&json!({ "message": "Hi" })).await);
+    let mut config = short_limits("http://127.0.0.1:9");
+    config.model.as_mut().unwrap().max_retries = 1;
+    let found = to_json(config.build().await.chat(&json!({ "message": "Hi" })).await);
     includes("nobody there", &found, &failed(-32000, "unreachable", "cannot be reached"));
 }
 
 #[tokio::test]
-async fn what_was_done_before_a_failure_is_told_and_remembered() {
+async fn a_failed_turn_reports_and_saves_its_steps() {
     let busy = Answer::refusal(429, "busy").with_header("retry-after", "60");
     for (kind, failure) in [("refused", Answer::refusal(500, "gone")), ("busy", busy)] {
         let script = vec![Answer::calls(&[("1", "add", ADD)]), failure, Answer::text("Yes.")];
-        let scripted = Scripted::rows(script).await;
-        let house = settled(&scripted.url).build().await;
-        let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+        let model = ModelServer::rows(script).await;
+        let server = short_limits(&model.url).build().await;
+        let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
         let data = json!({ "kind": kind, "steps": [{ "tool": "add", "result": 42 }] });
         includes(kind, &found, &json!({ "error": { "code": -32000, "data": data } }));
-        let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+        let listed = server.call("agent.list_conversations", &json!({})).await.unwrap();
         let id = &listed["conversations"][0]["conversation_id"];
-        house.chat(&json!({ "message": "Did you add?", "conversation_id": id })).await.unwrap();
-        let messages = scripted.requests()[2]["messages"].as_array().unwrap().clone();
+        server.chat(&json!({ "message": "Did you add?", "conversation_id": id })).await.unwrap();
+        let messages = model.requests()[2]["messages"].as_array().unwrap().clone();
         let roles: Vec<_> =
             messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
         assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{kind}");
@@ -276,13 +277,13 @@ async fn what_was_done_before_a_failure_is_told_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again() {
+async fn retries_busy_servers() {
     let busy = |status, after| Answer::refusal(status, "busy").with_header("retry-after", after);
     let answer = json!({ "response": "Now." });
     for (name, script, requests, expected) in [
         ("429", vec![busy(429, "0"), Answer::text("Now.")], 2, answer.clone()),
         ("503", vec![busy(503, "0.01"), busy(429, "0"), Answer::text("Now.")], 3, answer.clone()),
-        ("no time told", vec![Answer::refusal(429, "busy"), Answer::text("Now.")], 2, answer),
+        ("no header", vec![Answer::refusal(429, "busy"), Answer::text("Now.")], 2, answer),
         (
             "too long",
             vec![busy(429, "60")],
@@ -290,25 +291,25 @@ async fn a_busy_server_is_asked_again() {
             json!({ "error": { "code": -32005, "data": { "retry_after_ms": 60_000, "status": 429 } } }),
         ),
         (
-            "until a date that is over",
+            "until a date in the past",
             vec![busy(429, "Sun, 06 Nov 1994 08:49:37 GMT"), Answer::text("Now.")],
             2,
             json!({ "response": "Now.", "metadata": { "model_calls": 1 } }),
         ),
         (
-            "until a date that is far",
+            "until a distant date",
             vec![busy(503, "Fri, 31 Dec 9999 23:59:59 GMT")],
             1,
             json!({ "error": { "code": -32005, "data": { "status": 503 } } }),
         ),
-        ("for ever", vec![busy(429, "0")], 4, json!({ "error": { "code": -32005 } })),
+        ("always", vec![busy(429, "0")], 4, json!({ "error": { "code": -32005 } })),
     ] {
         assert_eq!(check(name, script, expected).await.len(), requests, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_stream_is_asked_without() {
+async fn falls_back_to_replies_without_streaming() {
     let refusal = Answer::refusal(400, "stream=true is not supported with tools");
     let script = vec![refusal, Answer::calls(&[("1", "add", ADD)]), Answer::text("It is 42.")];
     let requests = check("no streams", script, added()).await;
@@ -318,42 +319,42 @@ async fn a_server_that_cannot_stream_is_asked_without() {
 }
 
 #[tokio::test]
-async fn calls_of_one_message_run_side_by_side() {
+async fn executes_calls_of_one_message_concurrently() {
     let calls: Vec<_> = ["1", "2", "3"].map(|id| (id, format!(r#"{{"a": {id}, "b": 0}}"#))).into();
     let calls: Vec<_> = calls.iter().map(|(id, arguments)| (*id, "wait", &**arguments)).collect();
-    let scripted = Scripted::rows(vec![Answer::calls(&calls), Answer::text("Done.")]).await;
-    let mut plan = settled(&scripted.url);
-    plan.agent.parallel_calls = 2;
-    let house = plan.build().await;
-    let found = told(house.chat(&json!({ "message": "Wait." })).await);
+    let model = ModelServer::rows(vec![Answer::calls(&calls), Answer::text("Done.")]).await;
+    let mut config = short_limits(&model.url);
+    config.agent.parallel_calls = 2;
+    let server = config.build().await;
+    let found = to_json(server.chat(&json!({ "message": "Wait." })).await);
     let steps = json!([{ "result": 1 }, { "result": 2 }, { "result": 3 }]);
     includes("in their order", &found, &json!({ "response": "Done.", "steps": steps }));
     assert_eq!(
-        house.seen.most.load(std::sync::atomic::Ordering::SeqCst),
+        server.calls.max_waiting.load(std::sync::atomic::Ordering::SeqCst),
         2,
         "and no more at a time"
     );
 }
 
 #[tokio::test]
-async fn the_key_and_one_trace_go_through_all_hops() {
+async fn sends_the_key_and_propagates_the_trace() {
     let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("It is 42.")];
-    let scripted = Scripted::rows(script).await;
-    let mut plan = settled(&scripted.url);
-    plan.model.as_mut().unwrap().key = Some("sk-1".parse().unwrap());
-    let house = plan.build().await;
+    let model = ModelServer::rows(script).await;
+    let mut config = short_limits(&model.url);
+    config.model.as_mut().unwrap().key = Some("sk-1".parse().unwrap());
+    let server = config.build().await;
     let trace = TraceContext::root();
     let mut settings = http::HttpClientConfig::default();
     settings.headers.insert("traceparent", trace.to_string().parse().unwrap());
-    let http = Http::with_config(house.url.parse().unwrap(), settings).unwrap();
+    let http = Http::with_config(server.url.parse().unwrap(), settings).unwrap();
     let asked = json!({ "message": "What is 40 + 2?" });
     Client::new(http).call::<Value>("agent.chat", asked).await.unwrap();
     for request in [0, 1] {
-        assert_eq!(scripted.header(request, "authorization").as_deref(), Some("Bearer sk-1"));
-        let sent: TraceContext = scripted.header(request, "traceparent").unwrap().parse().unwrap();
+        assert_eq!(model.header(request, "authorization").as_deref(), Some("Bearer sk-1"));
+        let sent: TraceContext = model.header(request, "traceparent").unwrap().parse().unwrap();
         assert_eq!(sent.trace_id(), trace.trace_id(), "to the model, request {request}");
     }
-    let page = house.history.entries(&Default::default());
+    let page = server.history.entries(&Default::default());
     let hop = |entry: &Arc<Entry>| (entry.method.clone().unwrap().into_string(), entry.trace_id);
     let mut hops: Vec<_> = page.entries.iter().map(hop).collect();
     hops.sort();

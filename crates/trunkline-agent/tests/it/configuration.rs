@@ -133,8 +133,8 @@ fn rejects_invalid_model_urls() {
     for (url, expected) in [
         ("127.0.0.1:11434", "missing scheme"),
         ("ftp://h/v1", "unsupported scheme ftp://"),
-        ("http://user:SEC@h/v1", "it holds a user or a password"),
-        ("http://user:SEC@h/v1?key=SEC", "it holds a user or a password"),
+        ("http://user:SEC@h/v1", "user or password in the URL"),
+        ("http://user:SEC@h/v1?key=SEC", "user or password in the URL"),
         ("user:SEC@h/v1?key=SEC", "missing scheme; use http://h/v1"),
         ("http://h:1:2/v1?key=SEC", "invalid URL"),
     ] {

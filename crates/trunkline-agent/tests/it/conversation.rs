@@ -1,4 +1,4 @@
-//! Conversations, confirmations, and who they belong to.
+//! Conversations, their owners, and confirmations.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -9,16 +9,16 @@ use trunkline::Extensions;
 use trunkline::access::Principal;
 use trunkline::client::{Client, Http};
 use trunkline::protocol::TraceContext;
-use trunkline_agent::{Caller, ChatRequest, Event, Events};
+use trunkline_agent::{Caller, ChatRequest, Event, EventSender};
 
-use crate::house::{House, Plan, includes, told};
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
+use crate::support::{TestConfig, TestServer, includes, to_json};
 
 const ERASE: &str = r#"{"name": "shopping"}"#;
 
-/// A house whose model wants to erase a note when it is asked to, and else says something.
-async fn erasing() -> (Scripted, House) {
-    let scripted = Scripted::serve(|_, request| {
+/// A server whose model requests to erase a note after "Erase it.", and otherwise answers with a text.
+async fn server_with_notes() -> (ModelServer, TestServer) {
+    let model = ModelServer::serve(|_, request| {
         let messages = request["messages"].as_array().unwrap();
         match messages.last().unwrap()["content"].as_str().unwrap() {
             "Erase it." => Answer::calls(&[("1", "erase_note", ERASE)]),
@@ -26,71 +26,75 @@ async fn erasing() -> (Scripted, House) {
             _ => Answer::text("Well."),
         }
     });
-    let scripted = scripted.await;
-    let mut plan = Plan::with_model(&scripted.url);
-    plan.model.as_mut().unwrap().first_byte_timeout = Duration::from_secs(20);
-    let house = plan.build().await;
-    (scripted, house)
+    let model = model.await;
+    let mut config = TestConfig::with_model(&model.url);
+    config.model.as_mut().unwrap().first_byte_timeout = Duration::from_secs(20);
+    let server = config.build().await;
+    (model, server)
 }
 
 #[tokio::test]
-async fn what_destroys_waits_to_be_confirmed() {
-    let (_scripted, house) = erasing().await;
-    let erased = || house.seen.erased.load(Ordering::SeqCst);
-    let proposed = house.chat(&json!({ "message": "Erase it." })).await.unwrap();
+async fn destructive_calls_need_confirmation() {
+    let (_model, server) = server_with_notes().await;
+    let erased = || server.calls.erased.load(Ordering::SeqCst);
+    let proposed = server.chat(&json!({ "message": "Erase it." })).await.unwrap();
     let pending = json!({ "tool": "erase_note", "arguments": { "name": "shopping" } });
     includes("pending", &proposed, &json!({ "pending": pending, "response": "…Confirm" }));
     assert_eq!(erased(), 0);
 
     let (id, token) = (&proposed["conversation_id"], &proposed["pending"]["confirm"]);
-    let other = house.chat(&json!({ "message": "Hi" })).await.unwrap();
+    let other = server.chat(&json!({ "message": "Hi" })).await.unwrap();
     let not_found = json!({ "error": { "code": -32011, "data": { "kind": "confirmation" } } });
     for (name, id, token) in [
         ("another conversation", &other["conversation_id"], token),
         ("another token", id, &json!("0123")),
     ] {
-        let found = told(house.chat(&json!({ "conversation_id": id, "confirm": token })).await);
+        let found = to_json(server.chat(&json!({ "conversation_id": id, "confirm": token })).await);
         includes(name, &found, &not_found);
     }
     let invalid = json!({ "error": { "code": -32602, "data": { "pointer": "/conversation_id" } } });
-    includes("no conversation", &told(house.chat(&json!({ "confirm": token })).await), &invalid);
+    includes(
+        "no conversation",
+        &to_json(server.chat(&json!({ "confirm": token })).await),
+        &invalid,
+    );
     assert_eq!(erased(), 0);
 
     let confirm = json!({ "conversation_id": id, "confirm": token });
-    let found = house.chat(&confirm).await.unwrap();
+    let found = server.chat(&confirm).await.unwrap();
     let step = json!({ "tool": "erase_note", "result": "shopping is erased" });
     includes(
         "confirmed",
         &found,
         &json!({ "response": "Well.", "steps": [step], "pending": null }),
     );
-    includes("once", &told(house.chat(&confirm).await), &not_found);
+    includes("once", &to_json(server.chat(&confirm).await), &not_found);
     assert_eq!(erased(), 1);
 }
 
 #[tokio::test]
-async fn a_confirmation_ends_with_time_and_with_the_next_message() {
-    let (scripted, house) = erasing().await;
-    let proposed = house.chat(&json!({ "message": "Erase it." })).await.unwrap();
+async fn confirmation_expires_with_time_and_the_next_message() {
+    let (model, server) = server_with_notes().await;
+    let proposed = server.chat(&json!({ "message": "Erase it." })).await.unwrap();
     let (id, token) = (&proposed["conversation_id"], &proposed["pending"]["confirm"]);
-    house.chat(&json!({ "conversation_id": id, "message": "Rather not." })).await.unwrap();
+    server.chat(&json!({ "conversation_id": id, "message": "Rather not." })).await.unwrap();
     let not_found = json!({ "error": { "code": -32011 } });
     let confirm = json!({ "conversation_id": id, "confirm": token });
-    includes("after a message", &told(house.chat(&confirm).await), &not_found);
+    includes("after a message", &to_json(server.chat(&confirm).await), &not_found);
 
-    let mut plan = Plan::with_model(&scripted.url);
-    plan.conversations.pending_age = Duration::ZERO;
-    let hasty = plan.build().await;
+    let mut config = TestConfig::with_model(&model.url);
+    config.conversations.pending_age = Duration::ZERO;
+    let hasty = config.build().await;
     let proposed = hasty.chat(&json!({ "message": "Erase it." })).await.unwrap();
     let (id, token) = (&proposed["conversation_id"], &proposed["pending"]["confirm"]);
     let confirm = json!({ "conversation_id": id, "confirm": token });
-    includes("too late", &told(hasty.chat(&confirm).await), &not_found);
-    assert_eq!(hasty.seen.erased.load(Ordering::SeqCst), 0);
+    includes("too late", &to_json(hasty.chat(&confirm).await), &not_found);
+    assert_eq!(hasty.calls.erased.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn what_the_caller_chooses_is_called_at_once() {
-    let house = Plan::offline().build().await;
+async fn executes_tools_chosen_by_the_caller() {
+    let server = TestConfig::offline().build().await;
     for (tool, params, expected) in [
         ("add", json!({ "a": 1, "b": 2 }), json!({ "tool": "add", "result": 3 })),
         ("math.add", json!({ "a": 1, "b": 2 }), json!({ "tool": "add", "result": 3 })),
@@ -100,38 +104,42 @@ async fn what_the_caller_chooses_is_called_at_once() {
         ("inner", json!({}), json!({ "error": { "code": -32001 } })),
     ] {
         let found =
-            house.call("agent.execute_tool", &json!({ "tool": tool, "params": params })).await;
-        includes(tool, &told(found), &expected);
+            server.call("agent.execute_tool", &json!({ "tool": tool, "params": params })).await;
+        includes(tool, &to_json(found), &expected);
     }
-    let listed = house.call("agent.list_capabilities", &json!({})).await.unwrap();
+    let listed = server.call("agent.list_capabilities", &json!({})).await.unwrap();
     let add = json!({ "name": "add", "description": "Adds two numbers." });
     includes("listed", &listed["tools"][0], &add);
     assert_eq!(listed["tools"][0]["inputSchema"]["required"], json!(["a", "b"]));
 }
 
 #[tokio::test]
-async fn conversations_go_on_are_listed_and_deleted() {
-    let (scripted, house) = erasing().await;
-    let first = house.chat(&json!({ "message": "My name  is Ann." })).await.unwrap();
+async fn continues_lists_and_deletes_conversations() {
+    let (model, server) = server_with_notes().await;
+    let first = server.chat(&json!({ "message": "My name  is Ann." })).await.unwrap();
     let id = &first["conversation_id"];
-    house.chat(&json!({ "message": "Who am I?", "conversation_id": id })).await.unwrap();
-    let told_to_model = scripted.requests()[1]["messages"].to_string();
-    assert!(told_to_model.contains("My name  is Ann."), "{told_to_model}");
+    server.chat(&json!({ "message": "Who am I?", "conversation_id": id })).await.unwrap();
+    let messages = model.requests()[1]["messages"].to_string();
+    assert!(messages.contains("My name  is Ann."), "{messages}");
 
-    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+    let listed = server.call("agent.list_conversations", &json!({})).await.unwrap();
     let expected = json!({ "conversation_id": id, "title": "My name is Ann.", "messages": 4 });
     includes("listed", &listed, &json!({ "conversations": [expected] }));
     let by_id = json!({ "conversation_id": id });
-    assert_eq!(house.call("agent.delete_conversation", &by_id).await.unwrap(), by_id);
+    assert_eq!(server.call("agent.delete_conversation", &by_id).await.unwrap(), by_id);
     let not_found = json!({ "error": { "code": -32011, "data": { "kind": "conversation" } } });
-    includes("deleted", &told(house.call("agent.delete_conversation", &by_id).await), &not_found);
+    includes(
+        "deleted",
+        &to_json(server.call("agent.delete_conversation", &by_id).await),
+        &not_found,
+    );
     let more = json!({ "message": "And now?", "conversation_id": id });
-    includes("gone", &told(house.chat(&more).await), &not_found);
+    includes("gone", &to_json(server.chat(&more).await), &not_found);
 }
 
 #[tokio::test]
-async fn conversations_are_their_callers() {
-    let house = Plan::answering().await.build().await;
+async fn conversations_belong_to_their_caller() {
+    let server = TestConfig::answering().await.build().await;
     let caller = |name: &str| {
         let mut extensions = Extensions::new();
         extensions.insert(Principal::new(name));
@@ -139,35 +147,35 @@ async fn conversations_are_their_callers() {
     };
     let request =
         |id| ChatRequest { message: Some("Sing!".to_owned()), conversation_id: id, confirm: None };
-    let reply = house.agent.chat(request(None), &caller("ann")).await.unwrap();
+    let reply = server.agent.chat(request(None), &caller("ann")).await.unwrap();
     let id = reply.conversation_id;
-    house.agent.chat(request(Some(id.clone())), &caller("ben")).await.unwrap_err();
-    house.agent.delete_conversation(&id, &caller("ben")).await.unwrap_err();
-    assert!(house.agent.list_conversations(&caller("ben")).await.unwrap().is_empty());
-    house.agent.chat(request(Some(id)), &caller("ann")).await.unwrap();
+    server.agent.chat(request(Some(id.clone())), &caller("ben")).await.unwrap_err();
+    server.agent.delete_conversation(&id, &caller("ben")).await.unwrap_err();
+    assert!(server.agent.list_conversations(&caller("ben")).await.unwrap().is_empty());
+    server.agent.chat(request(Some(id)), &caller("ann")).await.unwrap();
 }
 
 #[tokio::test]
-async fn one_turn_of_a_conversation_at_a_time_and_a_dropped_one_is_over() {
-    let (scripted, house) = erasing().await;
-    let first = house.chat(&json!({ "message": "Hi" })).await.unwrap();
+async fn runs_one_turn_of_a_conversation_at_a_time() {
+    let (model, server) = server_with_notes().await;
+    let first = server.chat(&json!({ "message": "Hi" })).await.unwrap();
     let id = &first["conversation_id"];
     let silent = json!({ "message": "Say nothing.", "conversation_id": id });
     let leaving = {
-        let (client, silent) = (Client::new(Http::connect(&house.url).unwrap()), silent.clone());
+        let (client, silent) = (Client::new(Http::connect(&server.url).unwrap()), silent.clone());
         tokio::spawn(async move { client.call::<Value>("agent.chat", silent).await.map(drop) })
     };
-    until(|| scripted.requests().len() == 2).await;
+    until(|| model.requests().len() == 2).await;
     let more = json!({ "message": "Hi again", "conversation_id": id });
-    includes("busy", &told(house.chat(&more).await), &json!({ "error": { "code": -32005 } }));
+    includes("busy", &to_json(server.chat(&more).await), &json!({ "error": { "code": -32005 } }));
     leaving.abort();
     let answered = async {
-        while house.chat(&more).await.is_err() {
+        while server.chat(&more).await.is_err() {
             tokio::task::yield_now().await;
         }
     };
     timeout(Duration::from_secs(10), answered).await.expect("the turn ends with its caller");
-    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+    let listed = server.call("agent.list_conversations", &json!({})).await.unwrap();
     includes("kept", &listed["conversations"][0], &json!({ "messages": 4 }));
 }
 
@@ -177,51 +185,51 @@ async fn until(mut done: impl FnMut() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(10), waiting).await.expect("it comes");
+    timeout(Duration::from_secs(10), waiting).await.expect("the condition in time");
 }
 
 #[tokio::test]
-async fn what_is_kept_is_bounded() {
+async fn limits_stored_conversations() {
     let directory = tempfile::tempdir().unwrap();
     let limited = async || {
-        let mut plan = Plan::answering().await;
-        (plan.conversations.max_messages, plan.conversations.max_conversations) = (4, 2);
-        plan
+        let mut config = TestConfig::answering().await;
+        (config.conversations.max_messages, config.conversations.max_conversations) = (4, 2);
+        config
     };
-    let house = limited().await.build_in(directory.path()).await;
-    let first = house.chat(&json!({ "message": "Sing 0!" })).await.unwrap();
+    let server = limited().await.build_in(directory.path()).await;
+    let first = server.chat(&json!({ "message": "Sing 0!" })).await.unwrap();
     let id = first["conversation_id"].clone();
     for number in 1..5 {
         let message = format!("Sing {number}!");
-        house.chat(&json!({ "message": message, "conversation_id": id })).await.unwrap();
+        server.chat(&json!({ "message": message, "conversation_id": id })).await.unwrap();
     }
-    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+    let listed = server.call("agent.list_conversations", &json!({})).await.unwrap();
     includes(
         "messages",
         &listed,
         &json!({ "conversations": [{ "title": "Sing 0!", "messages": 4 }] }),
     );
     for title in ["a", "b"] {
-        house.chat(&json!({ "message": title })).await.unwrap();
+        server.chat(&json!({ "message": title })).await.unwrap();
     }
-    drop(house);
+    drop(server);
 
     let again = limited().await.build_in(directory.path()).await;
     let listed = again.call("agent.list_conversations", &json!({})).await.unwrap();
     includes("kept", &listed, &json!({ "conversations": [{ "title": "b" }, { "title": "a" }] }));
     drop(again);
-    let mut plan = limited().await;
-    plan.conversations.max_age = Duration::ZERO;
+    let mut config = limited().await;
+    config.conversations.max_age = Duration::ZERO;
     let now = SystemTime::now();
     until(|| now.elapsed().is_ok_and(|age| age > Duration::from_millis(1))).await;
-    let later = plan.build_in(directory.path()).await;
+    let later = config.build_in(directory.path()).await;
     let listed = later.call("agent.list_conversations", &json!({})).await.unwrap();
     assert_eq!(listed, json!({ "conversations": [] }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_chats_do_not_mix() {
-    let scripted = Scripted::serve(|_, request| {
+async fn isolates_concurrent_chats() {
+    let model = ModelServer::serve(|_, request| {
         let messages = request["messages"].as_array().unwrap();
         let last = messages.last().unwrap();
         let said = last["content"].as_str().unwrap();
@@ -230,12 +238,12 @@ async fn a_hundred_chats_do_not_mix() {
             false => Answer::calls(&[("1", "add", &format!(r#"{{"a": {said}, "b": 1000}}"#))]),
         }
     });
-    let scripted = scripted.await;
-    let house = Plan::with_model(&scripted.url).build().await;
+    let model = model.await;
+    let server = TestConfig::with_model(&model.url).build().await;
     let chats = (0..100).map(|number| {
-        let house = &house;
+        let server = &server;
         async move {
-            let found = house.chat(&json!({ "message": number.to_string() })).await.unwrap();
+            let found = server.chat(&json!({ "message": number.to_string() })).await.unwrap();
             let sum = number + 1000;
             let expected =
                 json!({ "response": format!("It is {sum}."), "steps": [{ "result": sum }] });
@@ -243,23 +251,23 @@ async fn a_hundred_chats_do_not_mix() {
         }
     });
     futures_util::future::join_all(chats).await;
-    assert_eq!(scripted.requests().len(), 200);
+    assert_eq!(model.requests().len(), 200);
 }
 
 #[tokio::test]
-async fn events_tell_what_happens_and_one_trace_goes_through() {
+async fn sends_events_and_propagates_the_trace() {
     let deltas = [json!({ "content": "It is " }), json!({ "content": "42." })];
     let calls = Answer::calls(&[("1", "add", r#"{"a": 40, "b": 2}"#)]);
-    let scripted = Scripted::rows(vec![calls, Answer::deltas(&deltas)]).await;
-    let house = Plan::with_model(&scripted.url).build().await;
-    let (events, mut told) = Events::channel(100);
+    let model = ModelServer::rows(vec![calls, Answer::deltas(&deltas)]).await;
+    let server = TestConfig::with_model(&model.url).build().await;
+    let (events, mut told) = EventSender::channel(100);
     let trace = TraceContext::root();
     let mut extensions = Extensions::new();
     extensions.insert(trace);
     extensions.insert(events);
     let request =
         ChatRequest { message: Some("What is 40 + 2?".to_owned()), ..ChatRequest::default() };
-    let reply = house.agent.chat(request, &Caller::of(&extensions)).await.unwrap();
+    let reply = server.agent.chat(request, &Caller::of(&extensions)).await.unwrap();
     assert_eq!(reply.response, "It is 42.");
     drop(extensions);
 
@@ -274,7 +282,7 @@ async fn events_tell_what_happens_and_one_trace_goes_through() {
     let result: Value = serde_json::from_str(happened[3].to_json().unwrap().get()).unwrap();
     includes("result", &result, &json!({ "type": "tool_result", "tool": "add", "result": 42 }));
 
-    let page = house.history.entries(&Default::default());
+    let page = server.history.entries(&Default::default());
     let called = page.entries.iter().find(|entry| entry.method.as_deref() == Some("math.add"));
     let called = called.expect("the call is in the history");
     assert_eq!((called.door, called.trace_id), ("agent", Some(trace.trace_id())));

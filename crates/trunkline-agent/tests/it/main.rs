@@ -1,20 +1,20 @@
-//! One binary of tests.
+//! Tests of the agent over HTTP, with a scripted model server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod caller;
+mod calls_in_text;
 mod capabilities;
 mod chat;
-mod chat_settings;
+mod configuration;
 mod context;
 mod conversation;
-mod conversation_kill;
-mod house;
+mod crash;
+mod event_streams;
+mod model_replies;
+mod model_server;
 #[cfg(unix)]
 mod reload;
-mod replies;
-mod scripted;
 mod storage;
-mod streams;
-mod turn_bounds;
-mod written_calls;
+mod support;
+mod turn_limits;

@@ -1,4 +1,4 @@
-//! Turns that call tools of a folder which is read again and again meanwhile.
+//! Turns that call tools of a folder while it is reloaded.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,19 +19,20 @@ use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, operations, routes};
 use trunkline_tools::{ToolConfig, ToolFolder};
 
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
 
 const CHATS: usize = 20;
 
-/// At least so many reloads happen while they run, and each has so many turns.
+/// The minimum number of reloads during the chats.
 const RELOADS: usize = 100;
+/// The minimum number of turns of each chat.
 const TURNS: usize = 3;
 
 /// The machine may be slow.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A model that calls `echo` with what it is told, and tells what that says.
-async fn repeating() -> Scripted {
+/// A model that calls `echo` with the user's message, and returns its result.
+async fn echo_model() -> ModelServer {
     let script = |_, request: &Value| {
         let last = request["messages"].as_array().unwrap().last().unwrap();
         let said = last["content"].as_str().unwrap();
@@ -40,7 +41,7 @@ async fn repeating() -> Scripted {
             _ => Answer::calls(&[("1", "echo", &json!({ "said": said }).to_string())]),
         }
     };
-    Scripted::serve(script).await
+    ModelServer::serve(script).await
 }
 
 /// `POST /api` and `POST /tools/reload`, over the tools of a folder.
@@ -60,7 +61,7 @@ async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHan
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }
 
-/// A manifest that each time says and allows something else.
+/// A manifest with a description and a timeout of its version.
 fn manifest(name: &str, version: usize) -> String {
     let timeout_ms = 60_000 + version;
     format!(
@@ -69,7 +70,7 @@ fn manifest(name: &str, version: usize) -> String {
     )
 }
 
-/// Turns of one conversation until there were enough reloads, each of which is told when it has ended.
+/// Runs turns of one conversation until there were enough reloads, and reports each.
 async fn chat(
     client: Client,
     number: usize,
@@ -98,8 +99,7 @@ async fn chat(
     }
 }
 
-/// Reads the folder again, with another `echo` each time, and another tool that was not there before and will
-/// be gone the next time.
+/// Changes `echo`, replaces the other tool by a new one, and reloads the folder.
 async fn reload(tools: &Path, reloading: &Http, version: usize) {
     let (other, earlier) = (format!("other_{version}"), format!("other_{}", version - 1));
     fs::write(tools.join("echo.toml"), manifest("echo", version)).unwrap();
@@ -114,13 +114,13 @@ async fn reload(tools: &Path, reloading: &Http, version: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reloads_lose_no_call_of_a_turn() {
+async fn reloads_do_not_disturb_turns() {
     let (tools, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in ["echo", "other_0"] {
         fs::write(tools.path().join(format!("{name}.toml")), manifest(name, 0)).unwrap();
     }
-    let scripted = repeating().await;
-    let server = serve(tools.path(), kept.path(), &scripted.url).await;
+    let model_server = echo_model().await;
+    let server = serve(tools.path(), kept.path(), &model_server.url).await;
     let url = format!("http://{}", server.local_addr());
     let reloading = Http::connect(&format!("{url}/tools/reload")).unwrap();
     let client = Client::new(Http::connect(&format!("{url}/api")).unwrap());
@@ -131,7 +131,7 @@ async fn reloads_lose_no_call_of_a_turn() {
     let chats = tokio::spawn(join_all((0..CHATS).map(chat)));
     drop(ended);
     let all = async {
-        // Whenever a turn has ended, others are on their way.
+        // Reload after each turn, while others are running.
         while turns.recv().await.is_some() {
             let version = reloads.load(Ordering::Relaxed) + 1;
             reload(tools.path(), &reloading, version).await;
@@ -142,8 +142,8 @@ async fn reloads_lose_no_call_of_a_turn() {
     timeout(DEADLINE, all).await.expect("enough turns and reloads, in time");
     assert!(reloads.load(Ordering::Relaxed) >= RELOADS);
 
-    // The model is offered what is there at the moment.
-    let requests = scripted.requests();
+    // Each request contains the current tools.
+    let requests = model_server.requests();
     let tools = requests.iter().flat_map(|request| request["tools"].as_array().unwrap());
     let functions = tools.map(|tool| &tool["function"]);
     let echoes = functions.filter(|function| function["name"] == "echo");

@@ -1,4 +1,4 @@
-//! What is on the disk of conversations, and what is told when that is in doubt.
+//! The files of conversations, and errors of saving.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_agent::conversation::Conversations;
 
-use crate::house::{House, Plan, includes, told};
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
+use crate::support::{TestConfig, TestServer, includes, to_json};
 
 const FILE: &str = "agent.sqlite";
 const MARKER: &str = "the name of my first pet";
@@ -20,101 +20,101 @@ fn holds_marker(directory: &Path) -> bool {
     files.into_iter().any(|bytes| bytes.windows(marker.len()).any(|part| part == marker))
 }
 
-async fn conversations(house: &House) -> Vec<Value> {
-    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+async fn conversations(server: &TestServer) -> Vec<Value> {
+    let listed = server.call("agent.list_conversations", &json!({})).await.unwrap();
     listed["conversations"].as_array().unwrap().clone()
 }
 
 #[tokio::test]
-async fn what_is_deleted_is_not_in_the_files() {
+async fn erases_deleted_conversations() {
     let directory = tempfile::tempdir().unwrap();
-    let house = Plan::answering().await.build_in(directory.path()).await;
+    let server = TestConfig::answering().await.build_in(directory.path()).await;
     let size = || fs::metadata(directory.path().join(FILE)).unwrap().len();
     let long = format!("{MARKER} {}", "x".repeat(50_000));
-    let said = house.chat(&json!({ "message": long })).await.unwrap();
+    let said = server.chat(&json!({ "message": long })).await.unwrap();
     let id = &said["conversation_id"];
     for _ in 0..3 {
-        house.chat(&json!({ "message": long, "conversation_id": id })).await.unwrap();
+        server.chat(&json!({ "message": long, "conversation_id": id })).await.unwrap();
     }
     assert!(holds_marker(directory.path()), "it was written");
-    house.call("agent.delete_conversation", &json!({ "conversation_id": id })).await.unwrap();
+    server.call("agent.delete_conversation", &json!({ "conversation_id": id })).await.unwrap();
     assert!(!holds_marker(directory.path()), "and is gone");
-    assert!(size() < 100_000, "the file gives back what it had: {}", size());
+    assert!(size() < 100_000, "the file shrinks: {}", size());
 }
 
-/// Conversations, and turns of one, that give way to newer ones are deleted as well.
+/// Conversations and turns that exceed the limits are erased, too.
 #[tokio::test]
-async fn what_gives_way_is_not_in_the_files() {
+async fn erases_excess_conversations_and_turns() {
     for (name, goes_on) in [("a conversation", false), ("a turn", true)] {
         let directory = tempfile::tempdir().unwrap();
-        let mut plan = Plan::answering().await;
-        (plan.conversations.max_conversations, plan.conversations.max_messages) = (1, 2);
-        let house = plan.build_in(directory.path()).await;
-        let first = house.chat(&json!({ "message": "Hi" })).await.unwrap();
+        let mut config = TestConfig::answering().await;
+        (config.conversations.max_conversations, config.conversations.max_messages) = (1, 2);
+        let server = config.build_in(directory.path()).await;
+        let first = server.chat(&json!({ "message": "Hi" })).await.unwrap();
         let id = &first["conversation_id"];
-        house.chat(&json!({ "message": MARKER, "conversation_id": id })).await.unwrap();
+        server.chat(&json!({ "message": MARKER, "conversation_id": id })).await.unwrap();
         assert!(holds_marker(directory.path()), "{name}: it was written");
         let id = goes_on.then_some(id);
-        house.chat(&json!({ "message": "Bye", "conversation_id": id })).await.unwrap();
+        server.chat(&json!({ "message": "Bye", "conversation_id": id })).await.unwrap();
         assert!(!holds_marker(directory.path()), "{name}: and is gone");
     }
 }
 
 #[tokio::test]
-async fn a_file_of_before_is_cleaned_too() {
+async fn erases_from_files_without_auto_vacuum() {
     let directory = tempfile::tempdir().unwrap();
     let made = Conversations::open(directory.path(), Default::default()).unwrap();
     assert!(made.close(Duration::from_secs(10)));
     let path = directory.path().join(FILE);
     let file = rusqlite::Connection::open(&path).unwrap();
-    // One that gives nothing back, as those that were made without it.
+    // A file that does not shrink, as earlier versions created it.
     file.execute_batch("PRAGMA journal_mode = delete; PRAGMA auto_vacuum = none; VACUUM").unwrap();
     file.execute_batch("PRAGMA journal_mode = wal").unwrap();
     drop(file);
-    let house = Plan::answering().await.build_in(directory.path()).await;
-    let said = house.chat(&json!({ "message": MARKER })).await.unwrap();
+    let server = TestConfig::answering().await.build_in(directory.path()).await;
+    let said = server.chat(&json!({ "message": MARKER })).await.unwrap();
     let id = json!({ "conversation_id": said["conversation_id"] });
-    house.call("agent.delete_conversation", &id).await.unwrap();
+    server.call("agent.delete_conversation", &id).await.unwrap();
     assert!(!holds_marker(directory.path()));
 }
 
 #[tokio::test]
-async fn the_last_turn_of_a_conversation_is_bounded_too() {
+async fn truncates_the_last_turn() {
     let call = |arguments: &str| Answer::calls(&[("1", "large", arguments), ("2", "fail", "")]);
     let script = vec![call(""), Answer::text("First."), Answer::text("Second.")];
-    let scripted = Scripted::rows(script).await;
-    let mut plan = Plan::with_model(&scripted.url);
-    plan.conversations.max_bytes = 4_000;
-    let house = plan.build().await;
-    let reply = house.chat(&json!({ "message": "Go." })).await.unwrap();
+    let model = ModelServer::rows(script).await;
+    let mut config = TestConfig::with_model(&model.url);
+    config.conversations.max_bytes = 4_000;
+    let server = config.build().await;
+    let reply = server.chat(&json!({ "message": "Go." })).await.unwrap();
     assert!(reply["steps"][0]["result"].as_str().unwrap().len() == 100_000, "the reply is whole");
-    let kept = conversations(&house).await;
+    let kept = conversations(&server).await;
     includes("messages", &kept[0], &json!({ "messages": 5 }));
     let bytes = kept[0]["bytes"].as_u64().unwrap();
     assert!((3_000..=4_000).contains(&bytes), "{bytes} bytes");
     let id = &reply["conversation_id"];
-    house.chat(&json!({ "message": "And now?", "conversation_id": id })).await.unwrap();
-    let messages = &scripted.requests()[2]["messages"];
+    server.chat(&json!({ "message": "And now?", "conversation_id": id })).await.unwrap();
+    let messages = &model.requests()[2]["messages"];
     let [large, failed, said] = [3, 4, 5].map(|index| messages[index]["content"].as_str().unwrap());
-    assert!(large.starts_with("\"xxx") && large.ends_with("bytes are shown]"), "{large}");
+    assert!(large.starts_with("\"xxx") && large.ends_with("bytes shown]"), "{large}");
     assert!(failed.starts_with("Error: It is broken") && said == "First.", "{failed} {said}");
 }
 
 #[tokio::test]
-async fn a_large_message_is_kept_in_part() {
-    let mut plan = Plan::answering().await;
-    plan.conversations.max_bytes = 1_000;
-    let house = plan.build().await;
-    house.chat(&json!({ "message": "Sing! ".repeat(1_000) })).await.unwrap();
-    let bytes = conversations(&house).await[0]["bytes"].as_u64().unwrap();
+async fn truncates_a_large_message() {
+    let mut config = TestConfig::answering().await;
+    config.conversations.max_bytes = 1_000;
+    let server = config.build().await;
+    server.chat(&json!({ "message": "Sing! ".repeat(1_000) })).await.unwrap();
+    let bytes = conversations(&server).await[0]["bytes"].as_u64().unwrap();
     assert!((500..=1_000).contains(&bytes), "{bytes} bytes");
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_deleted_meanwhile_does_not_come_back() {
+async fn does_not_restore_a_conversation_deleted_during_a_turn() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE);
-    let scripted = Scripted::serve(move |request, _| {
+    let model = ModelServer::serve(move |request, _| {
         if request == 1 {
             let file = rusqlite::Connection::open(&path).unwrap();
             file.busy_timeout(Duration::from_secs(5)).unwrap();
@@ -123,55 +123,56 @@ async fn a_conversation_that_is_deleted_meanwhile_does_not_come_back() {
         }
         Answer::text("Well.")
     });
-    let scripted = scripted.await;
-    let house = Plan::with_model(&scripted.url).build_in(directory.path()).await;
-    let first = house.chat(&json!({ "message": "Hi" })).await.unwrap();
+    let model = model.await;
+    let server = TestConfig::with_model(&model.url).build_in(directory.path()).await;
+    let first = server.chat(&json!({ "message": "Hi" })).await.unwrap();
     let id = &first["conversation_id"];
-    let found = told(house.chat(&json!({ "message": "Add.", "conversation_id": id })).await);
+    let found = to_json(server.chat(&json!({ "message": "Add.", "conversation_id": id })).await);
     let data = json!({
         "kind": "unkept", "reason": "…deleted", "conversation_id": id, "steps": [{ "result": 2 }],
     });
     includes("deleted", &found, &json!({ "error": { "code": -32000, "data": data } }));
-    assert_eq!(conversations(&house).await, Vec::<Value>::new());
+    assert_eq!(conversations(&server).await, Vec::<Value>::new());
 }
 
 #[tokio::test]
-async fn a_turn_that_is_answered_with_an_error_is_not_kept_later() {
+async fn does_not_save_a_failed_turn_later() {
     let directory = tempfile::tempdir().unwrap();
-    let mut plan = Plan::answering().await;
-    plan.conversations.timeout = Duration::from_millis(400);
-    let house = plan.build_in(directory.path()).await;
+    let mut config = TestConfig::answering().await;
+    config.conversations.timeout = Duration::from_millis(400);
+    let server = config.build_in(directory.path()).await;
     let file = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
-    // The writer waits for this lock half of that time.
+    // The writer waits for this lock for half of the timeout.
     file.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let message = json!({ "message": "Sing!" });
-    let chats = (0..10).map(|_| house.chat(&message));
+    let chats = (0..10).map(|_| server.chat(&message));
     let replies = futures_util::future::join_all(chats).await;
     file.execute_batch("ROLLBACK").unwrap();
     let mut unconfirmed = 0;
     for reply in replies {
-        let found = told(reply);
+        let found = to_json(reply);
         let data = &found["error"]["data"];
         includes("unkept", data, &json!({ "kind": "unkept", "conversation_id": "…-" }));
-        unconfirmed += usize::from(data["reason"].as_str().unwrap().contains("may be kept"));
+        unconfirmed +=
+            usize::from(data["reason"].as_str().unwrap().contains("may have been saved"));
     }
-    let kept = conversations(&house).await.len();
-    assert!(kept <= unconfirmed, "{kept} turns are kept, of which {unconfirmed} may be");
+    let kept = conversations(&server).await.len();
+    assert!(kept <= unconfirmed, "{kept} turns are saved, {unconfirmed} are unconfirmed");
 }
 
 #[tokio::test]
-async fn an_error_tells_the_conversation_that_was_kept() {
+async fn errors_name_the_saved_conversation() {
     let add = Answer::calls(&[("1", "add", r#"{"a": 1, "b": 1}"#)]);
     let gone = Answer::refusal(500, "gone");
-    let scripted = Scripted::rows(vec![add, gone]).await;
-    let house = Plan::with_model(&scripted.url).build().await;
-    let found = told(house.chat(&json!({ "message": "Add." })).await);
-    let kept = conversations(&house).await;
+    let model = ModelServer::rows(vec![add, gone]).await;
+    let server = TestConfig::with_model(&model.url).build().await;
+    let found = to_json(server.chat(&json!({ "message": "Add." })).await);
+    let kept = conversations(&server).await;
     let id = &kept[0]["conversation_id"];
     assert_eq!(found["error"]["data"]["conversation_id"], *id);
     let again = json!({ "message": "Add.", "conversation_id": id });
-    let found = told(house.chat(&again).await);
-    assert_eq!(found["error"]["data"]["conversation_id"], *id, "nothing was done in it");
-    let found = told(house.chat(&json!({ "message": "Add." })).await);
-    assert_eq!(found["error"]["data"].get("conversation_id"), None, "none has begun");
+    let found = to_json(server.chat(&again).await);
+    assert_eq!(found["error"]["data"]["conversation_id"], *id, "an existing conversation");
+    let found = to_json(server.chat(&json!({ "message": "Add." })).await);
+    assert_eq!(found["error"]["data"].get("conversation_id"), None, "no conversation was created");
 }

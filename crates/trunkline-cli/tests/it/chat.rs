@@ -214,7 +214,7 @@ fn with_a_model() {
                 &[],
                 "delete\na",
                 0,
-                &["I would call `delete_record` now", "\n2: a\n"],
+                &["Confirmation required: `delete_record`", "\n2: a\n"],
                 &["waits to be confirmed:\n{\n  \"filters\"", "\\u001b[2J", "/confirm "],
             ),
             (
@@ -254,7 +254,7 @@ fn a_call_is_confirmed_later() {
     let address = url(server.address);
     let proposed = chat(&address, &["-m", "delete"], "");
     let said = proposed.stderr.lines().last().unwrap();
-    let refused = proposed.stderr.matches("it was not made").count();
+    let refused = proposed.stderr.matches("must confirm the call first").count();
     assert_eq!(refused, 1, "told once: {proposed:?}");
     let (token, id) = said.split_once(" makes it, in conversation ").unwrap();
     let confirmed = chat(&address, &["--conversation", id], token);

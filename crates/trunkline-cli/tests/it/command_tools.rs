@@ -343,7 +343,7 @@ fn the_folder_is_looked_after_through_methods_too() {
     fs::remove_dir_all(folder.path().join("tools")).unwrap();
     let failed = server.connect().ask(&post("/tools/reload", &[], &json!({})));
     assert_eq!(failed.status, 500);
-    let reason = json!("No such file or directory (os error 2); the tools are those of before");
+    let reason = json!("No such file or directory (os error 2); keeping the previous tools");
     check(&failed.json(), &json!({ "error": { "code": -32000, "data": { "reason": reason } } }));
     let listed = server.connect().get("/tools").json();
     assert_eq!(listed["failure"], "No such file or directory (os error 2)");

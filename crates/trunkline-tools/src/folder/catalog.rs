@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::file::{Elsewhere, File, names};
-use super::reloaded::{FolderError, Rejected, Reloaded};
+use super::file::{ExternalFile, File, names};
+use super::report::{FolderError, RejectedManifest, ReloadReport};
 use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
 use crate::run::Tool;
@@ -15,17 +15,17 @@ use crate::run::Tool;
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     files: BTreeMap<OsString, File>,
-    /// By name.
+    /// The tools by name.
     tools: BTreeMap<String, Arc<Tool>>,
-    pub(super) rejected: Vec<Rejected>,
-    /// Whether another reading may give another result, though no manifest has changed.
-    pub(super) is_unsettled: bool,
-    /// The manifests and programs that are links or in other folders.
-    elsewhere: Vec<Elsewhere>,
+    pub(super) rejected: Vec<RejectedManifest>,
+    /// Whether the result may change although no manifest does.
+    pub(super) needs_recheck: bool,
+    /// The manifests and programs that are links or in another folder.
+    external_files: Vec<ExternalFile>,
 }
 
 impl Catalog {
-    /// Reads a folder. Tools of files that have not changed are taken from `before`.
+    /// Reads a folder. Reuses the tools of unchanged files from `before`.
     pub(super) fn read(
         path: &Path,
         config: &ToolConfig,
@@ -36,19 +36,22 @@ impl Catalog {
         let mut catalog = Self::default();
         for name in names {
             // First, so that changes while the file is read are detected.
-            catalog.elsewhere.extend(Elsewhere::of(path.join(&name), path));
+            catalog.external_files.extend(ExternalFile::of(path.join(&name), path));
             let file = File::read(path, &name, config, before.files.get(&name));
             let program = file.tool.iter().map(|tool| tool.manifest.program.clone());
-            catalog.elsewhere.extend(program.filter_map(|program| Elsewhere::of(program, path)));
-            catalog.is_unsettled |= file.is_unsettled;
+            catalog
+                .external_files
+                .extend(program.filter_map(|program| ExternalFile::of(program, path)));
+            catalog.needs_recheck |= file.needs_recheck;
             catalog.files.insert(name, file);
         }
-        catalog.name_tools(config, before);
+        catalog.assign_names(config, before);
         if let Some(file) = more {
             let most = config.max_tools;
-            let reason =
-                format!("there are more than {most} manifests: this one, and what follows");
-            catalog.rejected.push(Rejected { file, reason });
+            let reason = format!(
+                "the folder exceeds {most} manifests: this file and the following are ignored"
+            );
+            catalog.rejected.push(RejectedManifest { file, reason });
         }
         for new in catalog.rejected.iter().filter(|one| !before.rejected.contains(one)) {
             tracing::warn!(file = new.file, reason = new.reason, "a manifest is rejected");
@@ -56,12 +59,12 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Assigns each name to one file: to the one that had it before, or else to the first.
-    fn name_tools(&mut self, config: &ToolConfig, before: &Self) {
+    /// Assigns each name to one file: the previous owner, or else the first file with it.
+    fn assign_names(&mut self, config: &ToolConfig, before: &Self) {
         let mut owners: BTreeMap<&str, &OsString> = BTreeMap::new();
         let tools =
             || self.files.iter().filter_map(|(file, read)| Some((file, read.tool.as_ref().ok()?)));
-        let kept = tools().filter(|(file, tool)| before.has(file, &tool.manifest.name));
+        let kept = tools().filter(|(file, tool)| before.declares(file, &tool.manifest.name));
         for (file, tool) in kept.chain(tools()) {
             owners.entry(&tool.manifest.name).or_insert(file);
         }
@@ -70,11 +73,11 @@ impl Catalog {
             let named = read.tool.as_ref().map_err(Clone::clone).and_then(|tool| {
                 let name = &tool.manifest.name;
                 let owner = owners.get(&**name).filter(|owner| **owner != file);
-                if config.taken.contains(name) {
-                    Err(format!("name: the service has a tool {name} already: take another name"))
+                if config.reserved_names.contains(name) {
+                    Err(format!("duplicate name: the service already has a tool `{name}`"))
                 } else if let Some(owner) = owner {
                     let owner = owner.to_string_lossy();
-                    Err(format!("name: {owner} has a tool {name} already: take another name"))
+                    Err(format!("duplicate name: {owner} already has a tool `{name}`"))
                 } else {
                     Ok(tool)
                 }
@@ -83,13 +86,13 @@ impl Catalog {
                 Ok(tool) => {
                     self.tools.insert(tool.manifest.name.clone(), Arc::clone(tool));
                 }
-                Err(reason) => self.rejected.push(Rejected { file: shown, reason }),
+                Err(reason) => self.rejected.push(RejectedManifest { file: shown, reason }),
             }
         }
     }
 
-    /// Whether the tool of this name was the one of this file.
-    fn has(&self, file: &OsString, name: &str) -> bool {
+    /// Whether the tool with this name was declared by this file.
+    fn declares(&self, file: &OsString, name: &str) -> bool {
         let of_file = self.files.get(file).and_then(|file| file.tool.as_ref().ok());
         let of_name = self.tools.get(name);
         of_file.zip(of_name).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
@@ -104,21 +107,21 @@ impl Catalog {
     }
 
     /// Whether a change of this path may change the tools.
-    pub(super) fn concerns(&self, path: &Path) -> bool {
-        self.is_unsettled
+    pub(super) fn may_affect(&self, path: &Path) -> bool {
+        self.needs_recheck
             || path.extension().is_some_and(|extension| extension == "toml")
             || self.tools().any(|tool| tool.manifest.program == path)
-            // It may lead to a manifest.
-            || (!self.elsewhere.is_empty() && path.is_symlink())
+            // A link may lead to a manifest.
+            || (!self.external_files.is_empty() && path.is_symlink())
     }
 
     /// Whether a file outside the folder has changed.
-    pub(super) fn has_changed_elsewhere(&self) -> bool {
-        self.elsewhere.iter().any(Elsewhere::has_changed)
+    pub(super) fn has_external_changes(&self) -> bool {
+        self.external_files.iter().any(ExternalFile::has_changed)
     }
 
-    /// The differences from an earlier reading.
-    pub(super) fn since(&self, before: &Self) -> Reloaded {
+    /// The differences from an earlier read.
+    pub(super) fn since(&self, before: &Self) -> ReloadReport {
         let mut added = Vec::new();
         let mut changed = Vec::new();
         for (name, tool) in &self.tools {
@@ -128,9 +131,9 @@ impl Catalog {
                 Some(_) => {}
             }
         }
-        let is_gone = |name: &&String| !self.tools.contains_key(*name);
-        let removed = before.tools.keys().filter(is_gone).cloned().collect();
+        let is_removed = |name: &&String| !self.tools.contains_key(*name);
+        let removed = before.tools.keys().filter(is_removed).cloned().collect();
         let rejected = self.rejected.clone();
-        Reloaded { added, changed, removed, tools: self.manifests(), rejected, failure: None }
+        ReloadReport { added, changed, removed, tools: self.manifests(), rejected, failure: None }
     }
 }

@@ -9,78 +9,78 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::ToolConfig;
-use crate::manifest::{ManifestError, ToolManifest, bytes};
+use crate::manifest::{ManifestError, ToolManifest, read_bytes};
 use crate::run::Tool;
 
-/// A manifest, and the tool that it declares.
+/// A manifest file and its tool.
 #[derive(Debug)]
 pub(super) struct File {
     bytes: Vec<u8>,
-    /// The tool, or why the manifest is rejected.
+    /// The tool, or the reason why the manifest is rejected.
     pub(super) tool: Result<Arc<Tool>, String>,
-    /// Whether another reading may give another result, though the file has not changed.
-    pub(super) is_unsettled: bool,
+    /// Whether the result may change although the file does not.
+    pub(super) needs_recheck: bool,
 }
 
 impl File {
-    /// Reads a file of a folder. If it has not changed, its tool is reused.
+    /// Reads a file of a folder. Reuses the tool of an unchanged file.
     pub(super) fn read(
         folder: &Path,
         name: &OsStr,
         config: &ToolConfig,
         before: Option<&Self>,
     ) -> Self {
-        let bytes = match bytes(&folder.join(name), Path::new(name), config) {
+        let bytes = match read_bytes(&folder.join(name), Path::new(name), config) {
             Ok(bytes) => bytes,
             Err(error) => return Self::unreadable(&error, before),
         };
-        if let Some(before) = before.filter(|before| before.holds_for(&bytes, config)) {
-            return Self { bytes, tool: before.tool.clone(), is_unsettled: false };
+        if let Some(before) = before.filter(|before| before.is_current(&bytes, config)) {
+            return Self { bytes, tool: before.tool.clone(), needs_recheck: false };
         }
-        let manifest = ToolManifest::of(&bytes, Path::new(name), folder, config);
-        let is_unsettled = manifest.as_ref().is_err_and(ManifestError::is_of_surroundings);
+        let manifest = ToolManifest::from_bytes(&bytes, Path::new(name), folder, config);
+        let needs_recheck = manifest.as_ref().is_err_and(ManifestError::is_environmental);
         let tool = manifest
             .map_err(|error| with_source(&error))
             .and_then(|manifest| Tool::new(manifest).map(Arc::new));
-        Self { bytes, tool, is_unsettled }
+        Self { bytes, tool, needs_recheck }
     }
 
     /// A file that is temporarily unreadable keeps its tool.
     fn unreadable(error: &ManifestError, before: Option<&Self>) -> Self {
         let reason = with_source(error);
-        let is_passing =
-            matches!(error, ManifestError::Unreadable { source, .. } if is_passing(source));
-        let kept = before.filter(|before| is_passing && before.tool.is_ok());
+        let is_temporary =
+            matches!(error, ManifestError::Unreadable { source, .. } if is_temporary(source));
+        let kept = before.filter(|before| is_temporary && before.tool.is_ok());
         match kept {
             Some(before) => {
                 tracing::warn!(reason, "cannot read a manifest; keeping its tool");
                 let (bytes, tool) = (before.bytes.clone(), before.tool.clone());
-                Self { bytes, tool, is_unsettled: true }
+                Self { bytes, tool, needs_recheck: true }
             }
             None => {
-                let is_unsettled = error.is_of_surroundings();
-                Self { bytes: Vec::new(), tool: Err(reason), is_unsettled }
+                let needs_recheck = error.is_environmental();
+                Self { bytes: Vec::new(), tool: Err(reason), needs_recheck }
             }
         }
     }
 
-    fn holds_for(&self, bytes: &[u8], config: &ToolConfig) -> bool {
+    fn is_current(&self, bytes: &[u8], config: &ToolConfig) -> bool {
         self.bytes == bytes
             && match &self.tool {
                 Ok(tool) => tool.manifest.has_program(config),
-                Err(_) => !self.is_unsettled,
+                Err(_) => !self.needs_recheck,
             }
     }
 }
 
 /// Whether the error may be temporary, such as too many open files.
-fn is_passing(error: &io::Error) -> bool {
+fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, NotFound, PermissionDenied};
     !matches!(error.kind(), InvalidInput | NotFound | PermissionDenied)
 }
 
-/// The names of the first manifests, and the one after them.
-pub(super) fn names(path: &Path, most: usize) -> io::Result<(BTreeSet<OsString>, Option<String>)> {
+/// The names of the first `max` manifests, and the next one, if there are more.
+pub(super) fn names(path: &Path, max: usize) -> io::Result<(BTreeSet<OsString>, Option<String>)> {
     let mut files = BTreeSet::new();
     let mut more: Option<OsString> = None;
     for entry in path.read_dir()? {
@@ -91,7 +91,7 @@ pub(super) fn names(path: &Path, most: usize) -> io::Result<(BTreeSet<OsString>,
             continue;
         }
         files.insert(name);
-        if files.len() > most
+        if files.len() > max
             && let Some(last) = files.pop_last()
         {
             more = Some(more.map_or(last.clone(), |one| one.min(last)));
@@ -107,25 +107,25 @@ fn with_source(error: &dyn Error) -> String {
     }
 }
 
-/// A file outside the watched folder, whose changes cause no events, and its last known version.
+/// A file outside the watched folder, whose changes cause no events, and its last version.
 #[derive(Debug)]
-pub(super) struct Elsewhere {
+pub(super) struct ExternalFile {
     path: PathBuf,
-    was: Option<Version>,
+    version: Option<Version>,
 }
 
-/// The file's device and number, and when it was changed: seconds, and nanoseconds.
+/// The device and inode of a file, and the seconds and nanoseconds of its last change.
 type Version = (u64, u64, i64, i64);
 
-impl Elsewhere {
+impl ExternalFile {
     /// The file at a path, unless it is in this folder.
     pub(super) fn of(path: PathBuf, folder: &Path) -> Option<Self> {
-        let is_here = path.parent() == Some(folder) && !path.is_symlink();
-        (!is_here).then(|| Self { was: version(&path), path })
+        let is_inside = path.parent() == Some(folder) && !path.is_symlink();
+        (!is_inside).then(|| Self { version: version(&path), path })
     }
 
     pub(super) fn has_changed(&self) -> bool {
-        version(&self.path) != self.was
+        version(&self.path) != self.version
     }
 }
 

@@ -1,8 +1,8 @@
-//! The tools of a folder, as they are now.
+//! The tools of a folder.
 
 mod catalog;
 mod file;
-mod reloaded;
+mod report;
 mod watcher;
 
 use std::fmt;
@@ -14,15 +14,14 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-pub use reloaded::{FolderError, Rejected, Reloaded};
+pub use report::{FolderError, RejectedManifest, ReloadReport};
 
 use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
 use crate::run::{ProcessBound, RunError, Runner, Tool};
 use catalog::Catalog;
 
-/// The tools of a folder: each `*.toml` in it is a [manifest](ToolManifest). Cloning is cheap, and all clones
-/// are the same folder.
+/// The tools of a folder: each `*.toml` in it is a [manifest](ToolManifest). Cloning is cheap; clones share the state.
 ///
 /// ```
 /// use trunkline::Router;
@@ -51,24 +50,24 @@ struct Inner {
     path: PathBuf,
     runner: Runner,
     catalog: RwLock<Arc<Catalog>>,
-    /// The number of readings that have begun.
-    begun: AtomicU64,
-    /// The last reading that has ended, by number, and its result. Locked while the folder is read.
-    last: Mutex<Option<(u64, Result<Reloaded, FolderError>)>>,
-    /// Held by those who wait for a reading without a thread.
-    waiting: tokio::sync::Mutex<()>,
-    /// Why the folder could not be read, since it was read last.
+    /// The number of started reads.
+    reads_started: AtomicU64,
+    /// The number of the last completed read, and its result. Locked during a read.
+    last: Mutex<Option<(u64, Result<ReloadReport, FolderError>)>>,
+    /// Held by asynchronous callers that wait for a read.
+    refresh_lock: tokio::sync::Mutex<()>,
+    /// The reason why the last read failed.
     failure: Mutex<Option<String>>,
-    /// Held while those who want to know are told, so that they are told in the order in which it happened.
+    /// Locked while listeners are called, so that they are called in the order of the changes.
     listeners: Mutex<Vec<Listener>>,
     watch: Mutex<Option<Watch>>,
 }
 
-type Listener = Box<dyn Fn(&ToolFolder, &Reloaded) + Send + Sync>;
+type Listener = Box<dyn Fn(&ToolFolder, &ReloadReport) + Send + Sync>;
 
 impl ToolFolder {
-    /// Reads a folder. Manifests that are wrong are [rejected](Self::rejected), and the others are tools. Of
-    /// those with one name, the first file has it; later on, the one that had it keeps it.
+    /// Reads a folder. Invalid manifests are [rejected](Self::rejected). If several files declare the same name, the
+    /// first one by file name gets it; after a reload, the previous owner keeps it.
     ///
     /// # Errors
     /// If the folder itself cannot be read.
@@ -81,9 +80,9 @@ impl ToolFolder {
             path,
             runner: Runner::new(config),
             catalog: RwLock::new(Arc::new(catalog)),
-            begun: AtomicU64::new(0),
+            reads_started: AtomicU64::new(0),
             last: Mutex::default(),
-            waiting: tokio::sync::Mutex::default(),
+            refresh_lock: tokio::sync::Mutex::default(),
             failure: Mutex::default(),
             listeners: Mutex::default(),
             watch: Mutex::default(),
@@ -96,64 +95,64 @@ impl ToolFolder {
         &self.0.path
     }
 
-    /// The tools there are, by name.
+    /// The current tools, by name.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<ToolManifest>> {
         self.catalog().manifests()
     }
 
-    /// The files that are no tools, by name.
+    /// The rejected manifests, by file name.
     #[must_use]
-    pub fn rejected(&self) -> Vec<Rejected> {
+    pub fn rejected(&self) -> Vec<RejectedManifest> {
         self.catalog().rejected.clone()
     }
 
-    /// What bounds the number of processes that a tool starts.
+    /// The mechanism that limits the number of processes of a tool.
     #[must_use]
     pub fn process_bound(&self) -> ProcessBound {
         self.0.runner.process_bound()
     }
 
-    /// Reads the folder again, and puts what it holds in the place of what there was, at once. Calls that
-    /// run go on. If there is a difference, [listeners](Self::on_change) are told before this returns.
-    /// Those who ask while it is read wait for the next reading, which is one for all of them. Blocks.
+    /// Reads the folder again, and replaces all tools at once. Running calls continue. If the tools have changed,
+    /// [listeners](Self::on_change) are called before this returns. Callers during a read share the next read. Blocks.
     ///
     /// # Errors
-    /// If the folder cannot be read. The tools that there were stay.
-    pub fn reload(&self) -> Result<Reloaded, FolderError> {
-        self.reload_since(self.0.begun.load(Ordering::Acquire))
+    /// If the folder cannot be read. The previous tools stay.
+    pub fn reload(&self) -> Result<ReloadReport, FolderError> {
+        self.reload_since(self.0.reads_started.load(Ordering::Acquire))
     }
 
-    /// Reads the folder, or returns the result of a reading that began after the one with the number `begun`.
-    fn reload_since(&self, begun: u64) -> Result<Reloaded, FolderError> {
+    /// Reads the folder, or returns the result of a read that was started after number `reads_started`.
+    fn reload_since(&self, reads_started: u64) -> Result<ReloadReport, FolderError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, result)) = last.as_ref().filter(|(number, _)| *number > begun) {
+        if let Some((_, result)) = last.as_ref().filter(|(number, _)| *number > reads_started) {
             return result.clone();
         }
-        let number = self.0.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        let number = self.0.reads_started.fetch_add(1, Ordering::AcqRel) + 1;
         let result = self.read();
         *last = Some((number, result.clone()));
         result
     }
 
-    /// The same for those who may not block: all who wait take one thread.
+    /// [Reloads](Self::reload) without blocking. All waiting callers share one thread.
     ///
     /// # Errors
-    /// If the folder cannot be read. The tools that there were stay.
+    /// If the folder cannot be read. The previous tools stay.
     ///
     /// # Cancel safety
-    /// When this is dropped, a reading that has begun goes on.
-    pub async fn refresh(&self) -> Result<Reloaded, FolderError> {
-        let begun = self.0.begun.load(Ordering::Acquire);
-        let _waiting = self.0.waiting.lock().await;
+    /// A started read continues when the future is dropped.
+    pub async fn refresh(&self) -> Result<ReloadReport, FolderError> {
+        let reads_started = self.0.reads_started.load(Ordering::Acquire);
+        let _lock = self.0.refresh_lock.lock().await;
         let folder = self.clone();
-        let reloaded = tokio::task::spawn_blocking(move || folder.reload_since(begun)).await;
+        let reloaded =
+            tokio::task::spawn_blocking(move || folder.reload_since(reads_started)).await;
         reloaded.unwrap_or_else(|error| {
             Err(FolderError { path: self.0.path.clone(), source: error.into() })
         })
     }
 
-    fn read(&self) -> Result<Reloaded, FolderError> {
+    fn read(&self) -> Result<ReloadReport, FolderError> {
         let before = self.catalog();
         let read = Catalog::read(&self.0.path, self.0.runner.config(), &before);
         let failure = read.as_ref().err().map(|error| error.source.to_string());
@@ -161,7 +160,7 @@ impl ToolFolder {
         let new = Arc::new(read?);
         let reloaded = new.since(&before);
         *self.0.catalog.write().unwrap_or_else(PoisonError::into_inner) = new;
-        if reloaded.is_different() {
+        if reloaded.has_changes() {
             tracing::info!(
                 added = ?reloaded.added,
                 changed = ?reloaded.changed,
@@ -176,32 +175,32 @@ impl ToolFolder {
         Ok(reloaded)
     }
 
-    /// What the folder holds, without reading it again: nothing is new.
+    /// The current tools and rejected manifests, without reading the folder and without changes.
     #[must_use]
-    pub fn listing(&self) -> Reloaded {
+    pub fn listing(&self) -> ReloadReport {
         let catalog = self.catalog();
         let failure = self.failure();
-        Reloaded { failure, ..catalog.since(&catalog) }
+        ReloadReport { failure, ..catalog.since(&catalog) }
     }
 
     fn failure(&self) -> Option<String> {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether another reading may find something else, though nothing was told of a change.
-    fn is_unsettled(&self) -> bool {
+    /// Whether a read may give another result although no change was reported.
+    fn needs_recheck(&self) -> bool {
         let catalog = self.catalog();
-        self.failure().is_some() || catalog.is_unsettled || catalog.has_changed_elsewhere()
+        self.failure().is_some() || catalog.needs_recheck || catalog.has_external_changes()
     }
 
-    /// Calls `listener` whenever tools were added, changed or removed, one change after the other. It must
-    /// not [reload](Self::reload) the folder, nor add listeners.
-    pub fn on_change(&self, listener: impl Fn(&Self, &Reloaded) + Send + Sync + 'static) {
+    /// Calls `listener` whenever tools were added, changed or removed, in the order of the changes. It must not
+    /// [reload](Self::reload) the folder or add listeners.
+    pub fn on_change(&self, listener: impl Fn(&Self, &ReloadReport) + Send + Sync + 'static) {
         let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.push(Box::new(listener));
     }
 
-    /// Waits until no process of a tool runs: those of calls that were dropped end soon after them.
+    /// Waits until no process of a tool is running. The processes of dropped calls end soon after them.
     pub async fn idle(&self) {
         self.0.runner.idle().await;
     }
@@ -210,7 +209,7 @@ impl ToolFolder {
         Arc::clone(&self.0.catalog.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How long a call may take: what bounds it is the time of its process.
+    /// The maximum duration of a call, including waiting and termination.
     pub(crate) fn call_timeout(&self, tool: &Tool) -> Duration {
         self.0.runner.call_timeout(tool)
     }
@@ -230,27 +229,27 @@ impl fmt::Debug for ToolFolder {
     }
 }
 
-/// How a folder is watched.
+/// The way in which a folder is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Watching {
+pub enum WatchMode {
     /// The system reports changes.
     Notified,
-    /// The folder is read periodically: the system cannot report changes. The log has the reason.
+    /// The folder is read periodically, since the system cannot report changes. The log has the reason.
     Polled,
 }
 
-/// A thread that watches. It ends when this is dropped.
+/// The watching thread. It ends when this is dropped.
 pub(super) struct Watch {
     pub(super) wake: SyncSender<()>,
-    pub(super) is_over: Arc<AtomicBool>,
-    pub(super) watching: Watching,
+    pub(super) is_stopped: Arc<AtomicBool>,
+    pub(super) watching: WatchMode,
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
-        // If there is a note already, the thread takes that one.
+        self.is_stopped.store(true, Ordering::Release);
+        // A message that is already queued wakes the thread, too.
         let _ = self.wake.try_send(());
     }
 }

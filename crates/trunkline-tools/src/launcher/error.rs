@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a launcher did not run a program.
+/// The reason why a launcher did not run a program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {

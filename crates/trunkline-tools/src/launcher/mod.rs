@@ -18,17 +18,17 @@ pub(crate) use protocol::{Report, arguments};
 use protocol::Request;
 use supervisor::Supervisor;
 
-/// Runs a program under limits, and ends as the program does: the other end of [`Launcher`](crate::Launcher),
-/// which documents the arguments.
+/// Runs a program under limits, and ends with its exit code or signal. Implements a [`Launcher`](crate::Launcher), which
+/// documents the arguments.
 ///
-/// Lowers the limits of this process, waits for a line on stdin and takes the process over until the program has
-/// ended: call it from `main`, with no other thread.
+/// Lowers the limits of this process, waits for a line on stdin and controls the process until the program has ended:
+/// call it from `main`, with no other thread.
 ///
 /// # Errors
-/// If the program was not run. The service is notified of it on stdin.
+/// If the program was not run. The service is notified on stdin.
 pub fn launch(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, LaunchError> {
     match Request::parse(arguments).and_then(run) {
-        Ok(status) => Ok(supervisor::end_like(status)),
+        Ok(status) => Ok(supervisor::exit_like(status)),
         Err(error) => {
             supervisor::report(&Report::not_started(&error));
             Err(error)

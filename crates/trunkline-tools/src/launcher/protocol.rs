@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launcher_reads_what_a_service_writes() {
+    fn launchers_parse_the_arguments_of_services() {
         let limits = ProcessLimits {
             cpu_seconds: 1,
             memory_bytes: 2,

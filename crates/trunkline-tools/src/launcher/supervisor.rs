@@ -1,4 +1,4 @@
-//! The process that stays with a program while it runs, and ends everything that the program has started.
+//! The process that supervises a program, and ends everything that the program has started.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,10 +19,10 @@ use rustix::process::{
 use super::error::LaunchError;
 use super::protocol::Report;
 
-/// The time that killed processes get to disappear.
-const TO_GO: Duration = Duration::from_secs(4);
+/// The maximum wait for killed processes to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Stacks count towards the limit of memory.
-const STACK: usize = 64 << 10;
+const STACK_SIZE: usize = 64 << 10;
 
 /// The first line of stdin: the input of the program.
 type Input = Vec<u8>;
@@ -33,7 +33,7 @@ struct Leader(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// Set while the id belongs to the program and to no later process.
+    /// Set as long as the id cannot belong to a later process.
     pid: Option<Pid>,
     is_cancelled: bool,
 }
@@ -50,15 +50,15 @@ impl Supervisor {
         adopt_orphans();
         let leader = Leader::default();
         let (sender, input) = channel();
-        let followed = leader.clone();
-        spawn("tool-control", move || follow(&sender, &followed))?;
-        let (feeding, fed) = channel();
-        spawn("tool-input", move || feed(&fed))?;
+        let controlled = leader.clone();
+        spawn("tool-control", move || follow(&sender, &controlled))?;
+        let (feeding, inputs) = channel();
+        spawn("tool-input", move || feed(&inputs))?;
         Ok(Self { leader, input, feeding })
     }
 
-    /// Runs a program with the first line of stdin, until it ends or stdin is closed. Then nothing that it has
-    /// started runs any more.
+    /// Runs a program with the first line of stdin, until it ends or stdin is closed. Ends everything that it has
+    /// started before returning.
     pub(super) fn run(self, command: &mut Command) -> Result<ExitStatus, LaunchError> {
         let program = PathBuf::from(command.get_program());
         let failed = |source| LaunchError::Execute { program: program.clone(), source };
@@ -103,7 +103,7 @@ impl Leader {
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), LaunchError> {
-    let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
+    let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK_SIZE);
     builder.spawn(work).map(drop).map_err(LaunchError::Thread)
 }
 
@@ -125,8 +125,8 @@ fn follow(input: &Sender<Input>, leader: &Leader) {
     leader.signal(Signal::KILL);
 }
 
-fn feed(fed: &Receiver<(ChildStdin, Input)>) {
-    if let Ok((mut pipe, input)) = fed.recv() {
+fn feed(inputs: &Receiver<(ChildStdin, Input)>) {
+    if let Ok((mut pipe, input)) = inputs.recv() {
         // A program may close its stdin without reading it.
         let _ = pipe.write_all(&input);
     }
@@ -140,12 +140,12 @@ fn adopt_orphans() {
     }
 }
 
-/// Kills all descendants, in whatever group they are, until no children are left.
+/// Kills all descendants, in any process group, until no children are left.
 fn end_descendants() {
-    let end = Instant::now() + TO_GO;
+    let end = Instant::now() + KILL_TIMEOUT;
     while has_children() && Instant::now() < end {
         for process in descendants() {
-            // Its id is not reused before its parent has waited for it, and that is killed here, too.
+            // Its id is not reused before its parent waits for it, and the parent is killed here, too.
             let _ = kill_process(process, Signal::KILL);
         }
         thread::sleep(Duration::from_millis(1));
@@ -184,7 +184,7 @@ fn descendants() -> Vec<Pid> {
     found
 }
 
-/// `12 (name, which may have spaces) S 11 …`
+/// Parses `/proc/*/stat`: `12 (name, which may have spaces) S 11 …`.
 fn parent_of(process: u32) -> Option<u32> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
@@ -195,10 +195,10 @@ fn pid(number: u32) -> Option<Pid> {
     Pid::from_raw(number.try_into().ok()?)
 }
 
-/// Ends as the program has ended. A signal that the exit status cannot carry is reported.
-pub(super) fn end_like(status: ExitStatus) -> ExitCode {
+/// Ends this process with the exit code or the signal of the program. Reports a signal that may not end this process.
+pub(super) fn exit_like(status: ExitStatus) -> ExitCode {
     /// Shells add this to the number of a signal.
-    const BY_SIGNAL: i32 = 128;
+    const SIGNAL_BASE: i32 = 128;
     let code = match (status.code(), status.signal()) {
         (Some(code), _) => code,
         (None, Some(signal)) => {
@@ -207,7 +207,7 @@ pub(super) fn end_like(status: ExitStatus) -> ExitCode {
                 // Some signals do not end this process.
                 let _ = kill_process(getpid(), signal);
             }
-            BY_SIGNAL + signal
+            SIGNAL_BASE + signal
         }
         (None, None) => return ExitCode::FAILURE,
     };

@@ -1,4 +1,4 @@
-//! Reading manifests from text and files.
+//! Manifests from text and files.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -8,7 +8,7 @@ use super::document;
 use super::tool_manifest::ToolManifest;
 use crate::config::ToolConfig;
 
-/// The reason why a manifest declares no tool.
+/// The error of a manifest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
@@ -20,13 +20,13 @@ pub enum ManifestError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file is larger than manifests may be.
-    #[error("{} has more than {most} bytes", file.display())]
+    /// The file is too large.
+    #[error("{} exceeds {max_bytes} bytes", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
         /// The maximum number of bytes.
-        most: usize,
+        max_bytes: usize,
     },
     /// The text is invalid.
     #[error("{}:{line}:{column}: {reason}", file.display())]
@@ -39,18 +39,18 @@ pub enum ManifestError {
         column: usize,
         /// The problem and its remedy.
         reason: String,
-        /// Whether the program was not found: it may be installed without a change of the file.
-        lacks_program: bool,
+        /// Whether the program was not found. Installing it solves the problem.
+        is_program_missing: bool,
     },
 }
 
 impl ManifestError {
-    /// Whether it may be fixed without a change of the file.
-    pub(crate) fn is_of_surroundings(&self) -> bool {
+    /// Whether the problem may disappear without a change of the file.
+    pub(crate) fn is_environmental(&self) -> bool {
         match self {
             Self::Unreadable { .. } => true,
             Self::TooLarge { .. } => false,
-            Self::Invalid { lacks_program, .. } => *lacks_program,
+            Self::Invalid { is_program_missing, .. } => *is_program_missing,
         }
     }
 }
@@ -69,15 +69,15 @@ impl ToolManifest {
     ) -> Result<Self, ManifestError> {
         // Editors do not count a byte order mark as a character of its line.
         let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
-        document::manifest(toml, folder, config).map_err(|fault| {
-            let before = toml.get(..fault.at).unwrap_or(toml);
+        document::parse(toml, folder, config).map_err(|diagnostic| {
+            let before = toml.get(..diagnostic.at).unwrap_or(toml);
             let line = before.rsplit('\n').next().unwrap_or_default();
             ManifestError::Invalid {
                 file: file.to_owned(),
                 line: before.matches('\n').count() + 1,
                 column: line.chars().count() + 1,
-                reason: fault.reason,
-                lacks_program: fault.lacks_program,
+                reason: diagnostic.reason,
+                is_program_missing: diagnostic.is_program_missing,
             }
         })
     }
@@ -87,14 +87,14 @@ impl ToolManifest {
     /// # Errors
     /// If the file cannot be read or is too large; its first error, with its place.
     pub fn read(file: &Path, config: &ToolConfig) -> Result<Self, ManifestError> {
-        let bytes = bytes(file, file, config)?;
+        let bytes = read_bytes(file, file, config)?;
         let unreadable = |source| ManifestError::Unreadable { file: file.to_owned(), source };
         let path = std::path::absolute(file).map_err(unreadable)?;
-        Self::of(&bytes, file, path.parent().unwrap_or(Path::new("/")), config)
+        Self::from_bytes(&bytes, file, path.parent().unwrap_or(Path::new("/")), config)
     }
 
     /// Parses the bytes of a file, which errors call `shown`.
-    pub(crate) fn of(
+    pub(crate) fn from_bytes(
         bytes: &[u8],
         shown: &Path,
         folder: &Path,
@@ -109,26 +109,26 @@ impl ToolManifest {
 }
 
 /// The bytes of a file, which errors call `shown`.
-pub(crate) fn bytes(
+pub(crate) fn read_bytes(
     file: &Path,
     shown: &Path,
     config: &ToolConfig,
 ) -> Result<Vec<u8>, ManifestError> {
-    let most = config.max_manifest_bytes;
+    let max_bytes = config.max_manifest_bytes;
     let read = || {
         // Opening a pipe would wait for its writer.
         if !std::fs::metadata(file)?.is_file() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "this is not a file"));
+            return Err(io::Error::new(ErrorKind::InvalidInput, "not a file"));
         }
         let mut bytes = Vec::new();
         // One byte more than the maximum shows that a file is too large.
-        File::open(file)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+        File::open(file)?.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let unreadable = |source| ManifestError::Unreadable { file: shown.to_owned(), source };
     let bytes = read().map_err(unreadable)?;
-    if bytes.len() > most {
-        return Err(ManifestError::TooLarge { file: shown.to_owned(), most });
+    if bytes.len() > max_bytes {
+        return Err(ManifestError::TooLarge { file: shown.to_owned(), max_bytes });
     }
     Ok(bytes)
 }

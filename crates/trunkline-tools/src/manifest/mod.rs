@@ -10,4 +10,4 @@ mod tool_manifest;
 pub use file::ManifestError;
 pub use tool_manifest::ToolManifest;
 
-pub(crate) use file::bytes;
+pub(crate) use file::read_bytes;

@@ -1,4 +1,4 @@
-//! Where a command's program is.
+//! Resolution of the program of a command.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,7 +6,7 @@ use rustix::fs::{Access, access};
 
 use crate::config::ToolConfig;
 
-/// The absolute path of a program that this process may execute, or what is wrong with its name.
+/// Returns the absolute path of an executable program, or the reason why there is none.
 pub(crate) fn find(name: &str, folder: &Path, config: &ToolConfig) -> Result<PathBuf, String> {
     let relative = Path::new(name);
     if relative.is_absolute() {
@@ -19,29 +19,29 @@ pub(crate) fn find(name: &str, folder: &Path, config: &ToolConfig) -> Result<Pat
         let mut places = std::env::split_paths(&config.path).filter(|place| place.is_absolute());
         return places.find_map(|place| executable(place.join(name), name).ok()).ok_or_else(|| {
             if folder.join(name).is_file() {
-                format!("a program of this folder is written with a slash: \"./{name}\"")
+                format!("program `{name}` not found in PATH; did you mean `./{name}`?")
             } else {
-                format!("there is no program {name} in PATH: install it, or write where it is")
+                format!("program `{name}` not found in PATH; install it, or write its path")
             }
         });
     }
     if relative.components().any(|part| part == Component::ParentDir) {
         let reason =
-            "a relative program stays in the folder of its manifest: write an absolute path";
+            "a relative path must not leave the folder of the manifest; write an absolute path";
         return Err(reason.to_owned());
     }
     // Without the `.` of `./`.
     executable(folder.join(relative).components().collect(), name)
 }
 
-/// A program, or what is wrong with it, by the name that it has in its manifest.
+/// Checks that a program is an executable file. The error has its name in the manifest.
 fn executable(program: PathBuf, name: &str) -> Result<PathBuf, String> {
     match program.metadata() {
-        Ok(found) if !found.is_file() => Err(format!("{name} is not a file")),
+        Ok(found) if !found.is_file() => Err(format!("`{name}` is not a file")),
         Ok(_) if access(&program, Access::EXEC_OK).is_err() => {
-            Err(format!("{name} may not be executed by this user: chmod +x {name}"))
+            Err(format!("`{name}` is not executable; run `chmod +x {name}`"))
         }
         Ok(_) => Ok(program),
-        Err(error) => Err(format!("there is no program {name}: {error}")),
+        Err(error) => Err(format!("program `{name}` not found: {error}")),
     }
 }

@@ -14,12 +14,12 @@ use crate::config::ToolConfig;
 ///
 /// ```toml
 /// name = "shout"                      # A-Z a-z 0-9 _ -, at most 64
-/// title = "Shout"                     # may be left out, as all below `command` but `input_schema` may
-/// description = "Says it in capitals."
+/// title = "Shout"                     # optional, as all keys after `command` except `input_schema`
+/// description = "Converts text to capitals."
 /// command = ["./shout.sh"]            # the program and its arguments; there is no shell
-/// timeout_ms = 5000                   # 30,000 if it is not said
-/// max_output_bytes = 65536            # of stdout; 1 MiB if it is not said
-/// env = ["LANG"]                      # variables that the command may see, besides PATH
+/// timeout_ms = 5000                   # default: 30,000
+/// max_output_bytes = 65536            # of stdout; default: 1 MiB
+/// env = ["LANG"]                      # variables that the command inherits, in addition to PATH
 /// read_only = true                    # it changes nothing; or destructive = true
 ///
 /// [input_schema]                      # JSON Schema, draft 2020-12
@@ -27,12 +27,12 @@ use crate::config::ToolConfig;
 /// required = ["text"]
 /// properties.text.type = "string"
 ///
-/// [output_schema]                     # may be left out: results are not checked then
+/// [output_schema]                     # optional; without it, results are not validated
 /// type = "string"
 /// ```
 ///
-/// A program with a slash is relative to the folder of the manifest and stays in it; an absolute one may be
-/// anywhere. One without a slash is looked up in `PATH`.
+/// A program with a slash is relative to the folder of the manifest and must be in it; an absolute one may be anywhere.
+/// One without a slash is looked up in `PATH`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolManifest {
@@ -40,7 +40,7 @@ pub struct ToolManifest {
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// What it does, for people and models.
+    /// A description for people and models.
     pub description: String,
     /// The program as the manifest names it.
     pub command: String,
@@ -50,48 +50,48 @@ pub struct ToolManifest {
     pub arguments: Vec<String>,
     /// The folder of the manifest, in which the program runs: an absolute path.
     pub folder: PathBuf,
-    /// How long a call may take.
+    /// The maximum duration of a run.
     pub timeout: Duration,
-    /// The most bytes of a result, as it stands on stdout.
+    /// The maximum size of stdout in bytes.
     pub max_output_bytes: usize,
-    /// The variables that the program may see, besides `PATH`.
+    /// The variables that the program inherits, in addition to `PATH`.
     pub env: Vec<String>,
-    /// What a call does to what is there, if it is said.
+    /// The effect of a call, if the manifest declares one.
     pub effect: Option<Effect>,
-    /// What the arguments are.
+    /// The schema of the arguments.
     pub input: Schema,
-    /// What the result is, if it is said.
+    /// The schema of the result, if the manifest declares one.
     pub output: Option<Schema>,
 }
 
 impl ToolManifest {
-    /// Most bytes of a name.
+    /// Maximum length of a name in bytes.
     pub const MAX_NAME: usize = 64;
-    /// Most bytes of a title.
+    /// Maximum length of a title in bytes.
     pub const MAX_TITLE: usize = 256;
-    /// Most bytes of a description.
+    /// Maximum length of a description in bytes.
     pub const MAX_DESCRIPTION: usize = 4096;
-    /// Most words of a command.
-    pub const MAX_WORDS: usize = 64;
-    /// Most variables.
+    /// Maximum elements of a command: the program and its arguments.
+    pub const MAX_COMMAND_ELEMENTS: usize = 64;
+    /// Maximum variables of a manifest.
     pub const MAX_VARIABLES: usize = 64;
-    /// The longest timeout: an hour.
+    /// Maximum timeout: an hour.
     pub const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-    /// The timeout of a tool that says none.
+    /// Default timeout: 30 s.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-    /// Most bytes that a result may be allowed to have: 64 MiB.
+    /// Maximum of [`max_output_bytes`](Self::max_output_bytes): 64 MiB.
     pub const MAX_OUTPUT_BYTES: usize = 64 << 20;
-    /// The bound of results of a tool that says none: 1 MiB.
+    /// Default of [`max_output_bytes`](Self::max_output_bytes): 1 MiB.
     pub const DEFAULT_OUTPUT_BYTES: usize = 1 << 20;
 
-    /// Whether its program is still the one that its command names.
+    /// Whether the command still resolves to the same program.
     pub(crate) fn has_program(&self, config: &ToolConfig) -> bool {
         program::find(&self.command, &self.folder, config).is_ok_and(|it| it == self.program)
     }
 }
 
-/// As programs that list tools want it: `name`, `description`, `inputSchema`, and `title` and
-/// `outputSchema` if they are said.
+/// Serializes the fields of a tool list: `name`, `description`, `inputSchema`, and `title` and `outputSchema` if they
+/// are set.
 impl Serialize for ToolManifest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut tool = json!({

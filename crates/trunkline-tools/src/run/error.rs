@@ -5,89 +5,89 @@ use trunkline::layers::validation::Faults;
 use trunkline::protocol::excerpt;
 use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
 
-/// Why a tool gave no result.
+/// The error of running a tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// No process might be started in [time](crate::ToolConfig::max_wait). Nothing was run.
-    #[error("{concurrency} tools run already, which are as many as may")]
+    /// The process could not be started in [time](crate::ToolConfig::max_wait), since too many are running.
+    #[error("the limit of {concurrency} concurrent tools is reached")]
     Busy {
-        /// How many may.
+        /// The maximum number of concurrent tools.
         concurrency: usize,
     },
     /// The process could not be started.
     #[error("the tool could not be started")]
-    Unstarted(#[source] io::Error),
-    /// Its time was over, and it was killed.
-    #[error("the tool was not done after {timeout_ms} ms, and was killed")]
+    NotStarted(#[source] io::Error),
+    /// The tool timed out and was killed.
+    #[error("the tool timed out after {timeout_ms} ms and was killed")]
     TimedOut {
-        /// How long it had.
+        /// The timeout.
         timeout_ms: u64,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// Whoever called it has gone, and it was killed.
-    #[error("the call was cancelled, and the tool was killed")]
+    /// The call was cancelled, and the tool was killed.
+    #[error("the call was cancelled and the tool was killed")]
     Cancelled,
-    /// It exited with another code than 0.
-    #[error("the tool failed with exit code {exit_code}{}", Last(stderr))]
+    /// The exit code is not 0.
+    #[error("the tool failed with exit code {exit_code}{}", LastLine(stderr))]
     Failed {
         /// The code.
         exit_code: i32,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
     /// A signal ended it.
-    #[error("signal {signal} ended the tool{}{}", Meaning(*signal), Last(stderr))]
+    #[error("signal {signal} ended the tool{}{}", SignalMeaning(*signal), LastLine(stderr))]
     Killed {
         /// The signal's number.
         signal: i32,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// It wrote more to stdout than it may, and was killed.
-    #[error("the tool wrote more than {max_output_bytes} bytes, and was killed")]
-    TooMuchOutput {
-        /// How many it may write.
+    /// The tool wrote more to stdout than allowed, and was killed.
+    #[error("the output of the tool exceeded {max_output_bytes} bytes; the tool was killed")]
+    OutputTooLarge {
+        /// The maximum size of stdout.
         max_output_bytes: usize,
     },
-    /// It exited with code 0, and what stands on stdout is not one JSON value.
-    #[error("what the tool wrote is not one JSON value: {reason}")]
+    /// The exit code is 0, and stdout is not one JSON value.
+    #[error("the output of the tool is not one JSON value: {reason}")]
     NotJson {
-        /// Why not.
+        /// The reason.
         reason: String,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// The result does not fit the output schema.
-    #[error("the tool's result does not fit its output schema: {}", first(faults))]
-    Misfit {
-        /// Where, and why.
+    /// The result does not match the output schema.
+    #[error("the result of the tool does not match its output schema: {}", first_fault(faults))]
+    InvalidResult {
+        /// The places and the reasons.
         faults: Faults,
     },
 }
 
 impl RunError {
-    /// The code of the product-wide table, and a message.
+    /// The error code, the message and the kind.
     fn kind(&self) -> (i64, &'static str, &'static str) {
         match self {
-            Self::Busy { .. } => (code::BUSY, "Too many tools run", "busy"),
-            Self::Unstarted(_) => (code::TOOL_EXECUTION, TOOL_FAILED, "unstarted"),
-            Self::TimedOut { .. } => (code::TIMEOUT, "The tool took too long", "timeout"),
+            Self::Busy { .. } => (code::BUSY, "Too many running tools", "busy"),
+            Self::NotStarted(_) => (code::TOOL_EXECUTION, TOOL_FAILED, "unstarted"),
+            Self::TimedOut { .. } => (code::TIMEOUT, "The tool timed out", "timeout"),
             Self::Cancelled => (code::CANCELLED, "The call was cancelled", "cancelled"),
             Self::Failed { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "exit_code"),
             Self::Killed { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "signal"),
-            Self::TooMuchOutput { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "too_much_output"),
+            Self::OutputTooLarge { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "too_much_output"),
             Self::NotJson { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "not_json"),
-            Self::Misfit { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "misfit"),
+            Self::InvalidResult { .. } => (code::TOOL_EXECUTION, TOOL_FAILED, "misfit"),
         }
     }
 
-    /// What programs may want to know.
+    /// The further members of `data`.
     fn details(&self) -> Value {
         match self {
             Self::Busy { concurrency } => json!({ "concurrency": concurrency }),
-            Self::Unstarted(_) | Self::Cancelled => json!({}),
+            Self::NotStarted(_) | Self::Cancelled => json!({}),
             Self::TimedOut { timeout_ms, stderr } => {
                 json!({ "timeout_ms": timeout_ms, "stderr": stderr })
             }
@@ -95,22 +95,22 @@ impl RunError {
                 json!({ "exit_code": exit_code, "stderr": stderr })
             }
             Self::Killed { signal, stderr } => json!({ "signal": signal, "stderr": stderr }),
-            Self::TooMuchOutput { max_output_bytes } => {
+            Self::OutputTooLarge { max_output_bytes } => {
                 json!({ "max_output_bytes": max_output_bytes })
             }
             Self::NotJson { stderr, .. } => json!({ "stderr": stderr }),
-            Self::Misfit { faults } => json!({ "errors": faults.as_slice() }),
+            Self::InvalidResult { faults } => json!({ "errors": faults.as_slice() }),
         }
     }
 }
 
 const TOOL_FAILED: &str = "The tool failed";
 
-/// `data.kind` names the variant, `data.reason` says it in words.
+/// `data.kind` names the variant; `data.reason` is the message.
 impl RpcError for RunError {
     fn into_error_object(self) -> ErrorObject {
-        if let Self::Unstarted(error) = &self {
-            tracing::error!(%error, "a tool could not be started");
+        if let Self::NotStarted(error) = &self {
+            tracing::error!(%error, "failed to start a tool");
         }
         let (code, message, kind) = self.kind();
         let mut data = Map::new();
@@ -129,42 +129,42 @@ impl RpcError for RunError {
     fn descriptions() -> Vec<ErrorDescription> {
         vec![
             ErrorDescription::new(code::TOOL_EXECUTION, TOOL_FAILED),
-            ErrorDescription::new(code::TIMEOUT, "The tool took too long"),
-            ErrorDescription::new(code::BUSY, "Too many tools run"),
+            ErrorDescription::new(code::TIMEOUT, "The tool timed out"),
+            ErrorDescription::new(code::BUSY, "Too many running tools"),
         ]
     }
 }
 
-/// The last line of stderr, which often says why.
-struct Last<'s>(&'s str);
+/// The last line of stderr, which often has the reason.
+struct LastLine<'s>(&'s str);
 
-impl std::fmt::Display for Last<'_> {
+impl std::fmt::Display for LastLine<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        /// The most characters of it.
-        const ENOUGH: usize = 200;
+        /// The maximum number of its characters.
+        const MAX_CHARS: usize = 200;
         let line = self.0.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let Some(line) = line else { return Ok(()) };
-        write!(f, ": {}", excerpt(line, ENOUGH))
+        write!(f, ": {}", excerpt(line, MAX_CHARS))
     }
 }
 
-/// What a signal means that a limit sends, or a crash. The numbers are those of Linux, macOS and the BSDs.
-struct Meaning(i32);
+/// The meaning of a signal from a limit or a crash. The numbers are those of Linux, macOS and the BSDs.
+struct SignalMeaning(i32);
 
-impl std::fmt::Display for Meaning {
+impl std::fmt::Display for SignalMeaning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
-            6 => " (SIGABRT: it gave up)",
+            6 => " (SIGABRT: it aborted)",
             9 => " (SIGKILL: it was killed)",
             11 => " (SIGSEGV: it crashed)",
-            15 => " (SIGTERM: it was told to end)",
-            24 => " (SIGXCPU: its CPU time is used up)",
-            25 => " (SIGXFSZ: a file is larger than it may write)",
+            15 => " (SIGTERM: it was terminated)",
+            24 => " (SIGXCPU: it exceeded the limit of CPU time)",
+            25 => " (SIGXFSZ: it exceeded the limit of file size)",
             _ => "",
         })
     }
 }
 
-fn first(faults: &Faults) -> String {
+fn first_fault(faults: &Faults) -> String {
     faults.as_slice().first().map_or_else(String::new, ToString::to_string)
 }

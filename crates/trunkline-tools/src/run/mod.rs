@@ -19,8 +19,8 @@ pub use error::RunError;
 pub(crate) use tool::Tool;
 
 use crate::config::{Launcher, ToolConfig};
-use crate::json_text::normal;
-use cgroup::Parent;
+use crate::json_text::normalize;
+use cgroup::CgroupParent;
 use process::Process;
 
 /// The mechanism that limits the number of processes of a tool.
@@ -34,29 +34,29 @@ pub enum ProcessBound {
     /// A cgroup for each run. It also ends processes that have left the process group of the tool.
     ///
     /// On cgroups of version 2, the service needs a unit of systemd that is delegated to it
-    /// (`Delegate=pids`) and keeps it in a cgroup of its own (`DelegateSubgroup=main`).
+    /// (`Delegate=pids`) and keeps it in a separate cgroup (`DelegateSubgroup=main`).
     Cgroup,
 }
 
-/// The state that all runs of a folder share.
+/// The state shared by all runs of a folder.
 #[derive(Debug)]
 pub(crate) struct Runner {
     config: ToolConfig,
     permits: Arc<Semaphore>,
-    /// Processes outlive calls that are dropped, by the grace period.
+    /// The running processes, which outlive dropped calls by the grace period.
     tasks: TaskTracker,
-    cgroups: Option<Parent>,
+    cgroups: Option<CgroupParent>,
 }
 
 impl Runner {
     pub(crate) fn new(config: ToolConfig) -> Self {
         // Only launchers enter cgroups.
-        let cgroups = config.launcher.as_ref().and_then(|_| Parent::find());
+        let cgroups = config.launcher.as_ref().and_then(|_| CgroupParent::find());
         let permits = Arc::new(Semaphore::new(config.concurrency.min(Semaphore::MAX_PERMITS)));
         let runner = Self { config, permits, tasks: TaskTracker::new(), cgroups };
         if runner.config.launcher.is_none() {
             tracing::warn!(
-                "no launcher is configured: tools run without limits of CPU time and memory"
+                "no launcher is configured; tools run without limits of CPU time and memory"
             );
         } else if runner.process_bound() == ProcessBound::Nothing {
             tracing::warn!(
@@ -80,7 +80,7 @@ impl Runner {
         }
     }
 
-    /// Waits until no process of a tool runs.
+    /// Waits until no process of a tool is running.
     pub(crate) async fn idle(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -90,14 +90,14 @@ impl Runner {
     /// The maximum duration of a call of a tool.
     pub(crate) fn call_timeout(&self, tool: &Tool) -> Duration {
         let ToolConfig { max_wait, grace, .. } = self.config;
-        let own = tool.manifest.timeout + process::ENDING;
+        let own = tool.manifest.timeout + process::MAX_TERMINATION_TIME;
         own.saturating_add(max_wait).saturating_add(grace)
     }
 
     /// Runs a tool.
     ///
     /// # Cancel safety
-    /// When this is dropped, the processes of the tool are ended.
+    /// Dropping the future ends the processes of the tool.
     pub(crate) async fn run(
         &self,
         tool: &Arc<Tool>,
@@ -115,14 +115,14 @@ impl Runner {
             path: self.config.path.clone(),
             grace: self.config.grace,
         };
-        let input = normal(arguments.map_or("{}", RawValue::get)) + "\n";
+        let input = normalize(arguments.map_or("{}", RawValue::get)) + "\n";
         let cancel = CancellationToken::new();
         let _dropped = cancel.clone().drop_guard();
         let running = self.tasks.spawn(async move {
             let _permit = permit;
             process.run(input, &cancel).await
         });
-        running.await.unwrap_or_else(|error| Err(RunError::Unstarted(error.into())))
+        running.await.unwrap_or_else(|error| Err(RunError::NotStarted(error.into())))
     }
 
     /// The launch of a process, if there is a launcher.
@@ -132,7 +132,7 @@ impl Runner {
         };
         let limits = self.config.limits;
         let cgroup = match &self.cgroups {
-            Some(parent) => Some(parent.child(limits.processes).map_err(RunError::Unstarted)?),
+            Some(parent) => Some(parent.create(limits.processes).map_err(RunError::NotStarted)?),
             None => None,
         };
         let program = program.clone();

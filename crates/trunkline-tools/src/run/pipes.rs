@@ -1,4 +1,4 @@
-//! The three pipes of a process, which are served side by side: it may write before it has read all.
+//! The three pipes of a process. They are served concurrently, since a process may write before it has read its input.
 
 use std::future::Future;
 use std::io;
@@ -9,12 +9,12 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::select;
 
-/// What is read at once.
+/// The size of a read.
 const CHUNK: usize = 16 << 10;
-/// Bytes of stderr that are kept: its last.
+/// The number of bytes that are kept of the end of stderr.
 const TAIL: usize = 4 << 10;
 
-/// The pipes, and what came out of them.
+/// The pipes and the output.
 pub(super) struct Pipes {
     stdin: Option<ChildStdin>,
     launcher: Option<OwnedWriteHalf>,
@@ -22,23 +22,22 @@ pub(super) struct Pipes {
     written: usize,
     stdout: Option<ChildStdout>,
     output: Vec<u8>,
-    most: usize,
+    max_output: usize,
     stderr: Option<ChildStderr>,
     tail: Vec<u8>,
 }
 
-/// More came than may.
+/// The process wrote more to stdout than allowed.
 #[derive(Debug)]
-pub(super) struct TooMuch;
+pub(super) struct OutputTooLarge;
 
 impl Pipes {
-    /// Those of a process that is given `input`, by its launcher if there is one, and may write `most` bytes
-    /// to stdout.
-    pub(super) fn of(
+    /// The pipes of a process that gets `input`, from its launcher if it has one, and may write `max_output` bytes to stdout.
+    pub(super) fn new(
         child: &mut Child,
         launcher: Option<OwnedWriteHalf>,
         input: String,
-        most: usize,
+        max_output: usize,
     ) -> Self {
         Self {
             stdin: child.stdin.take(),
@@ -47,17 +46,17 @@ impl Pipes {
             written: 0,
             stdout: child.stdout.take(),
             output: Vec::new(),
-            most,
+            max_output,
             stderr: child.stderr.take(),
             tail: Vec::new(),
         }
     }
 
-    /// Serves them until `done` is, or too much came.
+    /// Serves the pipes until `done` is ready or the output is too large.
     pub(super) async fn serve_until<T>(
         &mut self,
         done: impl Future<Output = T>,
-    ) -> Result<T, TooMuch> {
+    ) -> Result<T, OutputTooLarge> {
         let mut done = pin!(done);
         let served = select! {
             biased;
@@ -68,11 +67,12 @@ impl Pipes {
         Ok(done.await)
     }
 
-    /// Serves them until all are closed. What was read stays when this is dropped.
-    pub(super) async fn serve(&mut self) -> Result<(), TooMuch> {
-        let Self { stdin, launcher, input, written, stdout, output, most, stderr, tail } = self;
+    /// Serves the pipes until all are closed. Keeps the output when dropped.
+    pub(super) async fn serve(&mut self) -> Result<(), OutputTooLarge> {
+        let Self { stdin, launcher, input, written, stdout, output, max_output, stderr, tail } =
+            self;
         let feed = async {
-            // A process that does not want its arguments closes the pipe, and is none the worse for it.
+            // A process may close its stdin without reading it.
             drop(write(launcher, input, written).await);
             drop(write(stdin, input, written).await);
             *stdin = None;
@@ -81,7 +81,7 @@ impl Pipes {
         let collect = async {
             read(stdout, |bytes| {
                 output.extend_from_slice(bytes);
-                if output.len() > *most { Err(TooMuch) } else { Ok(()) }
+                if output.len() > *max_output { Err(OutputTooLarge) } else { Ok(()) }
             })
             .await
         };
@@ -96,23 +96,25 @@ impl Pipes {
         tokio::try_join!(feed, collect, keep_tail).map(drop)
     }
 
-    /// Whether a launcher could be asked to end the process.
-    pub(super) fn ask_to_end(&mut self) -> bool {
-        let is_told = self.written == self.input.len();
-        self.launcher.as_ref().is_some_and(|line| is_told && line.try_write(b"\n").is_ok())
+    /// Requests a launcher to send SIGTERM. Returns false if that is impossible.
+    pub(super) fn request_termination(&mut self) -> bool {
+        let is_input_sent = self.written == self.input.len();
+        self.launcher
+            .as_ref()
+            .is_some_and(|launcher| is_input_sent && launcher.try_write(b"\n").is_ok())
     }
 
-    /// Has a launcher end the process, and all that it has started.
-    pub(super) fn hang_up(&mut self) {
+    /// Requests a launcher to end the process and everything that it has started.
+    pub(super) fn close_launcher(&mut self) {
         self.launcher = None;
     }
 
-    /// What came on stdout.
+    /// The stdout of the process.
     pub(super) fn output(&self) -> &[u8] {
         &self.output
     }
 
-    /// The end of what came on stderr.
+    /// The end of the process's stderr.
     pub(super) fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.tail).into_owned()
     }
@@ -130,11 +132,11 @@ async fn write<P: AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// Reads to the end. A pipe that cannot be read has ended.
+/// Reads to the end. An error counts as the end.
 async fn read<P: AsyncRead + Unpin>(
     pipe: &mut Option<P>,
-    mut take: impl FnMut(&[u8]) -> Result<(), TooMuch>,
-) -> Result<(), TooMuch> {
+    mut take: impl FnMut(&[u8]) -> Result<(), OutputTooLarge>,
+) -> Result<(), OutputTooLarge> {
     let Some(reader) = pipe else { return Ok(()) };
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {

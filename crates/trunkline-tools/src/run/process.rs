@@ -1,4 +1,4 @@
-//! One process of a tool, with all that it starts.
+//! A process of a tool, with everything that it starts.
 
 use std::ffi::OsString;
 use std::io;
@@ -22,29 +22,29 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroup;
 use super::error::RunError;
-use super::pipes::{Pipes, TooMuch};
+use super::pipes::{OutputTooLarge, Pipes};
 use super::tool::Tool;
 use crate::config::ProcessLimits;
 use crate::launcher::{self, Report};
 
-/// How long a killed process may take to go.
-const TO_GO: Duration = Duration::from_secs(5);
-/// How long the pipes are read after the end, if what has left the group holds them open.
-const LEFT_OVER: Duration = Duration::from_secs(1);
+/// The maximum wait for a killed process to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum time to read the pipes after the end, if a process that left the group holds them open.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long it may take to end a process that nobody waits for any more, at most.
-pub(super) const ENDING: Duration = Duration::from_secs(20);
+/// The maximum duration of the termination of a process.
+pub(super) const MAX_TERMINATION_TIME: Duration = Duration::from_secs(20);
 
 /// A tool that is about to run.
 pub(super) struct Process {
     pub(super) tool: Arc<Tool>,
     pub(super) launch: Option<Launch>,
-    /// The variable.
+    /// The value of `PATH`.
     pub(super) path: OsString,
     pub(super) grace: Duration,
 }
 
-/// A launcher, and what it is to set.
+/// A launcher, and the limits that it sets.
 pub(super) struct Launch {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
@@ -52,29 +52,29 @@ pub(super) struct Launch {
     pub(super) cgroup: Option<Cgroup>,
 }
 
-/// How a process came to its end.
+/// The reason why a process ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    ByItself,
-    TooMuchOutput,
+    Exited,
+    OutputTooLarge,
     TimedOut,
     Cancelled,
 }
 
 impl End {
-    async fn of(running: &Running, deadline: Instant, cancel: &CancellationToken) -> Self {
+    async fn wait(running: &Running, deadline: Instant, cancel: &CancellationToken) -> Self {
         select! {
             biased;
             () = cancel.cancelled() => Self::Cancelled,
             () = sleep_until(deadline) => Self::TimedOut,
-            () = running.group.leader_ended() => Self::ByItself,
+            () = running.group.leader_ended() => Self::Exited,
         }
     }
 }
 
 impl Process {
-    /// Runs it. Nothing of it is left when this returns, unless it has left its process group where there
-    /// is no launcher.
+    /// Runs the process, and ends everything that it has started before returning. Without a launcher, processes that
+    /// left the process group continue.
     pub(super) async fn run(
         mut self,
         input: String,
@@ -82,48 +82,49 @@ impl Process {
     ) -> Result<Box<RawValue>, RunError> {
         let deadline = Instant::now() + self.tool.manifest.timeout;
         let cgroup = self.launch.as_mut().and_then(|launch| launch.cgroup.take());
-        let (mut running, line) = Running::start(&self, cgroup).map_err(RunError::Unstarted)?;
-        let (report, line) = line.map(UnixStream::into_split).unzip();
+        let (mut running, launcher) =
+            Running::start(&self, cgroup).map_err(RunError::NotStarted)?;
+        let (report, launcher) = launcher.map(UnixStream::into_split).unzip();
         let manifest = &self.tool.manifest;
-        let mut pipes = Pipes::of(&mut running.child, line, input, manifest.max_output_bytes);
-        let end = End::of(&running, deadline, cancel);
-        let mut end = pipes.serve_until(end).await.unwrap_or(End::TooMuchOutput);
+        let mut pipes = Pipes::new(&mut running.child, launcher, input, manifest.max_output_bytes);
+        let end = End::wait(&running, deadline, cancel);
+        let mut end = pipes.serve_until(end).await.unwrap_or(End::OutputTooLarge);
         if matches!(end, End::TimedOut | End::Cancelled) {
-            if !pipes.ask_to_end() {
+            if !pipes.request_termination() {
                 running.group.signal(Signal::TERM);
             }
             let leader = timeout(self.grace, running.group.leader_ended());
             drop(pipes.serve_until(leader).await);
         }
-        pipes.hang_up();
+        pipes.close_launcher();
         let status = running.kill().await;
-        // What was written before the end.
-        let left = timeout(LEFT_OVER, pipes.serve()).await;
-        if end == End::ByItself && matches!(left, Ok(Err(TooMuch))) {
-            end = End::TooMuchOutput;
+        // Read the output that was written before the end.
+        let left = timeout(DRAIN_TIMEOUT, pipes.serve()).await;
+        if end == End::Exited && matches!(left, Ok(Err(OutputTooLarge))) {
+            end = End::OutputTooLarge;
         }
         let stderr = pipes.stderr();
         match end {
-            End::ByItself => {
-                let status = status.map_err(RunError::Unstarted)?;
+            End::Exited => {
+                let status = status.map_err(RunError::NotStarted)?;
                 let signal = match read_report(report).await {
                     Some(Report::NotStarted(reason)) => {
-                        return Err(RunError::Unstarted(io::Error::other(reason)));
+                        return Err(RunError::NotStarted(io::Error::other(reason)));
                     }
                     Some(Report::Signal(signal)) => Some(signal),
                     None => status.signal(),
                 };
                 match (signal, status.code()) {
                     (Some(signal), _) => Err(RunError::Killed { signal, stderr }),
-                    (None, Some(0)) => self.tool.result(pipes.output(), stderr),
+                    (None, Some(0)) => self.tool.parse_result(pipes.output(), stderr),
                     (None, code) => {
                         Err(RunError::Failed { exit_code: code.unwrap_or_default(), stderr })
                     }
                 }
             }
-            End::TooMuchOutput => {
+            End::OutputTooLarge => {
                 let max_output_bytes = manifest.max_output_bytes;
-                Err(RunError::TooMuchOutput { max_output_bytes })
+                Err(RunError::OutputTooLarge { max_output_bytes })
             }
             End::TimedOut => {
                 let timeout_ms = manifest.timeout.as_millis().try_into().unwrap_or(u64::MAX);
@@ -159,29 +160,29 @@ impl Process {
     }
 }
 
-/// Reads the report of a launcher that has ended. It was written before that.
-async fn read_report(line: Option<OwnedReadHalf>) -> Option<Report> {
+/// Reads the report that a launcher wrote before it ended.
+async fn read_report(launcher: Option<OwnedReadHalf>) -> Option<Report> {
     const MAX_BYTES: u64 = 4 << 10;
     const MAX_TIME: Duration = Duration::from_secs(1);
     let mut report = Vec::new();
-    let read = async { line?.take(MAX_BYTES).read_to_end(&mut report).await.ok() };
+    let read = async { launcher?.take(MAX_BYTES).read_to_end(&mut report).await.ok() };
     drop(timeout(MAX_TIME, read).await);
     Report::parse(&String::from_utf8_lossy(&report))
 }
 
-/// A process that was started. When this is dropped, it is killed with its group; a launcher ends it then.
+/// A running process. When this is dropped, its group is killed; if it has a launcher, the launcher ends it.
 struct Running {
-    // Dropped first: as long as the leader was not reaped, the group's number is nobody else's.
+    // Dropped first: the id of the group cannot be reused until the leader is reaped.
     group: Group,
     child: Child,
     cgroup: Option<Cgroup>,
 }
 
 impl Running {
-    /// Starts it. There is a line to its launcher, if it has one.
+    /// Starts a process. Returns the socket to its launcher, if it has one.
     fn start(process: &Process, cgroup: Option<Cgroup>) -> io::Result<(Self, Option<UnixStream>)> {
         let is_launched = process.launch.is_some();
-        let (line, stdin) = if is_launched {
+        let (launcher, stdin) = if is_launched {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             ours.set_nonblocking(true)?;
             (Some(UnixStream::from_std(ours)?), Stdio::from(OwnedFd::from(theirs)))
@@ -190,20 +191,20 @@ impl Running {
         };
         let child = process.command(cgroup.as_ref(), stdin).spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        Ok((Self { group: Group { leader, is_launched }, child, cgroup }, line))
+        Ok((Self { group: Group { leader, is_launched }, child, cgroup }, launcher))
     }
 
-    /// Kills what is left of it, and then takes the leader's status, which frees its number.
+    /// Kills the remaining processes, and then takes the leader's status, which frees its id.
     async fn kill(&mut self) -> io::Result<ExitStatus> {
         if self.group.is_launched {
-            // It ends what it has launched, and then itself.
-            drop(timeout(TO_GO, self.group.leader_ended()).await);
+            // The launcher ends the program and then itself.
+            drop(timeout(KILL_TIMEOUT, self.group.leader_ended()).await);
         }
         self.group.signal(Signal::KILL);
         if let Some(cgroup) = self.cgroup.take() {
-            cgroup.end(TO_GO).await;
+            cgroup.end(KILL_TIMEOUT).await;
         }
-        let status = timeout(TO_GO, self.child.wait()).await;
+        let status = timeout(KILL_TIMEOUT, self.child.wait()).await;
         if status.is_ok() {
             self.group.leader = None;
         }
@@ -211,9 +212,9 @@ impl Running {
     }
 }
 
-/// The process group of a tool, or of its launcher, whose number is that of its leader.
+/// The process group of a tool or of its launcher. Its id is that of the leader.
 struct Group {
-    /// Until its status is taken.
+    /// Set until its status is taken.
     leader: Option<Pid>,
     is_launched: bool,
 }
@@ -223,19 +224,18 @@ impl Group {
         if let Some(leader) = self.leader
             && let Err(error) = kill_process_group(leader, signal)
         {
-            tracing::debug!(%error, "a process group is gone");
+            tracing::debug!(%error, "cannot signal a process group");
         }
     }
 
-    /// Waits for the leader's end, and leaves it a zombie: what it has started can still be told by its
-    /// number.
+    /// Waits for the leader's end, and leaves it a zombie, so that its group keeps the id.
     async fn leader_ended(&self) {
         let Some(leader) = self.leader else { return };
         let wait = move || {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), options) {}
         };
-        // It ends with the leader, which is killed if this is dropped.
+        // The thread ends with the leader, which is killed if this is dropped.
         drop(spawn_blocking(wait).await);
     }
 }

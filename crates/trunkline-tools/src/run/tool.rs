@@ -10,7 +10,7 @@ use trunkline::protocol::compact;
 use super::error::RunError;
 use crate::manifest::ToolManifest;
 
-/// A manifest, and the validator of its results.
+/// A manifest and the validator of its results.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) manifest: Arc<ToolManifest>,
@@ -26,13 +26,17 @@ impl Tool {
     }
 
     /// The JSON value on stdout, if it is one that matches the output schema.
-    pub(super) fn result(&self, stdout: &[u8], stderr: String) -> Result<Box<RawValue>, RunError> {
+    pub(super) fn parse_result(
+        &self,
+        stdout: &[u8],
+        stderr: String,
+    ) -> Result<Box<RawValue>, RunError> {
         let text = match std::str::from_utf8(stdout) {
-            Ok(text) if text.trim().is_empty() => Err("there is nothing on stdout".to_owned()),
+            Ok(text) if text.trim().is_empty() => Err("stdout is empty".to_owned()),
             Ok(text) => Ok(text),
             Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
         };
-        // Limits the nesting, too.
+        // The parser also limits the nesting.
         let parsed = text.and_then(|text| {
             let DistinctKeys(value) =
                 serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -43,7 +47,7 @@ impl Tool {
         if let Some(validator) = &self.output {
             validator
                 .check(&value, raw.get().len())
-                .map_err(|faults| RunError::Misfit { faults })?;
+                .map_err(|faults| RunError::InvalidResult { faults })?;
         }
         Ok(raw)
     }

@@ -1,4 +1,4 @@
-//! Folders that change while they are served.
+//! Changes of a folder in use.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline::{DynamicOperations, Router, Rpc};
-use trunkline_tools::{Reloaded, ToolConfig, ToolFolder, Watching};
+use trunkline_tools::{ReloadReport, ToolConfig, ToolFolder, WatchMode};
 
-use super::support::{Folder, PATIENCE, manifest};
+use super::support::{Folder, MAX_WAIT, manifest};
 
 /// A service whose tools follow the folder.
 fn follow(folder: &ToolFolder) -> Rpc {
@@ -24,7 +24,13 @@ fn follow(folder: &ToolFolder) -> Rpc {
 }
 
 #[track_caller]
-fn check(reloaded: &Reloaded, added: &[&str], changed: &[&str], removed: &[&str], tools: &[&str]) {
+fn check(
+    reloaded: &ReloadReport,
+    added: &[&str],
+    changed: &[&str],
+    removed: &[&str],
+    tools: &[&str],
+) {
     assert_eq!(reloaded.added, added);
     assert_eq!(reloaded.changed, changed);
     assert_eq!(reloaded.removed, removed);
@@ -33,15 +39,15 @@ fn check(reloaded: &Reloaded, added: &[&str], changed: &[&str], removed: &[&str]
 }
 
 #[tokio::test]
-async fn what_was_added_changed_and_removed() {
+async fn reports_added_changed_and_removed_tools() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "").tool("b", "echo 1", "");
     let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     let rpc = follow(&folder);
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reports = Arc::new(Mutex::new(Vec::new()));
     folder.on_change({
-        let told = Arc::clone(&told);
-        move |_, reloaded| told.lock().unwrap().push(reloaded.added.clone())
+        let reports = Arc::clone(&reports);
+        move |_, reloaded| reports.lock().unwrap().push(reloaded.added.clone())
     });
     check(&folder.reload().unwrap(), &[], &[], &[], &["a", "b"]);
 
@@ -52,7 +58,7 @@ async fn what_was_added_changed_and_removed() {
     assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(3));
     assert_eq!(rpc.call::<i64>("tool.a", &json!({})).await.unwrap_err().code(), -32601);
 
-    // A script is read when it runs.
+    // A changed script does not change the tool.
     tools.script("c.sh", "echo 4");
     check(&folder.reload().unwrap(), &[], &[], &[], &["b", "c"]);
     assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(4));
@@ -61,17 +67,21 @@ async fn what_was_added_changed_and_removed() {
     let reloaded = folder.reload().unwrap();
     check(&reloaded, &[], &[], &["b"], &["c"]);
     assert_eq!(reloaded.rejected.len(), 1);
-    assert_eq!(*told.lock().unwrap(), [vec!["c".to_owned()], vec![]], "only differences are told");
+    assert_eq!(
+        *reports.lock().unwrap(),
+        [vec!["c".to_owned()], vec![]],
+        "only changes are reported"
+    );
 
     let moved = tools.path().with_extension("moved");
     fs::rename(tools.path(), &moved).unwrap();
     folder.reload().unwrap_err();
     fs::rename(&moved, tools.path()).unwrap();
-    assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(4), "it stays");
+    assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(4), "the tool stays");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reloads_under_load_lose_no_call() {
+async fn reloads_do_not_disturb_calls() {
     const CALLERS: usize = 8;
     let tools = Folder::new();
     tools.tool("steady", "cat", "");
@@ -107,26 +117,26 @@ async fn reloads_under_load_lose_no_call() {
 }
 
 #[test]
-fn a_watched_folder() {
+fn watches_a_folder() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
     let often = Duration::from_millis(20);
-    let settings = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
-    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let config = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
+    let folder = ToolFolder::open(tools.path(), config).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
-    let next = || changes.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(folder.watch().unwrap(), Watching::Notified);
-    assert_eq!(folder.watch().unwrap(), Watching::Notified, "once is enough");
+    let next = || changes.recv_timeout(MAX_WAIT).unwrap();
+    assert_eq!(folder.watch().unwrap(), WatchMode::Notified);
+    assert_eq!(folder.watch().unwrap(), WatchMode::Notified, "a second time");
 
-    // It is rejected as long as its program is missing.
+    // The manifest is rejected until its program exists.
     tools.write("b.toml", &manifest("b", ""));
     tools.script("b.sh", "echo 2");
     check(&next(), &["b"], &[], &[], &["a", "b"]);
     fs::rename(tools.path().join("a.toml"), tools.path().join("a.off")).unwrap();
     check(&next(), &[], &[], &["a"], &["b"]);
 
-    // Another folder takes its place, as those that are deployed do.
+    // Another folder replaces it, as in a deployment.
     let new = Folder::new();
     new.tool("c", "echo 3", "");
     let old = tools.path().with_extension("old");
@@ -138,16 +148,16 @@ fn a_watched_folder() {
     fs::remove_dir_all(old).unwrap();
 
     drop(folder);
-    assert!(changes.recv_timeout(PATIENCE).is_err(), "the thread has dropped the listeners");
+    assert!(changes.recv_timeout(MAX_WAIT).is_err(), "the thread has dropped the listeners");
 }
 
 #[test]
-fn a_folder_that_goes_and_comes_back() {
+fn survives_a_missing_folder() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
     let poll_interval = Duration::from_millis(20);
-    let settings = ToolConfig { debounce: poll_interval, poll_interval, ..ToolConfig::default() };
-    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let config = ToolConfig { debounce: poll_interval, poll_interval, ..ToolConfig::default() };
+    let folder = ToolFolder::open(tools.path(), config).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
     folder.watch().unwrap();
@@ -161,16 +171,16 @@ fn a_folder_that_goes_and_comes_back() {
     assert!(failure.as_ref().is_some_and(|why| why.contains("No such file")), "{failure:?}");
     fs::remove_file(away.join("a.toml")).unwrap();
     fs::rename(&away, tools.path()).unwrap();
-    check(&changes.recv_timeout(PATIENCE).unwrap(), &[], &[], &["a"], &[]);
+    check(&changes.recv_timeout(MAX_WAIT).unwrap(), &[], &[], &["a"], &[]);
 
-    // It is watched again.
+    // The folder is watched again.
     tools.tool("b", "echo 2", "");
-    check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &[], &["b"]);
+    check(&changes.recv_timeout(MAX_WAIT).unwrap(), &["b"], &[], &[], &["b"]);
     assert_eq!(folder.listing().failure, None);
 }
 
 #[test]
-fn a_folder_behind_a_link() {
+fn watches_a_linked_folder() {
     let (old, new) = (Folder::new(), Folder::new());
     old.tool("a", "echo 1", "");
     new.tool("b", "echo 2", "");
@@ -178,8 +188,8 @@ fn a_folder_behind_a_link() {
     let link = place.path().join("current");
     symlink(old.path(), &link).unwrap();
     let often = Duration::from_millis(20);
-    let settings = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
-    let folder = ToolFolder::open(&link, settings).unwrap();
+    let config = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
+    let folder = ToolFolder::open(&link, config).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
     folder.watch().unwrap();
@@ -187,25 +197,25 @@ fn a_folder_behind_a_link() {
     let next = place.path().join("next");
     symlink(new.path(), &next).unwrap();
     fs::rename(&next, &link).unwrap();
-    check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &["a"], &["b"]);
+    check(&changes.recv_timeout(MAX_WAIT).unwrap(), &["b"], &[], &["a"], &["b"]);
     new.tool("c", "echo 3", "");
-    check(&changes.recv_timeout(PATIENCE).unwrap(), &["c"], &[], &[], &["b", "c"]);
+    check(&changes.recv_timeout(MAX_WAIT).unwrap(), &["c"], &[], &[], &["b", "c"]);
 }
 
-/// A folder that is watched, and what it tells of changes.
-fn watched(tools: &Folder, poll_interval: Duration) -> (ToolFolder, Receiver<Reloaded>) {
+/// A watched folder and its reports.
+fn watched(tools: &Folder, poll_interval: Duration) -> (ToolFolder, Receiver<ReloadReport>) {
     let debounce = Duration::from_millis(20);
-    let settings = ToolConfig { debounce, poll_interval, ..ToolConfig::default() };
-    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let config = ToolConfig { debounce, poll_interval, ..ToolConfig::default() };
+    let folder = ToolFolder::open(tools.path(), config).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
     folder.watch().unwrap();
     (folder, changes)
 }
 
-/// As Kubernetes puts files into a folder: the link in the midst is replaced.
+/// Kubernetes updates the files of a folder by replacing a link in their path.
 #[test]
-fn manifests_behind_a_link_that_is_replaced() {
+fn notices_a_replaced_link() {
     const NEVER: Duration = Duration::from_secs(3_600);
     let tools = Folder::new();
     let at = |name: &str| tools.path().join(name);
@@ -217,8 +227,8 @@ fn manifests_behind_a_link_that_is_replaced() {
     symlink("..v1", at("..data")).unwrap();
     symlink("..data/a.toml", at("a.toml")).unwrap();
     let (_folder, changes) = watched(&tools, NEVER);
-    let next = || changes.recv_timeout(PATIENCE).unwrap();
-    // It is read once when it begins to be watched, and that is over then.
+    let next = || changes.recv_timeout(MAX_WAIT).unwrap();
+    // This change is noticed after the first read of the watcher.
     tools.write("b.toml", &manifest("b", "").replace("./b.sh", "./a.sh"));
     check(&next(), &["b"], &[], &[], &["a", "b"]);
     symlink("..v2", at("..new")).unwrap();
@@ -227,7 +237,7 @@ fn manifests_behind_a_link_that_is_replaced() {
 }
 
 #[test]
-fn what_is_behind_links_elsewhere() {
+fn notices_changes_of_files_in_other_folders() {
     let (tools, elsewhere) = (Folder::new(), Folder::new());
     tools.script("a.sh", "echo 1");
     let program = elsewhere.path().join("b.sh");
@@ -236,7 +246,7 @@ fn what_is_behind_links_elsewhere() {
     let there = program.display().to_string();
     tools.write("b.toml", &manifest("b", "").replace("./b.sh", &there));
     let (_folder, changes) = watched(&tools, Duration::from_millis(20));
-    let next = || changes.recv_timeout(PATIENCE).unwrap();
+    let next = || changes.recv_timeout(MAX_WAIT).unwrap();
 
     elsewhere.write("a.new", &manifest("a", "timeout_ms = 5"));
     fs::rename(elsewhere.path().join("a.new"), elsewhere.path().join("a.toml")).unwrap();
@@ -246,40 +256,40 @@ fn what_is_behind_links_elsewhere() {
 }
 
 #[test]
-fn a_program_that_comes_from_elsewhere() {
+fn notices_a_new_program_in_another_folder() {
     let (tools, elsewhere) = (Folder::new(), Folder::new());
     let program = elsewhere.path().join("late.sh").display().to_string();
     tools.write("a.toml", &manifest("a", "").replace("./a.sh", &program));
     let poll_interval = Duration::from_millis(20);
-    let settings = ToolConfig { poll_interval, ..ToolConfig::default() };
-    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let config = ToolConfig { poll_interval, ..ToolConfig::default() };
+    let folder = ToolFolder::open(tools.path(), config).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
     folder.watch().unwrap();
     assert_eq!(folder.rejected().len(), 1);
     elsewhere.script("late.sh", "echo 1");
-    check(&changes.recv_timeout(PATIENCE).unwrap(), &["a"], &[], &[], &["a"]);
+    check(&changes.recv_timeout(MAX_WAIT).unwrap(), &["a"], &[], &[], &["a"]);
 }
 
 #[test]
-fn a_name_stays_with_its_file() {
+fn a_name_keeps_its_file() {
     let tools = Folder::new();
     tools.tool("shout", "echo 1", "");
     let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     tools.write("Copy of shout.toml", &manifest("shout", "timeout_ms = 5"));
     let reloaded = folder.reload().unwrap();
     check(&reloaded, &[], &[], &[], &["shout"]);
-    let reason = "name: shout.toml has a tool shout already: take another name";
+    let reason = "duplicate name: shout.toml already has a tool `shout`";
     let rejected: Vec<_> = reloaded.rejected.iter().map(|one| (&*one.file, &*one.reason)).collect();
     assert_eq!(rejected, [("Copy of shout.toml", reason)]);
-    // It is the other's when there is no one else, even if that happens to the same files at once.
+    // The other file gets the name once the first one is removed.
     fs::remove_file(tools.path().join("shout.toml")).unwrap();
     check(&folder.reload().unwrap(), &[], &["shout"], &[], &["shout"]);
 }
 
-/// What a manifest costs to check is paid once.
+/// Concurrent callers share a read, and unchanged manifests are not parsed again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reloads_at_once_are_few() {
+async fn concurrent_reloads_share_a_read() {
     const ASKED: usize = 60;
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
@@ -293,15 +303,15 @@ async fn reloads_at_once_are_few() {
     folder.on_change(move |_, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         sender.send(()).unwrap();
-        let _ = gate.lock().unwrap().recv_timeout(PATIENCE);
+        let _ = gate.lock().unwrap().recv_timeout(MAX_WAIT);
     });
-    // The first one is held while it tells of a change, and the others come meanwhile.
+    // The listener blocks the first reload while the others are started.
     tools.tool("b", "echo 2", "");
     let first = tokio::spawn({
         let folder = folder.clone();
         async move { folder.refresh().await }
     });
-    tokio::task::block_in_place(|| begun.recv_timeout(PATIENCE).unwrap());
+    tokio::task::block_in_place(|| begun.recv_timeout(MAX_WAIT).unwrap());
     tools.tool("c", "echo 3", "");
     let others: Vec<_> = (0..ASKED)
         .map(|_| {
@@ -313,10 +323,10 @@ async fn reloads_at_once_are_few() {
     drop(go);
     check(&first.await.unwrap().unwrap(), &["b"], &[], &[], &["a", "b"]);
     for other in others {
-        // Those that were late have one of their own.
+        // Late ones may have done a separate read.
         let reloaded = other.await.unwrap().unwrap();
         assert_eq!(reloaded.tools.len(), 3);
     }
     assert_eq!(changes.load(Ordering::Relaxed), 2);
-    assert!(Arc::ptr_eq(&before, &folder.tools()[0]), "what has not changed is kept");
+    assert!(Arc::ptr_eq(&before, &folder.tools()[0]), "the unchanged tool is reused");
 }

@@ -1,12 +1,12 @@
-//! Tools that are commands.
+//! Tests of command-line tools as operations.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod changes;
-mod ending;
-mod launched;
-mod recorded;
+mod history;
+mod launcher;
 mod rejected;
 mod results;
 mod support;
+mod termination;

@@ -1,4 +1,4 @@
-//! What a folder holds that is no tool.
+//! Rejected manifests.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use trunkline_tools::{ToolConfig, ToolFolder};
 
 use super::support::{Folder, manifest};
 
-/// The names of the tools of a folder, and of what is rejected the files and the reasons.
+/// Checks the names of the tools of a folder, and the files and reasons of rejected manifests.
 #[track_caller]
-fn check(tools: &Folder, settings: ToolConfig, names: &[&str], rejected: &[(&str, &str)]) {
-    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+fn check(tools: &Folder, config: ToolConfig, names: &[&str], rejected: &[(&str, &str)]) {
+    let folder = ToolFolder::open(tools.path(), config).unwrap();
     let found: Vec<_> = folder.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(found, names);
     let all = folder.rejected();
@@ -19,7 +19,7 @@ fn check(tools: &Folder, settings: ToolConfig, names: &[&str], rejected: &[(&str
 }
 
 #[test]
-fn bad_manifests_leave_good_tools_alone() {
+fn invalid_manifests_do_not_affect_others() {
     let tools = Folder::new();
     tools.tool("good", "echo 1", "");
     tools.write("a.toml", "name = ");
@@ -41,57 +41,55 @@ fn bad_manifests_leave_good_tools_alone() {
             ("a.toml", "a.toml:1:8: string values must be quoted, expected literal string"),
             (
                 "b.toml",
-                "b.toml:3:12: there is no program ./none.sh: \
+                "b.toml:3:12: program `./none.sh` not found: \
                  No such file or directory (os error 2)",
             ),
-            ("c.toml", "c.toml has more than 65536 bytes"),
-            ("d.toml", "cannot read d.toml: this is not a file"),
+            ("c.toml", "c.toml exceeds 65536 bytes"),
+            ("d.toml", "cannot read d.toml: not a file"),
             ("e.toml", "cannot read e.toml: invalid utf-8 sequence of 1 bytes from index 8"),
         ],
     );
 }
 
 #[test]
-fn names_that_are_taken() {
+fn rejects_duplicate_names() {
     let tools = Folder::new();
     tools.tool("one", "echo 1", "");
     tools.write("two.toml", &manifest("one", ""));
     tools.tool("list_tables", "echo 1", "");
-    let settings = ToolConfig { taken: ["list_tables".to_owned()].into(), ..ToolConfig::default() };
+    let config =
+        ToolConfig { reserved_names: ["list_tables".to_owned()].into(), ..ToolConfig::default() };
     check(
         &tools,
-        settings,
+        config,
         &["one"],
         &[
-            (
-                "list_tables.toml",
-                "name: the service has a tool list_tables already: take another name",
-            ),
-            ("two.toml", "name: one.toml has a tool one already: take another name"),
+            ("list_tables.toml", "duplicate name: the service already has a tool `list_tables`"),
+            ("two.toml", "duplicate name: one.toml already has a tool `one`"),
         ],
     );
 }
 
 #[test]
-fn folders_have_a_bound() {
+fn limits_the_number_of_tools() {
     let tools = Folder::new();
     for name in ["a", "b", "c", "d"] {
         tools.tool(name, "echo 1", "");
     }
-    let settings = ToolConfig { max_tools: 2, ..ToolConfig::default() };
-    let reason = "there are more than 2 manifests: this one, and what follows";
-    check(&tools, settings, &["a", "b"], &[("c.toml", reason)]);
+    let config = ToolConfig { max_tools: 2, ..ToolConfig::default() };
+    let reason = "the folder exceeds 2 manifests: this file and the following are ignored";
+    check(&tools, config, &["a", "b"], &[("c.toml", reason)]);
 }
 
 #[test]
-fn a_folder_that_is_none() {
+fn reports_a_missing_folder() {
     let error = ToolFolder::open("/no/such/folder", ToolConfig::default()).unwrap_err();
     assert_eq!(error.to_string(), "cannot read the folder /no/such/folder");
     assert_eq!(error.path, Path::new("/no/such/folder"));
 }
 
 #[test]
-fn what_is_told_of_tools() {
+fn lists_tools_and_rejected_manifests() {
     let tools = Folder::new();
     tools.write("bad.toml", "x");
     tools.tool("good", "echo 1", "title = 'Good'\n[output_schema]\ntype = 'integer'");

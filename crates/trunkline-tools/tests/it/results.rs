@@ -1,27 +1,27 @@
-//! What a tool is given, and what becomes of what it writes.
+//! The input and output of tools.
 
 use serde_json::{Value, json};
 use trunkline_tools::ToolConfig;
 
 use super::support::Folder;
 
-/// The result of a tool of this script, called with these arguments.
+/// Checks the result of a script with these arguments.
 #[track_caller]
 fn check(name: &str, script: &str, params: &Value, expected: &str) {
     let tools = Folder::new();
     tools.tool("t", script, "env = ['CARGO_PKG_NAME', 'NOT_SET_ANYWHERE']");
-    let served = tools.serve(ToolConfig::default());
-    let expected = expected.replace("FOLDER", &served.path().display().to_string());
-    assert_eq!(run(served.call("t", params)).unwrap(), expected, "{name}");
+    let service = tools.serve(ToolConfig::default());
+    let expected = expected.replace("FOLDER", &service.path().display().to_string());
+    assert_eq!(run(service.call("t", params)).unwrap(), expected, "{name}");
 }
 
-/// The code and the data of a tool that fails.
+/// Checks the error code and the data of a script that fails.
 #[track_caller]
 fn check_failure(name: &str, script: &str, lines: &str, code: i64, data: &Value) {
     let tools = Folder::new();
     tools.tool("t", script, lines);
-    let served = tools.serve(ToolConfig::default());
-    assert_eq!(run(served.failure("t", &json!({}))), (code, data.clone()), "{name}");
+    let service = tools.serve(ToolConfig::default());
+    assert_eq!(run(service.failure("t", &json!({}))), (code, data.clone()), "{name}");
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -30,12 +30,12 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn arguments_and_results() {
+fn passes_arguments_and_results() {
     let text = json!({ "text": "h\u{e9} \"quoted\"\n" });
     check("arguments", "cat", &text, r#"{"text":"hé \"quoted\"\n"}"#);
     let script = r#"test "$(cat)" = '{"a":"\u0001/","b":1000}' && echo 1"#;
     let written = serde_json::from_str::<Value>(r#"{"a":"\u0001\/","b":1000}"#).unwrap();
-    check("no needless escapes", script, &written, "1");
+    check("no unnecessary escapes", script, &written, "1");
     check("no arguments", "cat", &json!({}), "{}");
     check(
         "one line",
@@ -44,14 +44,14 @@ fn arguments_and_results() {
         r#"{"a":[1,2]}"#,
     );
     let pretty = r#"printf '{\n  "b": 12345678901234567890123,\n  "a": "x  y"\n}\n'"#;
-    check("as it was written", pretty, &json!({}), r#"{"b":12345678901234567890123,"a":"x  y"}"#);
+    check("order and numbers", pretty, &json!({}), r#"{"b":12345678901234567890123,"a":"x  y"}"#);
     check("null", "echo null", &json!({}), "null");
-    check("its folder", r#"printf '"%s"' "$(pwd)""#, &json!({}), "\"FOLDER\"");
-    check("stderr is no failure", "echo careful >&2; echo 1", &json!({}), "1");
+    check("the folder", r#"printf '"%s"' "$(pwd)""#, &json!({}), "\"FOLDER\"");
+    check("stderr output", "echo careful >&2; echo 1", &json!({}), "1");
 }
 
 #[test]
-fn pipes_do_not_wait_for_each_other() {
+fn serves_pipes_concurrently() {
     let much = json!({ "text": "x".repeat(500_000) });
     check("stdin that is ignored", "echo 1", &much, "1");
     check("stdin that is closed", "exec <&-; echo 1", &much, "1");
@@ -64,7 +64,7 @@ fn pipes_do_not_wait_for_each_other() {
 
 #[test]
 fn the_environment_does_not_leak() {
-    // Cargo gives tests many variables. What a shell sets by itself is left out.
+    // Cargo sets many variables for tests. Those that a shell sets are excluded.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     let names = "env | sed 's/=.*//' | grep -v -x -e PWD -e SHLVL -e _ | sort | tr '\\n' ' '";
     check(
@@ -79,21 +79,21 @@ fn the_environment_does_not_leak() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn no_open_files_but_the_three() {
+fn tools_inherit_no_open_files() {
     let tools = Folder::new();
     tools.tool("t", "set -- /proc/$$/fd/*; echo $#", "");
-    // This process may have inherited files itself: what any other program gets is what a tool may get.
+    // This process may have inherited files itself, so compare with another program.
     let others = std::process::Command::new(tools.path().join("t.sh"))
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
     let others = String::from_utf8(others.stdout).unwrap();
-    let served = tools.serve(ToolConfig::default());
-    assert_eq!(run(served.call("t", &json!({}))).unwrap(), others.trim_end());
+    let service = tools.serve(ToolConfig::default());
+    assert_eq!(run(service.call("t", &json!({}))).unwrap(), others.trim_end());
 }
 
 #[test]
-fn exit_codes_and_signals() {
+fn reports_exit_codes_and_signals() {
     check_failure(
         "an exit code",
         "echo reading >&2; echo '  no such city ' >&2; exit 3",
@@ -145,18 +145,18 @@ fn exit_codes_and_signals() {
 }
 
 #[test]
-fn results_that_are_none() {
+fn rejects_invalid_results() {
     let check = |name, script, reason: &str| {
-        let reason = format!("what the tool wrote is not one JSON value: {reason}");
+        let reason = format!("the output of the tool is not one JSON value: {reason}");
         let data = json!({ "kind": "not_json", "reason": reason, "stderr": "" });
         check_failure(name, script, "", -32002, &data);
     };
-    check("nothing", "exit 0", "there is nothing on stdout");
-    check("white space", "printf ' \\n'", "there is nothing on stdout");
-    check("words", "echo hello", "expected value at line 1 column 1");
+    check("empty", "exit 0", "stdout is empty");
+    check("white space", "printf ' \\n'", "stdout is empty");
+    check("text", "echo hello", "expected value at line 1 column 1");
     check("two values", "echo 1; echo 2", "trailing characters at line 2 column 1");
     check("half a value", "printf '{\"a\":'", "EOF while parsing a value at line 1 column 5");
-    check("a member twice", r#"echo '{"a":"x","a":1}'"#, "duplicate key `a` at line 1 column 12");
+    check("a duplicate key", r#"echo '{"a":"x","a":1}'"#, "duplicate key `a` at line 1 column 12");
     check("not UTF-8", "printf '\"ab\\377\"'", "byte 3 is not UTF-8");
     check(
         "deep",
@@ -166,22 +166,22 @@ fn results_that_are_none() {
 }
 
 #[test]
-fn results_that_are_too_much() {
+fn limits_the_size_of_results() {
     let data = |most: u32| {
-        let reason = format!("the tool wrote more than {most} bytes, and was killed");
+        let reason = format!("the output of the tool exceeded {most} bytes; the tool was killed");
         json!({ "kind": "too_much_output", "reason": reason, "max_output_bytes": most })
     };
-    check_failure("without an end", "yes", "max_output_bytes = 10000", -32002, &data(10_000));
+    check_failure("endless", "yes", "max_output_bytes = 10000", -32002, &data(10_000));
     check_failure("one byte", "printf '1234'", "max_output_bytes = 3", -32002, &data(3));
     check_failure("the default", "exec yes", "", -32002, &data(1 << 20));
     let tools = Folder::new();
     tools.tool("t", "printf '123'", "max_output_bytes = 3");
-    let served = tools.serve(ToolConfig::default());
-    assert_eq!(run(served.call("t", &json!({}))).unwrap(), "123", "just as much");
+    let service = tools.serve(ToolConfig::default());
+    assert_eq!(run(service.call("t", &json!({}))).unwrap(), "123", "exactly the maximum");
 }
 
 #[test]
-fn schemas_hold_both_ways() {
+fn validates_arguments_and_results() {
     let tools = Folder::new();
     tools.script("t.sh", "echo ran >> ran; cat");
     tools.write(
@@ -190,36 +190,36 @@ fn schemas_hold_both_ways() {
          [input_schema]\ntype = 'object'\nadditionalProperties = false\nproperties.count.type = 'integer'\n\
          [output_schema]\ntype = 'object'\nproperties.count.minimum = 1\n",
     );
-    let served = tools.serve(ToolConfig::default());
+    let service = tools.serve(ToolConfig::default());
     let errors = |pointer, reason| json!([{ "pointer": pointer, "reason": reason }]);
 
-    let (code, data) = run(served.failure("t", &json!({ "count": "two" })));
+    let (code, data) = run(service.failure("t", &json!({ "count": "two" })));
     assert_eq!(code, -32602);
     assert_eq!(data["errors"], errors("/count", "this value is not of type \"integer\""));
-    assert_eq!(run(served.failure("t", &json!([2]))).0, -32602, "by position");
-    assert_eq!(run(served.failure("t", &json!({ "number": 2 }))).0, -32602, "unknown");
-    assert!(!served.path().join("ran").exists(), "it ran with arguments that do not fit");
+    assert_eq!(run(service.failure("t", &json!([2]))).0, -32602, "by position");
+    assert_eq!(run(service.failure("t", &json!({ "number": 2 }))).0, -32602, "unknown");
+    assert!(!service.path().join("ran").exists(), "the tool ran with invalid arguments");
 
-    assert_eq!(run(served.call("t", &json!({ "count": 1 }))).unwrap(), r#"{"count":1}"#);
-    let (code, data) = run(served.failure("t", &json!({ "count": 0 })));
+    assert_eq!(run(service.call("t", &json!({ "count": 1 }))).unwrap(), r#"{"count":1}"#);
+    let (code, data) = run(service.failure("t", &json!({ "count": 0 })));
     let fault = "this value is less than the minimum of 1";
     assert_eq!(code, -32002);
     assert_eq!(
         data,
         json!({
             "kind": "misfit",
-            "reason": format!("the tool's result does not fit its output schema: /count: {fault}"),
+            "reason": format!("the result of the tool does not match its output schema: /count: {fault}"),
             "errors": errors("/count", fault),
         })
     );
 }
 
 #[test]
-fn a_program_that_is_gone() {
+fn reports_a_missing_program() {
     let tools = Folder::new();
     tools.tool("t", "echo 1", "");
-    let served = tools.serve(ToolConfig::default());
-    std::fs::remove_file(served.path().join("t.sh")).unwrap();
+    let service = tools.serve(ToolConfig::default());
+    std::fs::remove_file(service.path().join("t.sh")).unwrap();
     let data = json!({ "kind": "unstarted", "reason": "the tool could not be started" });
-    assert_eq!(run(served.failure("t", &json!({}))), (-32002, data));
+    assert_eq!(run(service.failure("t", &json!({}))), (-32002, data));
 }

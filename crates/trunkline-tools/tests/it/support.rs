@@ -10,16 +10,16 @@ use tempfile::TempDir;
 use trunkline::{ErrorObject, Router, Rpc};
 use trunkline_tools::{ToolConfig, ToolFolder};
 
-/// Longest time that anything may take which is expected to happen at once. The machine may be slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// The maximum wait for anything that should happen at once, on a slow machine.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// A folder on its way to be served.
+/// A folder of tools.
 pub(crate) struct Folder {
     directory: TempDir,
 }
 
-/// A folder that is served, as `tool.NAME`.
-pub(crate) struct Served {
+/// The service of a folder, with operations `tool.NAME`.
+pub(crate) struct TestService {
     _directory: TempDir,
     pub(crate) folder: ToolFolder,
     pub(crate) rpc: Rpc,
@@ -38,7 +38,7 @@ impl Folder {
         fs::write(self.path().join(name), text).unwrap();
     }
 
-    /// A tool of a shell script, with these lines in its manifest besides those that all have.
+    /// Adds a tool with a shell script, and additional lines in its manifest.
     pub(crate) fn tool(&self, name: &str, script: &str, lines: &str) -> &Self {
         self.script(&format!("{name}.sh"), script);
         self.write(&format!("{name}.toml"), &manifest(name, lines));
@@ -46,8 +46,8 @@ impl Folder {
     }
 
     pub(crate) fn script(&self, name: &str, script: &str) {
-        // Written elsewhere and moved here: a file that another test's child has open for writing, between
-        // its fork and its exec, cannot be executed.
+        // Written by another process and moved: a file that a forked child of another test has open for writing
+        // cannot be executed.
         let path = self.path().join(name);
         let command =
             format!("cat > '{0}.new' && chmod +x '{0}.new' && mv '{0}.new' '{0}'", path.display());
@@ -61,11 +61,11 @@ impl Folder {
         assert_ne!(fs::metadata(&path).unwrap().permissions().mode() & 0o111, 0);
     }
 
-    pub(crate) fn serve(self, settings: ToolConfig) -> Served {
-        let folder = ToolFolder::open(self.path(), settings).unwrap();
+    pub(crate) fn serve(self, config: ToolConfig) -> TestService {
+        let folder = ToolFolder::open(self.path(), config).unwrap();
         assert_eq!(folder.rejected(), []);
         let rpc = Router::new().nest("tool", trunkline_tools::operations(&folder)).build().unwrap();
-        Served { _directory: self.directory, folder, rpc }
+        TestService { _directory: self.directory, folder, rpc }
     }
 }
 
@@ -76,12 +76,12 @@ pub(crate) fn manifest(name: &str, lines: &str) -> String {
     )
 }
 
-impl Served {
+impl TestService {
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// The result's text.
+    /// The text of the result.
     pub(crate) async fn call(&self, name: &str, params: &Value) -> Result<String, ErrorObject> {
         let result: Box<RawValue> = self.rpc.call(&format!("tool.{name}"), params).await?;
         Ok(result.get().to_owned())
@@ -95,11 +95,11 @@ impl Served {
         (error.code(), data)
     }
 
-    /// The number that a tool wrote to a file of its folder, when it is there.
+    /// Waits for a process id that a tool writes to a file of its folder.
     pub(crate) async fn pid(&self, file: &str) -> u32 {
         let path = self.path().join(file);
         let mut pid = None;
-        until("the tool tells its number", || {
+        until("the process id", || {
             pid = fs::read_to_string(&path)
                 .ok()
                 .and_then(|text| text.strip_suffix('\n')?.parse().ok());
@@ -110,24 +110,24 @@ impl Served {
     }
 }
 
-/// Waits until something is so.
+/// Waits for a condition.
 #[track_caller]
 pub(crate) fn until(
     what: &'static str,
-    mut is_so: impl FnMut() -> bool,
+    mut condition: impl FnMut() -> bool,
 ) -> impl Future<Output = ()> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + MAX_WAIT;
     let place = std::panic::Location::caller();
     async move {
-        while !is_so() {
+        while !condition() {
             assert!(Instant::now() < end, "{place}: {what}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 }
 
-/// Whether a process runs. One that has ended and was not yet waited for does not.
-pub(crate) fn runs(pid: u32) -> bool {
+/// Whether a process is running. A zombie is not.
+pub(crate) fn is_running(pid: u32) -> bool {
     // The state follows the name, which is in parentheses (proc(5)).
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))

@@ -100,7 +100,7 @@ fn check(script: &str, kind: &str, reason: &str) {
 #[test]
 fn cpu_time_memory_and_files_are_bounded() {
     check("kill -SEGV $$", "signal", "SIGSEGV: it crashed");
-    check("while :; do :; done", "signal", "SIGXCPU: its CPU time is used up");
+    check("while :; do :; done", "signal", "SIGXCPU: it exceeded the limit of CPU time");
     check("head -c 2000 /dev/zero > file || exit 9", "exit_code", "exit code 9");
     check("dd if=/dev/zero of=/dev/null bs=300M count=1 || exit 8", "exit_code", "exit code 8");
     check("test \"$(ulimit -n)\" = 40 && exit 7", "exit_code", "exit code 7");

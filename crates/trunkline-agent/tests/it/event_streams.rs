@@ -1,4 +1,4 @@
-//! Chats that tell what happens, many at once.
+//! Many concurrent chats with event streams.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, operations, routes};
 
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
 
 const CHATS: usize = 100;
 
@@ -24,8 +24,8 @@ struct Said {
     said: String,
 }
 
-/// A model that calls `echo` with what it is told, and then says it in pieces.
-async fn repeating() -> Scripted {
+/// A model that calls `echo` with the user's message, and then streams the message.
+async fn echo_model() -> ModelServer {
     let script = |_, request: &Value| {
         let messages = request["messages"].as_array().unwrap();
         let of_user = messages.iter().rfind(|message| message["role"] == "user").unwrap();
@@ -38,7 +38,7 @@ async fn repeating() -> Scripted {
             _ => Answer::calls(&[("", "echo", &json!({ "said": said }).to_string())]),
         }
     };
-    Scripted::serve(script).await
+    ModelServer::serve(script).await
 }
 
 /// Name and data of each event of a chat.
@@ -63,14 +63,14 @@ async fn events(api: &Http, message: &str) -> Vec<(String, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_of_chats_at_once_do_not_mix() {
+async fn isolates_events_of_concurrent_chats() {
     let echo = Operation::new("echo", |Params(Said { said }): Params<Said>| said);
     let rpc = Router::new().operation(echo.input::<Said>().read_only().tool("echo"));
     let rpc = rpc.build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
-    let scripted = repeating().await;
-    let model = Model::new(model::ModelConfig::new(&scripted.url, "tiny")).unwrap();
+    let model_server = echo_model().await;
+    let model = Model::new(model::ModelConfig::new(&model_server.url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
     let api = Router::new().merge(operations(&agent)).build().unwrap();
     let server = Server::bind("127.0.0.1:0").serve(rpc.http().merge(routes(&api))).await.unwrap();

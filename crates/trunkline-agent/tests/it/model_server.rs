@@ -1,4 +1,4 @@
-//! An endpoint of a model that says what a script wants, over a real socket.
+//! The endpoint of a scripted model, with a socket.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// A server that ends when it is dropped.
-pub(crate) struct Scripted {
+/// A server that stops when it is dropped.
+pub(crate) struct ModelServer {
     pub(crate) url: String,
     shared: Arc<Shared>,
     server: JoinHandle<()>,
@@ -27,10 +27,10 @@ struct Shared {
     requests: Mutex<Vec<(HeaderMap, Value)>>,
 }
 
-/// What is answered to the request of this number, with this body.
+/// Returns the answer to a request, given its index and body.
 type Script = Box<dyn Fn(usize, &Value) -> Answer + Send + Sync>;
 
-/// What is answered to one request.
+/// The answer to a request.
 #[derive(Clone)]
 pub(crate) struct Answer {
     status: u16,
@@ -42,21 +42,21 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     Regular,
-    /// Nothing is answered at all.
+    /// No response.
     Silence,
-    /// What is there is sent, and then nothing, for ever.
+    /// The response never ends.
     Stall,
-    /// Each piece comes so long after the one before.
+    /// A pause precedes each piece.
     Slow(Duration),
 }
 
-impl Scripted {
-    /// The rows one after the other; the last one again and again.
+impl ModelServer {
+    /// Answers with the rows in order, and then repeats the last one.
     pub(crate) async fn rows(rows: Vec<Answer>) -> Self {
         Self::serve(move |index, _| rows[index.min(rows.len() - 1)].clone()).await
     }
 
-    /// What `script` says to the request of this number.
+    /// Answers with the results of `script`.
     pub(crate) async fn serve(
         script: impl Fn(usize, &Value) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -75,14 +75,14 @@ impl Scripted {
         self.shared.requests.lock().unwrap().iter().map(|(_, body)| body.clone()).collect()
     }
 
-    /// A header of the request of this number.
+    /// A header of the request with this index.
     pub(crate) fn header(&self, request: usize, name: &str) -> Option<String> {
         let requests = self.shared.requests.lock().unwrap();
         Some(requests.get(request)?.0.get(name)?.to_str().unwrap().to_owned())
     }
 }
 
-impl Drop for Scripted {
+impl Drop for ModelServer {
     fn drop(&mut self) {
         self.server.abort();
     }
@@ -141,7 +141,7 @@ impl Answer {
         Self::message(&json!({ "role": "assistant", "content": null, "tool_calls": calls }))
     }
 
-    /// The deltas of a stream, one by one, with all that belongs around them.
+    /// A complete stream of these deltas.
     pub(crate) fn deltas(deltas: &[Value]) -> Self {
         let of_delta = |delta: &Value| json!({ "choices": [{ "index": 0, "delta": delta }] });
         let mut chunks: Vec<_> = deltas.iter().map(of_delta).collect();
@@ -151,13 +151,13 @@ impl Answer {
         Self::stream(body)
     }
 
-    /// The text of a stream, in these pieces.
+    /// A stream of these pieces of text.
     pub(crate) fn stream(body: Vec<String>) -> Self {
         let headers = vec![("content-type", "text/event-stream; charset=utf-8".to_owned())];
         Self { status: 200, headers, body, end: End::Regular }
     }
 
-    /// A refusal.
+    /// An error.
     pub(crate) fn refusal(status: u16, message: &str) -> Self {
         let body = json!({ "error": { "message": message, "type": "some_error" } });
         Self { status, ..Self::json(&body) }
@@ -168,18 +168,18 @@ impl Answer {
         self
     }
 
-    /// The same under another media type.
+    /// The answer with another media type.
     pub(crate) fn typed(mut self, media_type: &str) -> Self {
         self.headers = vec![("content-type", media_type.to_owned())];
         self
     }
 
-    /// The same without an end.
+    /// The answer without an end.
     pub(crate) fn stalled(self) -> Self {
         Self { end: End::Stall, ..self }
     }
 
-    /// The same with as long a pause before each piece.
+    /// The answer with a pause before each piece.
     pub(crate) fn slow(self, pause: Duration) -> Self {
         Self { end: End::Slow(pause), ..self }
     }

@@ -3,29 +3,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::Error;
 
-/// The turns that are not over: one of a conversation, and not too many in all.
+/// The running turns: at most one per conversation, and a limited number in total.
 #[derive(Debug)]
-pub(super) struct Running {
-    turns: Mutex<HashSet<Turn>>,
+pub(super) struct ActiveTurns {
+    turns: Mutex<HashSet<TurnKey>>,
     limit: usize,
 }
 
-/// Its caller and its conversation.
-type Turn = (String, String);
+/// The caller and the conversation of a turn.
+type TurnKey = (String, String);
 
-/// A turn is over when this is dropped.
+/// Marks a turn as running until it is dropped.
 #[derive(Debug)]
-pub(super) struct Guard<'a> {
-    running: &'a Running,
-    turn: Turn,
+pub(super) struct TurnGuard<'a> {
+    active_turns: &'a ActiveTurns,
+    turn: TurnKey,
 }
 
-impl Running {
+impl ActiveTurns {
     pub(super) fn new(limit: usize) -> Self {
         Self { turns: Mutex::default(), limit }
     }
 
-    pub(super) fn begin(&self, caller: &str, conversation: &str) -> Result<Guard<'_>, Error> {
+    pub(super) fn begin(&self, caller: &str, conversation: &str) -> Result<TurnGuard<'_>, Error> {
         let turn = (caller.to_owned(), conversation.to_owned());
         let mut turns = self.lock();
         if turns.contains(&turn) {
@@ -35,16 +35,16 @@ impl Running {
             return Err(Error::TooManyTurns { limit: self.limit });
         }
         turns.insert(turn.clone());
-        Ok(Guard { running: self, turn })
+        Ok(TurnGuard { active_turns: self, turn })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<Turn>> {
+    fn lock(&self) -> MutexGuard<'_, HashSet<TurnKey>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
-        self.running.lock().remove(&self.turn);
+        self.active_turns.lock().remove(&self.turn);
     }
 }

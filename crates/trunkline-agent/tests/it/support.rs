@@ -1,4 +1,4 @@
-//! A service, and an agent over it, that are called over a real socket.
+//! A service and its agent, called through a socket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,42 +15,42 @@ use trunkline_agent::conversation::{self, Conversations};
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, operations};
 
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
 
-/// What there is to be called, and what was.
+/// Records the calls of the service's operations.
 #[derive(Default)]
-pub(crate) struct Seen {
-    /// How many notes were erased.
+pub(crate) struct CallRecord {
+    /// The number of erased notes.
     pub(crate) erased: AtomicUsize,
-    /// The most calls of `wait` at one time, and those that run now.
-    pub(crate) most: AtomicUsize,
-    pub(crate) now: AtomicUsize,
-    /// Cancelled when a call of `hang` is.
+    /// The maximum number of concurrent calls of `wait`, and the number of running ones.
+    pub(crate) max_waiting: AtomicUsize,
+    pub(crate) waiting: AtomicUsize,
+    /// The cancellation token of the call of `hang`.
     pub(crate) hanging: OnceLock<CancellationToken>,
 }
 
-/// What is served. The directory goes with it.
-pub(crate) struct House {
+/// A running server and its directory.
+pub(crate) struct TestServer {
     pub(crate) client: Client,
     pub(crate) agent: Agent,
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) calls: Arc<CallRecord>,
     pub(crate) history: History,
     pub(crate) url: String,
     _server: ServerHandle,
     _directory: Option<TempDir>,
-    _endpoint: Option<Scripted>,
+    _endpoint: Option<ModelServer>,
 }
 
-/// What is different from the defaults.
-pub(crate) struct Plan {
+/// The configuration of a server.
+pub(crate) struct TestConfig {
     pub(crate) agent: AgentConfig,
     pub(crate) model: Option<model::ModelConfig>,
-    /// The endpoint of the model, if no test looks at it.
-    endpoint: Option<Scripted>,
+    /// The server of the model, unless the test owns it.
+    endpoint: Option<ModelServer>,
     pub(crate) conversations: conversation::ConversationConfig,
 }
 
-impl Plan {
+impl TestConfig {
     pub(crate) fn offline() -> Self {
         let (agent, conversations) =
             (AgentConfig::default(), conversation::ConversationConfig::default());
@@ -61,24 +61,24 @@ impl Plan {
         Self { model: Some(model::ModelConfig::new(url, "tiny")), ..Self::offline() }
     }
 
-    /// With a model that gives the same answer to each message.
+    /// With a model that answers each message with "Well.".
     pub(crate) async fn answering() -> Self {
-        let endpoint = Scripted::rows(vec![Answer::text("Well.")]).await;
-        let plan = Self::with_model(&endpoint.url);
-        Self { endpoint: Some(endpoint), ..plan }
+        let endpoint = ModelServer::rows(vec![Answer::text("Well.")]).await;
+        let config = Self::with_model(&endpoint.url);
+        Self { endpoint: Some(endpoint), ..config }
     }
 
-    pub(crate) async fn build(self) -> House {
+    pub(crate) async fn build(self) -> TestServer {
         let directory = tempfile::tempdir().unwrap();
-        let mut house = self.build_in(directory.path()).await;
-        house._directory = Some(directory);
-        house
+        let mut server = self.build_in(directory.path()).await;
+        server._directory = Some(directory);
+        server
     }
 
-    pub(crate) async fn build_in(self, directory: &std::path::Path) -> House {
-        let seen = Arc::new(Seen::default());
+    pub(crate) async fn build_in(self, directory: &std::path::Path) -> TestServer {
+        let calls = Arc::new(CallRecord::default());
         let history = History::new(Default::default());
-        let rpc = service(&seen).with_history(history.clone());
+        let rpc = service(&calls).with_history(history.clone());
         let conversations = Conversations::open(directory, self.conversations).unwrap();
         let model = self.model.map(|settings| Model::new(settings).unwrap());
         let agent = Agent::new(rpc, model, conversations, self.agent);
@@ -87,10 +87,10 @@ impl Plan {
         let server = Server::bind("127.0.0.1:0").serve(api).await.unwrap();
         let url = format!("http://{}", server.local_addr());
         let client = Client::new(Http::connect(&url).unwrap());
-        House {
+        TestServer {
             client,
             agent,
-            seen,
+            calls,
             history,
             url,
             _server: server,
@@ -100,7 +100,7 @@ impl Plan {
     }
 }
 
-impl House {
+impl TestServer {
     pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, ErrorObject> {
         let called = self.client.call::<Value>(method, params).await;
         called.map_err(|error| error.error_object().cloned().unwrap_or_else(|| panic!("{error:?}")))
@@ -121,12 +121,12 @@ struct Sum {
 
 #[derive(serde::Deserialize, trunkline::JsonSchema)]
 struct Name {
-    /// What it is called.
+    /// The name of the note or the person.
     name: String,
 }
 
-fn service(seen: &Arc<Seen>) -> Rpc {
-    let (erasing, waiting, hanging) = (Arc::clone(seen), Arc::clone(seen), Arc::clone(seen));
+fn service(calls: &Arc<CallRecord>) -> Rpc {
+    let (erasing, waiting, hanging) = (Arc::clone(calls), Arc::clone(calls), Arc::clone(calls));
     let add = Operation::new("math.add", |Params(Sum { a, b }): Params<Sum>| a + b)
         .description("Adds two numbers.")
         .input::<Sum>()
@@ -139,18 +139,18 @@ fn service(seen: &Arc<Seen>) -> Rpc {
     let erase =
         erase.description("Erases a note.").input::<Name>().destructive().tool("erase_note");
     let wait = Operation::new("wait", move |Params(Sum { a, .. }): Params<Sum>| {
-        let seen = Arc::clone(&waiting);
+        let calls = Arc::clone(&waiting);
         async move {
-            let now = seen.now.fetch_add(1, Ordering::SeqCst) + 1;
-            seen.most.fetch_max(now, Ordering::SeqCst);
-            // As long as it takes others to come.
+            let now = calls.waiting.fetch_add(1, Ordering::SeqCst) + 1;
+            calls.max_waiting.fetch_max(now, Ordering::SeqCst);
+            // Wait for a concurrent call.
             let met = async {
-                while seen.most.load(Ordering::SeqCst) < 2 {
+                while calls.max_waiting.load(Ordering::SeqCst) < 2 {
                     tokio::task::yield_now().await;
                 }
             };
             let _ = tokio::time::timeout(Duration::from_secs(5), met).await;
-            seen.now.fetch_sub(1, Ordering::SeqCst);
+            calls.waiting.fetch_sub(1, Ordering::SeqCst);
             json!(a)
         }
     });
@@ -182,8 +182,8 @@ fn service(seen: &Arc<Seen>) -> Rpc {
         .unwrap()
 }
 
-/// Whether all of `expected` is in `found`: members of objects, elements of arrays, and parts of texts that
-/// begin with `…`.
+/// Asserts that `found` includes `expected`: members of objects, elements of arrays, and texts that begin with `…` as
+/// substrings.
 #[track_caller]
 pub(crate) fn includes(what: &str, found: &Value, expected: &Value) {
     let is_part = |found: &Value| match (found, expected) {
@@ -209,8 +209,8 @@ pub(crate) fn includes(what: &str, found: &Value, expected: &Value) {
     }
 }
 
-/// What was answered, or the error as an object.
-pub(crate) fn told(outcome: Result<Value, ErrorObject>) -> Value {
+/// The result, or the error as an object.
+pub(crate) fn to_json(outcome: Result<Value, ErrorObject>) -> Value {
     match outcome {
         Ok(reply) => reply,
         Err(error) => {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::manifest::ToolManifest;
 
-/// Why a folder could not be read. The previous tools stay.
+/// The error of reading a folder. The previous tools stay.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the folder {}", path.display())]
 pub struct FolderError {
@@ -18,7 +18,7 @@ pub struct FolderError {
     pub source: io::Error,
 }
 
-/// All callers that wait for one reading get its error.
+/// All callers that wait for the same read get its error.
 impl Clone for FolderError {
     fn clone(&self) -> Self {
         let source = match self.source.raw_os_error() {
@@ -32,7 +32,7 @@ impl Clone for FolderError {
 /// The contents of a folder, and what has changed since it was read before.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Reloaded {
+pub struct ReloadReport {
     /// The names of new tools.
     pub added: Vec<String>,
     /// The names of tools whose manifest has changed.
@@ -43,8 +43,8 @@ pub struct Reloaded {
     #[serde(serialize_with = "each")]
     pub tools: Vec<Arc<ToolManifest>>,
     /// The rejected files, by name.
-    pub rejected: Vec<Rejected>,
-    /// Why the last reading of the folder failed: the tools are the previous ones. Left out if it succeeded.
+    pub rejected: Vec<RejectedManifest>,
+    /// The reason why the last read of the folder failed; the tools are the previous ones. Omitted after a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -52,17 +52,17 @@ pub struct Reloaded {
 /// A rejected manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Rejected {
+pub struct RejectedManifest {
     /// The name of the file in the folder.
     pub file: String,
     /// The error with its place: `shout.toml:3:11: …`.
     pub reason: String,
 }
 
-impl Reloaded {
+impl ReloadReport {
     /// Whether tools were added, changed or removed.
     #[must_use]
-    pub fn is_different(&self) -> bool {
+    pub fn has_changes(&self) -> bool {
         !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty())
     }
 }

@@ -9,16 +9,16 @@ use super::support::Folder;
 
 const SECRET: &str = "hunter2-is-secret";
 
-/// What the history keeps of a call with a secret among its arguments.
+/// The texts in the history of a call with a secret in its arguments.
 async fn call(script: &str) -> String {
     let tools = Folder::new();
     tools.tool("t", script, "");
-    let served = tools.serve(ToolConfig::default());
+    let service = tools.serve(ToolConfig::default());
     let history = History::new(HistoryConfig::default());
-    let rpc = served.rpc.clone().with_history(history.clone());
+    let rpc = service.rpc.clone().with_history(history.clone());
     let params = json!({ "api_key": SECRET, "city": "Bern" });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tool.t", "params": params });
-    rpc.handle(body.to_string().into(), Extensions::through("json-rpc")).await;
+    rpc.handle(body.to_string().into(), Extensions::from_endpoint("json-rpc")).await;
     let entries = history.entries(&Filter::default()).entries;
     let texts = entries.iter().flat_map(|entry| [&entry.request, &entry.response]);
     let kept: Vec<_> = texts.flatten().map(|text| text.redacted().text.clone()).collect();
@@ -27,9 +27,9 @@ async fn call(script: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_in_the_arguments_is_not_kept() {
+async fn redacts_secrets_in_arguments() {
     let kept = call("grep -c hunter2").await;
-    assert!(kept.contains("Bern") && kept.contains("\"result\":1"), "the tool has it: {kept}");
+    assert!(kept.contains("Bern") && kept.contains("\"result\":1"), "the tool gets it: {kept}");
     assert!(!kept.contains(SECRET), "{kept}");
 
     let kept = call("cat").await;

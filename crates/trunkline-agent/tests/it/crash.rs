@@ -1,4 +1,4 @@
-//! A server that is killed in the midst of a conversation.
+//! A server that is killed during a conversation.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Plan};
+use crate::support::{TestConfig, TestServer};
 
-/// Set for the process that is killed, which is this test again: where conversations are kept.
+/// The directory of conversations, set for the process to be killed, which runs this test, too.
 const DIRECTORY: &str = "TRUNKLINE_TEST_CONVERSATIONS";
 
-/// How many turns are finished before it is.
+/// The number of finished turns before the process is killed.
 const TURNS: usize = 25;
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn a_kill_loses_no_finished_turn() {
     }
     let directory = tempfile::tempdir().unwrap();
     let mut talking = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "conversation_kill::a_kill_loses_no_finished_turn", "--nocapture"])
+        .args(["--exact", "crash::a_kill_loses_no_finished_turn", "--nocapture"])
         .env(DIRECTORY, directory.path())
         .stdout(Stdio::piped())
         .spawn()
@@ -37,28 +37,28 @@ async fn a_kill_loses_no_finished_turn() {
     talking.wait().unwrap();
     assert!(finished >= TURNS, "it ended after {finished} turns");
 
-    let house = house(directory.path()).await;
-    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+    let server = start(directory.path()).await;
+    let listed = server.call("agent.list_conversations", &json!({})).await.unwrap();
     let kept = listed["conversations"][0]["messages"].as_u64().unwrap();
     assert!(kept >= 2 * finished as u64, "{kept} messages of {finished} turns");
-    assert!(kept <= 2 * (finished as u64 + 1), "and no more than were begun");
+    assert!(kept <= 2 * (finished as u64 + 1), "{kept} messages of {finished} turns");
 }
 
-/// Says one thing after the other, and tells of each that was answered, until it is killed.
+/// Runs turns, and prints a line for each finished one, until the process is killed.
 async fn talk(directory: &Path) -> ! {
-    let house = house(directory).await;
+    let server = start(directory).await;
     let mut id = Value::Null;
     loop {
         let reply =
-            house.chat(&json!({ "message": "Sing!", "conversation_id": id })).await.unwrap();
+            server.chat(&json!({ "message": "Sing!", "conversation_id": id })).await.unwrap();
         id = reply["conversation_id"].clone();
         let mut out = std::io::stdout().lock();
         out.write_all(b"\na turn is finished\n").and_then(|()| out.flush()).unwrap();
     }
 }
 
-async fn house(directory: &Path) -> House {
-    let mut plan = Plan::answering().await;
-    plan.conversations.max_messages = usize::MAX;
-    plan.build_in(directory).await
+async fn start(directory: &Path) -> TestServer {
+    let mut config = TestConfig::answering().await;
+    config.conversations.max_messages = usize::MAX;
+    config.build_in(directory).await
 }

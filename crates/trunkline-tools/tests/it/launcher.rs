@@ -1,4 +1,4 @@
-//! Tools behind a launcher.
+//! Tools with a launcher.
 
 use std::fs;
 
@@ -7,16 +7,16 @@ use trunkline_tools::{Launcher, ProcessBound, ProcessLimits, ToolConfig};
 
 use super::support::Folder;
 
-/// Tells what it was started with, and runs what it is to.
+/// Writes its arguments to a file, and is_running the program.
 const LAUNCHER: &str = "\
-printf '%s\\n' \"$@\" > ../told
+printf '%s\\n' \"$@\" > ../arguments
 while [ \"$1\" != -- ]; do shift; done
 shift
 read -r line
 printf '%s\\n' \"$line\" | \"$@\"";
 
 #[tokio::test]
-async fn a_launcher_is_told_the_limits() {
+async fn passes_limits_to_the_launcher() {
     let place = Folder::new();
     place.script("launch.sh", LAUNCHER);
     fs::create_dir(place.path().join("tools")).unwrap();
@@ -27,7 +27,7 @@ async fn a_launcher_is_told_the_limits() {
     )
     .unwrap();
     let program = place.path().join("launch.sh");
-    let settings = ToolConfig {
+    let config = ToolConfig {
         launcher: Some(Launcher { program, arguments: vec!["tool".into(), "run".into()] }),
         limits: ProcessLimits {
             cpu_seconds: 1,
@@ -38,17 +38,17 @@ async fn a_launcher_is_told_the_limits() {
         },
         ..ToolConfig::default()
     };
-    let folder = trunkline_tools::ToolFolder::open(&folder, settings).unwrap();
+    let folder = trunkline_tools::ToolFolder::open(&folder, config).unwrap();
     let router = trunkline_tools::operations(&folder);
     let error = router.build().unwrap().call::<i64>("t", &json!({})).await.unwrap_err();
-    // Echo knows no `--`, and prints it.
+    // `echo` prints `--`.
     assert!(error.to_string().contains("not one JSON value"), "{error}");
-    let told = fs::read_to_string(place.path().join("told")).unwrap();
-    let told: Vec<_> = told.lines().collect();
+    let arguments = fs::read_to_string(place.path().join("arguments")).unwrap();
+    let arguments: Vec<_> = arguments.lines().collect();
     let limits =
         "tool run --cpu-seconds 1 --memory-bytes 2 --file-bytes 3 --open-files 4 --processes 50";
     let limits: Vec<_> = limits.split(' ').collect();
-    let (begin, rest) = told.split_at(limits.len());
+    let (begin, rest) = arguments.split_at(limits.len());
     assert_eq!(begin, limits);
     let rest = match (folder.process_bound(), rest) {
         (ProcessBound::Cgroup, ["--cgroup", path, rest @ ..]) => {

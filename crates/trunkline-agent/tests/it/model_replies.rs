@@ -1,14 +1,14 @@
-//! What servers make of a reply, and what is made of it.
+//! Lenient parsing of the replies of model servers.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trunkline_agent::model;
 
-use crate::house::{Plan, includes, told};
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
+use crate::support::{TestConfig, includes, to_json};
 
-/// What the server says to each request, and what the reply holds. Gives back the requests.
+/// Sends a message while the model answers with `script`, and checks the reply. Returns the requests.
 async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
     check_with(name, |_| {}, script, expected).await
 }
@@ -19,13 +19,13 @@ async fn check_with(
     script: Vec<Answer>,
     expected: Value,
 ) -> Vec<Value> {
-    let scripted = Scripted::rows(script).await;
-    let mut plan = Plan::with_model(&scripted.url);
-    set(plan.model.as_mut().unwrap());
-    let house = plan.build().await;
-    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    let model = ModelServer::rows(script).await;
+    let mut config = TestConfig::with_model(&model.url);
+    set(config.model.as_mut().unwrap());
+    let server = config.build().await;
+    let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes(name, &found, &expected);
-    scripted.requests()
+    model.requests()
 }
 
 const ADD: &str = r#"{"a": 40, "b": 2}"#;
@@ -38,7 +38,7 @@ fn failed(kind: &str, reason: &str) -> Value {
     json!({ "error": { "code": -32000, "data": { "kind": kind, "reason": reason } } })
 }
 
-/// Events of a stream, with nothing around them.
+/// A stream of these events.
 fn events(chunks: &[Value]) -> Answer {
     Answer::stream(chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect())
 }
@@ -62,14 +62,14 @@ fn whole(message: &Value, finish: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn what_servers_get_wrong_is_taken() {
+async fn accepts_deviating_replies() {
     let text = || delta(&json!({ "content": "42." }));
     let done = || finish("stop");
     for (name, answer) in [
         ("no choices", events(&[text(), done(), json!({ "choices": null })])),
         ("no usage", events(&[text(), done(), json!({ "choices": [], "usage": null })])),
-        ("usage of another kind", events(&[text(), done(), json!({ "usage": "much" })])),
-        ("a whole one for a delta", {
+        ("usage of another type", events(&[text(), done(), json!({ "usage": "much" })])),
+        ("a complete message instead of a delta", {
             let message =
                 json!({ "message": { "content": "42." }, "delta": null, "finish_reason": "stop" });
             events(&[json!({ "choices": [message] })])
@@ -81,29 +81,29 @@ async fn what_servers_get_wrong_is_taken() {
                 &json!({ "error": null, "choices": [{ "message": { "content": "42." } }] }),
             ),
         ),
-        ("calls of null", whole(&json!({ "content": "42.", "tool_calls": null }), "stop")),
+        ("null calls", whole(&json!({ "content": "42.", "tool_calls": null }), "stop")),
         ("a stream in plain text", {
             let body = format!(": hello\n\ndata: {}\n\ndata: {}\n\n", text(), done());
             let pieces =
                 body.as_bytes().chunks(3).map(|piece| String::from_utf8_lossy(piece).into_owned());
             Answer::stream(pieces.collect()).typed("text/plain")
         }),
-        ("a stream called JSON", events(&[text(), done()]).typed("application/json")),
+        ("a stream declared as JSON", events(&[text(), done()]).typed("application/json")),
         ("an error of false", events(&[text(), json!({ "error": false, "choices": [] }), done()])),
         (
             "an empty error",
             Answer::json(&json!({ "error": {}, "choices": [{ "message": { "content": "42." } }] })),
         ),
-        ("the whole behind its parts", {
+        ("the complete message after its parts", {
             let whole = json!({ "message": { "content": "42." }, "finish_reason": "stop" });
             let part = delta(&json!({ "content": "42" }));
             events(&[part, delta(&json!({ "content": "." })), json!({ "choices": [whole] })])
         }),
-        ("the rest of it in the whole", {
+        ("the rest in the complete message", {
             let whole = json!({ "message": { "content": "42." }, "finish_reason": "stop" });
             events(&[delta(&json!({ "content": "4" })), json!({ "choices": [whole] })])
         }),
-        ("nothing behind the parts", {
+        ("an empty message after the parts", {
             let whole = json!({ "message": { "content": "" }, "finish_reason": "stop" });
             events(&[text(), json!({ "choices": [whole] })])
         }),
@@ -118,8 +118,8 @@ async fn what_servers_get_wrong_is_taken() {
 }
 
 #[tokio::test]
-async fn usage_is_what_is_counted() {
-    let told = |usage: Value| {
+async fn reads_usage() {
+    let with_usage = |usage: Value| {
         let choice = json!({ "message": { "content": "42." } });
         Answer::json(&json!({ "choices": [choice], "usage": usage }))
     };
@@ -135,23 +135,23 @@ async fn usage_is_what_is_counted() {
         (json!({}), json!({ "estimated": true })),
     ] {
         let name = usage.to_string();
-        check(&name, vec![told(usage)], json!({ "usage": expected })).await;
+        check(&name, vec![with_usage(usage)], json!({ "usage": expected })).await;
     }
 }
 
 #[tokio::test]
-async fn parts_are_put_together() {
+async fn assembles_calls_from_parts() {
     let one = [("add", 42)].as_slice();
     let two = [("add", 42), ("add", 3)].as_slice();
     let other = r#"{"a": 1, "b": 2}"#;
     for (name, deltas, expected) in [
         (
-            "two calls of one index",
+            "two calls with one index",
             vec![part(0, json!("a"), Some("add"), ADD), part(0, json!("b"), Some("add"), other)],
             two,
         ),
         (
-            "two of one index in pieces",
+            "two with one index in pieces",
             vec![
                 part(0, json!("a"), Some("add"), &ADD[..5]),
                 part(0, json!(null), None, &ADD[5..]),
@@ -171,7 +171,7 @@ async fn parts_are_put_together() {
             one,
         ),
         (
-            "a name again and again",
+            "a repeated name",
             vec![
                 part(0, json!("a"), Some("add"), ""),
                 part(0, json!("a"), Some("add"), &ADD[..5]),
@@ -181,17 +181,17 @@ async fn parts_are_put_together() {
         ),
         ("a number for an id", vec![part(0, json!(7), Some("add"), ADD)], one),
         (
-            "two of one index without ids",
+            "two with one index without ids",
             vec![part(0, json!(""), Some("add"), ADD), part(0, json!(null), Some("add"), other)],
             two,
         ),
         (
-            "a name behind the whole",
+            "a name after the complete call",
             vec![part(0, json!(""), Some("add"), ADD), part(0, json!(""), Some("add"), "")],
             one,
         ),
         (
-            "the same call again",
+            "a repeated call",
             vec![part(0, json!("a"), Some("add"), ADD), part(0, json!("a"), Some("add"), ADD)],
             one,
         ),
@@ -203,7 +203,7 @@ async fn parts_are_put_together() {
         ("a name in blanks", vec![part(0, json!("a"), Some(" add\n"), ADD)], one),
         ("a name in a namespace", vec![part(0, json!("a"), Some("functions.add"), ADD)], one),
         (
-            "as it was before tools",
+            "the deprecated format",
             vec![
                 json!({ "function_call": { "name": "add", "arguments": &ADD[..5] } }),
                 json!({ "function_call": { "arguments": &ADD[5..] } }),
@@ -220,20 +220,20 @@ async fn parts_are_put_together() {
     }
 }
 
-/// A stream whose last event repeats the reply as a whole.
+/// Streams whose last event repeats the complete reply.
 #[tokio::test]
-async fn calls_that_are_repeated_as_a_whole_are_made_once() {
+async fn executes_repeated_calls_once() {
     let call = |id: &str, arguments: &str| json!({ "id": id, "function": { "name": "add", "arguments": arguments } });
     let whole = |calls: Value| json!({ "choices": [{ "message": { "tool_calls": calls }, "finish_reason": "tool_calls" }] });
     let other = r#"{"a": 1, "b": 2}"#;
     for (name, chunks, results) in [
         (
-            "behind a part",
+            "after a part",
             vec![delta(&part(0, json!("x1"), Some("add"), ADD)), whole(json!([call("x1", ADD)]))],
             vec![42],
         ),
         (
-            "behind half of it, under another id",
+            "after half of it, with another id",
             vec![
                 delta(&part(0, json!("x"), Some("add"), &ADD[..5])),
                 whole(json!([call("y", ADD)])),
@@ -241,7 +241,7 @@ async fn calls_that_are_repeated_as_a_whole_are_made_once() {
             vec![42],
         ),
         (
-            "behind a whole",
+            "after a complete message",
             vec![
                 whole(json!([call("x1", ADD)])),
                 whole(json!([call("x1", ADD), call("x2", other)])),
@@ -261,17 +261,17 @@ async fn calls_that_are_repeated_as_a_whole_are_made_once() {
 }
 
 #[tokio::test]
-async fn ids_are_short_and_each_calls_own() {
+async fn ids_are_short_and_unique() {
     let long = "x".repeat(3_000_000);
     for id in [long.as_str(), "", "a b", "\n", "own"] {
-        let scripted = Scripted::rows(vec![
+        let model = ModelServer::rows(vec![
             Answer::calls(&[(id, "add", ADD), (id, "wait", ADD)]),
             Answer::text("42."),
         ]);
-        let scripted = scripted.await;
-        let house = Plan::with_model(&scripted.url).build().await;
-        house.chat(&json!({ "message": "What is 40 + 2?" })).await.unwrap();
-        let requests = scripted.requests();
+        let model = model.await;
+        let server = TestConfig::with_model(&model.url).build().await;
+        server.chat(&json!({ "message": "What is 40 + 2?" })).await.unwrap();
+        let requests = model.requests();
         let messages = requests[1]["messages"].as_array().unwrap();
         let called = messages[2]["tool_calls"].as_array().unwrap();
         let ids: Vec<_> = called.iter().map(|call| call["id"].as_str().unwrap()).collect();
@@ -283,24 +283,24 @@ async fn ids_are_short_and_each_calls_own() {
     }
 }
 
-/// Those of calls that have none differ in all turns of a conversation; those of confirmed calls, too.
+/// Ids generated for calls without one, and for confirmed calls.
 #[tokio::test]
-async fn ids_are_not_made_up_twice() {
+async fn generated_ids_are_unique_in_a_conversation() {
     let script = |index: usize, _: &Value| match index % 2 {
         0 => Answer::calls(&[("", "add", ADD), ("", "unsaid", "{}")]),
         _ => Answer::text("Done."),
     };
-    let scripted = Scripted::serve(script).await;
-    let house = Plan::with_model(&scripted.url).build().await;
-    let mut reply = house.chat(&json!({ "message": "Go." })).await.unwrap();
+    let model = ModelServer::serve(script).await;
+    let server = TestConfig::with_model(&model.url).build().await;
+    let mut reply = server.chat(&json!({ "message": "Go." })).await.unwrap();
     for _ in 0..3 {
         let id = &reply["conversation_id"];
         let confirm = reply.pointer("/pending/confirm");
         let message = if confirm.is_none() { Some("Go.") } else { None };
         let params = json!({ "message": message, "conversation_id": id, "confirm": confirm });
-        reply = house.chat(&params).await.unwrap();
+        reply = server.chat(&params).await.unwrap();
     }
-    let requests = scripted.requests();
+    let requests = model.requests();
     let messages = requests.last().unwrap()["messages"].as_array().unwrap();
     let mut ids: Vec<_> =
         messages.iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
@@ -312,7 +312,7 @@ async fn ids_are_not_made_up_twice() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_an_error() {
+async fn rejects_large_replies() {
     let set = |model: &mut model::ModelConfig| {
         (model.max_content_bytes, model.max_arguments_bytes) = (8, 24);
     };
@@ -343,13 +343,13 @@ async fn what_is_too_large_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_an_error() {
-    let filtered = "the model refuses to answer: a filter of its endpoint has cut the answer";
+async fn rejects_replies_without_an_answer() {
+    let filtered = "the model refuses to answer: blocked by the content filter of the endpoint";
     let refused = "the model refuses to answer: I may not.";
     let add = json!([{ "id": "1", "function": { "name": "add", "arguments": ADD } }]);
     for (name, answer, expected) in [
-        ("empty", Answer::text(" \n"), failed("empty", "the model gave no answer")),
-        ("null", whole(&json!({ "content": null }), "stop"), failed("empty", "…no answer")),
+        ("empty", Answer::text(" \n"), failed("empty", "the model's reply is empty")),
+        ("null", whole(&json!({ "content": null }), "stop"), failed("empty", "…empty")),
         (
             "filtered",
             whole(&json!({ "content": "" }), "content_filter"),
@@ -372,7 +372,7 @@ async fn what_is_no_answer_is_an_error() {
             events(&[
                 json!({ "choices": [{ "delta": { "content": "It is" }, "finish_reason": "" }] }),
             ]),
-            failed("cut_off", "…broke off"),
+            failed("cut_off", "…ended early"),
         ),
         (
             "its cause",
@@ -388,7 +388,7 @@ async fn what_is_no_answer_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_is_not_made() {
+async fn does_not_execute_truncated_calls() {
     let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "function": { "name": name, "arguments": arguments } });
     let cut = json!({ "tool": "add", "result": null, "error": { "code": -32602 } });
     let made = json!({ "tool": "add", "result": 42 });
@@ -415,12 +415,12 @@ async fn a_call_that_was_cut_is_not_made() {
         let expected = json!({ "response": "Shorter.", "steps": steps });
         let requests = check(name, script, expected).await;
         let told = requests[1]["messages"].as_array().unwrap().last().unwrap();
-        includes(name, told, &json!({ "content": "…the reply was cut" }));
+        includes(name, told, &json!({ "content": "…the reply was truncated" }));
     }
 }
 
 #[tokio::test]
-async fn only_a_refusal_of_streams_turns_them_off() {
+async fn disables_streaming_only_if_it_is_rejected() {
     let no_streams = || Answer::refusal(400, "stream is not supported");
     let streams = |requests: &[Value]| -> Vec<bool> {
         requests.iter().map(|request| request["stream"].as_bool().unwrap()).collect()
@@ -442,16 +442,16 @@ async fn only_a_refusal_of_streams_turns_them_off() {
     }
 
     let script = vec![no_streams(), Answer::refusal(500, "gone"), Answer::text("42.")];
-    let scripted = Scripted::rows(script).await;
-    let house = Plan::with_model(&scripted.url).build().await;
-    let found = told(house.chat(&json!({ "message": "Hi" })).await);
+    let model = ModelServer::rows(script).await;
+    let server = TestConfig::with_model(&model.url).build().await;
+    let found = to_json(server.chat(&json!({ "message": "Hi" })).await);
     includes("gone", &found, &failed("refused", "…gone"));
-    house.chat(&json!({ "message": "Hi" })).await.unwrap();
-    assert_eq!(streams(&scripted.requests()), [true, false, true], "it was not the stream");
+    server.chat(&json!({ "message": "Hi" })).await.unwrap();
+    assert_eq!(streams(&model.requests()), [true, false, true], "it was not the stream");
 }
 
 #[tokio::test]
-async fn a_refusal_that_never_ends_is_not_waited_for() {
+async fn does_not_wait_for_the_end_of_an_error() {
     let set = |model: &mut model::ModelConfig| model.idle_timeout = Duration::from_millis(200);
     let since = Instant::now();
     let refusal = Answer::refusal(400, "too many messages").stalled();
@@ -460,24 +460,24 @@ async fn a_refusal_that_never_ends_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn the_key_is_told_to_nobody() {
+async fn redacts_the_key() {
     const KEY: &str = "sk-0123456789";
     let set = |model: &mut model::ModelConfig| model.key = KEY.parse().ok();
     let long = format!("{}{KEY}", "x".repeat(290));
     let error = |message: &str| json!({ "error": { "message": message } });
     for (name, answer) in [
         ("refused", Answer::refusal(400, &format!("no model for Bearer {KEY}, {KEY}"))),
-        ("cut in the midst", Answer::refusal(400, &long)),
+        ("truncated in the key", Answer::refusal(400, &long)),
         ("failed", events(&[error(KEY)])),
         ("failed, in one piece", Answer::json(&error(KEY))),
         ("no completion", events(&[json!(KEY)])),
         ("declined", whole(&json!({ "refusal": KEY }), "stop")),
     ] {
-        let scripted = Scripted::rows(vec![Answer::calls(&[("1", "add", ADD)]), answer]).await;
-        let mut plan = Plan::with_model(&scripted.url);
-        set(plan.model.as_mut().unwrap());
-        let house = plan.build().await;
-        let found = told(house.chat(&json!({ "message": "Hi" })).await);
+        let model = ModelServer::rows(vec![Answer::calls(&[("1", "add", ADD)]), answer]).await;
+        let mut config = TestConfig::with_model(&model.url);
+        set(config.model.as_mut().unwrap());
+        let server = config.build().await;
+        let found = to_json(server.chat(&json!({ "message": "Hi" })).await);
         includes(name, &found, &json!({ "error": { "code": -32000 } }));
         assert!(!found.to_string().contains("sk-0"), "{name}: {found:#}");
     }

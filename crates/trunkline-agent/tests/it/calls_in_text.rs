@@ -1,30 +1,30 @@
-//! Calls that a model writes as its text: small ones mean them, others quote them.
+//! Calls in the text of a model: requests of small models, quotations of others.
 
 use serde_json::{Value, json};
 use trunkline::code;
 
-use crate::house::{House, Plan, includes, told};
-use crate::scripted::{Answer, Scripted};
+use crate::model_server::{Answer, ModelServer};
+use crate::support::{TestConfig, TestServer, includes, to_json};
 
 const ADD: &str = r#"{"name": "add", "arguments": {"a": 40, "b": 2}}"#;
 const JOT: &str = r#"{"name": "jot", "arguments": {}}"#;
 
-async fn house(script: Vec<Answer>) -> (Scripted, House) {
-    let scripted = Scripted::rows(script).await;
-    let house = Plan::with_model(&scripted.url).build().await;
-    (scripted, house)
+async fn start(script: Vec<Answer>) -> (ModelServer, TestServer) {
+    let model = ModelServer::rows(script).await;
+    let server = TestConfig::with_model(&model.url).build().await;
+    (model, server)
 }
 
 async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Value {
-    let (_scripted, house) = house(script).await;
-    let found = told(house.chat(&json!({ "message": "Repeat what I say." })).await);
+    let (_model, server) = start(script).await;
+    let found = to_json(server.chat(&json!({ "message": "Repeat what I say." })).await);
     includes(name, &found, &expected);
     found
 }
 
-/// Only what reads runs at once: nobody knows whether the model calls, or repeats what it was told.
+/// Only read-only calls run without confirmation, since the text may be a quotation.
 #[tokio::test]
-async fn what_a_text_calls_is_confirmed_unless_it_reads() {
+async fn calls_in_text_need_confirmation_unless_read_only() {
     let fence = format!("```\n{JOT}\n```");
     for text in [JOT, &fence] {
         let script = vec![Answer::text(text), Answer::text("Done.")];
@@ -34,10 +34,10 @@ async fn what_a_text_calls_is_confirmed_unless_it_reads() {
         });
         check(text, script, expected).await;
     }
-    let (_scripted, house) = house(vec![Answer::text(JOT), Answer::text("Done.")]).await;
-    let asked = house.chat(&json!({ "message": "Jot." })).await.unwrap();
+    let (_model, server) = start(vec![Answer::text(JOT), Answer::text("Done.")]).await;
+    let asked = server.chat(&json!({ "message": "Jot." })).await.unwrap();
     let (id, token) = (&asked["conversation_id"], &asked["pending"]["confirm"]);
-    let found = told(house.chat(&json!({ "conversation_id": id, "confirm": token })).await);
+    let found = to_json(server.chat(&json!({ "conversation_id": id, "confirm": token })).await);
     includes(
         "confirmed",
         &found,
@@ -52,9 +52,9 @@ async fn what_a_text_calls_is_confirmed_unless_it_reads() {
     assert_eq!(found.get("pending"), None);
 }
 
-/// A model that calls as it should quotes what it writes.
+/// A model that uses tool calls of the API quotes the calls in its text.
 #[tokio::test]
-async fn behind_a_call_a_text_is_a_text() {
+async fn ignores_calls_in_text_after_a_native_call() {
     let call = Answer::calls(&[("1", "add", r#"{"a": 40, "b": 2}"#)]);
     for text in [ADD, JOT] {
         let script = vec![call.clone(), Answer::text(text)];
@@ -64,30 +64,30 @@ async fn behind_a_call_a_text_is_a_text() {
 }
 
 #[tokio::test]
-async fn a_text_has_no_more_calls_than_a_message() {
+async fn limits_the_calls_in_a_text() {
     let lines = |count: usize| vec![ADD; count].join("\n");
     let script = vec![Answer::text(&lines(129))];
-    let reason = "the model's reply is no chat completion: more than 128 calls";
+    let reason = "the model's reply is not a chat completion: more than 128 calls";
     let expected = json!({ "error": { "code": -32000, "data": { "reason": reason } } });
     check("129", script, expected).await;
     let script = vec![Answer::text(&lines(128))];
     check("128", script, json!({ "metadata": { "stopped": "repetition" } })).await;
 }
 
-/// Behind the one at which a turn stops, calls are neither made nor kept.
+/// Calls after the one that exceeds the limit are neither executed nor saved.
 #[tokio::test]
-async fn calls_beyond_the_limit_leave_one_step() {
+async fn saves_one_step_beyond_the_call_limit() {
     let calls: Vec<_> = (0..100).map(|number| format!(r#"{{"a": {number}, "b": 0}}"#)).collect();
     let calls: Vec<_> = calls.iter().map(|arguments| ("", "add", &**arguments)).collect();
-    let (scripted, house) = house(vec![Answer::calls(&calls), Answer::text("Done.")]).await;
-    let found = told(house.chat(&json!({ "message": "Add." })).await);
+    let (model, server) = start(vec![Answer::calls(&calls), Answer::text("Done.")]).await;
+    let found = to_json(server.chat(&json!({ "message": "Add." })).await);
     includes("reply", &found, &json!({ "metadata": { "stopped": "calls" } }));
     let steps = found["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 33, "32 are made");
     assert!(steps[31].get("error").is_none() && steps[32].get("error").is_some(), "{steps:#?}");
     let id = &found["conversation_id"];
-    house.chat(&json!({ "message": "And now?", "conversation_id": id })).await.unwrap();
-    let requests = scripted.requests();
+    server.chat(&json!({ "message": "And now?", "conversation_id": id })).await.unwrap();
+    let requests = model.requests();
     let messages = requests[1]["messages"].as_array().unwrap();
     let called = messages[2]["tool_calls"].as_array().unwrap().len();
     let results = messages.iter().filter(|message| message["role"] == "tool").count();
@@ -95,7 +95,7 @@ async fn calls_beyond_the_limit_leave_one_step() {
 }
 
 #[tokio::test]
-async fn what_a_model_thinks_is_no_answer() {
+async fn removes_reasoning_from_answers() {
     let tagged = format!("<think>\nI add.\n</think>\n\n<tool_call>{ADD}</tool_call>");
     let pieces: Vec<_> =
         tagged.as_bytes().chunks(3).map(|piece| std::str::from_utf8(piece).unwrap()).collect();
