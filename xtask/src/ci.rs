@@ -1,4 +1,4 @@
-//! The gate: its steps, in order.
+//! The steps of `cargo xtask ci`, in order.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use crate::book;
 use crate::clojure;
 use crate::conformance;
 use crate::doc_index;
+use crate::example_tools;
 use crate::inspector;
 use crate::openrpc;
 use crate::publish;
@@ -24,29 +25,41 @@ pub(crate) struct Step {
     check: fn(&Workspace) -> Result<()>,
 }
 
-/// In order. What reads the code in seconds comes before what runs it.
+/// All steps, in order: static checks before tests.
 pub(crate) const STEPS: &[Step] = &[
     step("fmt", "the code is formatted", fmt),
-    step("clippy", "no warning, in tests and examples neither", clippy),
-    step("doc", "the API documentation builds without a warning, a screen a module", doc),
-    step("test", "unit and integration tests", test),
-    step("doctest", "the examples in the documentation run", doctest),
-    step("sdk", "the official SDKs talk to the server", sdk::run),
+    step("clippy", "no warnings, tests and examples included", clippy),
+    step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
+    step("test", "`cargo test --workspace`: unit, integration and documentation tests", test),
+    step("example-tools", "the tools in examples/tools work", example_tools::run),
+    step("sdk", "the official MCP SDKs call the server", sdk::run),
     step("inspector", "MCP Inspector calls every tool", inspector::run),
-    step("agent", "an agent answers about Chinook, and the history shows every hop", agent::run),
+    step(
+        "agent",
+        "an agent answers questions about Chinook, and the history records every hop",
+        agent::run,
+    ),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
-    step("openrpc", "OpenRPC documents are valid, and clients made of them call", openrpc::run),
+    step(
+        "openrpc",
+        "OpenRPC documents are valid, and generated clients call the server",
+        openrpc::run,
+    ),
     step("book", "the documentation builds, and its commands print what it shows", book::run),
-    step("clojure", "what Clojure reads and writes is what we do", clojure::run),
-    step("deny", "licences, versions and sources of the dependencies", deny),
-    step("machete", "no dependency that nothing uses", machete),
+    step(
+        "clojure",
+        "EDN is compatible with Clojure, and a Clojure client calls the server",
+        clojure::run,
+    ),
+    step("deny", "licences, versions and sources of dependencies are allowed", deny),
+    step("machete", "no unused dependencies", machete),
     step("package", "each crate can be published", publish::packages),
-    step("semver", "no release is broken by the next", publish::semver),
-    step("tidy", "the project's own rules", tidy::run),
+    step("semver", "no breaking changes since the last release", publish::semver),
+    step("tidy", "the project's own rules are followed", tidy::run),
     step("bench-check", "the benchmarks still compile", bench_check),
     step(
         "instructions",
-        "a request takes no more instructions than recorded",
+        "requests need no more instructions than recorded",
         bench::check_instructions,
     ),
 ];
@@ -60,7 +73,7 @@ const fn step(
 }
 
 impl Step {
-    /// Runs the step and prints what it took.
+    /// Runs the step and prints its duration.
     pub(crate) fn run(&self, workspace: &Workspace) -> Result<()> {
         self.time(workspace).map(drop)
     }
@@ -73,7 +86,7 @@ impl Step {
         let took = start.elapsed();
         let verdict = if result.is_ok() { "ok" } else { "FAILED" };
         println!("== {name}: {verdict} in {:.1} s", took.as_secs_f64());
-        result.with_context(|| format!("{name} failed (again with `cargo xtask {name}`)"))?;
+        result.with_context(|| format!("{name} failed (to repeat it: `cargo xtask {name}`)"))?;
         Ok(took)
     }
 }
@@ -82,7 +95,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Step> {
     STEPS.iter().find(|step| step.name == name)
 }
 
-/// Runs every step; the first that fails ends it.
+/// Runs all steps. Stops at the first failure.
 pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
     let start = Instant::now();
     let mut times = Vec::new();
@@ -90,15 +103,15 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
         times.push((step.name, step.time(workspace)?));
     }
     println!("\nci: all {} steps passed", STEPS.len());
-    times.push(("together", start.elapsed()));
+    times.push(("total", start.elapsed()));
     for (name, took) in times {
-        println!("  {name:<12} {:>7.1} s", took.as_secs_f64());
+        println!("  {name:<13} {:>7.1} s", took.as_secs_f64());
     }
     Ok(())
 }
 
 fn fmt(workspace: &Workspace) -> Result<()> {
-    let advice = "`cargo fmt --all` mends it (in `bench/` too, if that is what is named)";
+    let advice = "run `cargo fmt --all` to fix it, in `bench/` as well";
     run(&mut workspace.cargo(["fmt", "--all", "--check"])).context(advice)?;
     run(&mut workspace.cargo(["fmt", "--manifest-path=bench/Cargo.toml", "--check"]))
         .context(advice)
@@ -113,10 +126,10 @@ fn clippy(workspace: &Workspace) -> Result<()> {
         "--",
         "-Dwarnings",
     ]))?;
-    // Its tests run in `cargo xtask soak` only, so that `--all-targets` leaves it out.
+    // Not a default target, since its tests run in `cargo xtask soak` only.
     let soak = ["clippy", "--package=trunkline-cli", "--test=soak", "--", "-Dwarnings"];
     run(&mut workspace.cargo(soak))?;
-    // There is code that only a build without the features has.
+    // Some code is compiled only without the default features.
     for package in
         ["--package=trunkline", "--package=trunkline-resources", "--package=trunkline-sql"]
     {
@@ -133,13 +146,7 @@ fn doc(workspace: &Workspace) -> Result<()> {
 }
 
 fn test(workspace: &Workspace) -> Result<()> {
-    // The tests start an example as a process; testing does not build it as a program.
-    run(&mut workspace.cargo(["build", "--workspace", "--examples"]))?;
-    run(&mut workspace.cargo(["test", "--workspace", "--tests"]))
-}
-
-fn doctest(workspace: &Workspace) -> Result<()> {
-    run(&mut workspace.cargo(["test", "--workspace", "--doc"]))
+    run(&mut workspace.cargo(["test", "--workspace"]))
 }
 
 fn deny(workspace: &Workspace) -> Result<()> {

@@ -1,11 +1,11 @@
-//! The project's chores, run as `cargo xtask <task>`.
+//! Development tasks, run as `cargo xtask <task>`.
 //!
-//! `ci` is the gate: what it accepts may be merged. Every step of it is also a task of its own.
+//! `ci` runs all checks that a change must pass. Each step is also a separate task.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a chore talks to the person who runs it: results on stdout, progress on stderr"
+    reason = "tasks print results to stdout and progress to stderr"
 )]
 
 mod agent;
@@ -14,7 +14,9 @@ mod book;
 mod ci;
 mod clojure;
 mod conformance;
+mod dist;
 mod doc_index;
+mod example_tools;
 mod inspector;
 mod metadata;
 mod model_check;
@@ -49,21 +51,22 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let workspace = Workspace::find()?;
     let Some((task, rest)) = args.split_first() else {
-        bail!("which task?\n\n{}", usage());
+        bail!("no task is given\n\n{}", usage());
     };
     match task.as_str() {
         "help" | "-h" | "--help" => println!("{}", usage()),
         "bench" => bench::run(&workspace, rest)?,
         "sample-db" => sample_db::run(&workspace, rest)?,
-        _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
+        _ if !rest.is_empty() => bail!("`{task}` takes no arguments, got {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
+        "dist" => dist::run_all(&workspace)?,
         "model-check" => model_check::run(&workspace)?,
         "book-update" => book::update(&workspace)?,
         "soak" => soak::run_all(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
         name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
-            None => bail!("there is no task `{name}`\n\n{}", usage()),
+            None => bail!("unknown task `{name}`\n\n{}", usage()),
         },
     }
     Ok(())
@@ -71,18 +74,17 @@ fn run(args: &[String]) -> Result<()> {
 
 fn usage() -> String {
     let mut usage = String::from(
-        "usage: cargo xtask <task>\n\n  ci           every step below, in this order; stops at the first failure\n",
+        "usage: cargo xtask <task>\n\n  ci             all of these steps, in this order; stops at the first failure\n",
     );
     for step in ci::STEPS {
-        usage += &format!("  {:<12} {}\n", step.name, step.about);
+        usage += &format!("  {:<13}  {}\n", step.name, step.about);
     }
-    usage += "\n  publish-dry-run  all of publishing but the upload; takes minutes";
-    usage +=
-        "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
+    usage += "\n  dist         write shell completions and man pages to target/dist";
+    usage += "\n  publish-dry-run  publish without the upload; takes minutes";
+    usage += "\n  bench            compare the server with others; see `cargo xtask bench --help`";
     usage += "\n  book-update  write the generated page of the documentation";
-    usage += "\n  soak         load tests, attacks on memory, bounds on time; takes 10 minutes";
-    usage += "\n  model-check  a small language model finds the agent's tools; downloads 110 MB";
-    usage +=
-        "\n  sample-db    write a SQLite database to try things on: `cargo xtask sample-db FILE`";
+    usage += "\n  soak             load tests, memory attacks and time limits; takes 10 minutes";
+    usage += "\n  model-check      a small language model uses the agent's tools; downloads 110 MB";
+    usage += "\n  sample-db        write the Chinook sample database: `cargo xtask sample-db FILE`";
     usage
 }

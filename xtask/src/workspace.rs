@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -142,13 +142,22 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 pub(crate) fn run_within(deadline: Duration, command: &mut Command) -> Result<()> {
     let shown = show(command);
     println!("$ {shown}");
+    let status = status_within(deadline, command)?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Runs a command without stdin and returns its exit status. Kills it at the deadline, which is an error.
+pub(crate) fn status_within(deadline: Duration, command: &mut Command) -> Result<ExitStatus> {
+    let shown = show(command);
     let start = Instant::now();
     let mut child =
         command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot start `{shown}`"))?;
     loop {
         match child.try_wait()? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => bail!("`{shown}` failed ({status})"),
+            Some(status) => return Ok(status),
             None if start.elapsed() < deadline => std::thread::sleep(TICK),
             None => {
                 child.kill()?;

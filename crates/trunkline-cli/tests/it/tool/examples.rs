@@ -22,9 +22,6 @@ fn they_are_tools() {
     let names: Vec<_> = folder.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(names, ["calculator", "current_time", "text_generation", "web_search"]);
 
-    let sum = call(&rpc, "calculator", &json!({ "expression": "2 * (0.1 + 0.2)" })).unwrap();
-    assert_eq!(sum, json!({ "result": "0.6", "exact": true }));
-
     let time = call(&rpc, "current_time", &json!({})).unwrap();
     assert_eq!((&time["timezone"], time["utc"].as_str().unwrap().len()), (&json!("UTC"), 20));
     let error = call(&rpc, "current_time", &json!({ "timezone": "No/Where" })).unwrap_err();
@@ -38,10 +35,12 @@ fn they_are_tools() {
 }
 
 #[test]
+#[ignore = "needs Python: cargo xtask example-tools"]
 fn the_calculator_computes_exactly() {
     let (_folder, rpc) = open(&examples(), ProcessLimits::default());
     let calculate = |expression| call(&rpc, "calculator", &json!({ "expression": expression }));
     for (expression, result) in [
+        ("2 * (0.1 + 0.2)", "0.6"),
         ("-2^2 + 2^3^2", "508"),
         ("1.5e-3 * (7 % -3)", "-0.003"),
         ("2^100", "1267650600228229401496703205376"),
@@ -109,29 +108,42 @@ fn is_whole(request: &str) -> bool {
     body.len() >= length.unwrap().parse().unwrap()
 }
 
+/// Expects a script to fail with this message.
+#[track_caller]
+fn check_error(name: &str, variables: &[(&str, &str)], expected: &str) {
+    let arguments = "{\"prompt\":\"x\",\"query\":\"x\"}\n";
+    let (code, stdout, message) = script(name, variables, arguments);
+    assert_eq!((code, &*stdout), (Some(1), ""), "{name}: {message}");
+    assert!(message.starts_with(expected), "{name}: {message}");
+}
+
 #[test]
-fn they_say_what_they_lack() {
-    let check = |name, variables: &[(&str, &str)], expected: &str| {
-        let arguments = "{\"prompt\":\"x\",\"query\":\"x\"}\n";
-        let (code, stdout, said) = script(name, variables, arguments);
-        assert_eq!((code, &*stdout), (Some(1), ""), "{name}: {said}");
-        assert!(said.starts_with(expected), "{name}: {said}");
-    };
+fn missing_configuration_is_an_error() {
     let unconfigured = "no model is configured: set TRUNKLINE_AGENT_URL";
-    check("text_generation.sh", &[], unconfigured);
-    check("web_search.sh", &[], "no search endpoint is configured: set WEB_SEARCH_URL");
-    // Nobody can listen there.
-    let nobody = [("WEB_SEARCH_URL", "http://127.0.0.1:1/")];
-    check("web_search.sh", &nobody, "the search endpoint cannot be reached");
-    let nobody = [("TRUNKLINE_AGENT_URL", "http://127.0.0.1:1"), ("TRUNKLINE_AGENT_MODEL", "m")];
-    check("text_generation.sh", &nobody, "the model at http://127.0.0.1:1 did not answer");
+    check_error("text_generation.sh", &[], unconfigured);
+    check_error("web_search.sh", &[], "no search endpoint is configured: set WEB_SEARCH_URL");
+}
+
+#[test]
+#[ignore = "needs curl: cargo xtask example-tools"]
+fn failed_requests_are_errors() {
+    // Port 1 refuses connections.
+    let closed = [("WEB_SEARCH_URL", "http://127.0.0.1:1/")];
+    check_error("web_search.sh", &closed, "the search endpoint cannot be reached");
+    let closed = [("TRUNKLINE_AGENT_URL", "http://127.0.0.1:1"), ("TRUNKLINE_AGENT_MODEL", "m")];
+    check_error("text_generation.sh", &closed, "the model at http://127.0.0.1:1 did not answer");
     let (url, served) = answering("500 Internal Server Error", "{}");
-    check("web_search.sh", &[("WEB_SEARCH_URL", &url)], "the search endpoint refused the search");
+    check_error(
+        "web_search.sh",
+        &[("WEB_SEARCH_URL", &url)],
+        "the search endpoint refused the search",
+    );
     served.join().unwrap();
 }
 
 #[test]
-fn a_text_comes_from_the_model() {
+#[ignore = "needs curl: cargo xtask example-tools"]
+fn text_generation_calls_the_model() {
     let reply = r#"{"reasoning": {"content": "hm"}, "choices": [{"index": 0, "content": "no",
         "message": {"role": "assistant", "reasoning": {"content": "hm, \"content\":\"no\""},
         "content" : "A \"bee\" \\ \u00e9\n"}}]}"#;
@@ -158,7 +170,8 @@ fn a_text_comes_from_the_model() {
 }
 
 #[test]
-fn what_was_found_comes_from_the_search_endpoint() {
+#[ignore = "needs curl: cargo xtask example-tools"]
+fn web_search_calls_the_endpoint() {
     let (url, served) = answering("200 OK", r#"{"results":[{"title":"Bees"}]}"#);
     let variables = [("WEB_SEARCH_URL", &*url), ("WEB_SEARCH_KEY", "secret")];
     let (code, stdout, _) = script("web_search.sh", &variables, "{\"query\":\"bees\"}\n");
