@@ -1,22 +1,21 @@
 //! Deserialization and JSON Schemas of arguments, and the schemas of values in results.
 //!
-//! Language models read the schemas in every conversation, so they are short: they name kinds of JSON, and the
-//! descriptions of the fields explain the rest. The content of objects is checked later, with errors that name
-//! the column.
+//! Language models read the schemas in every conversation, so they are short: each names one form of an argument, and
+//! its description shows an example. Deserialization accepts further forms that models send, where they are
+//! unambiguous: a number as a string, one column instead of a list.
 
 use std::fmt;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::Deserializer;
-use serde::de::{Error, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 
 // It concerns JSON alone, so the domain may use it.
 pub(super) use trunkline::limits::DistinctKeys;
 
-/// Reads an optional count: a whole number, zero or more. For `#[serde(default, deserialize_with = …)]`.
-///
-/// Serde's own message for `-1` is "expected u64", which does not help most callers.
+/// Reads an optional count: a whole number, zero or more, or such a number in a string. For
+/// `#[serde(default, deserialize_with = …)]`.
 pub(super) fn optional_count<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
@@ -58,65 +57,122 @@ impl Visitor<'_> for Count {
             .map(Some)
             .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(value), &self))
     }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
+        let digits = Some(value).filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = digits.and_then(|digits| digits.parse().ok());
+        number.map(Some).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(value), &self))
+    }
+}
+
+/// Reads an optional list of column names, or one name. For `#[serde(default, deserialize_with = …)]`.
+pub(super) fn optional_names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
+    deserializer.deserialize_any(Names)
+}
+
+struct Names;
+
+impl<'de> Visitor<'de> for Names {
+    type Value = Option<Vec<String>>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of column names")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(Some(vec![name.to_owned()]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(serde::de::value::SeqAccessDeserializer::new(names)).map(Some)
+    }
+}
+
+/// A text.
+pub(super) fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string" })
+}
+
+/// A truth value, false by default.
+pub(super) fn flag(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "boolean" })
 }
 
 /// A count: a whole number, zero or more.
 pub(super) fn count(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["integer", "null"], "minimum": 0 })
+    json_schema!({ "type": "integer", "minimum": 0 })
 }
 
 /// A number of milliseconds, from one.
 pub(super) fn milliseconds(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["integer", "null"], "minimum": 1 })
+    json_schema!({ "type": "integer", "minimum": 1 })
 }
 
 /// A number of rows of a sample.
 pub(super) fn sample_rows(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["integer", "null"], "minimum": 0, "maximum": 5 })
+    json_schema!({ "type": "integer", "minimum": 0, "maximum": 5 })
 }
 
-/// Conditions by column; required.
-pub(super) fn filters(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "additionalProperties": scalar() })
+/// Names of columns.
+pub(super) fn names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "type": "string" } })
 }
 
-/// Conditions by column; optional.
-pub(super) fn optional_filters(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["object", "null"], "additionalProperties": scalar() })
+/// Kinds of tables.
+pub(super) fn kinds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["table", "view", "virtual"] })
+}
+
+/// Forms of rows in text.
+pub(super) fn formats(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["tsv", "json"] })
+}
+
+/// Resolutions of conflicts.
+pub(super) fn resolutions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["abort", "ignore", "replace"] })
+}
+
+/// Values, or conditions, by column.
+pub(super) fn by_column(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
 }
 
 /// One record, or several.
 pub(super) fn records(_: &mut SchemaGenerator) -> Schema {
-    let record = json!({ "type": "object", "additionalProperties": scalar() });
-    json_schema!({
-        "anyOf": [record, { "type": "array", "items": record, "minItems": 1, "maxItems": 1_000 }],
-    })
+    json_schema!({ "type": ["object", "array"], "items": { "type": "object" } })
 }
 
 /// New values by column.
 pub(super) fn changes(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "additionalProperties": scalar(), "minProperties": 1 })
+    json_schema!({ "type": "object", "minProperties": 1 })
 }
 
-/// Values of a statement's parameters, by position or by name.
-pub(super) fn params(_: &mut SchemaGenerator) -> Schema {
+/// Definitions of columns by name.
+pub(super) fn definitions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "anyOf": [
-            { "type": "array", "items": scalar() },
-            { "type": "object", "additionalProperties": scalar() },
-            { "type": "null" },
-        ],
+        "type": "object", "additionalProperties": { "type": "string" }, "minProperties": 1,
     })
+}
+
+/// Values of a statement's parameters, by position.
+pub(super) fn params(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": {} })
 }
 
 /// The rows of a result: arrays of values.
 pub(super) fn rows(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": { "type": "array", "items": cell() } })
-}
-
-/// A value, or an object that represents one; in conditions also an object of operators.
-fn scalar() -> Json {
-    json!({ "type": ["null", "boolean", "number", "string", "object"] })
 }
 
 /// A value in a result.

@@ -12,26 +12,37 @@ use super::rowset::{RowNumber, Rowset};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InsertRecord {
-    /// The table's name, in either case.
+    /// The name of the table. Case is ignored.
+    #[schemars(description = "Table name")]
     pub table_name: String,
-    /// One record, or a list of at most 1,000: values by column name. Columns that a record leaves out get
-    /// their default. Values are null, booleans (stored as 0 and 1), numbers, strings, or
-    /// {"$blob": base64}; send JSON as a string.
-    #[schemars(schema_with = "arguments::records")]
+    /// One record, or a list of at most 1,000: values by column name. Omitted columns get their default. Values are
+    /// null, booleans (stored as 0 and 1), numbers, strings, or {"$blob": base64}; send JSON as a string.
+    #[schemars(
+        schema_with = "arguments::records",
+        description = "{column: value}, or a list of up to 1000. BLOB: {\"$blob\": base64}"
+    )]
     pub data: Records,
-    /// The resolution for a record that violates a UNIQUE, NOT NULL or primary key constraint. "replace"
-    /// deletes the conflicting rows. Default "abort".
+    /// The resolution for a record that violates a UNIQUE, NOT NULL or primary key constraint. `replace` deletes the
+    /// conflicting rows. Default `abort`.
     #[serde(default)]
+    #[schemars(
+        schema_with = "arguments::resolutions",
+        description = "replace deletes conflicting rows. Default abort"
+    )]
     pub on_conflict: Option<OnConflict>,
-    /// True to have the inserted rows in the reply with all columns, or the names of the columns wanted:
-    /// generated keys and defaults, for example. Default false.
+    /// Whether to return the inserted rows with all columns, or the names of the columns to return, such as generated
+    /// keys and defaults. Default false.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::flag", description = "Return the inserted rows")]
     pub returning: Option<Returning>,
-    /// Most rows that the call may change besides the records that it inserts: rows that "replace" deletes,
-    /// and those that foreign keys and triggers change; if there are more, the call fails and inserts nothing.
-    /// Default 1,000, or what the server is set to.
+    /// Maximum number of rows that the call changes in addition to the inserted records: rows that `replace` deletes,
+    /// and rows that foreign keys and triggers change. Beyond it, the call fails and inserts nothing. Default:
+    /// [`SqliteConfig::max_affected`](crate::SqliteConfig).
     #[serde(default, deserialize_with = "arguments::optional_count")]
-    #[schemars(schema_with = "arguments::count")]
+    #[schemars(
+        schema_with = "arguments::count",
+        description = "Maximum further rows to change by replace, foreign keys and triggers. Default 1000"
+    )]
     pub max_affected: Option<u64>,
 }
 
@@ -84,24 +95,26 @@ impl<'de> Deserialize<'de> for Records {
 }
 
 /// The resolution for a record that violates a constraint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     /// The call fails, and inserts nothing at all.
     #[default]
     Abort,
-    /// The record is left out.
+    /// The record is skipped.
     Ignore,
-    /// The rows in its way are deleted.
+    /// The conflicting rows are deleted.
     Replace,
 }
 
-/// Whether the inserted rows are wanted, and which of their columns.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+/// The columns of the inserted rows to return.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected true, false or a list of column names")]
 pub enum Returning {
     /// All columns, or no rows.
     All(bool),
+    /// One column, or `*` for all.
+    Column(String),
     /// These columns, in this order.
     Columns(Vec<String>),
 }
@@ -114,7 +127,7 @@ pub struct Inserted {
     /// The row number of the last inserted row, which is its INTEGER PRIMARY KEY if the table has one.
     /// Null if nothing was inserted, or the table has no row numbers.
     pub id: Option<RowNumber>,
-    /// The inserted rows, if `returning` asked for them.
+    /// The inserted rows, if `returning` requests them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Rowset>,
 }
@@ -123,29 +136,37 @@ pub struct Inserted {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateRecord {
-    /// The table's name, in either case.
+    /// The name of the table. Case is ignored.
+    #[schemars(description = "Table name")]
     pub table_name: String,
-    /// Conditions by column, all of which must hold for a row to be changed. A value means equality, null
-    /// means IS NULL, and an object holds operators: gt, gte, lt, lte, ne, in, like, is_null. An empty
-    /// object means every row, and needs "all": true.
+    /// The rows to change, by conditions as in [`QueryRecords::filters`](crate::QueryRecords). Empty filters match
+    /// every row and require `all`.
     #[serde(deserialize_with = "DistinctKeys::object")]
-    #[schemars(schema_with = "arguments::filters")]
+    #[schemars(schema_with = "arguments::by_column", description = "As in query_records")]
     pub filters: Map<String, Json>,
     /// The new values by column name; at least one. Values are null, booleans (stored as 0 and 1), numbers,
     /// strings, or {"$blob": base64}.
     #[serde(deserialize_with = "DistinctKeys::object")]
-    #[schemars(schema_with = "arguments::changes")]
+    #[schemars(schema_with = "arguments::changes", description = "New values: {column: value}")]
     pub data: Map<String, Json>,
-    /// True to change every row when `filters` is empty. Default false.
+    /// Whether empty filters match every row. Default false.
     #[serde(default)]
+    #[schemars(
+        schema_with = "arguments::flag",
+        description = "Required to change every row with empty filters"
+    )]
     pub all: bool,
-    /// Most rows that may be changed, those that foreign keys and triggers change included; if there are
-    /// more, the call fails and changes nothing. Default 1,000, or what the server is set to.
+    /// Maximum number of rows to change, including those that foreign keys and triggers change. Beyond it, the call
+    /// fails and changes nothing. Default: [`SqliteConfig::max_affected`](crate::SqliteConfig).
     #[serde(default, deserialize_with = "arguments::optional_count")]
-    #[schemars(schema_with = "arguments::count")]
+    #[schemars(
+        schema_with = "arguments::count",
+        description = "Maximum rows to change, else nothing is changed. Default 1000"
+    )]
     pub max_affected: Option<u64>,
-    /// True to learn the exact number of rows and change nothing. Default false.
+    /// Whether to return the exact number of rows and change nothing. Default false.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::flag", description = "Count the rows and change nothing")]
     pub dry_run: bool,
 }
 
@@ -153,24 +174,32 @@ pub struct UpdateRecord {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteRecord {
-    /// The table's name, in either case.
+    /// The name of the table. Case is ignored.
+    #[schemars(description = "Table name")]
     pub table_name: String,
-    /// Conditions by column, all of which must hold for a row to be deleted. A value means equality, null
-    /// means IS NULL, and an object holds operators: gt, gte, lt, lte, ne, in, like, is_null. An empty
-    /// object means every row, and needs "all": true.
+    /// The rows to delete, by conditions as in [`QueryRecords::filters`](crate::QueryRecords). Empty filters match
+    /// every row and require `all`.
     #[serde(deserialize_with = "DistinctKeys::object")]
-    #[schemars(schema_with = "arguments::filters")]
+    #[schemars(schema_with = "arguments::by_column", description = "As in query_records")]
     pub filters: Map<String, Json>,
-    /// True to delete every row when `filters` is empty. Default false.
+    /// Whether empty filters match every row. Default false.
     #[serde(default)]
+    #[schemars(
+        schema_with = "arguments::flag",
+        description = "Required to delete every row with empty filters"
+    )]
     pub all: bool,
-    /// Most rows that may be deleted, those that foreign keys and triggers change included; if there are
-    /// more, the call fails and deletes nothing. Default 1,000, or what the server is set to.
+    /// Maximum number of rows to delete, including those that foreign keys and triggers change. Beyond it, the call
+    /// fails and deletes nothing. Default: [`SqliteConfig::max_affected`](crate::SqliteConfig).
     #[serde(default, deserialize_with = "arguments::optional_count")]
-    #[schemars(schema_with = "arguments::count")]
+    #[schemars(
+        schema_with = "arguments::count",
+        description = "Maximum rows to change, else nothing is deleted. Default 1000"
+    )]
     pub max_affected: Option<u64>,
-    /// True to learn the exact number of rows and delete nothing. Default false.
+    /// Whether to return the exact number of rows and delete nothing. Default false.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::flag", description = "Count the rows and delete nothing")]
     pub dry_run: bool,
 }
 
@@ -179,8 +208,8 @@ pub struct DeleteRecord {
 pub struct Affected {
     /// Number of rows of the table that matched the filters and were changed.
     pub rows_affected: u64,
-    /// Number of further rows that foreign keys and triggers changed. Absent if zero. In a database with virtual
-    /// tables (full-text indexes), rows of those are not among them.
+    /// Number of further rows that foreign keys and triggers changed. Absent if zero. Rows of virtual tables
+    /// (full-text indexes) are not counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub cascaded: u64,
     /// Whether this was a dry run, which changed nothing.

@@ -1,33 +1,41 @@
 //! The request that creates a table, and its result.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
+use super::arguments;
+
 /// Creates a table.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTable {
-    /// The new table's name: any text that is not empty and does not begin with "sqlite_".
+    /// The name of the new table. It must not be empty or begin with "sqlite_".
+    #[schemars(description = "Table name")]
     pub table_name: String,
-    /// The columns, in the order of the table, each with its type ("TEXT") or with type and constraints
-    /// ("INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT NOT NULL DEFAULT 'new'", or an object).
+    /// The columns, in the order of the table, each with its type (`TEXT`) or with type and constraints
+    /// (`INTEGER PRIMARY KEY AUTOINCREMENT`, `TEXT NOT NULL DEFAULT 'new'`, or [`ColumnOptions`]).
+    #[schemars(
+        schema_with = "arguments::definitions",
+        description = "Column definitions: {\"id\": \"INTEGER PRIMARY KEY\", \"name\": \"TEXT NOT NULL DEFAULT ''\"}"
+    )]
     pub schema: Columns,
-    /// The column of the primary key, or several. Omitted if `schema` has it.
+    /// The columns of the primary key, unless `schema` declares it.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::names", description = "Columns of a composite key")]
     pub primary_key: Option<PrimaryKey>,
-    /// True to leave a table of this name unchanged, instead of failing. Default false.
+    /// Whether an existing table of this name is left unchanged. Otherwise it is an error. Default false.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::flag", description = "Leave an existing table unchanged")]
     pub if_not_exists: bool,
 }
 
 /// The columns of a primary key.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a column name or a list of them")]
 pub enum PrimaryKey {
     /// One.
@@ -36,19 +44,18 @@ pub enum PrimaryKey {
     Columns(Vec<String>),
 }
 
-/// A table that was created, or was there.
+/// The result of creating a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Created {
     /// The table's name.
     pub table: String,
     /// The statement that created it.
     pub ddl: Option<String>,
-    /// False if a table or view of this name was there, and `if_not_exists` let it be.
+    /// False if a table or view of this name existed and was left unchanged.
     pub created: bool,
 }
 
-/// The columns of a new table, in the order in which the caller wrote them: a JSON object is a map for
-/// most readers, and would come out sorted.
+/// The columns of a new table, in the order of the JSON object.
 #[derive(Clone, Debug, Default)]
 pub struct Columns(pub Vec<(String, ColumnSpec)>);
 
@@ -62,57 +69,28 @@ pub enum ColumnSpec {
 }
 
 /// A column as an object.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnOptions {
     /// INTEGER, INT(n), BIGINT(n), MEDIUMINT(n), SMALLINT(n), TINYINT(n), REAL, DOUBLE, FLOAT,
     /// NUMERIC(p,s), DECIMAL(p,s), TEXT, VARCHAR(n), CHAR(n), NVARCHAR(n), NCHAR(n), CLOB, UUID, BLOB,
-    /// BOOLEAN, BOOL, DATE, TIME, DATETIME, TIMESTAMP or JSON; the numbers may be left out.
+    /// BOOLEAN, BOOL, DATE, TIME, DATETIME, TIMESTAMP or JSON. The numbers are optional.
     #[serde(rename = "type")]
     pub column_type: String,
-    /// True if NULL cannot be stored. Default false.
+    /// Whether the column rejects NULL. Default false.
     #[serde(default)]
     pub not_null: bool,
-    /// True if no two rows may have the same value. Default false.
+    /// Whether values must be unique. Default false.
     #[serde(default)]
     pub unique: bool,
     /// The value for records without the column: a number, a string, a boolean, or one of the
     /// keywords CURRENT_TIMESTAMP, CURRENT_DATE and CURRENT_TIME.
     #[serde(default)]
-    #[schemars(schema_with = "default_schema")]
     pub default: Option<Json>,
-    /// True if the column is the primary key; a key of several columns goes to the table's `primary_key`.
+    /// Whether the column is the primary key. A key of several columns is set by [`CreateTable::primary_key`].
     /// Default false.
     #[serde(default)]
     pub primary_key: bool,
-}
-
-fn default_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["null", "boolean", "number", "string"] })
-}
-
-impl JsonSchema for Columns {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Columns".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let options = generator.subschema_for::<ColumnOptions>();
-        let text = "A type, then constraints if wanted: PRIMARY KEY, AUTOINCREMENT, NOT NULL, UNIQUE, \
-                    DEFAULT with a number, a 'string', NULL or CURRENT_TIMESTAMP. Types are those of the \
-                    object form.";
-        json_schema!({
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": {
-                "anyOf": [{ "type": "string", "description": text }, options],
-            },
-        })
-    }
 }
 
 impl<'de> Deserialize<'de> for Columns {

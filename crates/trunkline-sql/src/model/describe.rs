@@ -11,28 +11,29 @@ use super::schema::TableKind;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListTables {
-    /// A pattern of SQL's `LIKE` that names must match: `%` is any text, `_` any character.
+    /// A pattern of SQL's `LIKE` for names: `%` matches any text, `_` any character.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::text", description = "LIKE pattern for names")]
     pub pattern: Option<String>,
-    /// Only this kind.
+    /// The kind of the tables.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::kinds", description = "Only this kind")]
     pub kind: Option<TableKind>,
-    /// The `next_cursor` of an earlier reply to the same request.
+    /// The `next_cursor` of the previous page.
     #[serde(default)]
+    #[schemars(schema_with = "arguments::text", description = "next_cursor of the previous page")]
     pub cursor: Option<String>,
 }
 
 /// One page of tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TableList {
-    /// At most 200 tables. SQLite's own, and those in which virtual tables keep their content, are left
-    /// out.
+    /// At most 200 tables, without SQLite's internal tables and the shadow tables of virtual ones.
     pub tables: Vec<TableSummary>,
-    /// Tables that are left out because their names are not valid UTF-8, with U+FFFD in place of what is not.
-    /// They cannot be read here; at most 200 are named.
+    /// Names that are not valid UTF-8, with U+FFFD for invalid bytes; at most 200. Such tables cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
-    /// Where the list goes on, if it does. Opaque.
+    /// The cursor of the next page, if there is one. Opaque.
     pub next_cursor: Option<String>,
 }
 
@@ -43,11 +44,11 @@ pub struct TableSummary {
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
-    /// Number of columns. None if SQLite cannot open it: a virtual table whose module is not
-    /// compiled in, a view of a table that is gone.
+    /// Number of columns. Null if SQLite cannot open the table: a virtual table with an unknown module, a view of a
+    /// missing table.
     pub columns: Option<usize>,
-    /// About how many rows it has: from the last `ANALYZE`, or from the span of its row numbers. None if
-    /// only a count would show it, or if columns take all names of the row number.
+    /// Estimated number of rows: from the last `ANALYZE`, or from the span of its row numbers. Null if neither
+    /// exists.
     pub row_estimate: Option<u64>,
 }
 
@@ -55,11 +56,12 @@ pub struct TableSummary {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribeTable {
-    /// The table's name, in either case.
+    /// The name of the table. Case is ignored.
+    #[schemars(description = "Table or view name")]
     pub table_name: String,
-    /// Number of rows to show, 0 to 5. Default 0.
+    /// Number of sample rows, 0 to 5. Default 0.
     #[serde(default, deserialize_with = "arguments::optional_count")]
-    #[schemars(schema_with = "arguments::sample_rows")]
+    #[schemars(schema_with = "arguments::sample_rows", description = "Rows to show. Default 0")]
     pub sample_rows: Option<u64>,
 }
 
@@ -72,7 +74,7 @@ pub struct TableDescription {
     pub kind: TableKind,
     /// In the declared order.
     pub columns: Vec<ColumnDescription>,
-    /// Names of the primary key's columns, in its order. Empty if it has no primary key.
+    /// The columns of the primary key, in its order. Empty if there is no primary key.
     pub primary_key: Vec<String>,
     /// References to other tables.
     pub foreign_keys: Vec<ForeignKey>,
@@ -80,13 +82,12 @@ pub struct TableDescription {
     pub indexes: Vec<Index>,
     /// Triggers on the table.
     pub triggers: Vec<Trigger>,
-    /// Columns, indexes and triggers that are left out because their names are not valid UTF-8, with U+FFFD in
-    /// place of what is not.
+    /// Names of columns, indexes and triggers that are not valid UTF-8, with U+FFFD for invalid bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
     /// The statement that created it.
     pub ddl: Option<String>,
-    /// Its first rows, if they were asked for.
+    /// Sample rows, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Rowset>,
 }
@@ -123,28 +124,28 @@ pub enum Generated {
 pub struct ForeignKey {
     /// The referring columns.
     pub columns: Vec<String>,
-    /// The table that is referred to.
+    /// The referenced table.
     pub references_table: String,
-    /// Its columns, in the order of `columns`. Empty if they are its primary key.
+    /// The referenced columns, in the order of `columns`. Empty for the primary key.
     pub references_columns: Vec<String>,
-    /// The action on a change of the referred key: `NO ACTION`, `CASCADE`, …
+    /// The action on a change of the referenced key: `NO ACTION`, `CASCADE`, …
     pub on_update: String,
-    /// The action on a deletion of the referred row.
+    /// The action on a deletion of the referenced row.
     pub on_delete: String,
 }
 
 /// An index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Index {
-    /// Its name; SQLite makes one up for a constraint's.
+    /// The name. SQLite generates it for the index of a constraint.
     pub name: String,
-    /// Whether two rows may not have the same key.
+    /// Whether keys are unique.
     pub unique: bool,
-    /// Whether it has a `WHERE`.
+    /// Whether it is partial: has a `WHERE` clause.
     pub partial: bool,
     /// Its columns; null represents an expression.
     pub columns: Vec<Option<String>>,
-    /// The statement that created it; none for a constraint's.
+    /// The statement that created it. Null for the index of a constraint.
     pub ddl: Option<String>,
 }
 

@@ -7,31 +7,31 @@ use serde::Serialize;
 
 /// The reason why a call failed.
 ///
-/// `Display` is safe to send to a client: it names what the client sent, and never a file path or a
-/// stored value. Causes that may hold more are in `source()`, for the log.
+/// `Display` is safe to send to a client: it contains neither file paths nor stored values. `source()` may contain
+/// them and is for the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No table or view has this name.
-    #[error("there is no table named {table:?}{}", suggest(.candidates))]
+    #[error("unknown table {}{}", quoted(.table), suggestion(.candidates))]
     UnknownTable {
         /// The name as the caller wrote it.
         table: String,
-        /// Existing names that look like it, nearest first; at most three.
+        /// Similar existing names, nearest first; at most three.
         candidates: Vec<String>,
     },
     /// The table has no column of this name.
-    #[error("table {table:?} has no column named {column:?}{}", suggest(.candidates))]
+    #[error("unknown column {} in table {}{}", quoted(.column), quoted(.table), suggestion(.candidates))]
     UnknownColumn {
-        /// The table that was asked.
+        /// The table.
         table: String,
         /// The column as the caller wrote it.
         column: String,
-        /// Existing columns that look like it, nearest first; at most three.
+        /// Similar existing columns, nearest first; at most three.
         candidates: Vec<String>,
     },
-    /// An argument has a value that the operation cannot take.
-    #[error("argument {argument:?}: {reason}")]
+    /// An argument has an invalid value.
+    #[error("argument `{argument}`: {reason}")]
     BadArgument {
         /// The argument's name.
         argument: &'static str,
@@ -39,7 +39,7 @@ pub enum Error {
         reason: String,
     },
     /// An argument has an invalid value for one column: a value that is not a scalar, an unknown type.
-    #[error("argument {argument:?}, column {column:?}: {reason}")]
+    #[error("argument `{argument}`, column {}: {reason}", quoted(.column))]
     BadColumn {
         /// The argument's name.
         argument: &'static str,
@@ -48,18 +48,18 @@ pub enum Error {
         /// The problem.
         reason: String,
     },
-    /// There is a table or view of this name already.
-    #[error("there is a table or view named {table:?} already")]
+    /// A table or view of this name already exists.
+    #[error("table or view {} already exists", quoted(.table))]
     TableExists {
         /// As the schema spells it.
         table: String,
     },
-    /// A change was asked of a database that is served read-only.
+    /// The call changes a database that is served read-only.
     #[error("the database is served read-only; start the server with --writable to allow changes")]
     ReadOnly,
     /// A change would have affected more rows than it may. Nothing was changed.
     #[error(
-        "more than {max} rows would be changed, counting those that `replace`, foreign keys and triggers change; \
+        "more than {max} rows would be changed, including those that `replace`, foreign keys and triggers change; \
          nothing was changed; narrow the change, or raise `max_affected` (server default: `--max-affected`)"
     )]
     TooManyRows {
@@ -78,8 +78,8 @@ pub enum Error {
         /// The column, if SQLite names exactly one.
         column: Option<String>,
     },
-    /// A filter's condition cannot be read.
-    #[error("filter on column {column:?}: {reason}")]
+    /// A condition of a filter is invalid.
+    #[error("filter on column {}: {reason}", quoted(.column))]
     BadFilter {
         /// The column that the filter is on.
         column: String,
@@ -87,9 +87,9 @@ pub enum Error {
         reason: String,
     },
     /// The cursor was not issued by this server, or belongs to another request.
-    #[error("the cursor cannot be used: {reason}")]
+    #[error("invalid cursor: {reason}")]
     BadCursor {
-        /// Which of the two.
+        /// The reason.
         reason: &'static str,
     },
     /// The parameters do not fit those of the statement.
@@ -99,19 +99,19 @@ pub enum Error {
         reason: String,
     },
     /// The SQL text is empty, or only comments and semicolons.
-    #[error("the SQL text holds no statement")]
+    #[error("the SQL text contains no statement")]
     NoStatement,
-    /// Something that is not blank or comment follows the first statement.
-    #[error("only one statement a call is allowed, and text follows the first one")]
+    /// Text other than white space and comments follows the first statement.
+    #[error("only one statement per call is allowed, and text follows the first one")]
     MultipleStatements,
-    /// The SQL text holds a NUL character.
-    #[error("the SQL text holds a NUL character at byte {offset}")]
+    /// The SQL text contains a NUL character.
+    #[error("the SQL text contains a NUL character at byte {offset}")]
     NulInSql {
         /// Byte offset of the first NUL.
         offset: usize,
     },
     /// SQLite cannot compile the SQL text, or a function in it refused its arguments.
-    #[error("SQL error: {message}")]
+    #[error("SQL error: {message}{}", suggestion(.candidates))]
     Sql {
         /// SQLite's message.
         message: String,
@@ -121,27 +121,29 @@ pub enum Error {
         table: Option<String>,
         /// The column at fault, if SQLite names one.
         column: Option<String>,
+        /// Similar existing names for an unknown table or column, nearest first; at most three.
+        candidates: Vec<String>,
     },
-    /// The statement is well-formed, and something that this server does not let callers do.
-    #[error("the statement is not allowed: {reason}")]
+    /// The statement is well-formed, but not allowed.
+    #[error("statement not allowed: {reason}")]
     Forbidden {
-        /// The action that is not allowed.
+        /// The reason.
         reason: String,
     },
     /// The statement, a value in it, or the first row of its result is larger than a limit of the
     /// server.
-    #[error("the query is over a limit: {message}")]
+    #[error("the query exceeds a limit: {message}")]
     OverLimit {
-        /// Which limit.
+        /// The limit.
         message: String,
     },
-    /// The queries that run need more memory than SQLite has ([`SqliteConfig::heap_limit`](crate::SqliteConfig)).
+    /// The running queries need more memory than [`SqliteConfig::heap_limit`](crate::SqliteConfig).
     #[error(
-        "out of memory: this query and those that run now use up the SQLite heap limit; ask for less, or try \
-         again later"
+        "out of memory: the running queries have reached the SQLite heap limit; request less data, or try again \
+         later"
     )]
     OutOfMemory,
-    /// The deadline came before the result.
+    /// The call exceeded its deadline.
     #[error("the query did not finish within {} ms", .limit.as_millis())]
     Timeout {
         /// The time that the call was given.
@@ -150,18 +152,17 @@ pub enum Error {
     /// SQLite was interrupted. No caller gets this error: a query is interrupted when its future is dropped.
     #[error("the query was cancelled")]
     Cancelled,
-    /// All readers are taken (or the writer is) and the queue is full, or none came free in time. Worth a
-    /// retry.
+    /// All readers (or the writer) are busy and the queue is full, or none became free in time. The call can be
+    /// retried.
     #[error("the database is busy with other calls; try again later")]
     Busy,
-    /// Another connection or process holds a lock on the database for too long. Nothing was changed.
-    /// Worth a retry.
+    /// Another connection or process holds a lock on the database. Nothing was changed. The call can be retried.
     #[error("the database is locked by another reader or writer; try again later")]
     Locked,
-    /// Another process kept changing the file while it was read. Worth a retry.
+    /// Another process kept changing the file while it was read. The call can be retried.
     #[error("the database kept changing while it was read; try again later")]
     Changing,
-    /// The database could be opened once, and now cannot.
+    /// The database can no longer be opened.
     #[error("the database cannot be opened")]
     Unavailable(#[source] OpenError),
     /// The database file was removed or renamed while it was served.
@@ -173,23 +174,22 @@ pub enum Error {
          fail until the log is removed"
     )]
     Replaced,
-    /// A writer that has ended left a transaction unfinished, and a reader cannot roll it back.
+    /// A terminated writer left an unfinished transaction, which a reader cannot roll back.
     #[error(
-        "the database cannot be read now: an unfinished transaction of another process has to be rolled \
-         back: open it once for writing"
+        "the database has an unfinished transaction of another process; open it once for writing to roll it back"
     )]
     NeedsRecovery,
-    /// The change does not fit on the disk. Nothing was changed.
-    #[error("the disk is full, or the database may not grow further; nothing was changed")]
+    /// The disk is full. Nothing was changed.
+    #[error("the disk is full, or the database has reached its maximum size; nothing was changed")]
     DiskFull,
     /// SQLite could not read or write the database.
     #[error("the database cannot be read or written")]
     Failure(#[source] rusqlite::Error),
-    /// The thread of the call stopped without an answer. This is a defect of this crate.
-    #[error("the database thread stopped without an answer")]
+    /// The thread of the call ended without a result. This is a bug in this crate.
+    #[error("the database thread ended without a result")]
     ReaderLost,
-    /// The commit had begun when the call's time was over, and did not end within 5 seconds more.
-    #[error("the database has not confirmed the change in time; look whether it was made")]
+    /// The commit had begun at the deadline and did not end within 5 further seconds.
+    #[error("the commit was not confirmed in time; check whether the change was made")]
     Unconfirmed,
     /// The database is being closed.
     #[error("the database is being closed")]
@@ -199,15 +199,15 @@ pub enum Error {
 /// The class of an [`Error`], by what a client can do about it. Exhaustive: a protocol maps each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The request is at fault; sent again unchanged, it fails again.
+    /// The request is invalid. A retry fails again.
     Request,
     /// The request is well-formed and not permitted.
     Forbidden,
     /// The request is well-formed and over a limit: size, memory or time.
     Limit,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
-    /// The server or the file is taken; the same request may work later.
+    /// The server or the file is busy. A retry may succeed.
     Retry,
     /// The database or this crate failed.
     Database,
@@ -230,13 +230,13 @@ pub struct Details {
     /// Byte offset in the SQL text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
-    /// Names that exist and look like the one that was sent.
+    /// Similar existing names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
-    /// The most rows that the change may affect.
+    /// The maximum number of changed rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_affected: Option<u64>,
-    /// The time limit that was met, in milliseconds.
+    /// The timeout, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
@@ -287,10 +287,11 @@ impl Error {
             Self::BadCursor { .. } => details.argument = Some("cursor"),
             Self::BadParams { .. } => details.argument = Some("params"),
             Self::NulInSql { offset } => details.offset = Some(*offset),
-            Self::Sql { offset, table, column, .. } => {
+            Self::Sql { offset, table, column, candidates, .. } => {
                 details.offset = *offset;
                 details.table.clone_from(table);
                 details.column.clone_from(column);
+                details.candidates.clone_from(candidates);
             }
             Self::Timeout { limit } => details.timeout_ms = u64::try_from(limit.as_millis()).ok(),
             _ => {}
@@ -298,8 +299,8 @@ impl Error {
         details
     }
 
-    /// The error of a statement of ours on a table: without what only concerns SQL that the caller has not
-    /// seen, and with the table, unless SQLite names another one.
+    /// The error of an internal statement on a table: without the offset in SQL that the caller does not know, and with
+    /// the table, unless SQLite names another one.
     pub(crate) fn on_table(mut self, name: &str) -> Self {
         match &mut self {
             Self::Sql { table, offset, .. } => {
@@ -357,46 +358,45 @@ impl Error {
 #[non_exhaustive]
 pub enum OpenError {
     /// The file does not exist.
-    #[error("there is no database file {}", .path.display())]
+    #[error("database file {} does not exist", .path.display())]
     Missing {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
     },
-    /// The path names a directory, a socket, or another thing that is not a file.
+    /// The path is that of a directory, a socket or another special file.
     #[error("{} is not a regular file", .path.display())]
     NotAFile {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
     },
-    /// The file has replaced the one that was served, and there is a log next to it, which may be that of the old
-    /// file.
+    /// The served file was replaced, and a log next to it may be that of the old file.
     #[error("{} was replaced while it had a log", .path.display())]
     Replaced {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
     },
     /// The file's content is not a SQLite database.
     #[error("{} is not a SQLite database", .path.display())]
     NotADatabase {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
     },
-    /// A crashed writer left a journal that only a writer can roll back.
+    /// A crashed writer left a journal, which only a writer can roll back.
     #[error("{} holds an unfinished transaction; open it once for writing", .path.display())]
     NeedsRecovery {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
     },
-    /// The file's permissions allow no writing, and it should be served writable.
+    /// The file is to be served writable, but its permissions do not allow writing.
     #[error("{} cannot be written; change its permissions, or serve it read-only", .path.display())]
     NotWritable {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
     },
-    /// The operating system refused the file.
+    /// The file cannot be read.
     #[error("cannot read {}", .path.display())]
     Io {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -404,26 +404,31 @@ pub enum OpenError {
     /// SQLite refused the file or a setting.
     #[error("cannot open {}", .path.display())]
     Sqlite {
-        /// The path that was asked for.
+        /// The path.
         path: PathBuf,
         /// The error of SQLite.
         source: rusqlite::Error,
     },
-    /// The operating system gave no thread for a reader.
+    /// A reader thread cannot be started.
     #[error("cannot start a reader thread")]
     Thread(#[source] std::io::Error),
-    /// The config cannot be served.
-    #[error("setting {setting:?} must be at least 1")]
+    /// A setting is invalid.
+    #[error("setting `{setting}` must be at least 1")]
     Setting {
         /// The field of [`SqliteConfig`](crate::SqliteConfig).
         setting: &'static str,
     },
 }
 
+/// A name in backticks. Line breaks and quotes in it are escaped.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.escape_debug())
+}
+
 /// The end of a message about an unknown name.
-fn suggest(candidates: &[String]) -> String {
-    let quoted: Vec<String> = candidates.iter().map(|name| format!("{name:?}")).collect();
-    match quoted.as_slice() {
+pub(crate) fn suggestion(candidates: &[String]) -> String {
+    let names: Vec<String> = candidates.iter().map(|name| quoted(name)).collect();
+    match names.as_slice() {
         [] => String::new(),
         [one] => format!("; did you mean {one}?"),
         [many @ .., last] => format!("; did you mean {} or {last}?", many.join(", ")),

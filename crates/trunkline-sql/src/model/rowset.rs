@@ -19,7 +19,7 @@ use super::arguments;
 /// | TEXT | string; `{"$text": base64, "bytes": n}` if it is not valid UTF-8 |
 /// | BLOB | `{"$blob": base64, "bytes": n}` |
 ///
-/// Inserts, updates, filters and parameters take all of them back. A large integer, as a string, becomes an
+/// Inserts, updates, filters and parameters accept all of them. A large integer in a string becomes an
 /// integer again in a column of a numeric type; for a column without a type, send it as a number.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(description = "The rows of a query.")]
@@ -28,30 +28,32 @@ pub struct Rowset {
     pub columns: Vec<ResultColumn>,
     /// The rows, each an array of values in the order of `columns`. Integers above 2^53 are strings, a BLOB
     /// is {"$blob": base64, "bytes": n}.
-    // Text already: rows are written once, while SQLite steps.
+    // As text, since rows are serialized once, while SQLite steps.
     #[schemars(schema_with = "arguments::rows")]
     pub rows: Box<RawValue>,
     /// Number of rows in `rows`.
     pub row_count: u64,
-    /// Whether a bound of the server, or `max_rows`, cut the result, so that there are more rows. A `limit`
-    /// that the caller gave to `query_records` does not count.
+    /// Whether the result lacks rows because of a limit of the server, the default number of rows, or `max_rows`. A
+    /// `limit` in the request of `query_records` does not count.
     pub truncated: bool,
-    /// Which bound it was.
+    /// The kind of the limit.
     pub truncated_by: Option<TruncatedBy>,
-    /// Where `query_records` continues if it has more rows. Opaque. It holds the key of the last row, so that the next
-    /// page neither skips nor repeats rows when others are inserted or deleted meanwhile; of views and
-    /// virtual tables, which have no key, it holds the number of rows, and pages may do so.
-    #[schemars(description = "Where query_records continues, if it has more rows. Opaque.")]
+    /// The cursor of the next page of `query_records`, if there are more rows. Opaque. It contains the key of the last
+    /// row, so that the next page neither skips nor repeats rows when others are inserted or deleted meanwhile. For
+    /// views and virtual tables, which have no key, it contains the number of rows, and pages may do so.
+    #[schemars(
+        description = "The cursor of the next page of query_records, if there are more rows. Opaque."
+    )]
     pub next_cursor: Option<String>,
-    /// How to read the other rows of a result that a bound has cut.
+    /// Instructions for reading the other rows of a truncated result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Time that SQLite and the writing of rows took, in milliseconds.
+    /// Time for executing the statement and serializing rows, in milliseconds.
     pub elapsed_ms: f64,
 }
 
 impl Rowset {
-    /// Adds how to read the other rows, if there are any.
+    /// Adds instructions for reading the other rows, if the result is truncated.
     pub(crate) fn with_hint(mut self, hint: impl FnOnce(&Self) -> String) -> Self {
         if self.truncated {
             self.hint = Some(hint(&self));
@@ -59,7 +61,7 @@ impl Rowset {
         self
     }
 
-    /// Whether there was a row, and it alone was over the bound of bytes.
+    /// Whether the first row alone exceeds the maximum size.
     pub(crate) fn is_first_row_too_large(&self) -> bool {
         self.row_count == 0 && self.truncated_by == Some(TruncatedBy::Bytes)
     }
@@ -80,13 +82,13 @@ pub struct ResultColumn {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TruncatedBy {
-    /// The count of rows.
+    /// The number of rows.
     Rows,
-    /// The bytes of the rows' JSON text. The row that did not fit is left out whole.
+    /// The size of the rows' JSON text in bytes. It contains whole rows only.
     Bytes,
 }
 
-/// The largest magnitude up to which every integer is also a double.
+/// The largest magnitude up to which every integer has an exact double.
 pub(crate) const MAX_EXACT: u64 = 1 << 53;
 
 /// The number of a row. As JSON it is a number, and above 2^53 in magnitude a string of digits.

@@ -50,7 +50,8 @@ pub fn operations<S>(database: Database) -> Router<S> {
 
 /// Not generic, so that it is compiled in this crate.
 fn router(database: &Database) -> Router<Database> {
-    let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome).render_text(render::raw_outcome)
+    let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome)
+        .render_text(render::raw_outcome)
         .title("Execute SQL");
     let raw_query = if database.config().writable {
         raw_query
@@ -64,16 +65,18 @@ fn router(database: &Database) -> Router<Database> {
     } else {
         raw_query.description("Runs one reading SQLite statement.").read_only()
     };
-    let list_tables = operation!(list_tables(ListTables) -> TableList).render_text(render::as_json)
+    let list_tables = operation!(list_tables(ListTables) -> TableList)
+        .render_text(render::as_json)
         .title("List tables")
         .description("Lists tables and views with estimated row counts. Start here.")
         .read_only();
-    let describe_table =
-        operation!(describe_table(DescribeTable) -> TableDescription).render_text_only(render::described)
-            .title("Describe a table")
-            .description("Returns the SQL of a table with its indexes and triggers, and sample rows.")
-            .read_only();
-    let query_records = operation!(query_records(QueryRecords) -> Rowset).render_text(render::rows)
+    let describe_table = operation!(describe_table(DescribeTable) -> TableDescription)
+        .render_text_only(render::described)
+        .title("Describe a table")
+        .description("Returns the SQL of a table with its indexes and triggers, and sample rows.")
+        .read_only();
+    let query_records = operation!(query_records(QueryRecords) -> Rowset)
+        .render_text(render::rows)
         .title("Query records")
         .description(
             "Reads rows of one table by filters. Use execute_raw_query for joins and aggregates.",
@@ -89,15 +92,18 @@ fn router(database: &Database) -> Router<Database> {
             Some(Value::String(word)) if word == "abort" || word == "ignore" => Effect::Additive,
             _ => Effect::Destructive,
         });
-    let update_record = operation!(update_record(UpdateRecord) -> Affected).render_text(render::updated)
+    let update_record = operation!(update_record(UpdateRecord) -> Affected)
+        .render_text(render::updated)
         .title("Update records")
         .description("Updates the rows of a table that match filters.")
         .destructive();
-    let delete_record = operation!(delete_record(DeleteRecord) -> Affected).render_text(render::deleted)
+    let delete_record = operation!(delete_record(DeleteRecord) -> Affected)
+        .render_text(render::deleted)
         .title("Delete records")
         .description("Deletes the rows of a table that match filters.")
         .destructive();
-    let create_table = operation!(create_table(CreateTable) -> Created).render_text(render::created)
+    let create_table = operation!(create_table(CreateTable) -> Created)
+        .render_text(render::created)
         .title("Create a table")
         .description("Creates a table.")
         .additive();

@@ -56,7 +56,7 @@ impl Change {
         let filter = filter(table, &request.filters, request.all)?;
         let record = Record::read(table, &request.data)?;
         if record.columns.is_empty() {
-            let reason = "it is empty; name at least one column with its new value";
+            let reason = "it is empty; send at least one column with its new value";
             return Err(Error::argument("data", reason));
         }
         let set: Vec<String> =
@@ -80,8 +80,7 @@ fn filter(table: &Table, filters: &Map<String, Json>, all: bool) -> Result<Filte
     if filters.is_empty() && !all {
         return Err(Error::argument(
             "filters",
-            "it is empty, which means every row of the table; \
-             add conditions, or send \"all\": true if you mean that",
+            "empty filters match every row of the table; add conditions, or send \"all\": true",
         ));
     }
     Filter::all(table, filters)
@@ -110,7 +109,12 @@ pub(crate) fn returning(
 ) -> Result<Option<String>, Error> {
     let names: Vec<String> = match requested {
         None | Some(Returning::All(false)) => return Ok(None),
-        Some(Returning::All(true)) => table.visible_columns().map(|c| quote(&c.name)).collect(),
+        Some(Returning::Column(name)) if name != "*" || table.column(name).is_ok() => {
+            vec![quote(&table.column(name)?.name)]
+        }
+        Some(Returning::All(true) | Returning::Column(_)) => {
+            table.visible_columns().map(|c| quote(&c.name)).collect()
+        }
         Some(Returning::Columns(names)) if names.is_empty() => {
             let reason = "the list is empty; send true for all columns";
             return Err(Error::argument("returning", reason));

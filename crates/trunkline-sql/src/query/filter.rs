@@ -15,7 +15,7 @@ pub(super) struct Filter {
 }
 
 /// Names of the operators, for messages.
-const OPERATORS: &str = "gt, gte, lt, lte, ne, in, like, is_null";
+const OPERATORS: &str = "eq, ne, gt, gte, lt, lte, in, like, is_null";
 
 impl Filter {
     /// The filter under which all conditions hold.
@@ -32,10 +32,12 @@ impl Filter {
 
     fn add(&mut self, column: &str, condition: &Json) -> Result<(), String> {
         match condition {
-            Json::Array(_) => Err("a list needs the operator \"in\"".to_owned()),
+            Json::Array(_) => {
+                Err("a list requires the operator \"in\": {\"in\": [...]}".to_owned())
+            }
             Json::Object(operators) if !value::has_marker(operators) => {
                 if operators.is_empty() {
-                    return Err(format!("the object holds no operator; there are {OPERATORS}"));
+                    return Err(format!("the object is empty; the operators are {OPERATORS}"));
                 }
                 operators.iter().try_for_each(|(operator, operand)| {
                     self.add_operator(column, operator, operand)
@@ -46,20 +48,22 @@ impl Filter {
     }
 
     fn add_operator(&mut self, column: &str, operator: &str, operand: &Json) -> Result<(), String> {
-        match operator {
-            "gt" => self.add_comparison(column, ">", operand),
-            "gte" => self.add_comparison(column, ">=", operand),
-            "lt" => self.add_comparison(column, "<", operand),
-            "lte" => self.add_comparison(column, "<=", operand),
-            "ne" => self.add_equality(column, operand, true),
+        // Other spellings are those of SQL and MongoDB.
+        match operator.strip_prefix('$').unwrap_or(operator) {
+            "eq" | "=" | "==" => self.add_equality(column, operand, false),
+            "ne" | "neq" | "!=" | "<>" => self.add_equality(column, operand, true),
+            "gt" | ">" => self.add_comparison(column, ">", operand),
+            "gte" | ">=" => self.add_comparison(column, ">=", operand),
+            "lt" | "<" => self.add_comparison(column, "<", operand),
+            "lte" | "<=" => self.add_comparison(column, "<=", operand),
             "in" => self.add_membership(column, operand),
             "like" => self.add_likeness(column, operand),
             "is_null" => self.add_nullness(column, operand),
-            _ => Err(format!("no operator {operator:?}; there are {OPERATORS}")),
+            _ => Err(format!("unknown operator {operator:?}; the operators are {OPERATORS}")),
         }
     }
 
-    /// `= NULL` holds for no row, and is never what was meant.
+    /// `= NULL` holds for no row, so null means `IS NULL`.
     fn add_equality(&mut self, column: &str, operand: &Json, negated: bool) -> Result<(), String> {
         match (scalar(operand)?, negated) {
             (Value::Null, false) => self.push(&format!("{column} IS NULL"), []),
@@ -72,7 +76,7 @@ impl Filter {
 
     fn add_comparison(&mut self, column: &str, sign: &str, operand: &Json) -> Result<(), String> {
         match scalar(operand)? {
-            Value::Null => Err("null has no order; use \"is_null\"".to_owned()),
+            Value::Null => Err("null cannot be compared; use \"is_null\"".to_owned()),
             value => {
                 self.push(&format!("{column} {sign} ?"), [value]);
                 Ok(())
@@ -82,14 +86,14 @@ impl Filter {
 
     fn add_membership(&mut self, column: &str, operand: &Json) -> Result<(), String> {
         let Json::Array(members) = operand else {
-            return Err("\"in\" needs a list".to_owned());
+            return Err("\"in\" requires a list".to_owned());
         };
         let members: Vec<Value> = members.iter().map(scalar).collect::<Result<_, _>>()?;
         let count = members.len();
         let values: Vec<Value> =
             members.into_iter().filter(|value| *value != Value::Null).collect();
         let marks = vec!["?"; values.len()].join(", ");
-        // NULL is in no list, for SQL.
+        // In SQL, `NULL IN (NULL)` is not true.
         let sql = if values.len() < count {
             format!("({column} IN ({marks}) OR {column} IS NULL)")
         } else {
@@ -101,7 +105,7 @@ impl Filter {
 
     fn add_likeness(&mut self, column: &str, operand: &Json) -> Result<(), String> {
         let Json::String(pattern) = operand else {
-            return Err("\"like\" needs a string".to_owned());
+            return Err("\"like\" requires a string".to_owned());
         };
         self.push(&format!("{column} LIKE ?"), [Value::Text(pattern.clone())]);
         Ok(())
@@ -111,7 +115,7 @@ impl Filter {
         let test = match operand {
             Json::Bool(true) => "IS NULL",
             Json::Bool(false) => "IS NOT NULL",
-            _ => return Err("\"is_null\" needs true or false".to_owned()),
+            _ => return Err("\"is_null\" requires true or false".to_owned()),
         };
         self.push(&format!("{column} {test}"), []);
         Ok(())

@@ -75,25 +75,32 @@ fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t st
             Some(shown) => Err(Error::argument(
                 "columns",
                 format!(
-                    "the name of column {shown:?} is not valid UTF-8, so it cannot be read; \
-                     name the other columns"
+                    "column {shown:?} cannot be read, since its name is not valid UTF-8; \
+                     list the other columns"
                 ),
             )),
         },
-        Some([]) => Err(Error::argument("columns", "it is empty; leave it out for all columns")),
-        Some(names) => {
-            names.iter().map(|name| table.column(name).map(|column| column.name.as_str())).collect()
+        Some([]) => Err(Error::argument("columns", "the list is empty; omit it for all columns")),
+        Some([all]) if all == "*" && table.column(all).is_err() => columns(table, None),
+        Some([one]) if table.column(one).is_err() => {
+            one.split(',').map(|name| column_name(table, name.trim())).collect()
         }
+        Some(names) => names.iter().map(|name| column_name(table, name)).collect(),
     }
+}
+
+fn column_name<'t>(table: &'t Table, name: &str) -> Result<&'t str, Error> {
+    table.column(name).map(|column| column.name.as_str())
 }
 
 fn position(request: &QueryRecords, fingerprint: Fingerprint) -> Result<Position, Error> {
     match (&request.cursor, request.offset) {
         (None, offset) => Ok(Position::after_rows(offset.unwrap_or(0))),
         (Some(cursor), None) => Position::read(cursor, fingerprint),
-        (Some(_), Some(_)) => {
-            Err(Error::argument("offset", "a cursor already has the position; send one of the two"))
-        }
+        (Some(_), Some(_)) => Err(Error::argument(
+            "offset",
+            "it cannot be combined with `cursor`, which contains the position",
+        )),
     }
 }
 

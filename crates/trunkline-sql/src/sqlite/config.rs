@@ -1,50 +1,46 @@
 use std::time::Duration;
 
-/// Configuration of a [`Database`](crate::Database). Every field bounds something; the defaults suit a
-/// server whose callers are not trusted.
+/// Configuration of a [`Database`](crate::Database). The defaults suit a server whose callers are not trusted.
 #[derive(Clone, Debug)]
 pub struct SqliteConfig {
-    /// Whether callers may change the database. Default false: nothing that a caller sends changes a byte
-    /// of the file. If true, the file is opened a second time, for one writer.
+    /// Whether callers may change the database. Default false: no call changes a byte of the file. If true, the file is
+    /// opened a second time, for one writer.
     pub writable: bool,
-    /// Threads, and with them connections, that read at the same time. At least 1. Default 4.
+    /// Number of threads, each with a connection, that read concurrently. At least 1. Default 4.
     pub readers: usize,
-    /// Readers started beyond `readers`, each in place of one that is stuck: its caller had the answer a
-    /// second ago, and SQLite has not let go, since nothing can interrupt one step of its machine. A
-    /// stuck reader keeps its thread, its memory and a processor until the step ends. While that many are
-    /// stuck, no more are replaced. Default 16. A stuck writer is never replaced: it holds the only lock
-    /// under which another one could write.
+    /// Maximum number of stuck readers that are replaced. A reader is stuck if SQLite still runs one second after the
+    /// call was answered, since one step of its virtual machine cannot be interrupted. It occupies its thread, its
+    /// memory and a processor until the step ends. Default 16. A stuck writer is never replaced: it holds the only
+    /// write lock.
     pub stuck_readers: usize,
-    /// Calls that may wait for a reader; the next one is answered `Busy` at once. Default 64.
+    /// Maximum number of calls that wait for a reader. Further calls fail with `Busy`. Default 64.
     pub queue: usize,
-    /// Calls that may wait for the writer; the next one is answered `Busy` at once. Default 256:
-    /// `queue_wait` bounds the wait.
+    /// Maximum number of calls that wait for the writer. Further calls fail with `Busy`. Default 256.
     pub write_queue: usize,
-    /// How long a call waits for a reader or the writer before it is answered `Busy`. Default 2 s.
+    /// Maximum wait for a reader or the writer before a call fails with `Busy`. Default 2 s.
     pub queue_wait: Duration,
-    /// Most rows of one result. A caller may ask for fewer, never for more. Default 1,000.
+    /// Number of rows of a result if the caller does not specify one. Default 100.
+    pub default_rows: u64,
+    /// Maximum number of rows of one result, whatever the caller specifies. Default 1,000.
     pub max_rows: u64,
-    /// Most bytes of one result's rows, as JSON text. Default 1 MiB.
+    /// Maximum size of one result's rows as JSON text, in bytes. Default 1 MiB.
     pub max_bytes: usize,
-    /// Most rows that one call may change, those that foreign keys and triggers change included: for
-    /// `insert_record`, besides the records themselves, and for `execute_raw_query`, rows that it inserts too.
-    /// It guards against slips, not against harm: a caller may name another bound, lower or higher.
-    /// Default 1,000.
+    /// Maximum number of rows that one call changes, including those that foreign keys and triggers change. For
+    /// `insert_record`, the inserted records do not count; for `execute_raw_query`, they do. It protects against
+    /// mistakes, not against attackers: a call may specify another limit, lower or higher. Default 1,000.
     pub max_affected: u64,
-    /// Most records of one `insert_record`. Default 1,000.
+    /// Maximum number of records of one `insert_record`. Default 1,000.
     pub max_records: usize,
-    /// Longest time of one call, waiting included. A caller may ask for less, never for more.
-    /// Default 5 s.
+    /// Timeout of one call, including the wait. A caller may specify a shorter one. Default 5 s.
     pub timeout: Duration,
-    /// How long a call waits for a lock that another connection or process holds, before it is answered
-    /// `Locked`. Default 1 s.
+    /// Maximum wait for a lock of another connection or process before a call fails with `Locked`. Default 1 s.
     pub lock_wait: Duration,
-    /// Most bytes that SQLite may allocate, **for the whole process**: SQLite has no smaller unit. The
-    /// lowest value that any `Database` of the process asked for holds until the process ends. The query
-    /// that meets the limit is answered `OutOfMemory`. Zero sets no limit. Default 256 MiB.
+    /// Maximum memory that SQLite allocates, in bytes, **for the whole process**: SQLite has no smaller unit. The lowest
+    /// value of any `Database` of the process applies until the process ends. A query that reaches the limit fails with
+    /// `OutOfMemory`. Zero means no limit. Default 256 MiB.
     /// The C library keeps freed memory for each thread, so the process may hold a few times as much.
     pub heap_limit: usize,
-    /// Prepared statements that each reader, and the writer, keeps. Default 64.
+    /// Number of prepared statements that each reader and the writer caches. Default 64.
     pub statement_cache: usize,
 }
 
@@ -57,6 +53,7 @@ impl Default for SqliteConfig {
             queue: 64,
             write_queue: 256,
             queue_wait: Duration::from_secs(2),
+            default_rows: 100,
             max_rows: 1_000,
             max_bytes: 1 << 20,
             max_affected: 1_000,

@@ -32,15 +32,15 @@ calls! {
     ///
     /// # Errors
     ///
-    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    /// [`Error::BadCursor`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
     list_tables(ListTables) -> TableList, read by list_tables;
 
     /// Describes one table or view.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownTable`], [`Error::BadArgument`], and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    /// [`Error::UnknownTable`], [`Error::BadArgument`], and the errors
+    /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
     describe_table(DescribeTable) -> TableDescription, read by describe_table;
 
     /// Reads rows of one table or view.
@@ -48,8 +48,8 @@ calls! {
     /// # Errors
     ///
     /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
-    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and the errors
+    /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
     query_records(QueryRecords) -> Rowset, read by query_records;
 
     /// Adds records to a table, all or none.
@@ -57,8 +57,8 @@ calls! {
     /// # Errors
     ///
     /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
-    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
-    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for a view or a generated
+    /// column, and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
     insert_record(InsertRecord) -> Inserted, write by insert;
 
     /// Changes the rows of a table that match filters.
@@ -81,8 +81,8 @@ calls! {
     /// # Errors
     ///
     /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
-    /// [`Error::OverLimit`] for too many columns, and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    /// [`Error::OverLimit`] for too many columns, and the errors
+    /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
     create_table(CreateTable) -> Created, write by change;
 }
 
@@ -127,13 +127,13 @@ impl Database {
         Ok(Self { pools: Arc::new(Pools { readers, writer }) })
     }
 
-    /// The config that it was opened with.
+    /// The configuration.
     pub fn config(&self) -> &SqliteConfig {
         self.pools.readers.config()
     }
 
-    /// The reason why the last calls could not read or change the database. It is safe to
-    /// send to a client. It looks for the file, at most once a second, and at nothing else.
+    /// The reason why the last calls could not read or change the database. It is safe to send to a client. Checks
+    /// whether the file exists, at most once per second.
     pub fn problem(&self) -> Option<String> {
         let Pools { readers, writer } = &*self.pools;
         readers.problem().or_else(|| writer.as_ref()?.problem())
@@ -155,32 +155,44 @@ impl Database {
         are_readers_done && writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
     }
 
-    /// Runs one SQL statement: a reading one on a reader, and with `read_only: false` any one that is
-    /// allowed on the writer.
+    /// Runs one SQL statement: a reading one on a reader, or with `read_only: false` any permitted one on the writer.
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`]; what is wrong with the statement ([`Error::Sql`], [`Error::Forbidden`],
+    /// [`Error::ReadOnly`]; errors of the statement ([`Error::Sql`], [`Error::Forbidden`],
     /// [`Error::NoStatement`], [`Error::MultipleStatements`], [`Error::NulInSql`], [`Error::OverLimit`],
-    /// [`Error::Constraint`]), with its parameters ([`Error::BadParams`]) or with the request
+    /// [`Error::Constraint`]), of its parameters ([`Error::BadParams`]) or of the request
     /// ([`Error::BadArgument`]). For every operation: [`Error::Timeout`],
     /// [`Error::OutOfMemory`]; [`Error::Busy`], [`Error::Locked`], [`Error::Changing`] and
-    /// [`Error::Closed`], which are worth a retry; and [`Error::Unavailable`], [`Error::Failure`],
+    /// [`Error::Closed`], which can be retried; and [`Error::Unavailable`], [`Error::Failure`],
     /// [`Error::ReaderLost`] and [`Error::Unconfirmed`], which are not the caller's fault.
     pub async fn execute_raw_query(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         if request.read_only {
             let timeout = raw_query::timeout(&request, self.config())?;
-            // The remedy is for servers with a writer only.
-            let changes =
-                self.pools.writer.is_some() && raw_query::looks_like_change(&request.query);
+            let remedy = raw_query::looks_like_change(&request.query).then(|| self.write_remedy());
             let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
             let outcome = self.pools.readers.call(timeout, work).await;
-            return outcome.map_err(|error| if changes { mention_writing(error) } else { error });
+            return outcome.map_err(|error| match (error, remedy) {
+                (Error::Forbidden { reason }, Some(remedy)) => {
+                    Error::Forbidden { reason: format!("{reason}; {remedy}") }
+                }
+                (error, _) => error,
+            });
         }
         let writer = self.writer()?;
         let timeout = raw_query::timeout(&request, self.config())?;
         let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
         writer.call(timeout, work).await
+    }
+
+    /// The remedy for a statement that writes in a read-only call.
+    fn write_remedy(&self) -> &'static str {
+        match self.pools.writer {
+            Some(_) => "a statement that changes the database requires \"read_only\": false",
+            None => {
+                "the database is served read-only; start the server with --writable to allow changes"
+            }
+        }
     }
 
     async fn read<T, F>(&self, work: F) -> Result<T, Error>
@@ -201,16 +213,6 @@ impl Database {
 
     fn writer(&self) -> Result<&Pool, Error> {
         self.pools.writer.as_ref().ok_or(Error::ReadOnly)
-    }
-}
-
-/// Adds the remedy for a statement that writes without `read_only: false`.
-fn mention_writing(error: Error) -> Error {
-    match error {
-        Error::Forbidden { reason } => Error::Forbidden {
-            reason: reason + "; a statement that changes the database needs \"read_only\": false",
-        },
-        other => other,
     }
 }
 

@@ -2,11 +2,11 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::model::error::Error;
 
-/// Most characters of a message of SQLite: functions, triggers and schemas put any text into it.
+/// Maximum length of a message of SQLite, in characters. Functions, triggers and schemas put any text into it.
 const MESSAGE_LENGTH: usize = 1_000;
 
-/// SQLite's result codes, sorted by who can do something about them. The messages of the kept codes come
-/// from SQLite's compiler and functions, which know nothing of files.
+/// Converts SQLite's result codes. Messages that are kept come from SQLite's compiler and functions and contain no
+/// paths.
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         let (cause, message, offset) = match &error {
@@ -18,36 +18,34 @@ impl From<rusqlite::Error> for Error {
         };
         let message = message.unwrap_or("no message");
         match cause.code {
-            // The authorizer's refusal of a function is an ordinary error.
+            // SQLite reports a function that the authorizer refuses as an ordinary error.
             ErrorCode::Unknown if message.starts_with("not authorized") => {
                 Self::Forbidden { reason: quoted(message) }
             }
-            // SQLITE_ERROR, which rusqlite calls unknown: the SQL is wrong.
+            // SQLITE_ERROR, which rusqlite calls unknown: invalid SQL.
             ErrorCode::Unknown if is_limit(message) => Self::OverLimit { message: quoted(message) },
             ErrorCode::Unknown | ErrorCode::TypeMismatch => {
                 let (table, column) = place_of_mistake(message);
-                Self::Sql { message: cut(message), offset, table, column }
+                Self::Sql { message: cut(message), offset, table, column, candidates: Vec::new() }
             }
             ErrorCode::ConstraintViolation => {
                 let (table, column) = place_of_constraint(message);
                 Self::Constraint { message: cut(message), table, column }
             }
             // Also of a statement that SQLite recompiles, where the role is not known.
-            ErrorCode::AuthorizationForStatementDenied => Self::Forbidden {
-                reason: "it does something that this server lets no caller do".to_owned(),
-            },
+            ErrorCode::AuthorizationForStatementDenied => {
+                Self::Forbidden { reason: "the server does not permit this action".to_owned() }
+            }
             ErrorCode::ReadOnly if needs_recovery(cause.extended_code) => Self::NeedsRecovery,
             // The file was replaced in this moment.
             ErrorCode::ReadOnly if cause.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
                 Self::Changing
             }
-            ErrorCode::ReadOnly => {
-                Self::Forbidden { reason: "it can change the database".to_owned() }
-            }
+            ErrorCode::ReadOnly => Self::Forbidden { reason: "it changes the database".to_owned() },
             ErrorCode::TooBig => Self::OverLimit { message: quoted(message) },
             ErrorCode::OutOfMemory => Self::OutOfMemory,
             ErrorCode::DiskFull => Self::DiskFull,
-            // Which of deadline and cancellation it was, the reader knows.
+            // The worker distinguishes the deadline from a cancellation.
             ErrorCode::OperationInterrupted => Self::Cancelled,
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked,
             _ => Self::Failure(error),
@@ -57,7 +55,7 @@ impl From<rusqlite::Error> for Error {
 
 /// SQLite's message within another one.
 fn quoted(message: &str) -> String {
-    format!("SQLite says {:?}", cut(message))
+    format!("{:?}", cut(message))
 }
 
 fn cut(message: &str) -> String {
@@ -77,8 +75,8 @@ fn needs_recovery(extended_code: i32) -> bool {
     )
 }
 
-/// SQLite reports most of its limits as plain errors. The text after these beginnings may be a name of
-/// the schema; a name that looks like one of them never stands first.
+/// SQLite reports most of its limits as plain errors. A name of the schema may follow these prefixes, but no message
+/// begins with a name.
 fn is_limit(message: &str) -> bool {
     const BEGINNINGS: [&str; 12] = [
         "too many columns ",
@@ -99,10 +97,10 @@ fn is_limit(message: &str) -> bool {
 
 /// A table and a column, if known.
 ///
-/// The names in SQLite's messages are not quoted, so a name that could be read in two ways is left out.
+/// The names in SQLite's messages are not quoted, so ambiguous names are omitted.
 type Place = (Option<String>, Option<String>);
 
-/// Of a message about SQL that is wrong.
+/// The place in a message about invalid SQL.
 fn place_of_mistake(message: &str) -> Place {
     if let Some(table) = message.strip_prefix("no such table: ") {
         return (Some(without_schema(table).to_owned()), None);
@@ -142,8 +140,8 @@ fn place_of_mistake(message: &str) -> Place {
     }
 }
 
-/// Of a message about a constraint: "UNIQUE constraint failed: emp.name". The message of a trigger may be
-/// anything. A CHECK is reported by its name or its expression, which name no column.
+/// The place in a message about a constraint: "UNIQUE constraint failed: emp.name". The message of a trigger may be
+/// any text. That of a CHECK contains its name or its expression, but no column.
 fn place_of_constraint(message: &str) -> Place {
     // "cannot store TEXT value in INTEGER column emp.age"
     if message.starts_with("cannot store ") {

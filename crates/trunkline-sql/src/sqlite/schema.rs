@@ -138,9 +138,49 @@ pub(super) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<Strin
     Ok(found.into_iter().next().flatten())
 }
 
+/// Adds existing names to the error of a statement in SQL that names an unknown table or column.
+pub(super) fn suggest_names(session: &mut Session<'_>, sql: &str, error: Error) -> Error {
+    let Error::Sql { message, offset, table, column, .. } = error else { return error };
+    let candidates = match (&table, &column) {
+        (Some(table), None) if message.starts_with("no such table: ") => {
+            table_names(session).map(|names| nearest_names(table, names.iter()))
+        }
+        (_, Some(column))
+            if message.contains("no such column: ")
+                || message.contains(" has no column named ") =>
+        {
+            let names = column_names(session, sql);
+            names.map(|names| nearest_names(column, names.iter()))
+        }
+        _ => Ok(Vec::new()),
+    };
+    // A suggestion is optional, so its own failure does not matter.
+    Error::Sql { message, offset, table, column, candidates: candidates.unwrap_or_default() }
+}
+
+/// The columns of the tables whose names occur in a statement, without duplicates.
+fn column_names(session: &mut Session<'_>, sql: &str) -> Result<Vec<String>, Error> {
+    const MAX_TABLES: usize = 8;
+    let sql = sql.to_ascii_lowercase();
+    let is_named = |name: &String| sql.contains(&name.to_ascii_lowercase());
+    let tables: Vec<String> = table_names(session)?.into_iter().filter(is_named).collect();
+    let mut names: Vec<String> = Vec::new();
+    for table in tables.iter().take(MAX_TABLES) {
+        // One that SQLite cannot open has no columns.
+        let Ok(table) = session.table(table) else { continue };
+        names.extend(table.visible_columns().map(|column| column.name.clone()));
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+fn table_names(session: &mut Session<'_>) -> Result<Vec<String>, Error> {
+    session.names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'")
+}
+
 fn unknown_table(session: &mut Session<'_>, name: &str) -> Result<Error, Error> {
-    let names = session
-        .names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'")?;
+    let names = table_names(session)?;
     Ok(Error::UnknownTable {
         table: name.to_owned(),
         candidates: nearest_names(name, names.iter()),

@@ -1,4 +1,4 @@
-//! What the server that this one replaces got wrong, each with the test that it would fail.
+//! Regression tests for defects of the server that this one replaces.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What clients are told.
+//! Error messages and details.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn check(error: &Error, class: ErrorClass, message: &str, details: &Value) {
 }
 
 #[test]
-fn unknown_names_come_with_near_ones() {
+fn unknown_names_have_suggestions() {
     let fixture = Fixture::new();
     let ask = |arguments: Value| {
         let call = fixture.database.query_records(request(arguments));
@@ -25,25 +25,26 @@ fn unknown_names_come_with_near_ones() {
     check(
         &ask(json!({"table_name": "employees"})),
         ErrorClass::Request,
-        r#"there is no table named "employees"; did you mean "emp"?"#,
+        "unknown table `employees`; did you mean `emp`?",
         &json!({"kind": "unknown_table", "table": "employees", "candidates": ["emp"]}),
     );
     check(
         &ask(json!({"table_name": "EMP", "columns": ["salry"]})),
         ErrorClass::Request,
-        r#"table "emp" has no column named "salry"; did you mean "salary"?"#,
+        "unknown column `salry` in table `emp`; did you mean `salary`?",
         &json!({"kind": "unknown_column", "table": "emp", "column": "salry", "candidates": ["salary"]}),
     );
     check(
         &ask(json!({"table_name": "emp", "filters": {"city": {"near": 1}}})),
         ErrorClass::Request,
-        "filter on column \"city\": no operator \"near\"; there are gt, gte, lt, lte, ne, in, like, is_null",
+        "filter on column `city`: unknown operator \"near\"; \
+         the operators are eq, ne, gt, gte, lt, lte, in, like, is_null",
         &json!({"kind": "bad_filter", "argument": "filters", "column": "city"}),
     );
 }
 
 #[test]
-fn sql_mistakes_come_with_their_place() {
+fn sql_errors_have_their_place() {
     let fixture = Fixture::new();
     check(
         &fixture.sql("SELECT missing FROM emp").unwrap_err(),
@@ -57,7 +58,7 @@ fn sql_mistakes_come_with_their_place() {
         "SQL error: no such table: nosuch",
         &json!({"kind": "sql", "table": "nosuch"}),
     );
-    // A name is no sign of a limit.
+    // A name that begins like the message of a limit.
     check(
         &fixture.sql("SELECT * FROM \"too large. x\"").unwrap_err(),
         ErrorClass::Request,
@@ -67,13 +68,14 @@ fn sql_mistakes_come_with_their_place() {
     check(
         &fixture.sql("DELETE FROM emp").unwrap_err(),
         ErrorClass::Forbidden,
-        "the statement is not allowed: it does something else than reading tables or describing them",
+        "statement not allowed: only statements that read or describe tables are permitted; \
+         the database is served read-only; start the server with --writable to allow changes",
         &json!({"kind": "forbidden"}),
     );
 }
 
 #[test]
-fn messages_are_no_larger_than_people_read() {
+fn messages_are_limited_in_length() {
     let fixture = Fixture::new();
     let error = fixture.sql("SELECT json_extract('{}', hex(zeroblob(4000000)))").unwrap_err();
     let length = error.to_string().len();
@@ -189,7 +191,7 @@ fn failures_name_the_table_or_the_column() {
 #[test]
 fn refusals_fit_the_connection() {
     let fixture = Fixture::writable();
-    let say = |sql: &str, read_only: bool| {
+    let refusal = |sql: &str, read_only: bool| {
         let arguments = json!({"query": sql, "read_only": read_only});
         fixture.call("execute_raw_query", arguments).unwrap_err().to_string()
     };
@@ -200,21 +202,21 @@ fn refusals_fit_the_connection() {
         ("SELECT load_extension('x')", false),
         ("PRAGMA user_version = 3", false),
     ] {
-        assert_eq!(say(sql, true).contains("\"read_only\": false"), is_helped, "{sql}");
+        assert_eq!(refusal(sql, true).contains("\"read_only\": false"), is_helped, "{sql}");
     }
     assert_eq!(
-        say("ATTACH 'x' AS y", false),
-        "the statement is not allowed: it does something else than reading and changing the rows and \
-         the schema of this database"
+        refusal("ATTACH 'x' AS y", false),
+        "statement not allowed: only statements that read or change the rows and the schema of this \
+         database are permitted"
     );
 }
 
 #[test]
-fn limits_come_with_quoted_words() {
+fn messages_of_limits_are_quoted() {
     let fixture = Fixture::new();
     let many = vec!["SELECT 1"; 51].join(" UNION ALL ");
     assert_eq!(
         fixture.sql(&many).unwrap_err().to_string(),
-        "the query is over a limit: SQLite says \"too many terms in compound SELECT\""
+        "the query exceeds a limit: \"too many terms in compound SELECT\""
     );
 }

@@ -64,7 +64,7 @@ impl Fixture {
         self.runtime.block_on(call(&self.database, operation, arguments))
     }
 
-    /// What a query gives, looked at through a connection of the test's own.
+    /// The result of a query through a separate connection.
     pub(crate) fn look(&self, sql: &str) -> Value {
         let connection = rusqlite::Connection::open(&self.path).unwrap();
         connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap().into()
@@ -94,7 +94,7 @@ pub(crate) async fn call(
     }
 }
 
-/// What a reading statement gives.
+/// The rows of a reading statement.
 pub(crate) fn rows(outcome: RawOutcome) -> Rowset {
     outcome.into_rows().unwrap()
 }

@@ -1,6 +1,6 @@
 //! Texts made to do harm, and texts that only look so: on a database that is served read-only, on the
-//! readers of one that is served for writing, and on its writer. After each of them the file is as it was,
-//! nothing lies beside it, and the database answers.
+//! readers of one that is served for writing, and on its writer. After each of them the file is
+//! unchanged, no other file exists next to it, and the database answers.
 
 use std::time::{Duration, Instant};
 

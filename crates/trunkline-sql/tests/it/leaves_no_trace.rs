@@ -1,4 +1,4 @@
-//! Serving changes no byte of the file, and creates none beside it.
+//! Serving changes no byte of the file and creates no other file next to it.
 
 use std::fs;
 use std::path::Path;
@@ -185,7 +185,7 @@ fn an_unfinished_transaction_needs_a_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
-    // A crash: the journal stays, and nobody holds a lock.
+    // A crash: the journal remains without a lock.
     let writer = Connection::open(&path).unwrap();
     writer
         .execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE t SET a = randomblob(100000)")

@@ -49,7 +49,7 @@ fn a_first_row_that_does_not_fit_is_an_error() {
         ("one byte over", "SELECT 'aaaaaaaaaaaaaaaaaaaa'"),
         ("escapes count", r#"SELECT '""""""""""""'"#),
         ("blob", "SELECT zeroblob(1000000)"),
-        ("more behind it", "VALUES (zeroblob(1000000)), (1)"),
+        ("followed by another", "VALUES (zeroblob(1000000)), (1)"),
     ] {
         let error = fixture.sql(query).unwrap_err();
         assert_eq!(

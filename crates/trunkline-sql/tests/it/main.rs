@@ -1,4 +1,4 @@
-//! The crate through its public door.
+//! Tests of the public API.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -22,6 +22,7 @@ mod round_trip;
 #[cfg(feature = "sample")]
 mod sample;
 mod schemas;
+mod spellings;
 mod stops;
 mod virtual_tables;
 mod writer;

@@ -1,7 +1,7 @@
-//! The schemas of requests and replies: closed, described, and true.
+//! The schemas of requests and replies: closed, described, and conforming to the values.
 
 use serde_json::{Value, json};
-use trunkline::tool::Rendering;
+use trunkline::tool::{Rendering, is_listed};
 use trunkline::{Effect, Router};
 use trunkline_sql::{SqliteConfig, operations};
 
@@ -46,8 +46,11 @@ fn eight_tools() {
             assert_eq!((tool, description.name.as_str()), (name, name));
             assert_eq!(description.effect, Some(effect), "{name}");
             assert!(description.closed_world && description.title.is_some(), "{name}");
-            assert!(description.text.as_ref().unwrap().len() > 40, "{name}");
-            assert!(matches!(Rendering::of(description), Rendering::Text(_)), "{name}");
+            assert!(description.text.is_some(), "{name}");
+            let rendering = Rendering::of(description);
+            assert!(matches!(rendering, Rendering::Text(_) | Rendering::TextOnly(_)), "{name}");
+            let is_write = effect != Effect::ReadOnly && name != "execute_raw_query";
+            assert_eq!(is_listed(description), writable || !is_write, "{name}");
         }
     }
 }
@@ -64,7 +67,11 @@ fn effects_follow_the_arguments() {
         ("execute_raw_query", json!({ "query": "DELETE FROM t" }), Effect::ReadOnly),
         ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": true }), Effect::ReadOnly),
         ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": null }), Effect::ReadOnly),
-        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": false }), Effect::Destructive),
+        (
+            "execute_raw_query",
+            json!({ "query": "SELECT 1", "read_only": false }),
+            Effect::Destructive,
+        ),
         ("insert_record", json!({ "table_name": "emp", "data": {} }), Effect::Additive),
         ("insert_record", insert(json!(null)), Effect::Additive),
         ("insert_record", insert(json!("abort")), Effect::Additive),
@@ -88,7 +95,7 @@ fn walk(schema: &Value, place: &str, problems: &mut Vec<String>) {
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let place = format!("{place}.{name}");
-        // The members of a value are told by its own description.
+        // The description of a value covers its members.
         if property.get("description").is_none() && !place.contains("{}") {
             problems.push(format!("{place}: is not described"));
         }
@@ -115,7 +122,7 @@ fn schemas_describe_every_argument_and_admit_no_other() {
             let schema = schema(&rpc, name, input);
             jsonschema::meta::validate(&schema).unwrap();
             assert_eq!(schema["type"], "object", "{name}");
-            assert!(schema.to_string().len() < 6_000, "{name}");
+            assert!(schema.to_string().len() < if input { 1_500 } else { 6_000 }, "{name}");
             if input {
                 assert_eq!(schema["additionalProperties"], false, "{name}");
             }
@@ -142,10 +149,9 @@ fn arguments_that_the_schemas_admit_and_do_not() {
             json!({"table_name": "emp", "filters": {"a": {"in": [1, null]}, "b": null}}),
             true,
         ),
-        ("query_records", json!({"table_name": "emp", "filters": {"a": [1]}}), false),
         (
             "query_records",
-            json!({"table_name": "emp", "order_by": ["a desc", {"column": "b", "desc": true}]}),
+            json!({"table_name": "emp", "order_by": "name desc", "columns": ["name"]}),
             true,
         ),
         ("query_records", json!({"table_name": "emp", "limit": -1}), false),
@@ -154,18 +160,17 @@ fn arguments_that_the_schemas_admit_and_do_not() {
         ("execute_raw_query", json!({"query": "SELECT ?", "params": [{"$blob": "AA=="}]}), true),
         (
             "execute_raw_query",
-            json!({"query": "SELECT :a", "params": {"a": 1}, "format": "json"}),
+            json!({"query": "SELECT ?", "params": [1], "format": "json"}),
             true,
         ),
         ("execute_raw_query", json!({"query": "SELECT 1", "params": 1}), false),
         ("execute_raw_query", json!({"query": "SELECT 1", "timeout_ms": 0}), false),
         (
             "insert_record",
-            json!({"table_name": "emp", "data": [{"a": 1}, {}], "returning": ["a"]}),
+            json!({"table_name": "emp", "data": [{"a": 1}, {}], "returning": true}),
             true,
         ),
-        ("insert_record", json!({"table_name": "emp", "data": {"a": [1]}}), false),
-        ("insert_record", json!({"table_name": "emp", "data": []}), false),
+        ("insert_record", json!({"table_name": "emp", "data": 5}), false),
         ("insert_record", json!({"table_name": "emp", "data": {}, "on_conflict": "fail"}), false),
         (
             "update_record",
@@ -182,7 +187,7 @@ fn arguments_that_the_schemas_admit_and_do_not() {
         ("delete_record", json!({"table_name": "emp", "filters": null}), false),
         (
             "create_table",
-            json!({"table_name": "t", "schema": {"a": "TEXT", "b": {"type": "INT"}}}),
+            json!({"table_name": "t", "schema": {"a": "TEXT", "b": "INT NOT NULL"}}),
             true,
         ),
         ("create_table", json!({"table_name": "t", "schema": {"a": {"typ": "INT"}}}), false),
@@ -263,7 +268,7 @@ fn replies_are_as_their_schemas_say() {
         let output = jsonschema::validator_for(&schema(&rpc, operation, false)).unwrap();
         let problems: Vec<String> = output.iter_errors(&reply).map(|e| e.to_string()).collect();
         assert!(problems.is_empty(), "{operation} {arguments}: {problems:?} in {reply}");
-        // And they say something.
+        // And they do not admit everything.
         assert!(!output.is_valid(&json!({"strange": 1})), "{operation}");
     }
 }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use trunkline::ErrorObject;
 
+use crate::model::error::suggestion;
+
 /// The useful data of the error objects of this crate and of the binding of params.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -10,7 +12,8 @@ struct Data {
     reason: Option<String>,
     kind: Option<String>,
     offset: Option<usize>,
-    /// The param whose value does not fit.
+    candidates: Vec<String>,
+    /// The param with an invalid value.
     param: Option<String>,
     /// Unknown params.
     params: Vec<String>,
@@ -24,16 +27,16 @@ pub(super) fn text(arguments: &[u8], error: &ErrorObject) -> String {
     let mut text = error.message().to_owned();
     if let Some(reason) = &data.reason {
         text.push_str(": ");
-        text.push_str(&reason_text(reason, data.kind.as_deref()));
+        text.push_str(&reason_text(reason, &data));
     }
     if let Some(param) = &data.param {
-        text.push_str(&format!(" (argument {param:?})"));
+        text.push_str(&format!(" (argument `{param}`)"));
     }
     if !data.params.is_empty() {
         text.push_str(&format!(": {}", quoted(&data.params)));
     }
     if !data.declared.is_empty() {
-        text.push_str(&format!("; there are {}", quoted(&data.declared)));
+        text.push_str(&format!("; valid names: {}", quoted(&data.declared)));
     }
     if !text.ends_with('?') {
         text.push('.');
@@ -49,10 +52,12 @@ pub(super) fn text(arguments: &[u8], error: &ErrorObject) -> String {
 }
 
 /// Quotes SQLite's message, which these two kinds contain unquoted; a trigger may put any text into it.
-fn reason_text(reason: &str, kind: Option<&str>) -> String {
-    match (kind, reason.split_once(": ")) {
-        (Some("sql" | "constraint"), Some((ours, sqlite))) => {
-            format!("{ours}, SQLite says {sqlite:?}")
+fn reason_text(reason: &str, data: &Data) -> String {
+    match (data.kind.as_deref(), reason.split_once(": ")) {
+        (Some("sql" | "constraint"), Some((prefix, message))) => {
+            let suggestion = suggestion(&data.candidates);
+            let message = message.strip_suffix(&suggestion).unwrap_or(message);
+            format!("{prefix}: {message:?}{suggestion}")
         }
         _ => reason.to_owned(),
     }
@@ -63,26 +68,24 @@ fn quoted(names: &[String]) -> String {
     names.join(", ")
 }
 
-/// Where in the query the mistake is.
+/// The place of the error in the query.
 fn place(arguments: &[u8], offset: usize) -> Option<String> {
     const SHOWN: usize = 40;
     #[derive(Deserialize)]
-    struct Asked {
+    struct Arguments {
         query: String,
     }
-    let asked: Asked = serde_json::from_slice(arguments).ok()?;
-    let rest: String = asked.query.get(offset..)?.chars().take(SHOWN).collect();
-    Some(format!(" The mistake is at byte {offset} of the query, where it says {rest:?}."))
+    let arguments: Arguments = serde_json::from_slice(arguments).ok()?;
+    let rest: String = arguments.query.get(offset..)?.chars().take(SHOWN).collect();
+    Some(format!(" The error is at byte {offset} of the query, before {rest:?}."))
 }
 
 fn remedy(kind: &str) -> Option<&'static str> {
     Some(match kind {
-        "unknown_table" => "The tool list_tables tells what there is.",
-        "unknown_column" => "The tool describe_table tells the columns.",
-        "multiple_statements" => "Send each statement in a call of its own.",
-        "timeout" => {
-            "Ask for less: narrow the filters, add a LIMIT, or look at EXPLAIN QUERY PLAN."
-        }
+        "unknown_table" => "Call list_tables for the tables.",
+        "unknown_column" => "Call describe_table for the columns.",
+        "multiple_statements" => "Send each statement in a separate call.",
+        "timeout" => "Narrow the filters, add a LIMIT, or check EXPLAIN QUERY PLAN.",
         "constraint" => "Nothing was changed.",
         "out_of_memory" => "Sort, group or join fewer rows.",
         _ => return None,

@@ -1,4 +1,4 @@
-//! The JSON of rows as lines of values with tabs between them, in one pass over the text.
+//! Conversion of the JSON of rows to lines of tab-separated values, in one pass over the text.
 //!
 //! | JSON | cell |
 //! |---|---|
@@ -8,11 +8,24 @@
 //! | `{"$blob": base64, …}`, `$text`, `$float` | `$blob base64` |
 //!
 //! A string that looks like one of the others, `NULL` or `$blob …`, has its first character escaped:
-//! `\u004eULL`. So every cell can be read back, but for the difference between the number 5 and the
-//! string "5".
+//! `\u004eULL`. So every cell can be read back, except for the difference between the number 5 and the
+//! string "5", and except for long cells, which are abbreviated: `…[+2000 characters]`, `…[3000 bytes]`.
 
 /// Tags of values that JSON has no form for.
 const TAGS: [&str; 3] = ["$blob ", "$text ", "$float "];
+
+/// The maximum length of a string that is not abbreviated, in characters and escapes.
+const MAX_CHARS: usize = 500;
+/// The length of an abbreviated string.
+const KEPT_CHARS: usize = 400;
+/// The maximum length of base64 that is not abbreviated.
+const MAX_BASE64: usize = 128;
+/// The length of abbreviated base64: 48 bytes.
+const KEPT_BASE64: usize = 64;
+
+/// Instructions for reading the rest of abbreviated cells.
+pub(super) const REST: &str = "read the rest with substr(column, 401) of text, or substr(column, 49) of a BLOB, \
+                               in execute_raw_query";
 
 /// Appends a line of names, which are JSON strings.
 pub(super) fn header<'n>(text: &mut String, names: impl Iterator<Item = &'n str>) -> Option<()> {
@@ -20,18 +33,23 @@ pub(super) fn header<'n>(text: &mut String, names: impl Iterator<Item = &'n str>
         if index > 0 {
             text.push('\t');
         }
-        let mut json = Json { rest: name };
-        json.string(text)?;
-        json.is_at_end()?;
+        self::name(text, name)?;
     }
     text.push('\n');
     Some(())
 }
 
-/// Appends a line for each row of a JSON array of arrays, as `rowset` writes it: without blanks. None for
-/// anything else; the text may then end anywhere.
-pub(super) fn rows(text: &mut String, rows: &str) -> Option<()> {
-    let mut json = Json { rest: rows };
+/// Appends a name, which is a JSON string.
+pub(super) fn name(text: &mut String, name: &str) -> Option<()> {
+    let mut json = Json { rest: name, abbreviated: 0 };
+    json.whole_string(text)?;
+    json.is_at_end()
+}
+
+/// Appends a line for each row of a JSON array of arrays without white space, as `rowset` writes it, and returns the
+/// number of abbreviated cells. None for anything else; the text may then end anywhere.
+pub(super) fn rows(text: &mut String, rows: &str) -> Option<u64> {
+    let mut json = Json { rest: rows, abbreviated: 0 };
     json.skip("[")?;
     text.reserve(rows.len());
     if json.skip("]").is_none() {
@@ -43,11 +61,14 @@ pub(super) fn rows(text: &mut String, rows: &str) -> Option<()> {
         }
         json.skip("]")?;
     }
-    json.is_at_end()
+    json.is_at_end()?;
+    Some(json.abbreviated)
 }
 
 struct Json<'a> {
     rest: &'a str,
+    /// The number of abbreviated cells.
+    abbreviated: u64,
 }
 
 impl<'a> Json<'a> {
@@ -86,6 +107,16 @@ impl<'a> Json<'a> {
     }
 
     fn string(&mut self, text: &mut String) -> Option<()> {
+        let start = text.len();
+        self.whole_string(text)?;
+        // A cheap check first: no character has less than one byte.
+        if text.len() - start > MAX_CHARS {
+            self.abbreviated += u64::from(abbreviate(text, start));
+        }
+        Some(())
+    }
+
+    fn whole_string(&mut self, text: &mut String) -> Option<()> {
         self.skip("\"")?;
         if self.rest.starts_with("NULL\"") {
             self.skip("N")?;
@@ -115,8 +146,15 @@ impl<'a> Json<'a> {
         text.push('$');
         text.push_str(self.until("\":\"")?);
         text.push(' ');
-        text.push_str(self.until("\"")?);
-        self.until("}")?;
+        let value = self.until("\"")?;
+        let size = self.until("}")?.strip_prefix(",\"bytes\":");
+        match (value.get(..KEPT_BASE64), size) {
+            (Some(kept), Some(size)) if value.len() > MAX_BASE64 => {
+                text.push_str(&format!("{kept}…[{size} bytes]"));
+                self.abbreviated += 1;
+            }
+            _ => text.push_str(value),
+        }
         Some(())
     }
 
@@ -140,4 +178,25 @@ impl<'a> Json<'a> {
     fn is_at_end(&self) -> Option<()> {
         self.rest.is_empty().then_some(())
     }
+}
+
+/// Abbreviates the string from `start` on if it is too long, and returns whether it was. Does not cut escapes.
+fn abbreviate(text: &mut String, start: usize) -> bool {
+    let (mut count, mut kept) = (0, start);
+    let mut rest = text[start..].char_indices();
+    while let Some((index, first)) = rest.next() {
+        if count == KEPT_CHARS {
+            kept = start + index;
+        }
+        count += 1;
+        if first == '\\' && rest.next().is_some_and(|(_, kind)| kind == 'u') {
+            rest.nth(3);
+        }
+    }
+    if count <= MAX_CHARS {
+        return false;
+    }
+    text.truncate(kept);
+    text.push_str(&format!("…[+{} characters]", count - KEPT_CHARS));
+    true
 }

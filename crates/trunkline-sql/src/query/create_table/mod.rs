@@ -94,7 +94,7 @@ fn primary_key<'c>(
         return Err(bad("the list is empty; leave it out for a table without a key".to_owned()));
     }
     if !marked.is_empty() && marked != key {
-        return Err(bad("\"schema\" names another primary key; say it in one place".to_owned()));
+        return Err(bad("\"schema\" declares another primary key; declare it once".to_owned()));
     }
     Ok(key)
 }

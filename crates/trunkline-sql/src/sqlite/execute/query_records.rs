@@ -15,7 +15,7 @@ pub(crate) fn query_records(
     let started = Instant::now();
     let config = session.config();
     let table = session.table(&request.table_name)?;
-    let max_rows = request.limit.map_or(config.max_rows, |limit| limit.min(config.max_rows));
+    let max_rows = request.limit.unwrap_or(config.default_rows).min(config.max_rows);
     let page = PageQuery::new(request, &table, max_rows)?;
 
     let bounds = Bounds { max_rows, max_bytes: config.max_bytes };
@@ -31,7 +31,7 @@ pub(crate) fn query_records(
     if rowset.is_first_row_too_large() {
         return Err(row_over_limit(page.offset, config.max_bytes));
     }
-    // After a page without rows, the cursor would lead to the same page again.
+    // The cursor of a page without rows would lead to the same page.
     if rowset.truncated && rowset.row_count > 0 {
         rowset.next_cursor = Some(page.next_cursor(rowset.row_count, last));
     }
@@ -42,18 +42,19 @@ pub(crate) fn query_records(
     }
     Ok(rowset.with_hint(|rowset| match rowset.next_cursor {
         Some(_) => {
-            r#"repeat the call with "cursor" set to next_cursor for the next rows"#.to_owned()
+            r#"repeat the call with "cursor" set to next_cursor for the next rows, or narrow "filters""#
+                .to_owned()
         }
         None => r#"raise "limit" to read rows"#.to_owned(),
     }))
 }
 
-/// An empty page would hide the row and all that come after it.
+/// The error of a row that exceeds the maximum size. An empty page would hide it and all later rows.
 fn row_over_limit(offset: u64, max_bytes: usize) -> Error {
     Error::OverLimit {
         message: format!(
-            "the row at offset {offset} alone has more than the {max_bytes} bytes of a result; \
-             choose fewer \"columns\", or go on with \"offset\": {} and no cursor",
+            "the row at offset {offset} alone exceeds the {max_bytes} bytes of a result; \
+             select fewer \"columns\", or continue with \"offset\": {} and no cursor",
             offset.saturating_add(1)
         ),
     }

@@ -6,11 +6,12 @@ use serde_json::{Map, Value as Json};
 
 use crate::model::error::Error;
 use crate::model::read::{Changed, Params, RawOutcome, RawQuery};
-use crate::model::rowset::{RowNumber, Rowset};
+use crate::model::rowset::{RowNumber, Rowset, TruncatedBy};
 use crate::model::value;
 use crate::sqlite::collect::{Bounds, Collector};
 use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
+use crate::sqlite::schema::suggest_names;
 use crate::sqlite::security::WriterState;
 use crate::sqlite::session::Session;
 
@@ -25,14 +26,12 @@ pub(crate) fn timeout(request: &RawQuery, config: &SqliteConfig) -> Result<Durat
 
 fn bounds(request: &RawQuery, config: &SqliteConfig) -> Bounds {
     Bounds {
-        max_rows: request
-            .max_rows
-            .map_or(config.max_rows, |requested| requested.min(config.max_rows)),
+        max_rows: request.max_rows.unwrap_or(config.default_rows).min(config.max_rows),
         max_bytes: config.max_bytes,
     }
 }
 
-/// Whether a statement begins like one that the writer may take. It affects the message of an error only.
+/// Whether a statement begins like one that the writer allows. Affects only the message of an error.
 pub(crate) fn looks_like_change(sql: &str) -> bool {
     const WORDS: [&str; 8] =
         ["ALTER", "CREATE", "DELETE", "DROP", "INSERT", "REPLACE", "UPDATE", "WITH"];
@@ -55,13 +54,19 @@ fn without_comments(sql: &str) -> &str {
 /// On a reader.
 pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
     let mut rows = Collector::new(bounds(request, session.config()), Instant::now());
-    session.with_statement(&request.query, |statement| {
+    let read = session.with_statement(&request.query, |statement| {
         bind(statement, request.params.as_ref())?;
         rows.take(statement)
-    })?;
+    });
+    read.map_err(|error| suggest_names(session, &request.query, error))?;
     let rowset = rowset(rows, session.config())?;
+    let max_rows = session.config().max_rows;
     Ok(RawOutcome::Rows(rowset.with_hint(|rowset| match rowset.row_count {
         0 => r#"raise "max_rows" to read rows"#.to_owned(),
+        rows if rowset.truncated_by == Some(TruncatedBy::Rows) && rows < max_rows => format!(
+            "add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows, or raise \
+             \"max_rows\" (maximum {max_rows})"
+        ),
         rows => format!("add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows"),
     })))
 }
@@ -71,16 +76,17 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
     let mut rows = Collector::new(bounds(request, session.config()), Instant::now());
     let limit = RowLimit::begin(session, request.max_affected, 0)?;
     let before = session.connection().total_changes();
-    // Compiled anew each time: what it inserts into is learnt while it is compiled.
-    let mut statement = session.prepare(&request.query)?;
+    // Compiled in each call, since the authorizer records the target of an insert while it is compiled.
+    let prepared = session.prepare(&request.query);
+    let mut statement = prepared.map_err(|error| suggest_names(session, &request.query, error))?;
     let changes_schema = session.writer_state().is_some_and(WriterState::changes_schema);
     refuse_index_of_shadow(session, limit.shadow_tables())?;
     bind(&mut statement, request.params.as_ref())?;
     rows.take(&mut statement).map_err(|error| limit.explain(session, error))?;
-    // A change of the schema leaves the count of an earlier statement.
+    // After a change of the schema, SQLite returns the count of an earlier statement.
     let rows_affected = if changes_schema { 0 } else { direct_rows(session, before) };
     limit.check(rows_affected + limit.further_rows(session, rows_affected)?)?;
-    // `ALTER TABLE` has columns too, of a query that it makes for itself.
+    // `ALTER TABLE` has columns too, those of an internal query.
     if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
         let is_change = !statement.readonly();
         let rowset = rowset(rows, session.config())?;
@@ -96,8 +102,8 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
     }))
 }
 
-/// SQLite keeps callers from writing to the shadow tables of a virtual one, but lets them index these; a
-/// unique index would break the virtual table.
+/// SQLite does not let callers write to the shadow tables of a virtual table, but lets them create indexes on these;
+/// a unique index would break the virtual table.
 fn refuse_index_of_shadow(
     session: &Session<'_>,
     shadow_tables: &HashSet<String>,
@@ -117,7 +123,7 @@ fn rowset(rows: Collector, config: &SqliteConfig) -> Result<Rowset, Error> {
     if rowset.is_first_row_too_large() {
         return Err(Error::OverLimit {
             message: format!(
-                "the first row alone has more than the {} bytes of a result; \
+                "the first row alone exceeds the {} bytes of a result; \
                  select fewer columns, or parts of them",
                 config.max_bytes
             ),
@@ -126,8 +132,7 @@ fn rowset(rows: Collector, config: &SqliteConfig) -> Result<Rowset, Error> {
     Ok(rowset)
 }
 
-/// Gives every parameter its value. One without a value would silently be NULL, so it is an error, as is
-/// a value without a parameter.
+/// Binds the parameters. One without a value would be NULL, so it is an error, as is a value without a parameter.
 fn bind(statement: &mut Statement<'_>, params: Option<&Params>) -> Result<(), Error> {
     match params {
         None => bind_by_position(statement, &[]),
@@ -140,7 +145,7 @@ fn bind_by_position(statement: &mut Statement<'_>, values: &[Json]) -> Result<()
     let count = statement.parameter_count();
     if values.len() != count {
         return bad_params(format!(
-            "the statement has {count}, and {} values were given",
+            "the statement has {count} parameters, but there are {} values",
             values.len()
         ));
     }
@@ -155,7 +160,7 @@ fn bind_by_name(statement: &mut Statement<'_>, values: &Map<String, Json>) -> Re
     let mut used = 0;
     for index in 1..=count {
         let Some(name) = statement.parameter_name(index).map(str::to_owned) else {
-            return bad_params(format!("parameter number {index} has no name; give an array"));
+            return bad_params(format!("parameter number {index} has no name; send a list"));
         };
         let bare = name.get(1..).unwrap_or_default();
         let Some(value) = values.get(&name).or_else(|| values.get(bare)) else {
@@ -174,7 +179,7 @@ fn bind_by_name(statement: &mut Statement<'_>, values: &Map<String, Json>) -> Re
         if let Some(unknown) = values.keys().find(|given| !is_known(given)) {
             return bad_params(format!("the statement has no parameter {unknown:?}"));
         }
-        return bad_params("one parameter is given under two names".to_owned());
+        return bad_params("a parameter has two values".to_owned());
     }
     Ok(())
 }

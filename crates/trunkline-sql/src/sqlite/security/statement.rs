@@ -17,7 +17,7 @@ pub(crate) fn prepare_single<'c>(
 ) -> Result<Statement<'c>, Error> {
     if sql.len() > SQL_LENGTH {
         return Err(Error::OverLimit {
-            message: format!("the SQL text has {} bytes, and {SQL_LENGTH} are allowed", sql.len()),
+            message: format!("the SQL text has {} bytes, the maximum is {SQL_LENGTH}", sql.len()),
         });
     }
     // SQLite stops reading at a NUL: the text after it would be neither compiled nor refused.
@@ -30,7 +30,7 @@ pub(crate) fn prepare_single<'c>(
         Role::Writer(writer_state) => writer_state.while_compiling(compile)?,
     };
     if matches!(role, Role::Reader) && !statement.readonly() {
-        return Err(Error::Forbidden { reason: "it can change the database".to_owned() });
+        return Err(Error::Forbidden { reason: "it changes the database".to_owned() });
     }
     Ok(statement)
 }
@@ -43,22 +43,22 @@ fn only_one<'c>(
     let mut statements = Batch::new(connection, sql);
     let statement = statements.next().map_err(|error| forbidden(role, error))?;
     let statement = statement.ok_or(Error::NoStatement)?;
-    // A rest that does not even compile is a second statement as well.
+    // Trailing text that does not compile counts as a second statement.
     if !matches!(statements.next(), Ok(None)) {
         return Err(Error::MultipleStatements);
     }
     Ok(statement)
 }
 
-/// Explains the refusals of the authorizer, whose message has no reason.
+/// Adds a reason to the authorizer's refusals.
 fn forbidden(role: &Role, error: rusqlite::Error) -> Error {
     if error.sqlite_error_code() != Some(ErrorCode::AuthorizationForStatementDenied) {
         return error.into();
     }
     let reason = match role {
-        Role::Reader => "it does something else than reading tables or describing them",
+        Role::Reader => "only statements that read or describe tables are permitted",
         Role::Writer(_) => {
-            "it does something else than reading and changing the rows and the schema of this database"
+            "only statements that read or change the rows and the schema of this database are permitted"
         }
     };
     Error::Forbidden { reason: reason.to_owned() }

@@ -1,0 +1,99 @@
+//! The description of a table as SQL: one representation of its columns, keys, indexes and triggers.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Rowset, count, fence, fenced, read, tsv};
+
+#[derive(Deserialize)]
+struct Description<'a> {
+    kind: String,
+    #[serde(borrow)]
+    columns: Vec<Column<'a>>,
+    indexes: Vec<Object>,
+    triggers: Vec<Object>,
+    #[serde(default)]
+    unreadable: Vec<String>,
+    ddl: Option<String>,
+    #[serde(borrow, default)]
+    sample: Option<Rowset<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Column<'a> {
+    #[serde(borrow)]
+    name: &'a RawValue,
+    #[serde(borrow, rename = "type")]
+    declared_type: Option<&'a RawValue>,
+}
+
+/// An index or a trigger.
+#[derive(Deserialize)]
+struct Object {
+    ddl: Option<String>,
+}
+
+/// A line with counts, then the statements that created the table, and sample rows.
+pub(super) fn text(result: &str) -> String {
+    match read::<Description<'_>>(result) {
+        Some(description) => description.text().unwrap_or_else(|| fenced(result)),
+        None => fenced(result),
+    }
+}
+
+impl Description<'_> {
+    fn text(&self) -> Option<String> {
+        let mut data = String::new();
+        let objects = self.indexes.iter().chain(&self.triggers);
+        let statements = self.ddl.iter().chain(objects.filter_map(|object| object.ddl.as_ref()));
+        for statement in statements {
+            data.push_str(statement);
+            data.push_str(";\n");
+        }
+        // The statement of a view or of a virtual table does not name all columns with their types.
+        if self.kind != "table" || self.ddl.is_none() {
+            data.push_str("-- columns: ");
+            for (index, column) in self.columns.iter().enumerate() {
+                if index > 0 {
+                    data.push_str(", ");
+                }
+                tsv::name(&mut data, column.name.get())?;
+                if let Some(declared_type) = column.declared_type {
+                    data.push(' ');
+                    tsv::name(&mut data, declared_type.get())?;
+                }
+            }
+            data.push('\n');
+        }
+        if let Some(sample) = &self.sample {
+            data.push('\n');
+            sample.write_table(&mut data)?;
+        }
+        let mut text = self.counts();
+        text.push('\n');
+        fence(&mut text, &data);
+        Some(text)
+    }
+
+    fn counts(&self) -> String {
+        let kind = if self.kind == "virtual" { "virtual table" } else { &self.kind };
+        let mut text = format!("1 {kind}");
+        for (number, noun) in [
+            (self.columns.len(), "column"),
+            (self.indexes.len(), "index"),
+            (self.triggers.len(), "trigger"),
+            (self.sample.as_ref().map_or(0, |sample| sample.row_count as usize), "sample row"),
+        ] {
+            match (number, noun) {
+                (0, _) => {}
+                (2.., "index") => text.push_str(&format!(", {number} indexes")),
+                _ => text.push_str(&format!(", {}", count(number as u64, noun))),
+            }
+        }
+        if !self.unreadable.is_empty() {
+            let names = count(self.unreadable.len() as u64, "name");
+            text.push_str(&format!("; {names} omitted: not valid UTF-8"));
+        }
+        text
+    }
+}
