@@ -4,7 +4,7 @@
 //! $ cargo run -p trunkline-mcp --example conformance_server -- --listen 127.0.0.1:3000
 //! ```
 
-#![expect(clippy::print_stdout, reason = "whoever starts it reads where it listens")]
+#![expect(clippy::print_stdout, reason = "the caller reads the address")]
 
 use std::time::Duration;
 
@@ -47,11 +47,11 @@ fn tools() -> Router {
             .blocks(),
         )
         .operation(
-            tool("test_image_content", "Returns a picture.", || Block::image(&PNG, "image/png"))
+            tool("test_image_content", "Returns an image.", || Block::image(&PNG, "image/png"))
                 .blocks(),
         )
         .operation(
-            tool("test_audio_content", "Returns a sound.", || Block::audio(&WAV, "audio/wav"))
+            tool("test_audio_content", "Returns audio.", || Block::audio(&WAV, "audio/wav"))
                 .blocks(),
         )
         .operation(
@@ -80,10 +80,10 @@ fn tools() -> Router {
         .operation(
             tool(
                 "json_schema_2020_12_tool",
-                "Has a schema with all the trimmings.",
+                "Has a schema with many keywords.",
                 |params: RawParams| Json(params.0),
             )
-            .input_schema(trimmings()),
+            .input_schema(rich_schema()),
         )
 }
 
@@ -104,7 +104,7 @@ fn mixed() -> Json<Vec<Block>> {
     ])
 }
 
-/// Between two notifications, so that they are seen to come one after the other.
+/// The pause between two notifications, which shows that they are sent separately.
 const PAUSE: Duration = Duration::from_millis(50);
 
 async fn advancing(progress: Progress) -> Block {
@@ -131,7 +131,7 @@ fn needs_sampling(client: ClientCapabilities) -> Result<&'static str, MissingCap
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "trunkline::schemars")]
 struct Mirrored {
-    /// Stands in the header Mcp-Param-Region, too.
+    /// Mirrored in the header Mcp-Param-Region.
     #[schemars(extend("x-mcp-header" = "Region"))]
     region: String,
 }
@@ -140,8 +140,8 @@ fn mirrored(Params(Mirrored { region }): Params<Mirrored>) -> String {
     region
 }
 
-/// What listings must hand on as it is.
-fn trimmings() -> Value {
+/// A schema that lists must contain unchanged.
+fn rich_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -175,7 +175,7 @@ const PNG: [u8; 69] = [
     0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// No sound at all: a header, and no samples.
+/// A WAV header without samples.
 const WAV: [u8; 44] = [
     0x52, 0x49, 0x46, 0x46, 0x24, 0, 0, 0, 0x57, 0x41, 0x56, 0x45, 0x66, 0x6d, 0x74, 0x20, 0x10, 0,
     0, 0, 1, 0, 1, 0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0, 2, 0, 0x10, 0, 0x64, 0x61, 0x74, 0x61, 0,

@@ -149,8 +149,8 @@ impl Endpoint {
         let Context { id, extensions, .. } = context;
         let history = self.0.rpc.history();
         // Only tools send notifications.
-        let recording =
-            history.map(|history| history.stream(&extensions, method::TOOLS_CALL, id.as_ref()));
+        let recording = history
+            .map(|history| history.record_stream(&extensions, method::TOOLS_CALL, id.as_ref()));
         let running = Some(running);
         let reply = NotificationStream { server: Arc::clone(&self.0), notifications, running, id };
         events::respond(None, reply, self.0.settings.keep_alive, recording)

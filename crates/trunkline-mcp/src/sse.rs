@@ -99,7 +99,7 @@ impl Streams {
         let endpoint = Event::text("endpoint", &format!("{MESSAGES}?sessionId={session}"));
         let client = Client { messages, closing, clients: known, session };
         let history = server.rpc.history();
-        let recording = history.map(|history| history.stream(extensions, "GET /sse", None));
+        let recording = history.map(|history| history.record_stream(extensions, "GET /sse", None));
         events::respond(Some(endpoint), client, settings.keep_alive, recording)
     }
 

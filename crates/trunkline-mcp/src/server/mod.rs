@@ -62,12 +62,11 @@ impl From<CallFuture> for StartedCall {
 }
 
 impl Mcp {
-    /// Makes a server of a service's operations. Those that [come and go](trunkline::DynamicOperations) do so here,
-    /// too: clients of stdio and of HTTP+SSE are told, others ask again.
+    /// Creates a server for the operations of a service. Clients of stdio and HTTP+SSE are notified when
+    /// [dynamic operations](trunkline::DynamicOperations) change; others request the list again.
     ///
     /// # Errors
-    /// The first tool that cannot be offered, and why. One that may go is left out of the lists, and the
-    /// log says so.
+    /// The first static tool that cannot be offered. A dynamic tool that cannot be offered is left out and logged.
     pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, ToolError> {
         let results = PrebuiltResults::new(&settings);
         let catalog = ToolCatalog::new(&rpc, &results)?;

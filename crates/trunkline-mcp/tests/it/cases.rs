@@ -1,5 +1,5 @@
-//! HTTP requests and their replies, row by row: `tests/data/eras.jsonl` to the MCP endpoint,
-//! `tests/data/plain.jsonl` to the door of JSON-RPC.
+//! Tables of HTTP requests and their replies: `tests/data/eras.jsonl` for the MCP endpoint,
+//! `tests/data/plain.jsonl` for the JSON-RPC endpoint.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -12,7 +12,7 @@ use crate::support::{
     Reply, assert_fits, assert_lacks, expanded, headers_of, rows, serve, settings,
 };
 
-/// A request, and what of its reply is told.
+/// A request and the checked parts of its reply.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -21,15 +21,14 @@ struct Case {
     method: String,
     #[serde(default = "mcp")]
     path: String,
-    /// Header lines. `$modern` is those of the stateless era, as the body has them; `-accept` is none
-    /// of that name.
+    /// Header lines. `$modern` adds those of the stateless era that match the body; `-accept` omits that header.
     #[serde(default)]
     headers: Vec<String>,
-    /// As it is sent, but for `"$meta"`.
+    /// The body, in which `"$meta"` is replaced.
     body: Option<Box<RawValue>>,
-    /// A body that is no JSON.
+    /// A body that is not JSON.
     text: Option<String>,
-    /// A body that is no text.
+    /// A body that is not text.
     base64: Option<String>,
     /// Spaces after the body.
     #[serde(default)]
@@ -38,10 +37,10 @@ struct Case {
     /// `none` is an empty body.
     #[serde(default = "any")]
     reply: Value,
-    /// A part of the reply's text, where no value tells it.
+    /// A part of the reply's text.
     #[serde(default)]
     contains: String,
-    /// JSON pointers at what the reply does not have.
+    /// JSON pointers to members that the reply must not have.
     #[serde(default)]
     absent: Vec<String>,
     #[serde(default)]
@@ -63,12 +62,12 @@ fn any() -> Value {
 }
 
 #[tokio::test]
-async fn every_request_is_answered_as_its_era_wants_it() {
+async fn requests_are_answered_as_their_era_requires() {
     check_all("eras.jsonl").await;
 }
 
 #[tokio::test]
-async fn the_methods_are_guests_at_a_door_of_json_rpc() {
+async fn mcp_methods_are_available_over_json_rpc() {
     check_all("plain.jsonl").await;
 }
 

@@ -1,4 +1,4 @@
-//! Tools that come and go while clients are there.
+//! Tools that are added and removed while clients are connected.
 
 use std::io::{self, PipeWriter, Write};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ fn tools(names: &[&'static str]) -> Router {
     names.iter().map(tool).fold(Router::new(), Router::operation)
 }
 
-/// The tool `fixed`, and a place for others.
+/// The static tool `fixed` and a set of dynamic tools.
 fn service() -> (Rpc, DynamicOperations) {
     let changing = DynamicOperations::new();
     (tools(&["fixed"]).dynamic("tool", &changing).build().unwrap(), changing)
@@ -72,13 +72,13 @@ async fn check(pipes: &mut Pipes, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_client_with_a_channel_is_told_and_finds_what_there_is() {
+async fn a_client_with_a_channel_is_notified_and_lists_the_new_tools() {
     let (mcp, changing) = server();
     changing.replace(tools(&["a"])).unwrap();
     let mut pipes = Pipes::of(mcp.clone(), Gate::new());
     let greeting = ask(&mut pipes, &initialize()).await;
     assert_eq!(greeting["result"]["capabilities"]["tools"], json!({ "listChanged": true }));
-    // Before it says so, the client is told nothing.
+    // Before `notifications/initialized`, the client is not notified.
     changing.replace(tools(&["b"])).unwrap();
     pipes.send([&initialized()]);
     check(&mut pipes, &["fixed", "b"]).await;
@@ -98,12 +98,12 @@ async fn a_client_with_a_channel_is_told_and_finds_what_there_is() {
 }
 
 #[tokio::test]
-async fn who_is_not_initialized_is_told_nothing() {
+async fn a_client_that_is_not_initialized_is_not_notified() {
     let (mcp, changing) = server();
     for message in [initialized(), initialize(), modern("tools/list", json!({}))] {
         let mut pipes = Pipes::of(mcp.clone(), Gate::new());
         pipes.send([&message]);
-        // Its reply, or that to this, shows that the message was taken.
+        // The reply shows that the message was read.
         ask(&mut pipes, &legacy("ping", json!({}))).await;
         changing.replace(tools(&["a"])).unwrap();
         let (rest, _) = pipes.finish().await;
@@ -111,7 +111,7 @@ async fn who_is_not_initialized_is_told_nothing() {
     }
 }
 
-/// An output that takes nothing while somebody holds the lock.
+/// An output that blocks while the lock is held.
 struct Held(Arc<Mutex<()>>, PipeWriter);
 
 impl Write for Held {
@@ -126,13 +126,13 @@ impl Write for Held {
 }
 
 #[tokio::test]
-async fn many_changes_are_told_once_to_who_does_not_read() {
+async fn a_client_that_does_not_read_is_notified_once_of_many_changes() {
     let (mcp, changing) = server();
     let lock = Arc::new(Mutex::new(()));
     let output = Arc::clone(&lock);
-    let mut pipes = Pipes::behind(mcp, Gate::new(), |pipe| Held(output, pipe));
+    let mut pipes = Pipes::with_output(mcp, Gate::new(), |pipe| Held(output, pipe));
     ask(&mut pipes, &initialize()).await;
-    // Said again, it is the same client.
+    // A repeated notification does not subscribe twice.
     pipes.send([&initialized(), &initialized()]);
     ask(&mut pipes, &legacy("ping", json!({}))).await;
     let not_reading = lock.lock().unwrap();
@@ -141,13 +141,13 @@ async fn many_changes_are_told_once_to_who_does_not_read() {
     }
     drop(not_reading);
     let (told, ended) = pipes.finish().await;
-    // One may have been on its way when the others were made.
+    // One may have been sent before the others were queued.
     assert!([&[changed()][..], &[changed(), changed()]].contains(&&*told), "{told:?}");
     assert!(ended.is_ok(), "{ended:?}");
 }
 
 #[tokio::test]
-async fn clients_of_http_sse_are_told_and_others_ask_again() {
+async fn clients_of_http_sse_are_notified_and_others_are_not() {
     let (mcp, changing) = server();
     let closing = CancellationToken::new();
     let service = mcp.rpc().http().merge(mcp.routes()).merge(mcp.sse_routes(closing.clone()));
@@ -169,7 +169,7 @@ async fn clients_of_http_sse_are_told_and_others_ask_again() {
     changing.replace(tools(&["a"])).unwrap();
     assert_eq!(in_time("a notification", events.message()).await, Some(changed()));
 
-    // At the other doors there is nobody to tell.
+    // The other transports have no channel.
     for path in ["/", "/mcp"] {
         let greeting = connect().await.ask(post(path, "", initialize().to_string())).await;
         let greeting: Value = serde_json::from_slice(&greeting.body).unwrap();
@@ -184,13 +184,13 @@ async fn clients_of_http_sse_are_told_and_others_ask_again() {
     server.stop().await;
 }
 
-/// A tool that MCP's clients could not use.
+/// A tool that MCP clients cannot use.
 fn unusable(name: &str, schema: Value) -> Operation {
     Operation::new(name, || 1).tool(name).input_schema(schema)
 }
 
 #[test]
-fn a_tool_that_cannot_be_offered_leaves_the_others_alone() {
+fn an_invalid_dynamic_tool_is_left_out() {
     let header = json!({
         "type": "object",
         "properties": { "a": { "type": "string", "x-mcp-header": "no header" } },
@@ -211,10 +211,10 @@ fn a_tool_that_cannot_be_offered_leaves_the_others_alone() {
     for row in &rows {
         changing.replace(bad(tools(&["c"]), row)).unwrap();
         assert_eq!(mcp.tools(), ["fixed", "c"], "{}", row.0);
-        // It is an operation all the same, and who makes tools of what they read can know before.
+        // It is an operation all the same, and `ToolError::of` detects it beforehand.
         assert!(rpc.operations().iter().any(|one| one.name().ends_with(row.0)));
         let error = ToolError::of(row.0, &row.1.clone().into()).expect("a reason").to_string();
-        // Of what stays, it is an error.
+        // For a static tool it is an error.
         let fixed = Mcp::new(bad(Router::new(), row).build().unwrap(), settings()).unwrap_err();
         assert_eq!(fixed.to_string(), error);
     }

@@ -1,4 +1,4 @@
-//! Operations that speak EDN as tools, whose clients speak JSON.
+//! Operations with EDN params and results as tools, whose clients use JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ async fn a_tool_is_listed_with_its_schemas() {
 }
 
 #[tokio::test]
-async fn a_tool_takes_and_returns_what_edn_is_in_json() {
+async fn edn_arguments_and_results_are_json() {
     let queue = json!({ "queue": "a/b", "run-at": "2024-01-01T00:00:00Z" });
     let rows = [
         ("create", queue.clone(), json!({ "structuredContent": queue, "isError": false })),

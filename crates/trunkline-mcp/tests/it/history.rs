@@ -1,4 +1,4 @@
-//! What a record tells of MCP: each message once, as it was sent, whatever door it came through.
+//! The history of MCP messages: one entry per message, unchanged, over every transport.
 
 use serde_json::{Value, json};
 use trunkline::history::{Filter, History};
@@ -11,7 +11,7 @@ use crate::support::{Client, Gate, in_time, legacy, post, router, settings, unti
 const LEGACY: &str = "MCP-Protocol-Version: 2025-11-25\r\n";
 const BATCHES: &str = "MCP-Protocol-Version: 2025-03-26\r\n";
 
-/// A recorded service, and its record.
+/// A service with a history.
 fn recorded(gate: &Gate) -> (Mcp, History) {
     let history = History::new(Default::default());
     let rpc = router(gate).build().unwrap().with_history(history.clone());
@@ -19,15 +19,14 @@ fn recorded(gate: &Gate) -> (Mcp, History) {
 }
 
 /// Entries of calls as JSON, oldest first.
-fn told(history: &History) -> Vec<Value> {
+fn entries(history: &History) -> Vec<Value> {
     let page = history.entries(&Filter { limit: usize::MAX, ..Filter::default() });
-    let entries = page.entries.iter().rev();
-    entries.map(|entry| serde_json::to_value(&**entry).unwrap()).collect()
+    page.entries.iter().rev().map(|entry| serde_json::to_value(&**entry).unwrap()).collect()
 }
 
 #[track_caller]
 fn check(history: &History, expected: &[Value]) {
-    let found = told(history);
+    let found = entries(history);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
         for (name, value) in expected.as_object().unwrap() {
@@ -36,7 +35,7 @@ fn check(history: &History, expected: &[Value]) {
     }
 }
 
-/// Posts `body` to `path` of a server with all doors, and compares what is recorded.
+/// Posts `body` to `path` of a server with all endpoints, and compares the entries.
 async fn posted(path: &str, headers: &str, body: String, expected: &[Value]) -> Vec<u8> {
     let (mcp, history) = recorded(&Gate::new());
     let service: HttpService = mcp.rpc().http();
@@ -80,26 +79,26 @@ async fn calls_over_http() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_what_was_sent() {
+async fn entries_contain_the_sent_reply() {
     let (mcp, history) = recorded(&Gate::new());
     let server = Server::bind("127.0.0.1:0");
     let server = server.serve(mcp.rpc().http().merge(mcp.routes())).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     let call = legacy("tools/call", json!({ "name": "sum", "arguments": { "a": 1, "b": 2 } }));
     let reply = client.ask(post("/mcp", LEGACY, call.to_string())).await;
-    let entry = &told(&history)[0];
+    let entry = &entries(&history)[0];
     let kept: Value = serde_json::from_str(entry["response"]["text"].as_str().unwrap()).unwrap();
     assert_eq!((kept, &entry["response"]["bytes"]), (reply.json(), &json!(reply.body.len())));
     let secret = json!({ "name": "echo", "arguments": { "api_key": "hunter2" } });
     let reply = client.ask(post("/mcp", LEGACY, legacy("tools/call", secret).to_string())).await;
     assert!(String::from_utf8_lossy(&reply.body).contains("hunter2"), "the client has it");
-    let entry = &told(&history)[1];
+    let entry = &entries(&history)[1];
     assert!(!entry.to_string().contains("hunter2"), "{entry:#}");
     in_time("the end of the server", server.stop()).await;
 }
 
 #[tokio::test]
-async fn what_is_refused() {
+async fn refused_messages() {
     let row = |code: i64| [json!({ "door": "mcp", "status": "error", "code": code })];
     let bad_id = json!({ "jsonrpc": "2.0", "method": "ping", "id": 1.5 }).to_string();
     posted("/mcp", LEGACY, bad_id, &row(-32600)).await;
@@ -122,7 +121,7 @@ async fn a_reply_that_is_a_stream() {
     let server = server.serve(mcp.rpc().http().merge(mcp.routes())).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post("/mcp", &headers, call.to_string())).await;
-    until("the stream's end is recorded", || told(&history).len() == 3).await;
+    until("the stream's end is recorded", || entries(&history).len() == 3).await;
     let id = &call["id"];
     check(
         &history,
@@ -145,13 +144,13 @@ async fn a_stream_that_its_client_leaves() {
     let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     client.send("GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    until("the stream has begun", || told(&history).len() == 1).await;
+    until("the stream has begun", || entries(&history).len() == 1).await;
     drop(client);
-    until("the stream has ended", || told(&history).len() == 2).await;
+    until("the stream has ended", || entries(&history).len() == 2).await;
     let start = json!({ "kind": "stream_start", "door": "mcp-sse", "method": "GET /sse" });
     let end = json!({ "kind": "stream_end", "stream": 1, "status": "cancelled" });
     check(&history, &[start, end]);
-    assert!(told(&history)[1]["stream_bytes"].as_u64() > Some(0), "its first event was sent");
+    assert!(entries(&history)[1]["stream_bytes"].as_u64() > Some(0), "its first event was sent");
     in_time("the end of the server", server.stop()).await;
 }
 
@@ -175,8 +174,8 @@ async fn a_client_of_stdio() {
         use std::io::Write;
         writeln!(to_server, "{line}").unwrap();
     }
-    until("all have ended", || told(&history).len() == 6).await;
-    let mut found: Vec<_> = told(&history)
+    until("all have ended", || entries(&history).len() == 6).await;
+    let mut found: Vec<_> = entries(&history)
         .iter()
         .map(|entry| {
             assert_eq!(entry["door"], "mcp-stdio");

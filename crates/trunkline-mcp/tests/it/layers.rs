@@ -11,7 +11,7 @@ use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{Gate, assert_fits, expanded, in_time, legacy, router, until};
 
-/// Answers a body at the door of JSON-RPC.
+/// The reply of the JSON-RPC endpoint to a body.
 async fn ask(rpc: &Rpc, body: &Value) -> Value {
     let body = expanded(&body.to_string());
     let reply = in_time("a reply", rpc.handle(body.into(), Extensions::new())).await;
@@ -43,7 +43,7 @@ async fn a_layer_sees_each_call_once() {
         (json!([call("add"), call("sum"), notification]), vec!["t.add", "t.sum", "t.add"]),
         (legacy("plain", json!({})), vec!["plain"]),
         (call("nope"), vec![]),
-        // Its arguments are none that fit, and nothing but the handler is spared.
+        // Its arguments are invalid, and only the handler is skipped.
         (call("picky"), vec!["t.picky"]),
         (legacy("tools/list", json!({})), vec![]),
         (legacy("ping", json!({})), vec![]),
@@ -56,7 +56,7 @@ async fn a_layer_sees_each_call_once() {
 }
 
 #[tokio::test]
-async fn layers_refuse_unfit_calls_as_any_other() {
+async fn layers_apply_to_calls_with_invalid_arguments() {
     let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
     let rpc = router(&Gate::new()).layer(RateLimitLayer::new(rate)).build().unwrap();
     let mcp = Mcp::new(rpc, McpConfig::new("test", "1")).unwrap().rpc();
@@ -103,7 +103,7 @@ async fn a_tool_that_takes_too_long_fails() {
 }
 
 #[tokio::test]
-async fn tools_wait_for_their_turn_as_their_operations_do() {
+async fn tools_are_subject_to_the_concurrency_limit() {
     let gate = Gate::new();
     let limits = Limits { concurrent_calls: Some(1), ..Default::default() };
     let rpc = router(&gate).limits(limits).build().unwrap();
@@ -120,7 +120,7 @@ async fn tools_wait_for_their_turn_as_their_operations_do() {
 }
 
 #[tokio::test]
-async fn an_operation_wins_over_a_method_of_the_protocol() {
+async fn an_operation_takes_precedence_over_a_method_of_the_protocol() {
     let names = ["initialize", "ping", "tools/list", "tools/call", "server/discover"];
     let own = |name: &&str| Operation::new(*name, || "mine");
     let router = names.iter().map(own).fold(Router::new(), Router::operation);

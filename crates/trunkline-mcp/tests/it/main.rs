@@ -1,5 +1,5 @@
 //! The MCP server's tests, over all transports.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod cases;
 mod dynamic_tools;

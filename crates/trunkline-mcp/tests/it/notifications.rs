@@ -1,5 +1,4 @@
-//! What a tool tells the client of its call over HTTP before it ends, and what becomes of a call whose
-//! client goes.
+//! Notifications of a tool before its reply over HTTP, and calls whose client disconnects.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ async fn serving() -> TestServer {
     serve(settings(), Default::default()).await
 }
 
-/// A call of a tool, with this `_meta` besides what its era wants.
+/// A call of a tool, with this `_meta` in addition to that of its era.
 fn call(era: &str, tool: &str, meta: Value) -> (String, Value) {
     let params = json!({ "name": tool, "_meta": meta });
     match era {
@@ -76,9 +75,9 @@ async fn progress_is_told_to_who_asks_for_it_and_reads_events() {
         ("told when the tool ends", "last_step", token.clone(), BOTH, steps("t".into())),
         ("a number", "steps", json!({ "progressToken": 7 }), BOTH, steps(7.into())),
         ("not asked for", "steps", json!({}), BOTH, vec![]),
-        ("null is no token", "steps", json!({ "progressToken": null }), BOTH, vec![]),
-        ("an object is no token", "steps", json!({ "progressToken": { "a": 1 } }), BOTH, vec![]),
-        ("a fraction is no token", "steps", json!({ "progressToken": 1.5 }), BOTH, vec![]),
+        ("null is not a token", "steps", json!({ "progressToken": null }), BOTH, vec![]),
+        ("an object is not a token", "steps", json!({ "progressToken": { "a": 1 } }), BOTH, vec![]),
+        ("a fraction is not a token", "steps", json!({ "progressToken": 1.5 }), BOTH, vec![]),
         ("not accepted", "steps", token.clone(), plain, vec![]),
         (
             "accepted with no weight",
@@ -191,7 +190,7 @@ async fn a_flood_does_not_keep_the_reply_from_a_slow_reader() {
     }
 }
 
-/// How many calls of an operation have ended with a result.
+/// The number of calls of an operation that have ended with a result.
 fn ended(server: &TestServer, operation: &str) -> u64 {
     let counts = server.rpc.metrics();
     counts.iter().find(|count| count.method == operation).unwrap().succeeded

@@ -1,4 +1,4 @@
-//! Whatever params a client sends, at every door, it has a reply, and so has the client after it.
+//! Random params over every transport: each request has a reply, and so has the next one.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ fn check(message: &str, reply: &Value) {
     assert!(reply["jsonrpc"] == "2.0" && is_one && is_ours, "{message}\n{reply}");
     if let Some(error) = reply.get("error") {
         assert!(error["code"].is_i64() && error["message"].is_string(), "{message}\n{reply}");
-        // Nothing of it is the server's fault.
+        // The error is never internal.
         assert_ne!(error["code"], -32603, "{message}\n{reply}");
     }
 }
@@ -124,7 +124,7 @@ async fn random_params_are_answered_at_the_endpoint() {
 }
 
 #[tokio::test]
-async fn random_params_are_answered_at_a_door_of_json_rpc() {
+async fn random_params_are_answered_over_json_rpc() {
     check_http("/").await;
 }
 
@@ -156,7 +156,7 @@ async fn random_params_are_answered_on_a_stream() {
     }
 }
 
-/// The next message that is no notification.
+/// The next message that is not a notification.
 async fn reply(mut next: impl AsyncFnMut() -> Option<Value>) -> Value {
     loop {
         let message = next().await.expect("a reply");

@@ -119,7 +119,7 @@ async fn batches_need_their_revision() {
 }
 
 #[tokio::test]
-async fn clients_are_told_apart_by_what_nobody_guesses() {
+async fn session_ids_are_random_and_distinguish_clients() {
     let server = serving().await;
     let (mut one, mut two) = (Stream::open(&server).await, Stream::open(&server).await);
     let sessions: HashSet<String> = [&one, &two].map(|stream| stream.session().to_owned()).into();
@@ -160,7 +160,7 @@ async fn calls_of_one_client_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn messages_of_nobody_are_refused() {
+async fn messages_without_a_valid_session_are_refused() {
     let server = serving().await;
     let stream = Stream::open(&server).await;
     let upper =
@@ -205,9 +205,9 @@ async fn streams_need_the_token_too() {
     assert_eq!(send(&server, endpoint, &ping().to_string()).await.status, 401);
 }
 
-/// Its id may stand in a log, and other callers have tokens, too.
+/// The session id may be in a log, and other callers have tokens too.
 #[tokio::test]
-async fn nobody_but_who_opened_a_stream_writes_to_it() {
+async fn only_the_principal_that_opened_a_stream_can_post_to_it() {
     let mut http = http::HttpConfig::default();
     http.bearer.allow_as("alice", "a");
     http.bearer.allow_as("mallory", "m");
@@ -233,10 +233,10 @@ async fn there_are_only_so_many_streams() {
     let full = server.client().await.ask(OPEN).await;
     assert_eq!(full.status, 503);
     assert_fits("full", &json!({ "error": { "code": -32005 } }), &full.json());
-    // A client that goes makes room, and is forgotten.
+    // The session of a disconnected client ends and frees its slot.
     let gone = one.endpoint.clone();
     drop(one);
-    let room = async {
+    let slot = async {
         loop {
             let mut client = server.client().await;
             client.send(OPEN).await;
@@ -245,13 +245,13 @@ async fn there_are_only_so_many_streams() {
             }
         }
     };
-    in_time("room for a stream", room).await;
+    in_time("a slot for a stream", slot).await;
     assert_eq!(send(&server, &gone, &ping().to_string()).await.status, 404);
     assert_eq!(two.ask(&server, &ping()).await, pong());
 }
 
 #[tokio::test]
-async fn streams_end_when_they_are_told_to() {
+async fn streams_end_when_the_server_closes() {
     let server = serving().await;
     let mut stream = Stream::open(&server).await;
     stream.post(&server, &call(1, "wait")).await;
@@ -281,7 +281,7 @@ async fn calls_of_a_client_that_goes_run_on() {
 }
 
 #[tokio::test]
-async fn silence_is_filled_with_comments() {
+async fn idle_streams_receive_comments() {
     let keep_alive = Duration::from_millis(10);
     let server = serve(McpConfig { keep_alive, ..settings() }, http::HttpConfig::default()).await;
     let mut stream = Stream::open(&server).await;
@@ -292,7 +292,7 @@ async fn silence_is_filled_with_comments() {
 }
 
 #[tokio::test]
-async fn only_so_many_requests_of_a_client_run() {
+async fn concurrent_requests_of_a_client_are_limited() {
     let server = serve(McpConfig { in_flight: 1, ..settings() }, http::HttpConfig::default()).await;
     let mut stream = Stream::open(&server).await;
     stream.post(&server, &call(1, "wait")).await;
@@ -319,7 +319,7 @@ async fn progress_comes_on_the_stream() {
 }
 
 #[tokio::test]
-async fn replies_that_nobody_reads_count_in_the_memory_budget() {
+async fn unread_replies_count_in_the_memory_budget() {
     let server = serving().await;
     let memory = server.rpc.limits().memory.clone();
     let mut stream = Stream::open(&server).await;
@@ -341,7 +341,7 @@ async fn replies_that_nobody_reads_count_in_the_memory_budget() {
     for _ in 0..accepted {
         let message = stream.events.message().await.unwrap();
         if message["result"].is_null() {
-            assert_fits("no room", &json!({ "error": { "code": -32006 } }), &message);
+            assert_fits("over the budget", &json!({ "error": { "code": -32006 } }), &message);
             dropped += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Messages by lines, through real pipes.
+//! The stdio transport, through real pipes.
 
 use std::io::{self, Write, pipe};
 use std::time::Duration;
@@ -238,7 +238,7 @@ async fn a_cancelled_call_is_dropped_and_has_no_reply() {
         until("the call to wait", || gate.entered() == index + 1).await;
         pipes.send([&cancel(2), &cancel(id.clone())]);
         until("the call to be dropped", || gate.dropped() == index + 1).await;
-        // Its id is free again, and cancelling it once more is nothing.
+        // The id can be used again, and a second cancellation has no effect.
         pipes.send([&cancel(id.clone()), &ping(id.clone())]);
         assert_eq!(pipes.next().await, Some(pong(id)));
     }
@@ -266,7 +266,7 @@ async fn an_id_is_one_request_at_a_time() {
 }
 
 #[tokio::test]
-async fn only_so_many_requests_run() {
+async fn concurrent_requests_are_limited() {
     let mut pipes = Pipes::open(McpConfig { in_flight: 2, ..settings() });
     let gate = pipes.gate.clone();
     pipes.send([&call(1, "wait"), &call(2, "wait")]);
@@ -302,7 +302,7 @@ async fn notifications_run_nothing_and_batches_count_as_well() {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_answered_after_it_was_told_to_stop() {
+async fn pending_requests_are_answered_after_closing() {
     let mut pipes = Pipes::open(settings());
     let gate = pipes.gate.clone();
     pipes.send([&call(1, "wait")]);
@@ -315,7 +315,7 @@ async fn what_was_asked_for_is_answered_after_it_was_told_to_stop() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_has_only_so_many_replies_computed() {
+async fn calls_of_a_client_that_does_not_read_are_limited() {
     struct Stuck(std::sync::mpsc::Receiver<()>);
     impl Write for Stuck {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -337,8 +337,8 @@ async fn a_client_that_does_not_read_has_only_so_many_replies_computed() {
     std::thread::spawn(move || {
         (0..1_000).for_each(|id| drop(writeln!(to_server, "{}", call(id, "wait"))));
     });
-    // Those that are written, wait to be, or wait for room; refusals wait, too, and hold up the rest.
-    until("the places to be taken", || gate.passed() >= 20).await;
+    // Replies that are written, queued, or waiting for the queue. Refusals wait as well and delay the rest.
+    until("the limit to be reached", || gate.passed() >= 20).await;
     assert!(gate.passed() <= 24, "{}", gate.passed());
     drop(release);
     assert!(in_time("the end of serving", served).await.unwrap().is_err());
@@ -358,7 +358,7 @@ async fn an_id_is_the_same_however_it_is_spelled() {
 }
 
 #[tokio::test]
-async fn what_is_refused_leaves_no_state() {
+async fn refused_requests_leave_no_state() {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -378,7 +378,7 @@ async fn what_is_refused_leaves_no_state() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_is_left_in_the_end() {
+async fn a_client_that_reads_nothing_is_dropped_after_the_timeout() {
     struct Stuck(std::sync::mpsc::Receiver<()>);
     impl Write for Stuck {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -493,14 +493,14 @@ async fn the_client_sets_the_level_of_log_messages() {
         }
         assert_eq!(pipes.next().await, Some(completed(1, "\"done\"")), "{level}");
     }
-    // A request of the stateless era says for itself what it wants.
+    // A request of the stateless era contains its own level.
     pipes.send([&modern("tools/call", json!({ "name": "logs" }))]);
     assert_fits("modern", &json!({ "result": { "isError": false } }), &pipes.next().await.unwrap());
     assert!(pipes.finish().await.1.is_ok());
 }
 
 #[tokio::test]
-async fn a_flood_does_not_keep_the_reply_from_its_client() {
+async fn a_flood_of_notifications_does_not_delay_the_reply() {
     let mut pipes = Pipes::open(settings());
     let params = json!({ "name": "flood", "_meta": { "progressToken": 1 } });
     pipes.send([&request(1, "tools/call", params)]);

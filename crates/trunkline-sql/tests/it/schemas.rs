@@ -158,11 +158,7 @@ fn arguments_that_the_schemas_admit_and_do_not() {
         ("query_records", json!({"table_name": "emp", "limit": "10; DROP"}), false),
         ("query_records", json!({"table_name": "emp", "format": "xml"}), false),
         ("execute_raw_query", json!({"query": "SELECT ?", "params": [{"$blob": "AA=="}]}), true),
-        (
-            "execute_raw_query",
-            json!({"query": "SELECT ?", "params": [1], "format": "json"}),
-            true,
-        ),
+        ("execute_raw_query", json!({"query": "SELECT ?", "params": [1], "format": "json"}), true),
         ("execute_raw_query", json!({"query": "SELECT 1", "params": 1}), false),
         ("execute_raw_query", json!({"query": "SELECT 1", "timeout_ms": 0}), false),
         (

@@ -1,4 +1,4 @@
-//! A client that sends what it is given, byte for byte, and reads what comes back.
+//! An HTTP client that sends given bytes unchanged and reads replies and events.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use super::in_time;
 /// One connection.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
-    /// What has been read of a body in chunks and is not a whole event yet.
+    /// The read part of an incomplete event.
     pending: Vec<u8>,
 }
 
@@ -30,12 +30,12 @@ impl Client {
         Self { stream: BufReader::new(stream), pending: Vec::new() }
     }
 
-    /// Sends all of `bytes`, or as much as the server takes before it closes: its reply tells.
+    /// Sends `bytes`, or as many of them as the server reads before it closes the connection.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         drop(in_time("to send", self.stream.get_mut().write_all(bytes.as_ref())).await);
     }
 
-    /// Sends a request and reads its reply, of whatever kind, to its end.
+    /// Sends a request and reads its whole reply.
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
         self.send(request).await;
         let mut reply = self.head().await;
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// The next event of a stream, without its blank line; none at the stream's end.
+    /// The next event of a stream without its blank line, or none at the end of the stream.
     pub(crate) async fn event(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.pending.windows(2).position(|two| two == b"\n\n") {
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// The message of the next event that is no comment.
+    /// The message of the next event that is not a comment.
     pub(crate) async fn message(&mut self) -> Option<Value> {
         loop {
             let event = self.event().await?;
@@ -116,7 +116,7 @@ fn message_of(event: &str) -> Value {
 }
 
 impl Reply {
-    /// The header's value; of several, the first.
+    /// The first value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -127,7 +127,7 @@ impl Reply {
             .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// The messages of a stream that was read to its end, comments left out.
+    /// The messages of a complete stream, without comments.
     #[track_caller]
     pub(crate) fn messages(&self) -> Vec<Value> {
         assert_eq!(self.header("content-type"), Some("text/event-stream"), "{self:?}");

@@ -1,4 +1,4 @@
-//! Rows of data files, and whether a reply is what a row expects.
+//! Rows of data files, and comparisons of replies with them.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(crate) fn assert_lacks(name: &str, absent: &[String], found: &Value) {
     }
 }
 
-/// `"*"` fits anything, and text between two stars whatever contains it. Objects may have further
+/// `"*"` matches any value, and text between two stars any text that contains it. Objects may have further
 /// members; arrays are compared in order.
 fn fits(expected: &Value, found: &Value) -> bool {
     match (expected, found) {

@@ -1,11 +1,11 @@
-//! Tools that go on when the test says so, and tell what became of them.
+//! A gate at which tools wait until the test opens it, with counters of the waiting calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-/// What a test holds of the tools that wait.
+/// The gate. Clones are the same gate.
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<Inner>);
 
@@ -27,22 +27,22 @@ impl Gate {
         self.0.open.add_permits(count);
     }
 
-    /// How many calls have come to a gate.
+    /// The number of calls that have reached the gate.
     pub(crate) fn entered(&self) -> usize {
         self.0.entered.load(Ordering::SeqCst)
     }
 
-    /// How many calls went on.
+    /// The number of calls that have passed.
     pub(crate) fn passed(&self) -> usize {
         self.0.passed.load(Ordering::SeqCst)
     }
 
-    /// How many calls were dropped while they waited.
+    /// The number of calls that were dropped at the gate.
     pub(crate) fn dropped(&self) -> usize {
         self.0.dropped.load(Ordering::SeqCst)
     }
 
-    /// What a tool does: waits until it may go on.
+    /// Waits until the gate is open.
     pub(crate) async fn pass(&self) {
         let mut visit = Visit { gate: self, passed: false };
         self.0.entered.fetch_add(1, Ordering::SeqCst);

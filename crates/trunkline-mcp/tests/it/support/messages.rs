@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// What stands for `_meta` of the stateless era in rows.
+/// The placeholder of the `_meta` of the stateless era in rows.
 const META: &str = r#""$meta""#;
 
-/// A JSON text in which `"$meta"` became the `_meta` that a request of the stateless era carries.
+/// A JSON text in which `"$meta"` is replaced by the `_meta` of a request of the stateless era.
 pub(crate) fn expanded(text: &str) -> String {
     text.replace(META, &meta().to_string())
 }
@@ -28,18 +28,18 @@ pub(crate) fn modern(method: &str, mut params: Value) -> Value {
     legacy(method, params)
 }
 
-/// A request of the eras before it, with the id 1.
+/// A request of the first era, with the id 1.
 pub(crate) fn legacy(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// The result of a tool before the stateless era, which is this text.
+/// The reply of a tool in the first era, with this text.
 pub(crate) fn completed(id: impl Into<Value>, text: &str) -> Value {
     let content = json!([{ "type": "text", "text": text }]);
     json!({ "jsonrpc": "2.0", "id": id.into(), "result": { "content": content, "isError": false } })
 }
 
-/// The header lines that a request of the stateless era is sent with.
+/// The header lines of a request of the stateless era.
 pub(crate) fn headers_of(message: &Value) -> String {
     let mut lines = String::from("MCP-Protocol-Version: 2026-07-28\r\n");
     if let Some(method) = message["method"].as_str() {

@@ -1,5 +1,5 @@
-//! What the tests share: tools that wait when told to, servers in this process, clients that send
-//! bytes as they are, and the comparison of replies with what a row expects.
+//! Shared parts of the tests: tools that wait at a gate, servers in this process, clients that send given bytes, and
+//! comparisons of replies with expected ones.
 
 mod client;
 mod expected;
@@ -19,14 +19,14 @@ pub(crate) use pipes::Pipes;
 pub(crate) use server::{TestServer, serve, settings};
 pub(crate) use tools::router;
 
-/// Longer than anything here takes on a busy machine; a test that waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than any wait in a passing test on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// `future`'s output, which has to come in time.
+/// The output of a future, which must complete in time.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
-    match tokio::time::timeout(PATIENCE, future).await {
+    match tokio::time::timeout(TIMEOUT, future).await {
         Ok(output) => output,
-        Err(_) => panic!("waited {PATIENCE:?} in vain: {what}"),
+        Err(_) => panic!("timeout after {TIMEOUT:?}: {what}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A client of `serve_stdio`, at the other ends of two pipes.
+//! A client of `serve_stdio`, connected by two pipes.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write, pipe};
 use std::sync::mpsc::{Sender, channel};
@@ -13,22 +13,22 @@ use trunkline_mcp::{Mcp, McpConfig};
 
 use super::{Gate, in_time, router};
 
-/// How serving ended.
+/// The result of serving.
 type Ended = Result<(), StreamError>;
 
 /// The client's ends.
 pub(crate) struct Pipes {
     pub(crate) gate: Gate,
-    /// To a thread, for a pipe that is full blocks its writer.
+    /// Handled by a thread, since a full pipe blocks its writer.
     input: Option<Sender<Vec<u8>>>,
     lines: UnboundedReceiver<Vec<u8>>,
     ended: JoinHandle<Ended>,
-    /// Cancelled, it has the server take no more lines.
+    /// When cancelled, the server reads no further lines.
     pub(crate) closing: CancellationToken,
 }
 
 impl Pipes {
-    /// A client of the tools of all tests.
+    /// A client of a server with the common tools.
     pub(crate) fn open(settings: McpConfig) -> Self {
         let gate = Gate::new();
         let rpc = router(&gate).build().unwrap();
@@ -37,11 +37,11 @@ impl Pipes {
 
     /// A client of this server.
     pub(crate) fn of(mcp: Mcp, gate: Gate) -> Self {
-        Self::behind(mcp, gate, |output| output)
+        Self::with_output(mcp, gate, |output| output)
     }
 
-    /// A client of this server, which writes through what `wrap` makes of its end.
-    pub(crate) fn behind<W>(mcp: Mcp, gate: Gate, wrap: impl FnOnce(PipeWriter) -> W) -> Self
+    /// A client of this server, whose output is wrapped by `wrap`.
+    pub(crate) fn with_output<W>(mcp: Mcp, gate: Gate, wrap: impl FnOnce(PipeWriter) -> W) -> Self
     where
         W: Write + Send + 'static,
     {
@@ -66,12 +66,12 @@ impl Pipes {
         self.write(lines);
     }
 
-    /// Says that nothing further will be written.
+    /// Closes the input.
     pub(crate) fn close(&mut self) {
         self.input = None;
     }
 
-    /// The next line, which is one JSON text; none at the end.
+    /// The next line, which is one JSON text, or none at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = in_time("a line", self.lines.recv()).await?;
         let json = line.strip_suffix(b"\n").expect("a line ends");
@@ -89,7 +89,7 @@ impl Pipes {
         replies
     }
 
-    /// Closes the input, and returns what was still written and how serving ended.
+    /// Closes the input, and returns the remaining lines and the result of serving.
     pub(crate) async fn finish(mut self) -> (Vec<Value>, Ended) {
         self.close();
         let mut rest = Vec::new();
@@ -99,7 +99,7 @@ impl Pipes {
         (rest, self.end().await)
     }
 
-    /// How serving ended, which it does by itself.
+    /// The result of serving, which ends by itself.
     pub(crate) async fn end(self) -> Ended {
         in_time("the end of serving", self.ended).await.unwrap()
     }

@@ -1,4 +1,4 @@
-//! Servers in this process, on a port that the system chooses.
+//! Servers in this process, on a free port.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use trunkline_mcp::{Mcp, McpConfig};
 
 use super::{Client, Gate, router};
 
-/// A server with all doors, the gate of its tools, and what ends its streams.
+/// A server with all endpoints, the gate of its tools, and the token that ends its streams.
 pub(crate) struct TestServer {
     pub(crate) handle: ServerHandle,
     pub(crate) rpc: Rpc,
@@ -25,7 +25,7 @@ pub(crate) fn settings() -> McpConfig {
     }
 }
 
-/// Serves the tools at all doors: `/`, `/mcp`, `/sse` and `/messages`.
+/// Serves the tools at `/`, `/mcp`, `/sse` and `/messages`.
 pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestServer {
     let gate = Gate::new();
     let rpc = router(&gate).build().unwrap();

@@ -24,7 +24,7 @@ struct Sum {
     sum: i64,
 }
 
-/// All tools, and a method that is none.
+/// All tools, and an operation that is not a tool.
 pub(crate) fn router(gate: &Gate) -> Router {
     let add = |Params(Add { a, b }): Params<Add>| a + b;
     let sum = |Params(Add { a, b }): Params<Add>| Json(Sum { sum: a + b });
@@ -66,12 +66,12 @@ where
     Operation::new(format!("t.{name}"), handler).description("A tool.").tool(name)
 }
 
-fn waiting(gate: &Gate, name: &str, tell: fn(&Progress)) -> Operation {
+fn waiting(gate: &Gate, name: &str, report: fn(&Progress)) -> Operation {
     let gate = gate.clone();
     tool(name, move |progress: Progress| {
         let gate = gate.clone();
         async move {
-            tell(&progress);
+            report(&progress);
             gate.pass().await;
             "done"
         }
@@ -140,7 +140,7 @@ async fn steps(progress: Progress) -> &'static str {
     "done"
 }
 
-/// Tells all of it, and waits for nothing.
+/// Reports all progress without waiting.
 fn steps_at_once(progress: Progress) -> &'static str {
     for done in [0.0, 50.0, 100.0] {
         progress.report(done, Some(100.0), None);
@@ -148,7 +148,7 @@ fn steps_at_once(progress: Progress) -> &'static str {
     "done"
 }
 
-/// Tells the last of it when it ends.
+/// Reports the last progress when it ends.
 async fn last_step(progress: Progress) -> &'static str {
     progress.report(0.0, Some(100.0), None);
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
