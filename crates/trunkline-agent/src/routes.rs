@@ -57,7 +57,7 @@ impl Api {
         let (method, id) = (call.method().into_owned(), call.id());
         let history = self.0.history();
         let recording =
-            history.map(|history| history.stream(call.extensions(), &method, id.as_ref()));
+            history.map(|history| history.record_stream(call.extensions(), &method, id.as_ref()));
         let rpc = self.0.clone();
         let answer = Box::pin(async move { rpc.answer(call).await });
         let call = CallEvents { events, answer: Some(answer), reply: None };

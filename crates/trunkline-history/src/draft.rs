@@ -14,14 +14,14 @@ use crate::history::History;
 use trunkline_access::Principal;
 use trunkline_core::trace_context::TraceContext;
 
-/// An entry that is not complete.
+/// An incomplete entry.
 pub(super) struct Draft {
     history: History,
     /// Not shared until it is added.
     entry: Arc<Entry>,
     started: Instant,
-    /// How many bytes its texts may still have.
-    room: usize,
+    /// The remaining bytes for the texts of the entry.
+    budget: usize,
 }
 
 impl Draft {
@@ -32,7 +32,7 @@ impl Draft {
             kind: Kind::Call,
             time: SystemTime::now(),
             duration: Duration::ZERO,
-            door: extensions.endpoint(),
+            endpoint: extensions.endpoint(),
             protocol: extensions.protocol(),
             method: None,
             operation: None,
@@ -48,24 +48,24 @@ impl Draft {
             stream: None,
             stream_bytes: None,
         };
-        let room = history.0.entry_bytes;
+        let budget = history.0.entry_bytes;
         let entry = Arc::new(entry);
-        Self { history: history.clone(), entry, started: Instant::now(), room }
+        Self { history: history.clone(), entry, started: Instant::now(), budget }
     }
 
     pub(super) fn entry(&mut self) -> &mut Entry {
         Arc::make_mut(&mut self.entry)
     }
 
-    /// Keeps the request, which is of this operation, if it is known.
+    /// Stores the request. `operation` is its operation, if known.
     pub(super) fn request(&mut self, text: &[u8], operation: Option<Arc<RegisteredOperation>>) {
-        let request = Text::new(Passage::whole(text), self.rules(operation, self.room / 2));
-        self.room = self.room.saturating_sub(request.weight());
+        let request = Text::new(Passage::whole(text), self.rules(operation, self.budget / 2));
+        self.budget = self.budget.saturating_sub(request.weight());
         self.entry().request = Some(request);
     }
 
-    /// Adds the entry with its outcome, and with the response to `id` if there is one: -32006 if it is
-    /// over so many bytes.
+    /// Adds the entry with its outcome, and with the response to `id` if there is an id. A response of more
+    /// than `reply_bytes` bytes becomes the error -32006.
     pub(super) fn end(self, outcome: &Outcome, id: Option<&Id>, reply_bytes: usize) {
         let Some(id) = id else {
             return self.end_as(None, outcome.code());
@@ -79,10 +79,10 @@ impl Draft {
         self.end_as(Some(passage), outcome.code());
     }
 
-    /// Adds the entry with its response, and with the code of an error.
+    /// Adds the entry with its response and error code.
     pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
-        let keep = |passage| Text::new(passage, self.rules(None, self.room));
-        let response = response.map(keep);
+        let text = |passage| Text::new(passage, self.rules(None, self.budget));
+        let response = response.map(text);
         let entry = self.entry();
         entry.response = response;
         if code.is_some() {
@@ -91,7 +91,7 @@ impl Draft {
         self.add();
     }
 
-    /// Adds the entry as it is, and returns its number.
+    /// Adds the entry and returns its number.
     pub(super) fn add(mut self) -> u64 {
         self.entry().duration = self.started.elapsed();
         self.history.add(self.entry)
@@ -99,13 +99,13 @@ impl Draft {
 
     fn rules(&self, operation: Option<Arc<RegisteredOperation>>, limit: usize) -> Rules {
         let redaction = Arc::clone(&self.history.0.redaction);
-        // Only hooks are passed the method.
+        // Only hooks use the method.
         let method = self.entry.method.as_deref().filter(|_| redaction.has_hooks());
         Rules { method: method.unwrap_or_default().into(), redaction, operation, limit }
     }
 }
 
-/// A response up to its id: how it starts, and the result or the error.
+/// A response up to its id: the beginning, and the result or error.
 fn response(outcome: &Outcome) -> (&'static [u8], Cow<'_, [u8]>) {
     match outcome.as_result() {
         Ok(result) => (RESULT, Cow::Borrowed(result)),

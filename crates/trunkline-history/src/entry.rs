@@ -10,103 +10,102 @@ use super::redaction::beginning;
 use super::text::Text;
 use super::time;
 
-/// What is known of one call that has ended, or of one end of a stream.
+/// The record of a completed call, or of the start or end of a stream.
 ///
-/// Serialises to an object, with `time` as RFC 3339 text in UTC, and the duration as `ms`, with three
-/// decimals, and as `duration_us`.
+/// Serialises to an object with `time` as RFC 3339 text in UTC, and the duration as `ms` (three decimals) and
+/// `duration_us`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Its number in this history: 1 for the first, and each has the next one.
+    /// The sequence number in this history, starting with 1.
     pub sequence: u64,
-    /// Whether it is of a call or of a stream.
+    /// The kind of entry: a call, or the start or end of a stream.
     pub kind: Kind,
-    /// When it began.
+    /// The start time.
     #[serde(serialize_with = "time::rfc3339")]
     pub time: SystemTime,
-    /// From then to its end.
+    /// The time from start to end.
     #[serde(flatten, serialize_with = "time::millis_and_micros")]
     pub duration: Duration,
-    /// The door that it came through, as [`Extensions::endpoint`](trunkline_core::extensions::Extensions::endpoint) names it.
-    pub door: &'static str,
-    /// The protocol that it came in, as [`Extensions::protocol`](trunkline_core::extensions::Extensions::protocol) names it.
+    /// The [endpoint](trunkline_core::extensions::Extensions::endpoint) that received the call.
+    #[serde(rename = "door")]
+    pub endpoint: &'static str,
+    /// The [protocol](trunkline_core::extensions::Extensions::protocol) of the call.
     pub protocol: &'static str,
-    /// The method as it was sent, up to 128 bytes of it. None of what is no request.
+    /// The method as sent, truncated to 128 bytes. `None` if the message is not a valid request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Box<str>>,
-    /// The registered operation that was run, if it has another name than the method: the one behind
-    /// MCP's `tools/call`.
+    /// The name of the operation that was run, if it differs from the method, as for MCP's `tools/call`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Box<str>>,
-    /// The id. One of more than 128 bytes is a string of their beginning.
+    /// The id. An id of more than 128 bytes is recorded as a truncated string.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "raw_id")]
     pub id: Option<Id>,
-    /// Who has made the call, up to 128 bytes of the name.
+    /// The name of the caller's principal, truncated to 128 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Box<str>>,
-    /// Whether the client wanted no reply.
+    /// Whether the call is a notification.
     pub notification: bool,
-    /// Its place in the batch that it is a member of.
+    /// The position in the batch, for a member of a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_index: Option<usize>,
-    /// How it ended. A tool that fails has a *result* that says so; that is an error here.
+    /// The outcome. A tool that fails returns an MCP *result* with `isError`, which counts as an error.
     pub status: Status,
-    /// The error's code.
+    /// The error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// The trace that the call belongs to.
+    /// The id of the trace of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<TraceId>,
-    /// The request. None of what was refused before it was read, and of streams.
+    /// The request. `None` for streams and for requests refused before they were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Text>,
-    /// The response. None where there was none: of a notification, of a call that was cancelled, and
-    /// of streams.
+    /// The response. `None` for notifications, cancelled calls and streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Text>,
-    /// The number of the entry that began the stream that this one ends.
+    /// For the end of a stream: the sequence number of the entry of its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<u64>,
-    /// How many bytes were sent on the stream that this entry ends.
+    /// For the end of a stream: the number of bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_bytes: Option<u64>,
 }
 
-/// What an entry tells of.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// A call, or what was sent in place of one.
+    /// A call, or a message that is not a valid call.
     Call,
-    /// A reply that is a stream has begun.
+    /// The start of a streamed reply.
     StreamStart,
-    /// The stream has ended.
+    /// The end of a streamed reply.
     StreamEnd,
 }
 
-/// How a call, or a stream, has ended.
+/// The outcome of a call or a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// With a result. A stream, at its end; one that has begun has this status, too.
+    /// A result. Also the start of a stream, and the regular end of a stream.
     Result,
-    /// With an error.
+    /// An error.
     Error,
-    /// Nobody waited for it any more.
+    /// Cancelled by the client, or because it disconnected.
     Cancelled,
 }
 
 impl Entry {
-    /// An entry without its texts has no more bytes.
+    /// The maximum size of an entry without its texts, in bytes.
     pub(super) const FIXED_BYTES: usize = 1 << 10;
 
-    /// Whether it is of what was refused before it was read.
+    /// Whether the request was refused before it was read.
     pub(super) fn is_refusal(&self) -> bool {
         self.kind == Kind::Call && self.request.is_none()
     }
 
-    /// What it takes of memory.
+    /// The memory used by the entry, in bytes.
     pub(super) fn weight(&self) -> usize {
         let names = [&self.method, &self.operation, &self.principal];
         let texts = [&self.request, &self.response];
@@ -117,12 +116,12 @@ impl Entry {
     }
 }
 
-/// The part of a name chosen by a client that an entry keeps.
+/// Truncates a name chosen by a client.
 pub(super) fn short(name: &str) -> Box<str> {
     beginning(name, NAME_BYTES).into()
 }
 
-/// What an entry keeps of an id: a copy, since ids are ranges of bodies.
+/// A truncated copy of an id. The id itself would keep the whole body in memory.
 pub(super) fn short_id(id: &Id) -> Id {
     let raw = id.as_raw();
     if raw.len() > NAME_BYTES {
@@ -133,10 +132,10 @@ pub(super) fn short_id(id: &Id) -> Id {
 
 const NAME_BYTES: usize = 128;
 
-/// As the client wrote it: `1.0` is another id than `1`.
+/// Serialises the id as sent: `1.0` is another id than `1`.
 fn raw_id<S: Serializer>(id: &Option<Id>, serializer: S) -> Result<S::Ok, S::Error> {
     let raw = id.as_ref().map(Id::as_raw);
-    // Usual ones need not be read again.
+    // Plain numbers need not be parsed as JSON.
     if let Some(number) = raw.and_then(plain_number) {
         return serializer.serialize_u64(number);
     }
@@ -144,7 +143,7 @@ fn raw_id<S: Serializer>(id: &Option<Id>, serializer: S) -> Result<S::Ok, S::Err
     raw.transpose().map_err(serde::ser::Error::custom)?.serialize(serializer)
 }
 
-/// The number, if it is written as numbers are.
+/// The number, if it is a plain integer.
 fn plain_number(raw: &str) -> Option<u64> {
     let is_plain = raw == "0" || !raw.starts_with(['0', '+']);
     raw.parse().ok().filter(|_| is_plain)

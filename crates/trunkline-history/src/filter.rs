@@ -7,41 +7,41 @@ use trunkline_core::operation::matches;
 
 use super::entry::{Entry, Status, short_id};
 
-/// Which entries are wanted. The default wants all, a hundred at a time.
+/// A filter of entries. The default matches all entries, with pages of 100.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// Of this method, or of this operation. A `*` at its end stands for any end: `math.*`.
+    /// Matches the method or the operation. A trailing `*` matches any suffix: `math.*`.
     pub method: Option<String>,
-    /// With this id, in the same spelling.
+    /// Matches the id in the same spelling.
     pub id: Option<Id>,
-    /// That ended so.
+    /// Matches the outcome.
     pub status: Option<Status>,
-    /// With an error of this code.
+    /// Matches the error code.
     pub code: Option<i64>,
-    /// Through this door.
-    pub door: Option<String>,
-    /// By this principal.
+    /// Matches the endpoint.
+    pub endpoint: Option<String>,
+    /// Matches the name of the principal.
     pub principal: Option<String>,
-    /// Of this trace: 32 hexadecimal digits.
+    /// Matches the trace id: 32 hexadecimal digits.
     pub trace_id: Option<String>,
-    /// That began then or later.
+    /// Matches entries that started at this time or later.
     pub since: Option<SystemTime>,
-    /// That began before.
+    /// Matches entries that started before this time.
     pub until: Option<SystemTime>,
-    /// Older than the entry of this number: [`Page::next`] of the page before.
+    /// Matches entries older than this sequence number: [`Page::next`] of the previous page.
     pub before: Option<u64>,
-    /// How many entries a page has. Default 100.
+    /// The maximum number of entries of a page. Default 100.
     pub limit: usize,
 }
 
-/// Entries, newest first.
+/// A page of entries, newest first.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Page {
     /// The entries.
     #[serde(serialize_with = "sequence")]
     pub entries: Vec<Arc<Entry>>,
-    /// [`Filter::before`] of the next page, if there are older entries that fit.
+    /// The [`Filter::before`] of the next page, if older entries match.
     pub next: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Default for Filter {
             id: None,
             status: None,
             code: None,
-            door: None,
+            endpoint: None,
             principal: None,
             trace_id: None,
             since: None,
@@ -64,32 +64,32 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// Whether an entry is wanted; a page's limit aside. For subscribers.
+    /// Whether an entry matches, regardless of the page limit.
     #[must_use]
-    pub fn fits(&self, entry: &Entry) -> bool {
-        let same = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
+    pub fn matches(&self, entry: &Entry) -> bool {
+        let same = |expected: &Option<String>, found: Option<&str>| {
+            expected.as_deref().is_none_or(|expected| Some(expected) == found)
         };
         // Formatted only if it is compared.
         let trace_id = self.trace_id.as_ref().and(entry.trace_id).map(|id| id.to_string());
         self.before.is_none_or(|before| entry.sequence < before)
-            && self.fits_method(entry)
+            && self.matches_method(entry)
             && self.id.as_ref().is_none_or(|id| entry.id.as_ref() == Some(&short_id(id)))
             && self.status.is_none_or(|status| entry.status == status)
             && self.code.is_none_or(|code| entry.code == Some(code))
-            && same(&self.door, Some(entry.door))
+            && same(&self.endpoint, Some(entry.endpoint))
             && same(&self.principal, entry.principal.as_deref())
             && same(&self.trace_id, trace_id.as_deref())
             && self.since.is_none_or(|since| entry.time >= since)
             && self.until.is_none_or(|until| entry.time < until)
     }
 
-    fn fits_method(&self, entry: &Entry) -> bool {
-        let Some(wanted) = &self.method else {
+    fn matches_method(&self, entry: &Entry) -> bool {
+        let Some(pattern) = &self.method else {
             return true;
         };
         let mut names = [&entry.method, &entry.operation].into_iter().flatten();
-        names.any(|name| matches(wanted, name))
+        names.any(|name| matches(pattern, name))
     }
 }
 

@@ -12,21 +12,20 @@ use crate::queue::Queue;
 use crate::redaction::Redaction;
 use crate::ring::Ring;
 
-/// Configuration of a [`History`]: its bounds, and the redaction.
+/// Configuration of a [`History`]: its limits and the redaction.
 ///
-/// Messages that are refused before they are read, as HTTP does with 401 and 413, have a quarter of the entries and
-/// of the bytes at most: beyond that, a refusal takes the place of the oldest refusal, so that a flood
-/// of them pushes out no call.
+/// Requests that are refused before they are read, such as those with HTTP status 401 or 413, use at most a
+/// quarter of the entries and bytes. Beyond that, a refusal replaces the oldest refusal, so that many
+/// refusals do not displace calls.
 #[derive(Debug, Clone)]
 pub struct HistoryConfig {
     /// Maximum number of entries, at least 1. Default 1,000. A new entry replaces the oldest.
     pub entries: usize,
-    /// Maximum bytes of all entries. Default 8 MiB. The oldest are removed. The newest
-    /// is always kept: its texts are cut where they would not fit, and without them it has less than
-    /// 1 KiB.
+    /// Maximum size of all entries, in bytes. Default 8 MiB. The oldest entries are removed. The newest entry
+    /// is always kept: its texts are truncated to fit, and the rest is smaller than 1 KiB.
     pub bytes: usize,
-    /// Maximum bytes of the texts of one entry. Default 16 KiB. A request has at most
-    /// half of them, the response what is left.
+    /// Maximum size of the texts of one entry, in bytes. Default 16 KiB. The request uses at most half, the
+    /// response the rest.
     pub entry_bytes: usize,
     /// The secrets that are redacted when texts are read.
     pub redact: Redaction,
@@ -39,7 +38,7 @@ impl Default for HistoryConfig {
     }
 }
 
-/// The record of the newest calls of one service, or of several. Clones are the same record.
+/// The record of the most recent calls of one or more services. Clones share the record.
 #[derive(Clone)]
 pub struct History(pub(crate) Arc<Shared>);
 
@@ -48,12 +47,12 @@ pub(crate) struct Shared {
     pub(crate) entry_bytes: usize,
     ring: Mutex<Ring>,
     pub(crate) added: Notify,
-    /// When it began, in milliseconds: tells its numbers from those of an earlier history.
+    /// The start time in milliseconds. It distinguishes the cursors of this history from those of earlier ones.
     epoch: u128,
 }
 
 impl History {
-    /// An empty record.
+    /// Creates an empty record.
     #[must_use]
     pub fn new(config: HistoryConfig) -> Self {
         let HistoryConfig { entries, bytes, entry_bytes, redact } = config;
@@ -69,33 +68,33 @@ impl History {
         }))
     }
 
-    /// A page of the entries that fit `filter`, newest first.
+    /// A page of the entries that match `filter`, newest first.
     #[must_use]
     pub fn entries(&self, filter: &Filter) -> Page {
         self.ring().page(filter)
     }
 
-    /// The number of the newest entry; 0 before there is one.
+    /// The sequence number of the newest entry; 0 if there is none.
     pub fn newest(&self) -> u64 {
         self.ring().newest()
     }
 
-    /// The number behind which the newest entries that fit stand, as many as a page has.
+    /// The sequence number before the newest page of entries that match.
     pub fn before_newest(&self, filter: &Filter) -> u64 {
         let ring = self.ring();
         let page = ring.page(filter);
         page.entries.last().map_or_else(|| ring.newest(), |oldest| oldest.sequence - 1)
     }
 
-    /// A number in words that name the history, too.
-    pub fn mark(&self, sequence: u64) -> String {
+    /// A cursor for resuming after this sequence number. It identifies this history.
+    pub fn cursor(&self, sequence: u64) -> String {
         format!("{:x}-{sequence}", self.0.epoch)
     }
 
-    /// The number that a [mark](Self::mark) is of, or 0 if it is of another history, of which nothing
-    /// has been read here. None of what is no mark.
-    pub fn read_up_to(&self, mark: &str) -> Option<u64> {
-        let (epoch, sequence) = mark.split_once('-')?;
+    /// The sequence number of a [cursor](Self::cursor), or 0 for a cursor of another history. `None` if the
+    /// text is not a cursor.
+    pub fn parse_cursor(&self, cursor: &str) -> Option<u64> {
+        let (epoch, sequence) = cursor.split_once('-')?;
         let epoch = u128::from_str_radix(epoch, 16).ok()?;
         let sequence = sequence.parse().ok()?;
         Some(if epoch == self.0.epoch { sequence } else { 0 })
@@ -105,12 +104,12 @@ impl History {
         self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has all that is recorded from now on go to a log.
+    /// Adds a queue that receives all further entries.
     pub(crate) fn queue_to(&self, queue: Arc<Queue>) {
         self.ring().queue_to(queue);
     }
 
-    /// Keeps an entry, and returns its number.
+    /// Adds an entry and returns its sequence number.
     pub(crate) fn add(&self, entry: Arc<Entry>) -> u64 {
         let sequence = self.ring().push(entry);
         self.0.added.notify_waiters();

@@ -1,9 +1,9 @@
-//! What has been asked and answered: a bounded record of all calls.
+//! The history of calls: a bounded record in memory, with redaction of secrets, filters and log files.
 //!
 //! A [`History`] is given to a service with `Rpc::recorded`, and from then on
-//! each call makes an [`Entry`] when it ends: through whatever door it came, with a result, an error,
-//! or cancelled. So does what is no call: a body that cannot be read, an invalid member of a batch, a
-//! method that does not exist, a request that HTTP refuses (401, 403, 413, …).
+//! each call adds an [`Entry`] when it ends, over any endpoint: with a result, with an error, or cancelled.
+//! Messages that are not valid calls add entries too: an unreadable body, an invalid member of a batch, an
+//! unknown method, a request that HTTP refuses (401, 403, 413, …).
 //!
 //! ```
 //! use trunkline::history::{Filter, History, HistoryConfig};
@@ -25,16 +25,15 @@
 //! # }
 //! ```
 //!
-//! Entries are in the order in which they ended. Texts are copies and bounded, so that a history holds on to
-//! no body and never outgrows its [`HistoryConfig`]. They are [redacted](Redaction) when they are read: by a
-//! page, a subscriber or the log. Until then the memory of the process has them unchanged. A service
-//! without a history pays one look at an empty field.
+//! Entries are ordered by the end of their calls. Texts are bounded copies, so a history never exceeds its
+//! [`HistoryConfig`]. They are [redacted](Redaction) when they are read by a page, a subscriber or the log;
+//! until then, the memory of the process contains them unchanged. Without a history, a service only checks
+//! an empty field.
 //!
-//! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
-//! the request and the response that its client saw, and [`Entry::operation`] names the operation
-//! that was run for it. There is no second entry for that.
+//! Calls of other protocols are recorded in their own form: an MCP `tools/call` is one entry of that method
+//! with the request and the response of the MCP client, and [`Entry::operation`] names the operation.
 //!
-//! `trunkline` serves the record over HTTP, and a [`Log`] keeps it in files.
+//! `trunkline` serves the history over HTTP, and a [`Log`] writes it to files.
 
 #![forbid(unsafe_code)]
 
@@ -58,10 +57,10 @@ pub use entry::{Entry, Kind, Status};
 pub use filter::{Filter, Page};
 pub use history::{History, HistoryConfig};
 pub use log::Log;
-pub use query::{QueryError, decoded};
+pub use query::{QueryError, percent_decode};
 pub use redaction::{Redacted, Redaction};
 pub use ring::Update;
-pub use stream::{Counted, StreamRecording};
+pub use stream::{RecordedBody, StreamRecording};
 pub use subscription::Subscription;
 pub use text::Text;
 pub use trunkline_core::call::Recording;

@@ -1,4 +1,4 @@
-//! A filter as the query of a URL.
+//! Filters as query strings of URLs.
 
 use std::time::SystemTime;
 
@@ -10,26 +10,26 @@ use super::entry::Status;
 use super::filter::Filter;
 use super::time;
 
-/// Why the query of a URL is no [`Filter`].
+/// The error for a query string that is not a valid [`Filter`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// There is no such parameter.
-    #[error("unknown parameter {0:?}; known are {names}", names = PARAMETERS.join(", "))]
+    /// The parameter is unknown.
+    #[error("unknown parameter {0:?}; expected one of {names}", names = PARAMETERS.join(", "))]
     Unknown(String),
-    /// A parameter stands twice.
-    #[error("{0} stands twice")]
-    Twice(&'static str),
-    /// The value is none that the parameter may have.
-    #[error("{name} is {expected}")]
+    /// A parameter occurs twice.
+    #[error("duplicate parameter `{0}`")]
+    Duplicate(&'static str),
+    /// The value of a parameter is invalid.
+    #[error("invalid `{name}`; expected {expected}")]
     Value {
         /// The parameter.
         name: &'static str,
-        /// What it may be.
+        /// The expected value.
         expected: &'static str,
     },
-    /// Percent signs and two hexadecimal digits have to make UTF-8.
-    #[error("it is not percent-encoded UTF-8")]
+    /// The text is not percent-encoded UTF-8.
+    #[error("query string is not percent-encoded UTF-8")]
     Encoding,
 }
 
@@ -48,26 +48,25 @@ const PARAMETERS: [&str; 11] = [
 ];
 
 impl Filter {
-    /// The filter that the query of a URL asks for, each parameter by the name of the field:
-    /// `method=db.*&status=error`.
+    /// Parses the query string of a URL, with one parameter per field: `method=db.*&status=error`.
     ///
-    /// `status` is `result`, `error` or `cancelled`; `since` and `until` are times as RFC 3339 has them.
-    /// An `id` is JSON as the client has sent it, so that `1` and `"1"` differ; what is no JSON is a
-    /// string: `abc`. What an empty query leaves out is as in the [default](Filter::default).
+    /// `status` is `result`, `error` or `cancelled`; `since` and `until` are RFC 3339 times; `door` is the
+    /// endpoint. `id` is the JSON text sent by the client, so that `1` and `"1"` differ; text that is not
+    /// JSON, such as `abc`, is a string. Missing parameters have their [default](Filter::default).
     ///
     /// # Errors
-    /// For what it does not know, what stands twice, and values that cannot be.
+    /// For unknown parameters, duplicate parameters and invalid values.
     pub fn from_query(query: &str) -> Result<Self, QueryError> {
         let mut filter = Self::default();
         let mut seen = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (name, value) = (decoded(name)?, decoded(value)?);
+            let (name, value) = (percent_decode(name)?, percent_decode(value)?);
             let known = PARAMETERS.into_iter().find(|known| *known == name);
             let name = known.ok_or(QueryError::Unknown(name))?;
             filter.set(name, value)?;
             if seen.contains(&name) {
-                return Err(QueryError::Twice(name));
+                return Err(QueryError::Duplicate(name));
             }
             seen.push(name);
         }
@@ -81,7 +80,7 @@ impl Filter {
             "id" => self.id = Some(id(&value)),
             "status" => self.status = Some(status(&value)?),
             "code" => self.code = Some(number(name, &value)?),
-            "door" => self.door = Some(value),
+            "door" => self.endpoint = Some(value),
             "principal" => self.principal = Some(value),
             "trace_id" => self.trace_id = Some(value.to_ascii_lowercase()),
             "since" => self.since = Some(moment(name, &value)?),
@@ -94,7 +93,7 @@ impl Filter {
     }
 }
 
-/// Scalars are ids; all else is the text of one.
+/// Parses an id. Text that is not a JSON scalar is a string.
 fn id(text: &str) -> Id {
     let is_scalar = !text.starts_with(['[', '{', 't', 'f']);
     match serde_json::from_str::<&RawValue>(text) {
@@ -113,16 +112,19 @@ fn status(text: &str) -> Result<Status, QueryError> {
 }
 
 fn number<N: std::str::FromStr>(name: &'static str, text: &str) -> Result<N, QueryError> {
-    text.parse().map_err(|_| QueryError::Value { name, expected: "a whole number" })
+    text.parse().map_err(|_| QueryError::Value { name, expected: "an integer" })
 }
 
 fn moment(name: &'static str, text: &str) -> Result<SystemTime, QueryError> {
-    let expected = "a time like 2026-07-28T09:30:00Z";
+    let expected = "a time such as 2026-07-28T09:30:00Z";
     time::parse(text).ok_or(QueryError::Value { name, expected })
 }
 
-/// A part of a query, percent-decoded. A `+` stays one: times have them.
-pub fn decoded(text: &str) -> Result<String, QueryError> {
+/// Decodes a percent-encoded part of a query string. A `+` is not decoded, since times contain it.
+///
+/// # Errors
+/// When the text is not percent-encoded UTF-8.
+pub fn percent_decode(text: &str) -> Result<String, QueryError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

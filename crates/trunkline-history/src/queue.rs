@@ -5,86 +5,88 @@ use std::time::Duration;
 use crate::entry::Entry;
 use crate::stats::Counters;
 
-/// Entries that wait to be written, within a bound of bytes.
+/// A bounded queue of entries to be written.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+    state: Mutex<State>,
     changed: Condvar,
     max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct State {
     entries: Vec<Arc<Entry>>,
     bytes: usize,
-    /// Those that came behind them and found no room. Calls wait for nobody who counts others.
+    /// The counters of entries lost because the queue was full. They are separate from those of the log, so
+    /// that calls do not wait for the writer.
     lost: Option<Box<Counters>>,
     is_closed: bool,
 }
 
-/// What was taken from a queue, besides entries.
+/// The state of the queue after entries were taken.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// The entries that are missing behind those that were taken, if any are.
+    /// The counters of entries lost after the taken ones, if any.
     pub(super) lost: Option<Box<Counters>>,
-    /// Whether nothing more comes.
+    /// Whether the queue is closed.
     pub(super) is_last: bool,
 }
 
-/// Entries wait so long for others, so that a busy server does not wake a thread for each.
-const LINGER: Duration = Duration::from_millis(20);
+/// The time to collect further entries, so that a busy server does not wake the writer for each entry.
+const COLLECT: Duration = Duration::from_millis(20);
 
 impl Queue {
     pub(super) fn new(max_bytes: usize) -> Self {
-        Self { waiting: Mutex::default(), changed: Condvar::new(), max_bytes }
+        Self { state: Mutex::default(), changed: Condvar::new(), max_bytes }
     }
 
-    /// Adds an entry, or counts it as lost, and returns whether the queue takes any more.
+    /// Adds an entry, or counts it as lost. Returns false if the queue is closed.
     pub(crate) fn push(&self, entry: &Arc<Entry>) -> bool {
-        let mut waiting = lock(&self.waiting);
-        if waiting.is_closed {
+        let mut state = lock(&self.state);
+        if state.is_closed {
             return false;
         }
-        let bytes = waiting.bytes + entry.weight();
-        // Behind what is lost, nothing is added until that is told.
-        if waiting.lost.is_some() || (bytes > self.max_bytes && !waiting.entries.is_empty()) {
-            waiting.lost.get_or_insert_with(|| Box::new(Counters::new())).lose(entry);
+        let bytes = state.bytes + entry.weight();
+        // After a lost entry, nothing is added until the writer has been notified of it.
+        if state.lost.is_some() || (bytes > self.max_bytes && !state.entries.is_empty()) {
+            state.lost.get_or_insert_with(|| Box::new(Counters::new())).count_lost(entry);
             return true;
         }
-        let was_low = !self.is_high(&waiting);
-        let was_empty = waiting.entries.is_empty();
-        waiting.bytes = bytes;
-        waiting.entries.push(Arc::clone(entry));
-        if was_empty || (was_low && self.is_high(&waiting)) {
-            drop(waiting);
+        let was_low = !self.is_high(&state);
+        let was_empty = state.entries.is_empty();
+        state.bytes = bytes;
+        state.entries.push(Arc::clone(entry));
+        if was_empty || (was_low && self.is_high(&state)) {
+            drop(state);
             self.changed.notify_one();
         }
         true
     }
 
-    /// Takes all that waits in place of `entries`, which are none. Blocks until there is something.
+    /// Moves all queued entries to `entries`, which must be empty. Blocks until there are entries or the
+    /// queue is closed.
     pub(super) fn take(&self, entries: &mut Vec<Arc<Entry>>) -> Taken {
-        let is_idle = |waiting: &mut Waiting| waiting.entries.is_empty() && !waiting.is_closed;
-        let waiting = lock(&self.waiting);
-        let waiting = self.changed.wait_while(waiting, is_idle);
-        let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
-        let is_calm = |waiting: &mut Waiting| !self.is_high(waiting) && !waiting.is_closed;
-        let waiting = self.changed.wait_timeout_while(waiting, LINGER, is_calm);
-        let (mut waiting, _) = waiting.unwrap_or_else(PoisonError::into_inner);
-        mem::swap(&mut waiting.entries, entries);
-        waiting.bytes = 0;
-        Taken { lost: mem::take(&mut waiting.lost), is_last: waiting.is_closed }
+        let is_idle = |state: &mut State| state.entries.is_empty() && !state.is_closed;
+        let state = lock(&self.state);
+        let state = self.changed.wait_while(state, is_idle);
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let may_collect = |state: &mut State| !self.is_high(state) && !state.is_closed;
+        let state = self.changed.wait_timeout_while(state, COLLECT, may_collect);
+        let (mut state, _) = state.unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut state.entries, entries);
+        state.bytes = 0;
+        Taken { lost: mem::take(&mut state.lost), is_last: state.is_closed }
     }
 
-    /// Takes no more entries.
+    /// Closes the queue for further entries.
     pub(super) fn close(&self) {
-        lock(&self.waiting).is_closed = true;
+        lock(&self.state).is_closed = true;
         self.changed.notify_one();
     }
 
-    /// Whether they cannot wait any longer.
-    fn is_high(&self, waiting: &Waiting) -> bool {
-        waiting.bytes > self.max_bytes / 2
+    /// Whether the queue is more than half full.
+    fn is_high(&self, state: &State) -> bool {
+        state.bytes > self.max_bytes / 2
     }
 }
 

@@ -1,9 +1,11 @@
-//! The entry of a call that has not ended.
+//! The recording of calls in progress.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use trunkline_core::call::{MessageInfo, Call, Notes, Observation, Observer, Recording, RegisteredOperation};
+use trunkline_core::call::{
+    Call, MessageInfo, Notes, Observation, Observer, Recording, RegisteredOperation,
+};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
@@ -16,16 +18,16 @@ use super::redaction::Passage;
 use crate::history::History;
 
 impl History {
-    /// The record of a service, if it keeps one.
+    /// The history of a service, if it has one.
     #[must_use]
     pub fn of(dispatcher: &Dispatcher) -> Option<&Self> {
         let observer: &dyn Any = dispatcher.observer()?;
         observer.downcast_ref()
     }
 
-    /// Records what a door has refused before it was read as a message, with what its sender is told.
-    /// What is read is recorded without the door's help, and so is what HTTP refuses.
-    pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {
+    /// Records a request that an endpoint refused before parsing it as a message, with the error sent to the
+    /// client. Parsed messages, and requests refused by the HTTP service, are recorded automatically.
+    pub fn record_refusal(&self, extensions: &Extensions, error: &ErrorObject) {
         let draft = Draft::new(self, extensions);
         draft.end(&Outcome::error(error.clone()), Some(&Id::NULL), usize::MAX);
     }
@@ -61,9 +63,9 @@ impl Observer for History {
     }
 }
 
-/// A call that runs.
+/// A running call.
 struct Running {
-    /// Taken at its end.
+    /// `None` once the call has ended.
     draft: Option<Draft>,
     id: Option<Id>,
     notes: Arc<Notes>,

@@ -5,30 +5,30 @@ use super::entry::Entry;
 use super::filter::{Filter, Page};
 use crate::queue::Queue;
 
-/// The newest entries, oldest first, within two bounds.
+/// The most recent entries, oldest first, limited in number and bytes.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// By number. Some are missing, of refusals that were forgotten before calls.
+    /// Ordered by sequence number, with gaps where refusals were removed before calls.
     entries: VecDeque<Arc<Entry>>,
     bytes: usize,
     max_entries: usize,
     max_bytes: usize,
     newest: u64,
     refusals: Refusals,
-    /// Where entries go besides.
+    /// The queues of logs, which also receive each entry.
     queues: Vec<Arc<Queue>>,
 }
 
-/// The refusals among the entries. Whoever may not call can still be refused without end, so these
-/// have only a share of the room.
+/// The refusals among the entries. They are limited to a share of the ring, since unauthorized clients can
+/// cause any number of them.
 #[derive(Debug, Default)]
 struct Refusals {
-    /// Their numbers, oldest first.
+    /// The sequence numbers, oldest first.
     numbers: VecDeque<u64>,
     bytes: usize,
 }
 
-/// The part of both bounds that refusals may take.
+/// The divisor of both limits that gives the share of refusals.
 const SHARE_OF_REFUSALS: usize = 4;
 
 /// The next item of a [`Subscription`](crate::Subscription).
@@ -36,7 +36,7 @@ const SHARE_OF_REFUSALS: usize = 4;
 pub enum Update {
     /// The next entry.
     Entry(Arc<Entry>),
-    /// The number of entries that were removed before they were read: the next ones.
+    /// The number of following entries that were removed before they were read.
     Lost(u64),
 }
 
@@ -48,15 +48,15 @@ impl Ring {
         Self { entries, bytes: 0, max_entries, max_bytes, newest: 0, refusals, queues }
     }
 
-    /// Has all that is taken from now on go to a queue, too, until that is closed.
+    /// Adds a queue that receives all further entries until it is closed.
     pub(super) fn queue_to(&mut self, queue: Arc<Queue>) {
         self.queues.push(queue);
     }
 
-    /// Takes an entry, gives it its number, and forgets the oldest ones that it leaves no room for.
+    /// Adds an entry, assigns its sequence number, and removes the oldest entries beyond the limits.
     pub(super) fn push(&mut self, mut entry: Arc<Entry>) -> u64 {
         self.newest += 1;
-        // It is not shared yet, so this copies nothing.
+        // The entry is not shared yet, so this does not copy it.
         Arc::make_mut(&mut entry).sequence = self.newest;
         self.bytes += entry.weight();
         if entry.is_refusal() {
@@ -67,12 +67,12 @@ impl Ring {
         self.entries.push_back(entry);
         while self.has_too_many_refusals() {
             let oldest = self.refusals.numbers.front().copied().unwrap_or_default();
-            self.forget(self.behind(oldest - 1));
+            self.remove(self.index_after(oldest - 1));
         }
         while self.entries.len() > 1
             && (self.entries.len() > self.max_entries || self.bytes > self.max_bytes)
         {
-            self.forget(0);
+            self.remove(0);
         }
         self.newest
     }
@@ -84,31 +84,31 @@ impl Ring {
                 || *bytes > self.max_bytes / SHARE_OF_REFUSALS)
     }
 
-    fn forget(&mut self, index: usize) {
+    fn remove(&mut self, index: usize) {
         let Some(entry) = self.entries.remove(index) else {
             return;
         };
         self.bytes -= entry.weight();
         if entry.is_refusal() {
-            // Refusals are forgotten in their order, too.
+            // Refusals are also removed in order.
             self.refusals.numbers.pop_front();
             self.refusals.bytes -= entry.weight();
         }
     }
 
-    /// The place of the first entry behind a number.
-    fn behind(&self, sequence: u64) -> usize {
+    /// The index of the first entry after a sequence number.
+    fn index_after(&self, sequence: u64) -> usize {
         self.entries.partition_point(|entry| entry.sequence <= sequence)
     }
 
-    /// The number of the newest entry; 0 before there is one.
+    /// The sequence number of the newest entry; 0 if there is none.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// The next item for a reader that has read up to a number.
+    /// The next item after a sequence number.
     pub(super) fn after(&self, sequence: u64) -> Option<Update> {
-        let entry = self.entries.get(self.behind(sequence))?;
+        let entry = self.entries.get(self.index_after(sequence))?;
         Some(match entry.sequence - sequence {
             1 => Update::Entry(Arc::clone(entry)),
             distance => Update::Lost(distance - 1),
@@ -116,10 +116,10 @@ impl Ring {
     }
 
     pub(super) fn page(&self, filter: &Filter) -> Page {
-        let mut fitting = self.entries.iter().rev().filter(|entry| filter.fits(entry));
-        let entries: Vec<_> = fitting.by_ref().take(filter.limit).cloned().collect();
-        // There is a next page only if something would stand on it.
-        let next = fitting.next().map(|older| match entries.last() {
+        let mut matching = self.entries.iter().rev().filter(|entry| filter.matches(entry));
+        let entries: Vec<_> = matching.by_ref().take(filter.limit).cloned().collect();
+        // There is a next page only if it has an entry.
+        let next = matching.next().map(|older| match entries.last() {
             Some(last) => last.sequence,
             None => older.sequence + 1,
         });

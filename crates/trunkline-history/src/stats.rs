@@ -7,57 +7,58 @@ use trunkline_core::error::code;
 use crate::entry::{Entry, Kind, Status};
 use crate::time;
 
-/// What was counted of the calls of a session.
+/// The statistics of the calls of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
-    /// When the session began.
+    /// The start time of the session.
     #[serde(serialize_with = "time::rfc3339")]
     pub since: SystemTime,
-    /// How many calls there were, and what was sent in place of them.
+    /// The number of calls, including messages that are not valid calls.
     pub calls: u64,
-    /// How many streams were begun.
+    /// The number of streams.
     pub streams: u64,
-    /// How many of them are missing in the files, since they came faster than they could be written.
+    /// The number of entries missing in the files because the queue was full.
     pub lost: u64,
-    /// How many of them the disk has not taken.
+    /// The number of entries missing in the files because writing failed.
     pub unwritten: u64,
-    /// How calls ended: `result`, `error`, `cancelled`.
+    /// The number of calls by outcome: `result`, `error`, `cancelled`.
     pub by_status: BTreeMap<&'static str, u64>,
-    /// Through which doors they came.
-    pub by_door: BTreeMap<String, u64>,
-    /// The codes of errors. What is over 256 of them counts as `other`.
+    /// The number of calls by endpoint.
+    #[serde(rename = "by_door")]
+    pub by_endpoint: BTreeMap<String, u64>,
+    /// The number of errors by code. Codes beyond the first 256 count as `other`.
     pub by_code: BTreeMap<String, u64>,
-    /// What was called: operations by their name. `unknown` are methods that there are not, `none` is
-    /// what was no request; what is over 256 names counts as `other`.
+    /// The statistics by operation. `unknown` counts calls to unknown methods, `none` messages that are not
+    /// requests; names beyond the first 256 count as `other`.
     pub by_method: BTreeMap<String, MethodStats>,
 }
 
-/// What was counted of the calls of one method.
+/// The statistics of the calls to one method.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct MethodStats {
-    /// How many there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How many ended with an error.
+    /// The number of calls that ended with an error.
     pub errors: u64,
-    /// How long they took on average.
+    /// The mean duration.
     #[serde(rename = "mean_ms", serialize_with = "millis")]
     pub mean: Duration,
-    /// How long the longest took.
+    /// The maximum duration.
     #[serde(rename = "max_ms", serialize_with = "millis")]
     pub max: Duration,
 }
 
-/// Names that clients may choose are no more than this.
-const NAMES: usize = 256;
+/// The maximum number of distinct names, which clients may choose.
+const MAX_NAMES: usize = 256;
 
-/// What is counted while entries come.
+/// Counts entries.
 #[derive(Debug)]
 pub(super) struct Counters {
     stats: Stats,
-    /// All the time that calls of a method took.
-    took: BTreeMap<String, Duration>,
+    /// The total duration of the calls to each method.
+    durations: BTreeMap<String, Duration>,
 }
 
 impl Counters {
@@ -69,11 +70,11 @@ impl Counters {
             lost: 0,
             unwritten: 0,
             by_status: BTreeMap::new(),
-            by_door: BTreeMap::new(),
+            by_endpoint: BTreeMap::new(),
             by_code: BTreeMap::new(),
             by_method: BTreeMap::new(),
         };
-        Self { stats, took: BTreeMap::new() }
+        Self { stats, durations: BTreeMap::new() }
     }
 
     pub(super) fn count(&mut self, entry: &Entry) {
@@ -85,7 +86,7 @@ impl Counters {
     }
 
     /// Counts an entry that will not be written.
-    pub(super) fn lose(&mut self, entry: &Entry) {
+    pub(super) fn count_lost(&mut self, entry: &Entry) {
         self.count(entry);
         self.stats.lost += 1;
     }
@@ -94,7 +95,7 @@ impl Counters {
         self.stats.lost
     }
 
-    /// Counts what others have counted.
+    /// Adds the counts of other counters.
     pub(super) fn add(&mut self, others: &Self) {
         let (stats, added) = (&mut self.stats, &others.stats);
         stats.calls += added.calls;
@@ -104,8 +105,8 @@ impl Counters {
         for (status, count) in &added.by_status {
             *stats.by_status.entry(status).or_default() += count;
         }
-        for (door, count) in &added.by_door {
-            *bounded(&mut stats.by_door, door) += count;
+        for (endpoint, count) in &added.by_endpoint {
+            *bounded(&mut stats.by_endpoint, endpoint) += count;
         }
         for (code, count) in &added.by_code {
             *bounded(&mut stats.by_code, code) += count;
@@ -116,21 +117,21 @@ impl Counters {
             counted.errors += added.errors;
             counted.max = counted.max.max(added.max);
         }
-        for (method, took) in &others.took {
-            *bounded(&mut self.took, method) += *took;
+        for (method, duration) in &others.durations {
+            *bounded(&mut self.durations, method) += *duration;
         }
     }
 
-    pub(super) fn fail(&mut self, entries: u64) {
+    pub(super) fn count_unwritten(&mut self, entries: u64) {
         self.stats.unwritten += entries;
     }
 
     pub(super) fn stats(&self) -> Stats {
         let mut stats = self.stats.clone();
         for (method, counted) in &mut stats.by_method {
-            let all = self.took.get(method).copied().unwrap_or_default();
+            let total = self.durations.get(method).copied().unwrap_or_default();
             let calls = u32::try_from(counted.calls.max(1)).unwrap_or(u32::MAX);
-            counted.mean = all / calls;
+            counted.mean = total / calls;
         }
         stats
     }
@@ -144,7 +145,7 @@ impl Counters {
             Status::Cancelled => "cancelled",
         };
         *stats.by_status.entry(status).or_default() += 1;
-        *bounded(&mut stats.by_door, entry.door) += 1;
+        *bounded(&mut stats.by_endpoint, entry.endpoint) += 1;
         if let Some(code) = entry.code {
             *bounded(&mut stats.by_code, &code.to_string()) += 1;
         }
@@ -153,11 +154,11 @@ impl Counters {
         counted.calls += 1;
         counted.errors += u64::from(entry.status == Status::Error);
         counted.max = counted.max.max(entry.duration);
-        *bounded(&mut self.took, method) += entry.duration;
+        *bounded(&mut self.durations, method) += entry.duration;
     }
 }
 
-/// What a call is counted under.
+/// The name under which a call is counted.
 fn name(entry: &Entry) -> &str {
     match (&entry.operation, &entry.method) {
         (Some(operation), _) => operation,
@@ -167,15 +168,15 @@ fn name(entry: &Entry) -> &str {
     }
 }
 
-/// The count under a name, or under `other` if there are too many names.
+/// The count of a name, or of `other` if there are too many names.
 fn bounded<'c, C: Default>(counts: &'c mut BTreeMap<String, C>, name: &str) -> &'c mut C {
-    let has_room = counts.len() < NAMES || counts.contains_key(name);
-    let name = if has_room { name } else { "other" };
-    // Nearly all names are known, and take no allocation.
+    let may_add = counts.len() < MAX_NAMES || counts.contains_key(name);
+    let name = if may_add { name } else { "other" };
+    // Nearly all names are known and need no allocation.
     if !counts.contains_key(name) {
         counts.insert(name.to_owned(), C::default());
     }
-    counts.get_mut(name).expect("a count that was there, or was put there")
+    counts.get_mut(name).expect("the name is inserted if it is missing")
 }
 
 fn millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -13,9 +13,9 @@ use super::entry::{Kind, Status, short, short_id};
 use crate::history::History;
 
 impl History {
-    /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is
-    /// dropped. `method` says what is streamed: the method of a call, or `GET /sse`.
-    pub fn stream(
+    /// Records a streamed reply: adds one entry now, and one when the returned value is dropped. `method` is
+    /// the method of the call, or for example `GET /sse`.
+    pub fn record_stream(
         &self,
         extensions: &Extensions,
         method: &str,
@@ -35,23 +35,23 @@ impl History {
     }
 }
 
-/// The entry of a stream that has not ended. Dropped, it tells that the stream has: at its end, or
-/// before, when nobody read it any more.
-#[must_use = "a recording that is dropped tells of a stream that has ended"]
+/// The recording of an open stream. Dropping it records the end of the stream: as cancelled, unless
+/// [`end`](Self::end) was called.
+#[must_use = "dropping the recording records the end of the stream"]
 pub struct StreamRecording {
-    /// None once it is added.
+    /// `None` once the entry is added.
     draft: Option<Draft>,
     bytes: u64,
     ended: bool,
 }
 
 impl StreamRecording {
-    /// Counts what is sent.
+    /// Counts sent bytes.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
 
-    /// Says that the stream has come to its own end.
+    /// Records the regular end of the stream.
     pub fn end(mut self) {
         self.ended = true;
     }
@@ -70,22 +70,22 @@ impl Drop for StreamRecording {
 }
 
 pin_project! {
-    /// A body whose bytes are counted for a [`History`], if there is one.
-    pub struct Counted<B> {
+    /// A body whose bytes are counted by a [`StreamRecording`], if there is one.
+    pub struct RecordedBody<B> {
         #[pin]
         inner: B,
         recording: Option<StreamRecording>,
     }
 }
 
-impl<B> Counted<B> {
-    /// `inner`, counted by `recording`.
+impl<B> RecordedBody<B> {
+    /// Wraps a body.
     pub fn new(inner: B, recording: Option<StreamRecording>) -> Self {
         Self { inner, recording }
     }
 }
 
-impl<B: Body<Data = Bytes>> Body for Counted<B> {
+impl<B: Body<Data = Bytes>> Body for RecordedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -98,7 +98,7 @@ impl<B: Body<Data = Bytes>> Body for Counted<B> {
         if let (Some(Ok(frame)), Some(recording)) = (&frame, &mut *this.recording) {
             recording.sent(frame.data_ref().map_or(0, Buf::remaining));
         }
-        // A body that says so is not polled for its end.
+        // A body that reports its end early is not polled again.
         if (frame.is_none() || this.inner.is_end_stream())
             && let Some(recording) = this.recording.take()
         {
@@ -116,9 +116,9 @@ impl<B: Body<Data = Bytes>> Body for Counted<B> {
     }
 }
 
-impl<B> fmt::Debug for Counted<B> {
+impl<B> fmt::Debug for RecordedBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counted").field("recording", &self.recording).finish_non_exhaustive()
+        f.debug_struct("RecordedBody").field("recording", &self.recording).finish_non_exhaustive()
     }
 }
 

@@ -4,35 +4,35 @@ use super::ring::Update;
 use crate::history::History;
 
 impl History {
-    /// The entries that come from now on.
+    /// Subscribes to further entries.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let newest = self.ring().newest();
         self.subscribe_after(newest)
     }
 
-    /// The entries behind the one of this number: those that are still kept, then those that come. For
-    /// subscribers that come again.
+    /// Subscribes to the entries after this sequence number: the kept ones, then further ones. For
+    /// subscribers that reconnect.
     #[must_use]
     pub fn subscribe_after(&self, sequence: u64) -> Subscription {
-        // A number that was not given out yet is of an earlier history, so nothing of this was read.
+        // A number that has not been assigned yet belongs to an earlier history.
         let read = if sequence > self.ring().newest() { 0 } else { sequence };
         Subscription { history: self.clone(), read }
     }
 }
 
-/// A reader of the entries as they come.
+/// A subscription to new entries.
 ///
-/// It has no buffer of its own: it reads what the history keeps, and a reader that is too slow is
-/// told how many entries it has missed.
+/// It has no separate buffer: it reads from the history, and a subscriber that is too slow receives the
+/// number of entries it has missed.
 pub struct Subscription {
     history: History,
-    /// The number of the entry that was read last.
+    /// The sequence number of the last entry that was read.
     read: u64,
 }
 
 impl Subscription {
-    /// The number of the entry that was read last; of lost ones, that of the last of them.
+    /// The sequence number of the last entry that was read or lost.
     pub fn read(&self) -> u64 {
         self.read
     }
@@ -40,10 +40,10 @@ impl Subscription {
     /// Waits for the next entry.
     ///
     /// # Cancel safety
-    /// Nothing is lost when the future is dropped.
+    /// No entry is lost when the future is dropped.
     pub async fn next(&mut self) -> Update {
         loop {
-            // Made before the look, so that an entry that comes between the two is not missed.
+            // Created before the check, so that an entry added in between is not missed.
             let added = self.history.0.added.notified();
             let next = self.history.ring().after(self.read);
             let Some(update) = next else {

@@ -12,23 +12,23 @@ use crate::redaction::{Passage, Redacted, Redaction};
 
 /// A request or a response: JSON without white space between tokens, truncated to the limit of an entry.
 ///
-/// It is stored unchanged, and its secrets are redacted whenever it is read: the call does not wait for that.
-/// Text beyond the limit is redacted and truncated at once.
+/// It is stored unchanged, and its secrets are redacted whenever it is read, so that the call does not wait.
+/// Text beyond the limit is redacted and truncated immediately.
 ///
 /// Serialises to an object with `text`, `bytes` (the size of the original) and `cut`.
 #[derive(Clone)]
 pub struct Text {
     bytes: usize,
-    kept: Kept,
+    content: Content,
 }
 
 #[derive(Clone)]
-enum Kept {
-    Received { text: Box<[u8]>, rules: Rules },
+enum Content {
+    Original { text: Box<[u8]>, rules: Rules },
     Redacted(Redacted),
 }
 
-/// The rules that a text is redacted by.
+/// The rules for redacting a text.
 #[derive(Clone)]
 pub(super) struct Rules {
     pub(super) redaction: Arc<Redaction>,
@@ -43,20 +43,20 @@ pub(super) struct Rules {
 impl Text {
     pub(super) fn new(passage: Passage<'_>, rules: Rules) -> Self {
         let bytes = passage.len();
-        let kept = if bytes > rules.limit {
-            Kept::Redacted(rules.redacted(passage))
+        let content = if bytes > rules.limit {
+            Content::Redacted(rules.redacted(passage))
         } else {
-            Kept::Received { text: passage.to_bytes(), rules }
+            Content::Original { text: passage.to_bytes(), rules }
         };
-        Self { bytes, kept }
+        Self { bytes, content }
     }
 
     /// The text without its secrets.
     #[must_use]
     pub fn redacted(&self) -> Cow<'_, Redacted> {
-        match &self.kept {
-            Kept::Received { text, rules } => Cow::Owned(rules.redacted(Passage::whole(text))),
-            Kept::Redacted(redacted) => Cow::Borrowed(redacted),
+        match &self.content {
+            Content::Original { text, rules } => Cow::Owned(rules.redacted(Passage::whole(text))),
+            Content::Redacted(redacted) => Cow::Borrowed(redacted),
         }
     }
 
@@ -66,11 +66,11 @@ impl Text {
         self.bytes
     }
 
-    /// The memory that it takes, in bytes.
+    /// The memory used by the text, in bytes.
     pub(super) fn weight(&self) -> usize {
-        match &self.kept {
-            Kept::Received { text, rules } => text.len() + rules.method.len(),
-            Kept::Redacted(redacted) => redacted.text.len(),
+        match &self.content {
+            Content::Original { text, rules } => text.len() + rules.method.len(),
+            Content::Redacted(redacted) => redacted.text.len(),
         }
     }
 }
@@ -78,7 +78,7 @@ impl Text {
 impl Rules {
     fn redacted(&self, passage: Passage<'_>) -> Redacted {
         let params = self.operation.as_ref().map(|operation| &*operation.description().params);
-        self.redaction.keep(&self.method, params.unwrap_or_default(), passage, self.limit)
+        self.redaction.apply(&self.method, params.unwrap_or_default(), passage, self.limit)
     }
 }
 
@@ -101,10 +101,11 @@ impl Serialize for Text {
     }
 }
 
-/// Shows no secrets.
+/// Shows the redacted text.
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Text").field("bytes", &self.bytes).field("kept", &self.redacted()).finish()
+        let redacted = self.redacted();
+        f.debug_struct("Text").field("bytes", &self.bytes).field("redacted", &redacted).finish()
     }
 }
 
@@ -112,7 +113,7 @@ impl fmt::Debug for Text {
 mod tests {
     use super::*;
 
-    /// Keeps a text with this limit, and compares how it is shown, its size and its weight.
+    /// Creates a text with this limit, and checks its serialised form and its weight.
     #[track_caller]
     fn check(limit: usize, expected: &str, is_cut: bool, weight: usize) {
         let sent = br#"{"pin":1234,"b": [1, 2]}"#;
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_redacted_when_a_text_is_read() {
+    fn redacts_secrets_when_a_text_is_read() {
         let whole = r#"{"pin":"[redacted]","b":[1,2]}"#;
         check(100, whole, false, 25);
         check(30, whole, false, 25);

@@ -1,4 +1,4 @@
-//! Times as entries are serialised.
+//! The text form of times in entries.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,12 +7,12 @@ use jiff::civil::{DateTime, Time};
 use serde::Serializer;
 use serde::ser::SerializeMap;
 
-/// `2026-07-28T09:30:00.000Z` (RFC 3339).
+/// Serialises a time as RFC 3339 text: `2026-07-28T09:30:00.000Z`.
 pub(super) fn rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&text(*time))
 }
 
-/// `ms`, with three decimals, and `duration_us`: whole microseconds.
+/// Serialises a duration as `ms` (three decimals) and `duration_us` (whole microseconds).
 pub(super) fn millis_and_micros<S: Serializer>(
     time: &Duration,
     serializer: S,
@@ -29,8 +29,8 @@ pub(super) fn millis(micros: u64) -> f64 {
     micros as f64 / 1_000.0
 }
 
-/// The time that an RFC 3339 text names, from 1970 on: `2026-07-28T09:30:00Z`, with any number of
-/// decimals, and an offset in place of the `Z`.
+/// Parses an RFC 3339 time from 1970 on: `2026-07-28T09:30:00Z`, with any number of decimals, and an offset
+/// in place of the `Z`.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let (clock, rest) = text.split_at_checked("2026-07-28T09:30:00".len())?;
     let end = match rest.strip_prefix('.') {
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
         None => 0,
     };
     let (fraction, zone) = rest.split_at(end);
-    // jiff reads shorter forms, too.
+    // jiff also accepts shorter forms.
     let is_utc = matches!(zone, "Z" | "z");
     let has_shapes =
         has_shape(clock, "0000-00-00T00:00:00") && (is_utc || has_shape(zone, "+00:00"));
@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let offset: Time = if is_utc { Time::midnight() } else { zone[1..].parse().ok()? };
     let offset = offset.duration_since(Time::midnight()).as_secs();
     let offset = if zone.starts_with('-') { -offset } else { offset };
-    // jiff reads a leap second as the second before, and no more than nine decimals. Its timestamps end a day before
+    // jiff parses a leap second as the preceding second, and at most nine decimals. Its timestamps end a day before
     // the year 10000.
     let leap = i64::from(clock.ends_with(":60"));
     let seconds = time.duration_since(EPOCH).as_secs() + leap - offset;
@@ -59,18 +59,18 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Whether a text has digits where the pattern has them, and a sign or a separator elsewhere.
+/// Whether a text has digits and separators at the positions of the pattern.
 fn has_shape(text: &str, pattern: &str) -> bool {
-    let fits = |(found, expected): (u8, u8)| match expected {
+    let matches = |(found, expected): (u8, u8)| match expected {
         b'0' => found.is_ascii_digit(),
         b'T' => matches!(found, b'T' | b't' | b' '),
         b'+' => matches!(found, b'+' | b'-'),
         _ => found == expected,
     };
-    text.len() == pattern.len() && text.bytes().zip(pattern.bytes()).all(fits)
+    text.len() == pattern.len() && text.bytes().zip(pattern.bytes()).all(matches)
 }
 
-/// A clock that stands before 1970 has not been set.
+/// Formats a time. A time before 1970 is formatted as 1970, since the clock has not been set.
 pub(super) fn text(time: SystemTime) -> String {
     let time = Timestamp::try_from(time.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX);
     format!("{time:.3}")
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn times_as_text() {
+    fn formats_times() {
         check(0, "1970-01-01T00:00:00.000Z");
         check(951_782_399_999, "2000-02-28T23:59:59.999Z");
         check(951_782_400_000, "2000-02-29T00:00:00.000Z");
@@ -99,21 +99,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_read(text: &str, millis: Option<u64>) {
+    fn check_parsed(text: &str, millis: Option<u64>) {
         let expected = millis.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
         assert_eq!(parse(text), expected, "{text}");
     }
 
     #[test]
-    fn times_from_text() {
-        check_read("1970-01-01T00:00:00Z", Some(0));
-        check_read("2000-02-29T00:00:00.000Z", Some(951_782_400_000));
-        check_read("2000-03-01t00:00:00z", Some(951_868_800_000));
-        check_read("2026-07-28T09:30:00.123Z", Some(1_785_231_000_123));
-        check_read("2026-07-28 11:30:00.1230000009+02:00", Some(1_785_231_000_123));
-        check_read("2026-07-28T04:00:00-05:30", Some(1_785_231_000_000));
-        check_read("2024-12-31T23:59:60Z", Some(1_735_689_600_000));
-        check_read("2100-03-01T00:00:00Z", Some(4_107_542_400_000));
+    fn parses_times() {
+        check_parsed("1970-01-01T00:00:00Z", Some(0));
+        check_parsed("2000-02-29T00:00:00.000Z", Some(951_782_400_000));
+        check_parsed("2000-03-01t00:00:00z", Some(951_868_800_000));
+        check_parsed("2026-07-28T09:30:00.123Z", Some(1_785_231_000_123));
+        check_parsed("2026-07-28 11:30:00.1230000009+02:00", Some(1_785_231_000_123));
+        check_parsed("2026-07-28T04:00:00-05:30", Some(1_785_231_000_000));
+        check_parsed("2024-12-31T23:59:60Z", Some(1_735_689_600_000));
+        check_parsed("2100-03-01T00:00:00Z", Some(4_107_542_400_000));
         for wrong in [
             "",
             "now",
@@ -134,7 +134,7 @@ mod tests {
             "+026-07-28T09:30:00Z",
             "2026-07-28T09:30:00ä",
         ] {
-            check_read(wrong, None);
+            check_parsed(wrong, None);
         }
     }
 }

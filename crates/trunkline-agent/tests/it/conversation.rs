@@ -22,7 +22,7 @@ async fn server_with_notes() -> (ModelServer, TestServer) {
         let messages = request["messages"].as_array().unwrap();
         match messages.last().unwrap()["content"].as_str().unwrap() {
             "Erase it." => Answer::calls(&[("1", "erase_note", ERASE)]),
-            "Say nothing." => Answer::silence(),
+            "Hang." => Answer::silence(),
             _ => Answer::text("Well."),
         }
     });
@@ -160,7 +160,7 @@ async fn runs_one_turn_of_a_conversation_at_a_time() {
     let (model, server) = server_with_notes().await;
     let first = server.chat(&json!({ "message": "Hi" })).await.unwrap();
     let id = &first["conversation_id"];
-    let silent = json!({ "message": "Say nothing.", "conversation_id": id });
+    let silent = json!({ "message": "Hang.", "conversation_id": id });
     let leaving = {
         let (client, silent) = (Client::new(Http::connect(&server.url).unwrap()), silent.clone());
         tokio::spawn(async move { client.call::<Value>("agent.chat", silent).await.map(drop) })
@@ -232,10 +232,10 @@ async fn isolates_concurrent_chats() {
     let model = ModelServer::serve(|_, request| {
         let messages = request["messages"].as_array().unwrap();
         let last = messages.last().unwrap();
-        let said = last["content"].as_str().unwrap();
+        let text = last["content"].as_str().unwrap();
         match last["role"] == "tool" {
-            true => Answer::text(&format!("It is {said}.")),
-            false => Answer::calls(&[("1", "add", &format!(r#"{{"a": {said}, "b": 1000}}"#))]),
+            true => Answer::text(&format!("It is {text}.")),
+            false => Answer::calls(&[("1", "add", &format!(r#"{{"a": {text}, "b": 1000}}"#))]),
         }
     });
     let model = model.await;
@@ -260,30 +260,30 @@ async fn sends_events_and_propagates_the_trace() {
     let calls = Answer::calls(&[("1", "add", r#"{"a": 40, "b": 2}"#)]);
     let model = ModelServer::rows(vec![calls, Answer::deltas(&deltas)]).await;
     let server = TestConfig::with_model(&model.url).build().await;
-    let (events, mut told) = EventSender::channel(100);
+    let (sender, mut receiver) = EventSender::channel(100);
     let trace = TraceContext::root();
     let mut extensions = Extensions::new();
     extensions.insert(trace);
-    extensions.insert(events);
+    extensions.insert(sender);
     let request =
         ChatRequest { message: Some("What is 40 + 2?".to_owned()), ..ChatRequest::default() };
     let reply = server.agent.chat(request, &Caller::of(&extensions)).await.unwrap();
     assert_eq!(reply.response, "It is 42.");
     drop(extensions);
 
-    let mut happened = Vec::new();
-    while let Ok(event) = told.try_recv() {
-        happened.push(event);
+    let mut events = Vec::new();
+    while let Ok(event) = receiver.try_recv() {
+        events.push(event);
     }
-    let names: Vec<_> = happened.iter().map(Event::name).collect();
+    let names: Vec<_> = events.iter().map(Event::name).collect();
     let expected =
         ["status", "status", "tool_call", "tool_result", "status", "token", "token", "done"];
     assert_eq!(names, expected);
-    let result: Value = serde_json::from_str(happened[3].to_json().unwrap().get()).unwrap();
+    let result: Value = serde_json::from_str(events[3].to_json().unwrap().get()).unwrap();
     includes("result", &result, &json!({ "type": "tool_result", "tool": "add", "result": 42 }));
 
     let page = server.history.entries(&Default::default());
     let called = page.entries.iter().find(|entry| entry.method.as_deref() == Some("math.add"));
     let called = called.expect("the call is in the history");
-    assert_eq!((called.door, called.trace_id), ("agent", Some(trace.trace_id())));
+    assert_eq!((called.endpoint, called.trace_id), ("agent", Some(trace.trace_id())));
 }

@@ -7,18 +7,18 @@ use serde::Serialize;
 
 use crate::time;
 
-/// Configuration of a [`Log`](super::Log): the disk space and memory that it may use.
+/// Configuration of a [`Log`](super::Log): the limits of its disk space and memory.
 #[derive(Debug, Clone)]
 pub struct LogConfig {
-    /// Maximum bytes of one file; after that, the next part of the log begins. Default 8 MiB.
+    /// Maximum size of one file, in bytes. After that, the log continues in the next part. Default 8 MiB.
     pub file_bytes: u64,
-    /// Maximum bytes of the files of all sessions. Default 64 MiB. The oldest files are removed. The current
-    /// file is always kept.
+    /// Maximum size of the files of all sessions, in bytes. Default 64 MiB. The oldest files are removed. The
+    /// current file is always kept.
     pub total_bytes: u64,
     /// Maximum number of files. Default 100.
     pub files: usize,
-    /// Maximum bytes of entries that wait to be written. Default 16 MiB. Entries that arrive while the queue
-    /// is full are counted and are missing in the files. The queue always takes one entry.
+    /// Maximum size of entries that wait to be written, in bytes. Default 16 MiB. Entries that arrive while
+    /// the queue is full are counted and are missing in the files. The queue always accepts one entry.
     pub queue_bytes: usize,
 }
 
@@ -28,24 +28,24 @@ impl Default for LogConfig {
     }
 }
 
-/// A file of a log, as `/logs` lists it.
+/// A log file, as listed by `/logs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LogFile {
-    /// Its name: when the session began, and which part of its log this is.
+    /// The name: the start time of the session and the part number.
     pub name: String,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Whether it is the one that is written to.
+    /// Whether the log currently writes to this file.
     #[serde(rename = "current")]
     pub is_current: bool,
 }
 
-/// The files of a folder, of which one is written to.
+/// The log files of a folder.
 pub(super) struct Files {
     folder: PathBuf,
     config: LogConfig,
-    /// What the names of this session's files begin with.
+    /// The prefix of the file names of this session.
     session: String,
     part: u32,
     file: File,
@@ -55,15 +55,15 @@ pub(super) struct Files {
 const EXTENSION: &str = ".jsonl";
 
 impl Files {
-    /// Begins the first file of a session.
+    /// Creates the first file of a session.
     pub(super) fn open(folder: &Path, config: LogConfig) -> io::Result<Self> {
         create_folder(folder)?;
-        // A name must not have a colon everywhere.
+        // Some systems do not allow colons in file names.
         let session = time::text(SystemTime::now()).replace(':', "-");
         let (part, file) = create(folder, &session, 1)?;
         let folder = folder.to_owned();
         let files = Self { folder, config, session, part, file, bytes: 0 };
-        files.make_room();
+        files.remove_old();
         Ok(files)
     }
 
@@ -72,15 +72,15 @@ impl Files {
         name(&self.session, self.part)
     }
 
-    /// Whether one more line has no room in the current file, behind what waits to be written to it. The
-    /// first line of a file always has.
-    pub(super) fn is_full_for(&self, line: usize, waiting: usize) -> bool {
-        let before = self.bytes.saturating_add(waiting as u64);
+    /// Whether a line exceeds the limit of the current file, after `pending` bytes that are still to be
+    /// written. The first line of a file is always accepted.
+    pub(super) fn is_full_for(&self, line: usize, pending: usize) -> bool {
+        let before = self.bytes.saturating_add(pending as u64);
         before > 0 && before.saturating_add(line as u64) > self.config.file_bytes
     }
 
-    /// Begins the next part.
-    pub(super) fn turn(&mut self) -> io::Result<()> {
+    /// Creates the next part.
+    pub(super) fn rotate(&mut self) -> io::Result<()> {
         let next = self.part + 1;
         let created = match create(&self.folder, &self.session, next) {
             // The folder was removed.
@@ -92,17 +92,17 @@ impl Files {
         };
         (self.part, self.file) = created?;
         self.bytes = 0;
-        self.make_room();
+        self.remove_old();
         Ok(())
     }
 
-    /// Writes whole lines, all of them or none; to the next part, if somebody has removed the current one.
+    /// Writes complete lines, all of them or none. Continues in the next part if the current file was removed.
     pub(super) fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
         if self.is_gone() {
-            self.turn()?;
+            self.rotate()?;
         }
         match self.file.write_all(lines) {
             Ok(()) => {
@@ -110,14 +110,14 @@ impl Files {
                 Ok(())
             }
             Err(error) => {
-                // Half a line would spoil the next one, too.
+                // A partial line would also corrupt the next one.
                 self.file.set_len(self.bytes)?;
                 Err(error)
             }
         }
     }
 
-    /// Whether the file is no more where it was: what is written to it now, nobody would find.
+    /// Whether the file was removed or renamed, so that further lines would be lost.
     #[cfg(unix)]
     fn is_gone(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
@@ -131,35 +131,35 @@ impl Files {
         }
     }
 
-    /// Open files are not removed on other systems.
+    /// Other systems do not allow the removal of open files.
     #[cfg(not(unix))]
     fn is_gone(&self) -> bool {
         false
     }
 
-    /// Removes the oldest files until the current one fits into the bounds.
-    fn make_room(&self) {
-        if let Err(error) = self.remove_oldest() {
-            tracing::warn!(%error, "old logs could not be removed");
+    /// Removes the oldest files beyond the limits, reserving space for the current file.
+    fn remove_old(&self) {
+        if let Err(error) = self.try_remove_old() {
+            tracing::warn!(%error, "failed to remove old log files");
         }
     }
 
-    fn remove_oldest(&self) -> io::Result<()> {
+    fn try_remove_old(&self) -> io::Result<()> {
         let LogConfig { file_bytes, total_bytes, files, .. } = self.config;
-        let mut room = total_bytes.saturating_sub(file_bytes);
+        let mut available = total_bytes.saturating_sub(file_bytes);
         let mut is_over = false;
         for (index, file) in listed(&self.folder, &self.current())?.iter().enumerate() {
             if file.is_current {
                 continue;
             }
-            is_over |= file.bytes > room || index >= files;
+            is_over |= file.bytes > available || index >= files;
             if is_over {
                 match fs::remove_file(self.folder.join(&file.name)) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                     _ => {}
                 }
             } else {
-                room -= file.bytes;
+                available -= file.bytes;
             }
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Files {
 pub(super) fn listed(folder: &Path, current: &str) -> io::Result<Vec<LogFile>> {
     let mut files = Vec::new();
     let entries = match fs::read_dir(folder) {
-        // It was removed; the next entry makes it anew.
+        // The folder was removed. The next entry creates it again.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(files),
         entries => entries?,
     };
@@ -183,7 +183,7 @@ pub(super) fn listed(folder: &Path, current: &str) -> io::Result<Vec<LogFile>> {
         let bytes = match entry.metadata() {
             Ok(metadata) if metadata.is_file() => metadata.len(),
             Ok(_) => continue,
-            // It was removed in between.
+            // The file was removed in the meantime.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -194,7 +194,7 @@ pub(super) fn listed(folder: &Path, current: &str) -> io::Result<Vec<LogFile>> {
     Ok(files)
 }
 
-/// Whether a file is named as the logs are. Others in the folder are left alone.
+/// Whether a file name is that of a log file. Other files in the folder are not touched.
 fn is_log(name: &str) -> bool {
     let shape = name.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
     shape.eq(b"0000-00-00T00-00-00.000Z-000000.jsonl".iter().copied())
@@ -204,7 +204,7 @@ fn name(session: &str, part: u32) -> String {
     format!("{session}-{part:06}{EXTENSION}")
 }
 
-/// Makes the file of this part, or of the first one behind it that no other server has made.
+/// Creates the file of this part, or of the next part that no other server has created.
 fn create(folder: &Path, session: &str, first: u32) -> io::Result<(u32, File)> {
     let mut part = first;
     loop {

@@ -1,11 +1,11 @@
-//! The record kept in files: a log of what a server was asked and answered, for each of its lives.
+//! Log files of a history.
 //!
-//! A log is one JSON object a line, an [`Entry`](super::Entry) as `/history` shows it, redacted and cut
-//! as there. A session is the life of a server, from its start on; its log is a file, or several parts
-//! where one would be too large. Files, and bytes in all, are bounded: the oldest make room.
+//! A log has one JSON object per line: an [`Entry`](super::Entry), redacted and truncated, in the format of
+//! `/history`. A session lasts from the start of a server to its end; its log is one file, or several parts if
+//! the size limit is reached. The number and total size of files are limited: the oldest are removed.
 //!
-//! It is written by a thread of its own, behind the calls, which never wait for it: entries wait in a
-//! queue of bounded bytes. Where that is full, a line `{"lost":N}` says how many entries are missing.
+//! A dedicated thread writes the log, so calls never wait for it. Entries wait in a queue of limited size. If
+//! the queue is full, a line `{"lost":N}` reports the number of missing entries.
 
 mod files;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use crate::queue::lock;
 pub use crate::stats::{MethodStats, Stats};
 use writer::{State, Writer};
 
-/// The log of a [`History`], in a folder. Clones are the same log.
+/// The log of a [`History`] in a folder. Clones share the log.
 #[derive(Clone)]
 pub struct Log(Arc<Shared>);
 
@@ -37,33 +37,33 @@ struct Shared {
     folder: PathBuf,
     state: Arc<Mutex<State>>,
     queue: Arc<Queue>,
-    /// Tells, by its end, that the thread has ended.
+    /// Disconnected when the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
-/// Why there is no log.
+/// The error for a log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The folder, or a file in it, cannot be written.
-    #[error("no log can be written in {}", folder.display())]
+    /// The folder or a file in it cannot be created.
+    #[error("cannot write log files in {}", folder.display())]
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
-    /// There is no thread for it.
-    #[error("there is no thread that could write a log")]
+    /// The thread cannot be started.
+    #[error("cannot start the thread that writes the log")]
     Thread(#[source] io::Error),
 }
 
 impl Log {
-    /// Begins the log of a session with all that `history` records from now on, in a folder, which is
-    /// made if it is missing. Nobody but the user who runs this can read what is written.
+    /// Starts the log of a session, which receives all further entries of `history`. Creates the folder if it
+    /// is missing. Only the current user can read the files.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// When the folder is not writable or the thread cannot be started.
     pub fn open(
         folder: impl Into<PathBuf>,
         history: &History,
@@ -86,7 +86,7 @@ impl Log {
         Ok(Self(Arc::new(Shared { folder, state, queue, ended })))
     }
 
-    /// Where the files are.
+    /// The folder of the files.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.0.folder
@@ -100,28 +100,28 @@ impl Log {
         files::listed(&self.0.folder, &self.current())
     }
 
-    /// What was counted in this session.
+    /// The statistics of this session.
     #[must_use]
     pub fn stats(&self) -> Stats {
         lock(&self.0.state).counters.stats()
     }
 
-    /// Why the last entries could not be written. None once entries are written again.
+    /// The reason why the last entries could not be written. `None` once writing succeeds again.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         lock(&self.0.state).problem.clone()
     }
 
-    /// Writes what was recorded so far, and ends the log. Blocks, for so long at most, and tells whether
-    /// all was written in that time.
-    #[must_use = "what is not written in time is missing"]
-    pub fn close(&self, patience: Duration) -> bool {
+    /// Writes all entries recorded so far and closes the log. Blocks for at most `timeout`, and returns whether
+    /// all entries were written in that time.
+    #[must_use = "entries that are not written in time are lost"]
+    pub fn close(&self, timeout: Duration) -> bool {
         self.0.queue.close();
-        let ended = lock(&self.0.ended).recv_timeout(patience);
+        let ended = lock(&self.0.ended).recv_timeout(timeout);
         ended == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
     }
 
-    /// The name of the file that is written to.
+    /// The name of the current file.
     pub fn current(&self) -> String {
         lock(&self.0.state).current.clone()
     }

@@ -5,8 +5,7 @@ use super::*;
 use crate::stats::Counters;
 use crate::time;
 
-/// Writes lines, one by one and as many together as there is room for, and compares which of them are kept,
-/// by file, oldest first.
+/// Writes lines, one by one and in batches, and checks the remaining lines of each file, oldest first.
 #[track_caller]
 fn check(config: LogConfig, lines: &[&str], expected: &[&[&str]]) {
     for chunk in [0, usize::MAX] {
@@ -25,7 +24,7 @@ fn check_in_chunks(config: &LogConfig, lines: &[&str], expected: &[&[&str]], chu
         let line = format!("{line}\n");
         if files.is_full_for(line.len(), waiting.len()) {
             files.write(std::mem::take(&mut waiting).as_bytes()).unwrap();
-            files.turn().unwrap();
+            files.rotate().unwrap();
         }
         waiting += &line;
         if waiting.len() > chunk {
@@ -41,11 +40,11 @@ fn check_in_chunks(config: &LogConfig, lines: &[&str], expected: &[&[&str]], chu
     let found: Vec<String> = listed.iter().rev().map(read).collect();
     let found: Vec<Vec<&str>> = found.iter().map(|text| text.lines().collect()).collect();
     assert_eq!(found, expected, "{config:?}");
-    assert_eq!(fs::read_to_string(other).unwrap(), "mine", "what is no log is left alone");
+    assert_eq!(fs::read_to_string(other).unwrap(), "mine", "other files are not touched");
 }
 
 #[test]
-fn files_are_bounded() {
+fn limits_files() {
     let lines = ["one", "two", "six", "ten"];
     let config = |file_bytes, total_bytes, files| LogConfig {
         file_bytes,
@@ -67,7 +66,7 @@ fn files_are_bounded() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_was_removed() {
+fn continues_after_a_file_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     let mut files = Files::open(&logs, LogConfig::default()).unwrap();
@@ -87,7 +86,7 @@ fn a_file_that_was_removed() {
 }
 
 #[test]
-fn another_session_in_the_same_moment() {
+fn separates_sessions_started_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<_> =
         (0..20).map(|_| Files::open(folder.path(), LogConfig::default()).unwrap()).collect();
@@ -95,7 +94,7 @@ fn another_session_in_the_same_moment() {
     assert_eq!(names.len(), files.len());
 }
 
-/// Fills a queue that nobody reads, and compares how many entries wait, and how many are lost.
+/// Fills a queue without a reader, and checks the numbers of queued and lost entries.
 #[track_caller]
 fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     let history = History::new(crate::HistoryConfig::default());
@@ -104,7 +103,8 @@ fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     history.queue_to(Arc::clone(&queue));
     let refuse = || {
         let error = trunkline_core::error::ErrorObject::new(7, "no");
-        history.refused(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
+        history
+            .record_refusal(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
     };
     let mut taken = Vec::new();
     for _ in 0..2 {
@@ -119,20 +119,25 @@ fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     refuse();
     assert!(queue.take(&mut Vec::new()).is_last);
     let stats = counters.stats();
-    assert_eq!((stats.calls, stats.lost), (2 * lost, 2 * lost), "what is written is counted then");
+    assert_eq!(
+        (stats.calls, stats.lost),
+        (2 * lost, 2 * lost),
+        "written entries are counted by the writer"
+    );
     let by_code = stats.by_code.get("7").copied().unwrap_or_default();
     let by_method = stats.by_method.get("none").map_or(0, |counted| counted.errors);
     assert_eq!((by_code, by_method), (2 * lost, 2 * lost), "{stats:?}");
 }
 
 #[test]
-fn entries_that_wait_are_bounded() {
+fn limits_queued_entries() {
     check_queue(1 << 20, 10, 10, 0);
     check_queue(0, 10, 1, 9);
     let weight = {
         let history = History::new(crate::HistoryConfig::default());
         let error = trunkline_core::error::ErrorObject::new(7, "no");
-        history.refused(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
+        history
+            .record_refusal(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
         history.entries(&crate::Filter::default()).entries[0].weight()
     };
     check_queue(3 * weight, 10, 3, 7);
@@ -140,11 +145,11 @@ fn entries_that_wait_are_bounded() {
 }
 
 #[test]
-fn names_of_clients_are_bounded() {
+fn limits_distinct_names() {
     let history = History::new(crate::HistoryConfig::default());
     let mut counters = Counters::new();
     for number in 0..1_000 {
-        let recording = history.stream(
+        let recording = history.record_stream(
             &trunkline_core::extensions::Extensions::from_endpoint("test"),
             &number.to_string(),
             None,

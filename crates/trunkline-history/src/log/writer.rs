@@ -7,7 +7,7 @@ use crate::queue::Queue;
 use crate::queue::lock;
 use crate::stats::Counters;
 
-/// The state of the log that its users see.
+/// The state of the log, shared with its handles.
 pub(super) struct State {
     pub(super) counters: Counters,
     /// The name of the current file.
@@ -21,12 +21,12 @@ pub(super) struct Writer {
     queue: Arc<Queue>,
     files: Files,
     state: Arc<Mutex<State>>,
-    /// Lines that were not written yet, and how many entries they tell of.
+    /// The pending lines, and their number of entries.
     lines: Vec<u8>,
     entries: u64,
 }
 
-/// What is written at a time.
+/// The number of pending bytes that triggers a write.
 const CHUNK: usize = 256 << 10;
 
 impl Writer {
@@ -36,12 +36,12 @@ impl Writer {
         Self { queue, files, state, lines: Vec::new(), entries: 0 }
     }
 
-    /// The state, as it changes.
+    /// The shared state.
     pub(super) fn state(&self) -> Arc<Mutex<State>> {
         Arc::clone(&self.state)
     }
 
-    /// Writes until the queue is closed and all that was recorded before is written.
+    /// Writes entries until the queue is closed and empty.
     pub(super) fn run(mut self) {
         let mut entries = Vec::new();
         loop {
@@ -77,7 +77,7 @@ impl Writer {
         }
     }
 
-    /// Adds a line, in the next part of the log if the current one has no room for it.
+    /// Adds a line, to the next part of the log if the current one is full.
     fn line(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         let start = self.lines.len();
         put(&mut self.lines);
@@ -85,9 +85,9 @@ impl Writer {
         if self.files.is_full_for(self.lines.len() - start, start) {
             let line = self.lines.split_off(start);
             self.write();
-            if let Err(error) = self.files.turn() {
-                // The log goes on in the file that there is.
-                self.complain(&error);
+            if let Err(error) = self.files.rotate() {
+                // The log continues in the current file.
+                self.report(&error);
             }
             lock(&self.state).current = self.files.current();
             self.lines = line;
@@ -102,19 +102,19 @@ impl Writer {
             Ok(()) if self.lines.is_empty() => {}
             Ok(()) => state.problem = None,
             Err(error) => {
-                state.counters.fail(self.entries);
+                state.counters.count_unwritten(self.entries);
                 drop(state);
-                self.complain(&error);
+                self.report(&error);
             }
         }
         self.lines.clear();
         self.entries = 0;
     }
 
-    /// Says so once, until it has worked again.
-    fn complain(&self, error: &io::Error) {
+    /// Logs an error once, until writing succeeds again.
+    fn report(&self, error: &io::Error) {
         if lock(&self.state).problem.replace(error.to_string()).is_none() {
-            tracing::warn!(%error, "entries could not be written to the log");
+            tracing::warn!(%error, "failed to write entries to the log");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Removes secrets from requests and responses before anybody reads them.
+//! Removes secrets from requests and responses before they are read.
 
-mod copy;
+mod copier;
 mod names;
 mod strings;
 #[cfg(test)]
@@ -10,11 +10,11 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use copy::Copy;
-pub(super) use copy::Passage;
+use copier::Copier;
+pub(super) use copier::Passage;
 pub(super) use strings::beginning;
 
-/// The rule that removes secrets from requests and responses before they are read, sent to subscribers or
+/// The rules that remove secrets from requests and responses before they are read, sent to subscribers or
 /// written to a log.
 ///
 /// By default, `"[redacted]"` replaces
@@ -25,23 +25,23 @@ pub(super) use strings::beginning;
 ///   `passwordconfirmation`, `pin`, `privatekey`, `pwd`, `secret(s)`, `secretkey`, `sessid`,
 ///   `sessionid`, `signingkey`, `token` or `xsrf`, at any depth and whatever its type, except `null`,
 ///   `true` and `false`;
-/// * the value of a param by position whose declared name ends so;
-/// * in any other string, the word after `Bearer` or `Basic`, and the password of a URL:
+/// * the value of a positional param whose declared name has such an ending;
+/// * in any other string, the credentials after `Bearer` or `Basic`, and the password of a URL:
 ///   `postgres://user:[redacted]@host`.
 ///
-/// Names are compared without case, punctuation and digits at their end: `X-Api-Key`, `api_key` and
-/// `apiKey2` are the same. The pagination and progress tokens of protocols are kept: `progressToken`,
-/// `workDoneToken`, `partialResultToken`, `pageToken`, `nextPageToken`, `nextToken`, `continuationToken`.
+/// Names are compared without case, punctuation and trailing digits: `X-Api-Key`, `api_key` and `apiKey2`
+/// are equal. Pagination and progress tokens of protocols are kept: `progressToken`, `workDoneToken`,
+/// `partialResultToken`, `pageToken`, `nextPageToken`, `nextToken`, `continuationToken`.
 ///
-/// A text that is not JSON, or nests deeper than 128, is kept up to where it stops being JSON.
+/// A text that is not JSON, or is nested deeper than 128 levels, is truncated where it stops being valid.
 ///
-/// The rule does not find a secret under another name, in a table whose columns have names, in a literal
-/// of SQL, in JSON inside a string (the text `content` of an MCP result), in other prose, in the query of
-/// a URL, in the params by position of an unknown method, or where a response repeats one in its text.
-/// [`name`](Self::name) adds names, and [`then`](Self::then) a function that changes the text.
+/// Valid JSON inside a string is redacted by the same rules, one level deep. The rules do not find secrets under
+/// another name, in a table with named columns, in an SQL literal, in prose, in the query of a URL, in
+/// positional params of an unknown method, or where a response repeats it in its text. Add names with
+/// [`name`](Self::name), or a function that changes the text with [`then`](Self::then).
 #[derive(Clone)]
 pub struct Redaction {
-    /// Additional secret names; `None` keeps texts unchanged.
+    /// Additional secret names. `None` disables redaction.
     names: Option<Vec<Box<str>>>,
     hooks: Vec<Arc<Hook>>,
 }
@@ -52,28 +52,28 @@ pub struct Redaction {
 pub struct Redacted {
     /// The text.
     pub text: Box<str>,
-    /// Whether this is the beginning only: of a text that is too long, or that stops being JSON.
+    /// Whether the text is truncated, because it is too long or is not valid JSON.
     pub is_cut: bool,
 }
 
 type Hook = dyn Fn(&str, &mut String) + Send + Sync;
 
 impl Redaction {
-    /// Removes nothing: texts are kept unchanged, including white space.
+    /// Disables redaction: texts are kept unchanged, including white space.
     #[must_use]
     pub fn none() -> Self {
         Self { names: None, hooks: Vec::new() }
     }
 
-    /// Also removes the values of members of this name, compared without case and punctuation: `ssn`.
+    /// Also removes the values of members with this name, compared without case and punctuation: `ssn`.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.names.get_or_insert_default().push(name.into());
         self
     }
 
-    /// Calls `hook` with the method, which is empty if unknown, and the redacted text, which may be cut.
-    /// It runs whenever a text is read. If it panics, nothing of the text is shown.
+    /// Adds a hook that receives the method, which is empty if unknown, and the redacted text, which may be
+    /// truncated. It runs whenever a text is read. If it panics, the text is empty.
     ///
     /// ```
     /// use trunkline::history::Redaction;
@@ -94,24 +94,24 @@ impl Redaction {
         !self.hooks.is_empty()
     }
 
-    /// The redacted text, up to `limit` bytes. `params` are the names of the params by position.
-    pub(super) fn keep(
+    /// Redacts a text and truncates it to `limit` bytes. `params` are the names of the positional params.
+    pub(super) fn apply(
         &self,
         method: &str,
         params: &[&'static str],
         passage: Passage<'_>,
         limit: usize,
     ) -> Redacted {
-        let mut copy = Copy::new(limit, self.names.as_deref().unwrap_or_default(), params);
+        let mut copier = Copier::new(limit, self.names.as_deref().unwrap_or_default(), params);
         let copied = match &self.names {
-            Some(_) => copy.redacted(passage),
-            None => copy.plain(passage),
+            Some(_) => copier.redacted(passage),
+            None => copier.plain(passage),
         };
-        let mut text = copy.out;
+        let mut text = copier.out;
         for hook in &self.hooks {
-            // The entry is made outside of the layer that catches panics.
+            // This runs outside the layer that catches panics.
             if catch_unwind(AssertUnwindSafe(|| hook(method, &mut text))).is_err() {
-                tracing::error!("a redaction hook panicked; the text is not kept");
+                tracing::error!("redaction hook panicked; dropping the text");
                 text.clear();
             }
         }

@@ -1,6 +1,6 @@
-//! The names of members whose values are secret.
+//! The names of members with secret values.
 
-/// The endings of secret names, [normalized](normalized), by their last byte: few names share it.
+/// The [normalized](normalized) endings of secret names, by their last byte.
 fn secret_endings(last: u8) -> &'static [&'static str] {
     match last {
         b'c' => &["cvc"],
@@ -21,7 +21,7 @@ fn secret_endings(last: u8) -> &'static [&'static str] {
     }
 }
 
-/// Normalized names of protocols that end like a secret's name: of MCP, LSP and paged results.
+/// Normalized names that are not secret despite their ending: those of MCP, LSP and pagination.
 const PUBLIC: [&str; 7] = [
     "continuationtoken",
     "nextpagetoken",

@@ -1,11 +1,11 @@
-//! Parts of strings, and secrets inside them: credentials after an authentication scheme, and passwords in URLs.
+//! Secrets inside strings: credentials after an authentication scheme, and passwords in URLs.
 
 use memchr::memchr2_iter;
 
 /// The replacement of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// The text without the secrets that start in its first `limit` bytes; `None` without any.
+/// The text without the secrets that start in its first `limit` bytes. `None` if there are none.
 pub(super) fn redacted(text: &str, limit: usize) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
@@ -29,7 +29,7 @@ pub(super) fn redacted(text: &str, limit: usize) -> Option<String> {
     (copied > 0).then(|| out + &text[copied..])
 }
 
-/// The range of the password of a URL whose scheme ends at a `:` (RFC 3986, section 3.2.1).
+/// The range of the password of a URL whose scheme ends at `colon` (RFC 3986, section 3.2.1).
 fn url_password(text: &str, colon: usize) -> Option<(usize, usize)> {
     let authority = text[colon + 1..].strip_prefix("//")?;
     let start = text.len() - authority.len();
@@ -40,8 +40,8 @@ fn url_password(text: &str, colon: usize) -> Option<(usize, usize)> {
     (password < user.len()).then_some((start + password, start + user.len()))
 }
 
-/// The range of the credentials after a space that follows a scheme (RFC 9110, section 11.4). Those of
-/// `Basic` are Base64, which is never all lower case, unlike prose after `basic`.
+/// The range of the credentials after a scheme and a space (RFC 9110, section 11.4). Credentials of `Basic` are
+/// Base64, which is rarely all lower case, unlike prose after `basic`.
 fn credentials(text: &str, space: usize) -> Option<(usize, usize)> {
     let before = &text.as_bytes()[..space];
     let is_bearer = ends_with_word(before, b"bearer");
@@ -63,7 +63,7 @@ fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
         && !text[..start].last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// The whole characters at the beginning of a text, up to a number of bytes.
+/// The longest prefix of a text with at most `bytes` bytes that ends at a character boundary.
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;

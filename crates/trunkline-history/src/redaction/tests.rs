@@ -1,12 +1,12 @@
 use super::{Passage, Redaction};
 
-/// Keeps a text whole, and compares all of it.
+/// Checks a redacted text that is not truncated.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     check_with(&Redaction::default(), text, 4_096, expected, false);
 }
 
-/// Expects only the beginning of a text to be kept.
+/// Checks a redacted text that is truncated.
 #[track_caller]
 fn check_cut(text: &str, limit: usize, expected: &str) {
     check_with(&Redaction::default(), text, limit, expected, true);
@@ -15,13 +15,13 @@ fn check_cut(text: &str, limit: usize, expected: &str) {
 #[track_caller]
 fn check_with(redaction: &Redaction, text: &str, limit: usize, expected: &str, is_cut: bool) {
     let params = &["user", "password", "limit"];
-    let kept = redaction.keep("auth.login", params, Passage::whole(text.as_bytes()), limit);
-    assert_eq!(&*kept.text, expected, "{text}");
-    assert_eq!(kept.is_cut, is_cut, "{text}");
+    let found = redaction.apply("auth.login", params, Passage::whole(text.as_bytes()), limit);
+    assert_eq!(&*found.text, expected, "{text}");
+    assert_eq!(found.is_cut, is_cut, "{text}");
 }
 
 #[test]
-fn secret_names() {
+fn redacts_secret_names() {
     let names = [
         "password",
         "PASSWORD",
@@ -81,7 +81,7 @@ fn secret_names() {
 }
 
 #[test]
-fn public_names() {
+fn keeps_public_names() {
     let names = [
         "method",
         "id",
@@ -118,7 +118,7 @@ fn public_names() {
 }
 
 #[test]
-fn secret_values() {
+fn redacts_values_of_all_types() {
     check(r#"{"token":"a\"b\\"}"#, r#"{"token":"[redacted]"}"#);
     check(r#"{"token":17}"#, r#"{"token":"[redacted]"}"#);
     check(r#"{"secrets":["a","b"]}"#, r#"{"secrets":"[redacted]"}"#);
@@ -132,13 +132,13 @@ fn secret_values() {
 }
 
 #[test]
-fn escaped_names() {
+fn redacts_escaped_names() {
     check(r#"{"pass\u0077ord":"x"}"#, r#"{"pass\u0077ord":"[redacted]"}"#);
     check(r#"{"api\/key":"x"}"#, r#"{"api\/key":"[redacted]"}"#);
 }
 
 #[test]
-fn params_by_position() {
+fn redacts_positional_params() {
     check(
         r#"{"method":"auth.login","params":["bob","hunter2",[1]],"id":1}"#,
         r#"{"method":"auth.login","params":["bob","[redacted]",[1]],"id":1}"#,
@@ -149,7 +149,7 @@ fn params_by_position() {
 }
 
 #[test]
-fn url_passwords() {
+fn redacts_passwords_of_urls() {
     check(r#"["postgres://u:hunter2@db/x"]"#, r#"["postgres://u:[redacted]@db/x"]"#);
     check(
         r#"["a://u:p@h, b://:p@q@h and c://h:80/@"]"#,
@@ -164,7 +164,7 @@ fn url_passwords() {
 }
 
 #[test]
-fn credentials_after_a_scheme() {
+fn redacts_credentials_after_a_scheme() {
     check(r#"["sent Bearer abc.d-e~f+/= there"]"#, r#"["sent Bearer [redacted] there"]"#);
     check(r#"["bearer abc","BASIC  dTpw"]"#, r#"["bearer [redacted]","BASIC  [redacted]"]"#);
     check(r#"["Basic dTpw, Bearer xyz"]"#, r#"["Basic [redacted], Bearer [redacted]"]"#);
@@ -176,9 +176,9 @@ fn credentials_after_a_scheme() {
     );
 }
 
-/// The documented limits of the rule.
+/// Checks the documented limits of the rules.
 #[test]
-fn secrets_that_are_kept() {
+fn keeps_other_secrets() {
     for text in [
         r#"["token=x","--password","x"]"#,
         r#"{"text":"{\"text\":\"{\\\"token\\\":1}\"}"}"#,
@@ -193,7 +193,7 @@ fn secrets_that_are_kept() {
 }
 
 #[test]
-fn texts_that_are_cut() {
+fn truncates_long_texts() {
     check_cut(r#"{"a":"0123456789"}"#, 10, r#"{"a":"0123"#);
     check_cut(r#"{"a":"ééé"}"#, 9, r#"{"a":"é"#);
     check_cut(r#"[1,2,3]"#, 4, "[1,2");
@@ -212,7 +212,7 @@ fn texts_that_are_cut() {
 }
 
 #[test]
-fn texts_that_are_not_json() {
+fn truncates_texts_that_are_not_json() {
     check_cut(
         r#"{"method": "a", "params": "bar", "baz]"#,
         4_096,
@@ -229,14 +229,14 @@ fn texts_that_are_not_json() {
 }
 
 #[test]
-fn bytes_that_are_not_text() {
+fn truncates_at_invalid_utf8() {
     let passage = Passage::whole(b"{\"a\":1,\"token\":\"\xff\"}");
-    let kept = Redaction::default().keep("", &[], passage, 100);
-    assert_eq!((&*kept.text, kept.is_cut), (r#"{"a":1,"token":"[redacted]""#, true));
+    let found = Redaction::default().apply("", &[], passage, 100);
+    assert_eq!((&*found.text, found.is_cut), (r#"{"a":1,"token":"[redacted]""#, true));
 }
 
 #[test]
-fn additional_names_and_hooks() {
+fn applies_additional_names_and_hooks() {
     let text = r#"{"SSN": "x", "token": "y"}"#;
     let named = Redaction::default().name("s.s.n");
     check_with(&named, text, 99, r#"{"SSN":"[redacted]","token":"[redacted]"}"#, false);
@@ -251,7 +251,7 @@ fn additional_names_and_hooks() {
 
     let hook = |method: &str, text: &mut String| text.insert_str(0, method);
     check_with(&Redaction::none().then(hook), "{}", 99, "auth.login{}", false);
-    // What a hook adds is bounded, too.
+    // The limit also applies to text that a hook adds.
     check_with(&Redaction::none().then(hook), "{}", 6, "auth.l", true);
     let after = Redaction::default().then(|_, text| *text = text.replace("[redacted]", "-"));
     check_with(&after, text, 99, r#"{"SSN":"x","token":"-"}"#, false);
@@ -260,7 +260,7 @@ fn additional_names_and_hooks() {
 }
 
 #[test]
-fn json_in_strings() {
+fn redacts_json_in_strings() {
     let rows = [
         (r#"{"text":"{\"token\":\"x\"}"}"#, r#"{"text":"{\"token\":\"[redacted]\"}"}"#),
         (r#"["[{\"a\": 1, \"pin\": 2}]"]"#, r#"["[{\"a\":1,\"pin\":\"[redacted]\"}]"]"#),

@@ -173,7 +173,7 @@ impl Routes {
     /// Records a message that was rejected before it became a call.
     fn record(&self, error: &ErrorObject, extensions: &Extensions) {
         if let Some(history) = self.rpc.history() {
-            history.refused(extensions, error);
+            history.record_refusal(extensions, error);
         }
     }
 }

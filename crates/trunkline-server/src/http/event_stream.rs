@@ -12,7 +12,7 @@ use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use trunkline_core::limits::MemoryBudget;
-use trunkline_history::{Counted, StreamRecording};
+use trunkline_history::{RecordedBody, StreamRecording};
 
 use super::{Event, ReplyBody};
 
@@ -95,7 +95,7 @@ impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
     pub fn into_response(self) -> Response<ReplyBody> {
         let Self { events, keep_alive, recording, memory } = self;
         let frames = Frames { events, keep_alive, silence: None, memory };
-        let mut response = Response::new(ReplyBody::stream(Counted::new(frames, recording)));
+        let mut response = Response::new(ReplyBody::stream(RecordedBody::new(frames, recording)));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

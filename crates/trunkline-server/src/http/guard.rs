@@ -72,7 +72,7 @@ impl Guard {
     ) -> Response<ReplyBody> {
         if let Some(history) = History::of(&self.rpc) {
             let extensions = extensions.cloned().unwrap_or_else(|| endpoint.extensions());
-            history.refused(&extensions, &refusal.error());
+            history.record_refusal(&extensions, &refusal.error());
         }
         endpoint.refuse(refusal, format)
     }

@@ -132,7 +132,7 @@ impl JsonRpc {
     async fn refuse(&self, error: &ErrorObject, format: Format) {
         let Connection { rpc, extensions, unanswered, .. } = &self.client;
         if let Some(history) = History::of(rpc) {
-            history.refused(extensions, error);
+            history.record_refusal(extensions, error);
         }
         let request = Request::new(Asked::by_unread(None, None), None, unanswered);
         let reply = request.asked.refused(error).into_format(format);

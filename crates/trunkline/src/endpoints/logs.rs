@@ -11,8 +11,8 @@ use http::{HeaderValue, Response, StatusCode, Uri};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use trunkline_core::error::ErrorObject;
-use trunkline_history::decoded;
 use trunkline_history::log::{Log, LogFile};
+use trunkline_history::percent_decode;
 use trunkline_server::http::{Context, ReplyBody, Routes};
 
 use super::error::{EndpointError, json};
@@ -92,7 +92,7 @@ fn requested(uri: &Uri) -> Result<Option<String>, EndpointError> {
     match (query, query.strip_prefix("name=")) {
         ("", _) => Ok(None),
         (_, Some(name)) if uri.path() == LIST => {
-            decoded(name).map(Some).map_err(|error| EndpointError::query(&error.to_string()))
+            percent_decode(name).map(Some).map_err(|error| EndpointError::query(&error.to_string()))
         }
         _ if uri.path() == LIST => Err(EndpointError::query(
             "unknown parameter; the only parameter is `name`, the name of a log",

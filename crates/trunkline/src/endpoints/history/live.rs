@@ -58,7 +58,7 @@ impl Live {
         if !self.has_begun {
             self.has_begun = true;
             // A client that is disconnected before the first entry continues from here.
-            return Some(Event::retry(RETRY).with_id(&self.mark()));
+            return Some(Event::retry(RETRY).with_id(&self.cursor()));
         }
         let (closing, ends) = (self.closing.clone(), self.ends);
         let event = tokio::select! {
@@ -67,7 +67,7 @@ impl Live {
             () = sleep_until(ends) => return None,
             event = timeout(self.keep_alive, self.event()) => event,
         };
-        Some(event.unwrap_or_else(|_| Event::comment("still here")).with_id(&self.mark()))
+        Some(event.unwrap_or_else(|_| Event::comment("still here")).with_id(&self.cursor()))
     }
 
     /// # Cancel safety
@@ -75,7 +75,9 @@ impl Live {
     async fn event(&mut self) -> Event {
         loop {
             match self.subscription.next().await {
-                Update::Entry(entry) if self.filter.fits(&entry) => return json("entry", &*entry),
+                Update::Entry(entry) if self.filter.matches(&entry) => {
+                    return json("entry", &*entry);
+                }
                 Update::Entry(_) => {}
                 Update::Lost(count) => return json("lost", &json!({ "count": count })),
             }
@@ -84,8 +86,8 @@ impl Live {
         }
     }
 
-    fn mark(&self) -> String {
-        self.history.mark(self.subscription.read())
+    fn cursor(&self) -> String {
+        self.history.cursor(self.subscription.read())
     }
 }
 

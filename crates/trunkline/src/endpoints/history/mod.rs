@@ -101,11 +101,13 @@ impl Endpoint {
             return Err(EndpointError::query("`before` is not supported for streams"));
         }
         let read = match headers.get("last-event-id") {
-            Some(last) => {
-                last.to_str().ok().and_then(|mark| history.read_up_to(mark)).ok_or_else(|| {
+            Some(last) => last
+                .to_str()
+                .ok()
+                .and_then(|cursor| history.parse_cursor(cursor))
+                .ok_or_else(|| {
                     EndpointError::query("invalid `Last-Event-ID`: not an event id of this stream")
-                })?
-            }
+                })?,
             None if has_limit(uri) => history.before_newest(&filter),
             None => history.newest(),
         };

@@ -18,8 +18,8 @@ use crate::support::{Client, Reply, in_time, on_loopback, serve_with};
 const JSON: &str = "application/json";
 const EDN: &str = "application/edn; charset=utf-8";
 
-/// A protocol with requests `{"input": …}` and replies `{"output": …}` or `{"error": …}`, next to JSON-RPC. The reply
-/// to `{"raw": …}` is that text.
+/// A protocol with requests `{"input": …}` and replies `{"output": …}` or `{"error": …}`, next to JSON-RPC. The
+/// reply to `{"raw": …}` is that text.
 fn parrot(rpc: &Rpc, path: &str, formats: &'static [Format]) -> Routes {
     let router = axum::Router::new().route(path, get(greet).post(answer)).with_state(rpc.clone());
     Routes::new("parrot", router)
@@ -223,7 +223,7 @@ async fn refusals() {
     for (status, request, media, expected) in rows {
         check(&request, &ask(&server, &request).await, status, media, expected);
         let entry = &history.entries(&Filter::default()).entries[0];
-        assert_eq!((entry.door, entry.protocol), ("parrot", "squawk"), "{request}");
+        assert_eq!((entry.endpoint, entry.protocol), ("parrot", "squawk"), "{request}");
 
         let json = request.replace(token, &format!("{token}Accept: application/json\r\n"));
         let reply = ask(&server, json).await;
@@ -259,7 +259,7 @@ async fn history_distinguishes_endpoints_and_protocols() {
     for (request, expected) in rows {
         assert_eq!(ask(&server, &request).await.status, 200, "{request}");
         let entry = &history.entries(&Filter::default()).entries[0];
-        assert_eq!((entry.door, entry.protocol), expected, "{request}");
+        assert_eq!((entry.endpoint, entry.protocol), expected, "{request}");
         assert_eq!(entry.method.as_deref(), Some("echo"), "{request}");
     }
 }

@@ -152,14 +152,14 @@ async fn rejects_invalid_queries() {
         ("limit=6", "`limit` must be at most 5"),
         ("limit=0", "`limit` must be at least 1"),
         ("methods=a", "unknown parameter \"methods\""),
-        ("limit=1&limit=2", "limit stands twice"),
-        ("limit=-1", "limit is a whole number"),
-        ("limit", "limit is a whole number"),
-        ("before=x", "before is a whole number"),
-        ("code=1.5", "code is a whole number"),
-        ("status=ok", "status is result, error or cancelled"),
-        ("since=yesterday", "since is a time like"),
-        ("until=2026-02-30T00:00:00Z", "until is a time like"),
+        ("limit=1&limit=2", "duplicate parameter `limit`"),
+        ("limit=-1", "invalid `limit`; expected an integer"),
+        ("limit", "invalid `limit`; expected an integer"),
+        ("before=x", "invalid `before`; expected an integer"),
+        ("code=1.5", "invalid `code`; expected an integer"),
+        ("status=ok", "invalid `status`; expected result, error or cancelled"),
+        ("since=yesterday", "invalid `since`; expected a time such as"),
+        ("until=2026-02-30T00:00:00Z", "invalid `until`; expected a time such as"),
         ("method=%f", "percent-encoded"),
         ("method=%ff", "percent-encoded"),
         ("method=%+1a", "percent-encoded"),
@@ -247,7 +247,7 @@ async fn requires_a_token_like_other_endpoints() {
     }
     // Only refusals are recorded.
     let all = Filter::default();
-    assert!(history.entries(&all).entries.iter().all(|entry| entry.door == "history"));
+    assert!(history.entries(&all).entries.iter().all(|entry| entry.endpoint == "history"));
     assert_eq!(history.entries(&all).entries.len(), 6);
 }
 

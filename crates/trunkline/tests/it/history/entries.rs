@@ -143,7 +143,7 @@ async fn principals_and_traces() {
     let (rpc, history) = recorded(HistoryConfig::default());
     rpc.handle(request("echo", 1).into(), from("stdio", Some("ada"))).await;
     let entry = &history.entries(&Filter::default()).entries[0];
-    assert_eq!((entry.door, entry.principal.as_deref()), ("stdio", Some("ada")));
+    assert_eq!((entry.endpoint, entry.principal.as_deref()), ("stdio", Some("ada")));
 
     let handle = serve_with(rpc.http_with(on_loopback()), Default::default()).await;
     let mut client = Client::connect(handle.local_addr()).await;
@@ -152,7 +152,7 @@ async fn principals_and_traces() {
     assert_eq!(client.ask(post_with(&header, request("echo", 2))).await.status, 200);
     let entry = &history.entries(&Filter::default()).entries[0];
     assert_eq!(
-        (entry.door, entry.trace_id.map(|id| id.to_string()).as_deref()),
+        (entry.endpoint, entry.trace_id.map(|id| id.to_string()).as_deref()),
         ("json-rpc", Some(trace))
     );
     assert_eq!(client.ask(post(request("echo", 3))).await.status, 200);
@@ -161,7 +161,7 @@ async fn principals_and_traces() {
     assert!(begun.len() == 32 && begun != trace, "a call without a trace begins one: {begun}");
     assert_eq!(client.ask(post("[1")).await.status, 200);
     let entry = &history.entries(&Filter::default()).entries[0];
-    assert_eq!((entry.door, entry.code), ("json-rpc", Some(code::PARSE_ERROR)));
+    assert_eq!((entry.endpoint, entry.code), ("json-rpc", Some(code::PARSE_ERROR)));
     in_time("the end of the server", handle.stop()).await;
 }
 
@@ -183,7 +183,7 @@ async fn protocols() {
         for body in [request("echo", 1), batch, "[".to_owned()] {
             rpc.handle(body.clone().into(), extensions.clone()).await;
             let entry = &history.entries(&Filter::default()).entries[0];
-            assert_eq!((entry.door, entry.protocol), expected, "{body}");
+            assert_eq!((entry.endpoint, entry.protocol), expected, "{body}");
         }
     }
 }
@@ -208,9 +208,11 @@ async fn truncates_names_and_ids() {
 #[tokio::test]
 async fn refusals_of_an_endpoint() {
     let (_, history) = recorded(HistoryConfig::default());
-    history
-        .refused(&from("mcp", None), &ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));
+    history.record_refusal(
+        &from("mcp", None),
+        &ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"),
+    );
     let entry = &history.entries(&Filter::default()).entries[0];
-    assert_eq!((entry.door, entry.status), ("mcp", Status::Error));
+    assert_eq!((entry.endpoint, entry.status), ("mcp", Status::Error));
     assert_eq!((entry.code, &entry.request), (Some(code::UNAUTHENTICATED), &None));
 }

@@ -211,5 +211,5 @@ fn rejects_an_invalid_folder() {
     fs::write(&file, "").unwrap();
     let history = History::new(HistoryConfig::default());
     let error = Log::open(&file, &history, LogConfig::default()).unwrap_err();
-    assert_eq!(error.to_string(), format!("no log can be written in {}", file.display()));
+    assert_eq!(error.to_string(), format!("cannot write log files in {}", file.display()));
 }

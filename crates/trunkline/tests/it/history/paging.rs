@@ -48,7 +48,7 @@ async fn filters() {
     found(Filter { id: Some(Id::from("1")), ..all() }, &[4]);
     found(Filter { status: Some(Status::Result), ..all() }, &[6, 4, 2]);
     found(Filter { status: Some(Status::Cancelled), ..all() }, &[8]);
-    found(Filter { status: Some(Status::Error), door: text("mcp"), ..all() }, &[5, 3]);
+    found(Filter { status: Some(Status::Error), endpoint: text("mcp"), ..all() }, &[5, 3]);
     found(Filter { code: Some(7), ..all() }, &[3]);
     found(Filter { principal: text("ada"), ..all() }, &[4, 1]);
     found(Filter { trace_id: text("0"), ..all() }, &[]);

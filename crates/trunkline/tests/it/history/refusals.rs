@@ -66,7 +66,7 @@ fn all(history: &History) -> Vec<std::sync::Arc<Entry>> {
 fn refuse(history: &History, times: usize, reason: &str) {
     let error = ErrorObject::new(code::UNAUTHENTICATED, reason.to_owned());
     for _ in 0..times {
-        history.refused(&Extensions::from_endpoint("json-rpc"), &error);
+        history.record_refusal(&Extensions::from_endpoint("json-rpc"), &error);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A copy of a JSON text without its secrets.
+//! Copies a JSON text without its secrets.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
 use super::names::is_secret;
 use super::strings::{self, REDACTED, beginning};
 
-/// Deeper than requests may nest by default. Each level takes some of the stack.
+/// The maximum nesting depth. It is larger than the default limit of requests; each level uses stack space.
 const MAX_DEPTH: usize = 128;
 
-/// A text to keep: a body between two parts without secrets.
+/// A text to record: a body between two parts without secrets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passage<'a> {
     pub(crate) start: &'static [u8],
@@ -35,8 +35,8 @@ impl<'a> Passage<'a> {
     }
 }
 
-/// A copy in progress.
-pub(super) struct Copy<'a> {
+/// A redacted copy in progress.
+pub(super) struct Copier<'a> {
     pub(super) out: String,
     limit: usize,
     text: &'a str,
@@ -44,9 +44,9 @@ pub(super) struct Copy<'a> {
     names: &'a [Box<str>],
     /// The names of the params by position.
     params: &'a [&'static str],
-    /// The text is the value of a string.
+    /// Whether the text is JSON inside a string.
     is_nested: bool,
-    /// A secret was replaced.
+    /// Whether a secret was replaced.
     found: bool,
 }
 
@@ -59,12 +59,12 @@ impl From<ScanError> for Stop {
     }
 }
 
-impl<'a> Copy<'a> {
+impl<'a> Copier<'a> {
     pub(super) fn new(limit: usize, names: &'a [Box<str>], params: &'a [&'static str]) -> Self {
         Self { out: String::new(), limit, text: "", names, params, is_nested: false, found: false }
     }
 
-    /// Copies a passage without the secrets of its body.
+    /// Copies a passage, redacting its body.
     pub(super) fn redacted(&mut self, passage: Passage<'a>) -> Result<(), Stop> {
         self.reserve(passage);
         self.put_bytes(passage.start)?;
@@ -87,7 +87,7 @@ impl<'a> Copy<'a> {
         self.put_bytes(passage.end)
     }
 
-    /// Makes space for a copy without changes.
+    /// Allocates memory for an unchanged copy.
     fn reserve(&mut self, passage: Passage<'_>) {
         self.out.reserve_exact(passage.len().min(self.limit));
     }
@@ -140,7 +140,7 @@ impl<'a> Copy<'a> {
         self.put("]")
     }
 
-    /// Copies the value of a secret name. One that does not end is secret, too.
+    /// Replaces the value of a secret name, also if the value is incomplete.
     fn secret(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
         let value = scanner.value();
         if let Ok((Kind::Null | Kind::Bool, span)) = value {
@@ -165,16 +165,16 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// JSON in a string, as in results of MCP tools, without its secrets; `None` if it has none.
+    /// Redacts JSON in a string, as in results of MCP tools. `None` if it contains no secrets.
     fn json_in_string(&self, value: &str) -> Option<String> {
         if self.is_nested || !value.starts_with(['{', '[']) {
             return None;
         }
         let mut scanner = Scanner::new(value.as_bytes(), MAX_DEPTH);
         scanner.value().and_then(|_| scanner.finish()).ok()?;
-        let new = Copy::new(self.limit - self.out.len(), self.names, &[]);
-        let mut inner = Copy { text: value, is_nested: true, ..new };
-        // What is behind the limit is not kept.
+        let new = Copier::new(self.limit - self.out.len(), self.names, &[]);
+        let mut inner = Copier { text: value, is_nested: true, ..new };
+        // Text beyond the limit is dropped.
         let _ = inner.value(&mut Scanner::new(value.as_bytes(), MAX_DEPTH));
         inner.found.then_some(inner.out)
     }
@@ -205,7 +205,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// The text up to the first byte that is not UTF-8, and whether that is all.
+/// The text up to the first byte that is not UTF-8, and whether it is complete.
 fn text_of(bytes: &[u8]) -> (&str, bool) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text, true),
