@@ -1,5 +1,5 @@
 //! Calls of several types in one message: `cargo run -p trunkline --example client_batch`.
-#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use std::error::Error;
 
@@ -20,9 +20,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sum = batch.add(client.call::<i64>("add", [40, 2]));
     let upper = batch.add(client.call::<String>("upper", ["quiet"]));
     let unknown = batch.add(client.call::<i64>("no_such_method", ()));
-    batch.notify(client.notify("log", ["a batch came in"]));
+    batch.notify(client.notify("log", ["a batch was received"]));
 
-    // One request, one reply, whatever order the replies in it have.
+    // One request and one reply. The order of the replies in it does not matter.
     let mut replies = batch.send().await?;
     println!("add: {}", replies.take(sum)?);
     println!("upper: {}", replies.take(upper)?);

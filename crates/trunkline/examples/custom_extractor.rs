@@ -1,24 +1,24 @@
-//! An argument of handlers that is your own: here, the tenant that a call is for.
+//! A custom extractor: the tenant of a call.
 //!
-//! `cargo run --example custom_extractor` makes two calls, with and without a tenant.
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+//! `cargo run -p trunkline --example custom_extractor` makes two calls, with and without a tenant.
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use trunkline::http::Headers;
 use trunkline::{Call, ErrorObject, FromCall, Router};
 
-/// The tenant that a call names in its header `X-Tenant`.
+/// The tenant in the header `X-Tenant`.
 struct Tenant(String);
 
 impl<S> FromCall<S> for Tenant {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-        // Calls that come through no HTTP door have no headers.
+        // Calls over other transports than HTTP have no headers.
         let headers = Headers::of(call.extensions());
         let tenant = headers.and_then(|headers| headers.get("x-tenant")?.to_str().ok());
         match tenant {
             Some(tenant) => Ok(Self(tenant.to_owned())),
-            None => Err(ErrorObject::new(1, "name your tenant in the header X-Tenant")),
+            None => Err(ErrorObject::new(1, "missing header `X-Tenant`")),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Signed tokens: who calls, and what they may.
+//! Signed tokens (JSON Web Tokens) for authentication and authorization.
 //!
-//! `cargo run --example jwt` makes two tokens, calls with them, and shows what comes back. A service
-//! has no secret of its own: it takes the keys of its issuer, with `Keys::url`.
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+//! `cargo run -p trunkline --example jwt` signs two tokens, makes calls with them, and prints the results. Real
+//! services do not sign tokens: they fetch the keys of their issuer with `Keys::url`.
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -16,9 +16,9 @@ use trunkline::layers::authorize::{Rules, claim};
 use trunkline::server::Server;
 use trunkline::{Router, http};
 
-const SECRET: &[u8] = b"who knows this can make any token";
+const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
 
-/// What this service's tokens say, besides who has them.
+/// The claims of the tokens of this service, other than the subject.
 #[derive(Deserialize)]
 struct Employee {
     team: String,
@@ -27,17 +27,17 @@ struct Employee {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rpc = Router::new()
-        .method("whoami", |who: Principal, Claims(Employee { team }): Claims<Employee>| {
-            format!("{} of {team}", who.name())
+        .method("whoami", |caller: Principal, Claims(Employee { team }): Claims<Employee>| {
+            format!("{} of {team}", caller.name())
         })
         .method("admin.stop", || "stopped")
         .authorize(Rules::new().require("admin.*", claim("role", "admin")))
         .build()?;
 
-    let mut settings = JwtConfig::default();
-    settings.audiences.push("example".to_owned());
+    let mut config = JwtConfig::default();
+    config.audiences.push("example".to_owned());
     let keys = Keys::fixed([Key::secret(Algorithm::Hs256, SECRET)?]);
-    let bearer = Jwt::new(keys, settings).into();
+    let bearer = Jwt::new(keys, config).into();
     let service = rpc.http_with(http::HttpConfig { bearer, ..Default::default() });
     let server = Server::bind("127.0.0.1:0").serve(service).await?;
 
@@ -45,8 +45,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, role) in [("alice", "admin"), ("bob", "user")] {
         let claims = json!({ "sub": name, "team": "blue", "role": role, "aud": "example" });
         let bearer = Some(token(claims)?.parse()?);
-        let settings = client::http::HttpClientConfig { bearer, ..Default::default() };
-        let client = Client::new(Http::with_config(url.clone(), settings)?);
+        let config = client::http::HttpClientConfig { bearer, ..Default::default() };
+        let client = Client::new(Http::with_config(url.clone(), config)?);
         for method in ["whoami", "admin.stop"] {
             match client.call::<String>(method, ()).await {
                 Ok(result) => println!("{name}: {method}: {result}"),
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A token that is good for a minute, as the issuer makes it.
+/// Signs a token that is valid for a minute, as an issuer does.
 fn token(mut claims: Value) -> Result<String, std::time::SystemTimeError> {
     let now = std::time::UNIX_EPOCH.elapsed()?.as_secs();
     claims["exp"] = json!(now + 60);

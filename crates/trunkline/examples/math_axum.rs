@@ -1,5 +1,4 @@
-//! JSON-RPC in an ordinary axum application: `math.add` behind middleware that guards and logs
-//! REST and RPC alike.
+//! JSON-RPC in an axum application. Middleware for authentication and logging wraps REST and RPC alike.
 //!
 //! ```text
 //! cargo run -p trunkline --example math_axum
@@ -7,7 +6,7 @@
 //!   -H 'Authorization: Bearer let-me-in' \
 //!   -d '{"jsonrpc":"2.0","id":1,"method":"math.add","params":[40,2]}'
 //! ```
-#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -21,7 +20,7 @@ use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetReques
 use tower_http::trace::TraceLayer;
 use trunkline::{Extension, RpcError, rpc};
 
-/// The struct whose methods are served under `math.`.
+/// The service. Its methods have the prefix `math.`.
 struct Math;
 
 #[rpc(namespace = "math")]
@@ -31,7 +30,7 @@ impl Math {
         a.checked_add(b).ok_or(MathError::Overflow)
     }
 
-    /// Says who calls: what a processor found out reaches the method.
+    /// Returns the name of the caller, which the middleware has set.
     fn caller(&self, #[extract] Extension(User(name)): Extension<User>) -> String {
         name
     }
@@ -46,7 +45,7 @@ enum MathError {
 #[derive(Clone)]
 struct User(String);
 
-/// A processor: runs once for each HTTP request, whatever it carries.
+/// Middleware that runs once for each HTTP request.
 async fn authenticate(mut request: Request, next: Next) -> Response {
     let token = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     match token {
@@ -62,16 +61,16 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().init();
     let rpc = Math.into_router().build()?;
-    let processors = ServiceBuilder::new()
+    let middleware_stack = ServiceBuilder::new()
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .layer(TraceLayer::new_for_http())
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(authenticate));
     let app = axum::Router::new()
-        .route("/", get(|| async { "POST /rpc speaks JSON-RPC 2.0" }))
+        .route("/", get(|| async { "JSON-RPC 2.0 at POST /rpc" }))
         .route_service("/rpc", rpc.http())
-        .layer(processors);
+        .layer(middleware_stack);
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     println!("listening on http://{}", listener.local_addr()?);

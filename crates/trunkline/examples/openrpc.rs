@@ -1,11 +1,11 @@
-//! Describes a service with OpenRPC: at `GET /openrpc.json`, and as the answer of `rpc.discover`.
-//! Generators make clients in other languages of it.
+//! Describes a service in OpenRPC, at `GET /openrpc.json` and as the result of `rpc.discover`. Generators create
+//! clients in other languages from it.
 //!
 //! ```text
 //! cargo run -p trunkline --example openrpc -- 127.0.0.1:3000
 //! curl -s http://127.0.0.1:3000/openrpc.json
 //! ```
-#![expect(clippy::print_stdout, reason = "the address is what the caller waits for")]
+#![expect(clippy::print_stdout, reason = "callers read the address")]
 
 use std::error::Error;
 
@@ -17,9 +17,9 @@ use trunkline::{Json, JsonSchema, Operation, Params, Router, RpcError, VariadicP
 
 #[derive(Deserialize, JsonSchema)]
 struct Divide {
-    /// What is divided.
+    /// The number to divide.
     dividend: f64,
-    /// By what.
+    /// The divisor.
     #[serde(default = "one")]
     divisor: f64,
 }
@@ -30,30 +30,30 @@ fn one() -> f64 {
 
 #[derive(Deserialize, JsonSchema)]
 struct Sum {
-    /// What is added up. By position, these are all params there are.
+    /// The numbers to add. By position, all params are numbers.
     #[serde(default)]
     numbers: Vec<i64>,
 }
 
-/// A person, and who descends from that person.
+/// A person and their descendants.
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Person {
-    /// What the person is called.
+    /// The name of the person.
     name: String,
-    /// None, if there are none.
+    /// The children of the person.
     #[serde(default)]
     children: Vec<Person>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Family {
-    /// Who is counted first.
+    /// The ancestor.
     person: Person,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Line {
-    /// What is written to the log.
+    /// The line to log.
     line: String,
 }
 
@@ -101,7 +101,7 @@ fn family() -> Router {
     Router::new()
         .operation(
             Operation::new("count", count)
-                .description("Counts a person and all who descend from that person.")
+                .description("Counts a person and all descendants.")
                 .input::<Family>()
                 .output::<usize>()
                 .read_only(),

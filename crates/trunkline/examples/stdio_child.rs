@@ -1,6 +1,6 @@
-//! A program that calls one that it starts, over its stdin and stdout. Here it starts itself:
+//! A client of a child process, over its stdin and stdout. The example starts itself as the child:
 //! `cargo run -p trunkline --example stdio_child`.
-#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use std::error::Error;
 use std::process::Command;
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Answers until stdin ends.
+/// Serves calls until the end of stdin.
 async fn serve() -> Result<(), Box<dyn Error>> {
     let rpc = Router::new().merge(Counter.into_router()).build()?;
     Ok(stdio::serve(&rpc, stream::StreamConfig::default()).await?)
@@ -41,7 +41,7 @@ async fn call() -> Result<(), Box<dyn Error>> {
     program.arg("serve");
     let words = WordsClient::new(Client::new(Child::spawn(program)?));
 
-    println!("{} words", words.count("register once, call from every door".to_owned()).await?);
-    // The process ends with its last client.
+    println!("{} words", words.count("register once, call over every protocol".to_owned()).await?);
+    // The process ends when its last client is dropped.
     Ok(())
 }

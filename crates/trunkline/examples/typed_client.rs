@@ -1,9 +1,9 @@
-//! One trait, both sides: `Math` is served over HTTP and called by `MathClient`.
+//! One trait for both sides: `Math` is served over HTTP and called with `MathClient`.
 //!
 //! ```text
 //! cargo run -p trunkline --example typed_client
 //! ```
-#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+#![expect(clippy::print_stdout, reason = "examples print their results")]
 
 use trunkline::client::{Error, Http};
 use trunkline::{RpcError, Server, rpc};
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("7 / 2 = {}", math.divide(7.0, 2.0).await?);
     println!("7 / the default = {}", math.divide(7.0, None).await?);
     if let Err(Error::Application(MathError::DivisionByZero)) = math.divide(7.0, 0.0).await {
-        println!("7 / 0 is the server's own error");
+        println!("7 / 0 is an application error");
     }
 
     let mut batch = math.client().batch();

@@ -7,7 +7,7 @@
 //! | -32601 | [`METHOD_NOT_FOUND`] | unknown method |
 //! | -32602 | [`INVALID_PARAMS`] | params that are missing, unknown, duplicate, too many, or of the wrong type |
 //! | -32603 | [`INTERNAL_ERROR`] | a handler panicked, or failed with an error that clients must not see |
-//! | -32000 | [`APPLICATION`] | "Internal server error": a failure of the application without a specific code, such as a failure of the storage of resources |
+//! | -32000 | [`APPLICATION`] | "Internal server error": an application failure without a more specific code |
 //! | -32001 | [`TOOL_NOT_FOUND`] | MCP: unknown tool |
 //! | -32002 | [`TOOL_EXECUTION`] | MCP: a tool failed |
 //! | -32003 | [`DATABASE`] | the database refused the operation, or failed |
@@ -19,7 +19,7 @@
 //! | -32009 | [`REFUSED`] | the HTTP request was refused before it was read as JSON-RPC; `data.status` |
 //! | -32010 | [`RATE_LIMITED`] | the caller is over its rate limit; the call did not run; `data.retry_after_ms` |
 //! | -32011 | [`NOT_FOUND`] | the record was not found |
-//! | -32012 | [`CONFLICT`] | a record exists already, has another version, or was changed since; a request id was used for another request |
+//! | -32012 | [`CONFLICT`] | the record exists, has another version, or was changed; the request id was used for another request |
 //! | -32800 | [`CANCELLED`] | the client has cancelled the call (`$/cancelRequest`) |
 //!
 //! New codes of Trunkline start at -32013. Applications use codes outside of -32768 to -32000, which

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run -p trunkline --example spec_server -- --listen 127.0.0.1:8080
 //! ```
-#![expect(clippy::print_stdout, reason = "the address is what the caller waits for")]
+#![expect(clippy::print_stdout, reason = "callers read the address")]
 
 mod service;
 
@@ -14,34 +14,34 @@ use clap::Parser;
 use trunkline::server::{self, Health, Server};
 use trunkline::{Limits, http};
 
-/// Serves the methods of the protocol cases on the path `/`.
+/// Serves the methods of the protocol cases at `/`.
 #[derive(Parser)]
 struct Arguments {
-    /// The address to listen on.
+    /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: String,
-    /// The largest body, in bytes.
+    /// Maximum size of a request body, in bytes.
     #[arg(long)]
     max_body: Option<usize>,
-    /// The most requests in a batch.
+    /// Maximum number of requests in a batch.
     #[arg(long)]
     max_batch: Option<usize>,
-    /// How long a body may take, in milliseconds.
+    /// Timeout for reading a request body, in milliseconds.
     #[arg(long)]
     body_timeout_ms: Option<u64>,
-    /// A token that requests must carry. Repeats.
+    /// Required bearer token. Can be repeated.
     #[arg(long)]
     bearer: Vec<String>,
-    /// An origin that may call and read the replies. Repeats.
+    /// Origin that may call and read replies. Can be repeated.
     #[arg(long)]
     cors_origin: Vec<String>,
-    /// A name that clients may call this server. Repeats.
+    /// Accepted host name. Can be repeated.
     #[arg(long)]
     allow_host: Vec<String>,
-    /// An origin that may call. Repeats.
+    /// Origin that may call. Can be repeated.
     #[arg(long)]
     allow_origin: Vec<String>,
-    /// The path of the health page.
+    /// Path of the health page.
     #[arg(long)]
     health: Option<String>,
 }

@@ -35,7 +35,7 @@ fn sum(numbers: Vec<Number>) -> Value {
     Value::Number(numbers.iter().fold(zero, add))
 }
 
-/// Exact where both are integers, else as floating point.
+/// Exact for integers, otherwise in floating point.
 fn combine(
     a: &Number,
     b: &Number,

@@ -1,4 +1,4 @@
-//! A server for the process that starts it, over stdin and stdout: one that `client::Child` calls.
+//! A server over stdin and stdout, for a parent process that calls it with `client::Child`.
 //!
 //! ```text
 //! echo '{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}' | cargo run -p trunkline --example stdio_server
@@ -13,13 +13,13 @@ use trunkline::{stdio, stream};
 
 #[derive(Parser)]
 struct Options {
-    /// Messages have a head with their Content-Length, in place of being lines.
+    /// Frame messages with Content-Length headers instead of lines.
     #[arg(long)]
     headers: bool,
-    /// Messages are EDN, in place of JSON.
+    /// Read and write EDN instead of JSON.
     #[arg(long)]
     edn: bool,
-    /// How many bytes a message may have.
+    /// Maximum size of a message, in bytes.
     #[arg(long, default_value_t = 1 << 20)]
     message_bytes: usize,
 }
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if options.edn {
         settings.format = Format::Edn;
     }
-    let rpc = service::Told::new().router().build()?;
+    let rpc = service::CallCounts::new().router().build()?;
     stdio::serve(&rpc, settings).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What every transport serves in the suite: all that a test wants to know, a call tells.
+//! The service of the transport tests. Calls return all that a test checks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use trunkline::{ErrorObject, Params, RawParams, Router, code};
 
-/// What became of the calls. Clones are the same.
+/// Counters of calls. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Told(Arc<Counts>);
+pub(crate) struct CallCounts(Arc<Counts>);
 
 struct Counts {
     entered: AtomicUsize,
@@ -27,13 +27,13 @@ struct Fail {
     code: i64,
 }
 
-impl Told {
+impl CallCounts {
     pub(crate) fn new() -> Self {
         let (entered, cancelled, noted) = Default::default();
         Self(Arc::new(Counts { entered, cancelled, noted, open: Semaphore::new(0) }))
     }
 
-    /// `echo` answers with its params, `wait` when it is opened, `work` never.
+    /// The methods. `echo` returns its params, `wait` returns after `open`, `work` never returns.
     pub(crate) fn router(&self) -> Router {
         let [wait, work, note, counts, open] = [(); 5].map(|()| self.clone());
         Router::new()
@@ -42,7 +42,7 @@ impl Told {
             .method("fail", |Params(Fail { code }): Params<Fail>| -> Result<(), ErrorObject> {
                 Err(ErrorObject::new(code, "it failed").with_data(&"for a reason"))
             })
-            .method("panic", || -> () { panic!("as it should") })
+            .method("panic", || -> () { panic!("on purpose") })
             .method("length", |Params([text]): Params<[String; 1]>| text.len())
             .function("repeat", ["text", "times"], |text: String, times: usize| text.repeat(times))
             .method("pretty", || {
@@ -50,13 +50,13 @@ impl Told {
                     .map_err(|error| ErrorObject::new(code::INTERNAL_ERROR, error.to_string()))
             })
             .method("wait", move || {
-                let told = wait.clone();
-                async move { told.wait().await }
+                let counts = wait.clone();
+                async move { counts.wait().await }
             })
             .method("work", move || {
-                let told = work.clone();
+                let counts = work.clone();
                 async move {
-                    let _entered = told.enter();
+                    let _entered = counts.enter();
                     std::future::pending::<()>().await;
                 }
             })

@@ -20,7 +20,7 @@ fn examples_print_the_expected_output() {
     check(
         "client_batch",
         &[
-            "the server logs: a batch came in",
+            "the server logs: a batch was received",
             "add: 42",
             "upper: QUIET",
             "no_such_method: Method not found (-32601)",
@@ -30,7 +30,7 @@ fn examples_print_the_expected_output() {
         "custom_extractor",
         &[
             r#"{"jsonrpc":"2.0","result":"hello, acme","id":1}"#,
-            r#"{"jsonrpc":"2.0","error":{"code":1,"message":"name your tenant in the header X-Tenant"},"id":1}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":1,"message":"missing header `X-Tenant`"},"id":1}"#,
         ],
     );
     check("stdio_child", &["6 words"]);
@@ -39,7 +39,7 @@ fn examples_print_the_expected_output() {
         &[
             "7 / 2 = 3.5",
             "7 / the default = 3.5",
-            "7 / 0 is the server's own error",
+            "7 / 0 is an application error",
             "in one message: 0.5 and 6",
         ],
     );

@@ -7,7 +7,7 @@ use serde_json::Value;
 use trunkline_core::envelope::{Kind, ScanError, Scanner};
 
 /// A schema that has no other keywords than these: `type`, `properties`, `required`, `additionalProperties` if it
-/// is a boolean, `items`, `minimum` and `maximum` if they are integers, and annotations, among them those named `x-…`.
+/// is a boolean, `items`, `minimum` and `maximum` if they are integers, and annotations, among them `x-…`.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// The bits of the allowed types.

@@ -1,4 +1,4 @@
-//! Cancels are never stuck behind calls.
+//! Cancellations are not delayed by calls.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, Lines, ReadHalf, Write
 use trunkline::client::{Channel, Client, channel};
 use trunkline::stream;
 
-use super::service::Told;
+use super::service::CallCounts;
 use crate::support::in_time;
 
-type Heard = Lines<BufReader<ReadHalf<DuplexStream>>>;
+type Received = Lines<BufReader<ReadHalf<DuplexStream>>>;
 
-/// A client, and what it says.
-fn client(in_flight: usize, room: usize) -> (Client, Heard, WriteHalf<DuplexStream>) {
+/// A client and the messages that it sends.
+fn client(in_flight: usize, room: usize) -> (Client, Received, WriteHalf<DuplexStream>) {
     let (ours, theirs) = duplex(room);
     let settings = channel::ChannelConfig { in_flight, ..Default::default() };
     let (input, output) = tokio::io::split(theirs);
     (Client::new(Channel::with_config(ours, settings)), BufReader::new(input).lines(), output)
 }
 
-async fn heard(lines: &mut Heard) -> Value {
+async fn receive(lines: &mut Received) -> Value {
     let line = in_time("a message", lines.next_line()).await.unwrap().unwrap();
     serde_json::from_str(&line).unwrap()
 }
 
-/// Calls that take the places of others are sent behind the cancels of those.
+/// The cancellation of a call is sent before the call that takes its slot.
 #[tokio::test]
-async fn a_client_cancels_before_it_calls_again() {
+async fn sends_cancellations_before_waiting_calls() {
     let (client, mut lines, _output) = client(2, 64 << 10);
     let call = |method: &str| Box::pin(client.call::<()>(method, ()).into_future());
     let (mut first, mut second, mut third) = (call("a"), call("b"), call("c"));
@@ -37,21 +37,20 @@ async fn a_client_cancels_before_it_calls_again() {
         assert!(calling.now_or_never().is_none());
     }
     for method in ["a", "b"] {
-        assert_eq!(heard(&mut lines).await["method"], method);
+        assert_eq!(receive(&mut lines).await["method"], method);
     }
     drop(first);
     assert!((&mut third).now_or_never().is_none());
     for method in ["$/cancelRequest", "c"] {
-        assert_eq!(heard(&mut lines).await["method"], method);
+        assert_eq!(receive(&mut lines).await["method"], method);
     }
 }
 
-/// A server that takes as many calls as its client makes is never full of calls that nobody waits
-/// for.
+/// If client and server have the same limit of concurrent calls, the server is never full of cancelled calls.
 #[tokio::test]
-async fn calls_that_hang_give_their_places_up() {
+async fn cancelled_calls_release_their_slots() {
     let (ours, theirs) = duplex(64 << 10);
-    let rpc = Told::new().router().build().unwrap();
+    let rpc = CallCounts::new().router().build().unwrap();
     let settings = stream::StreamConfig { in_flight: 4, ..Default::default() };
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
     let settings = channel::ChannelConfig { in_flight: 4, ..Default::default() };
@@ -77,28 +76,28 @@ async fn calls_that_hang_give_their_places_up() {
     in_time("the end", serving).await.unwrap().unwrap();
 }
 
-/// All of a batch is cancelled, however many calls it has.
+/// All calls of a batch are cancelled, however many there are.
 #[tokio::test]
-async fn a_large_batch_is_cancelled() {
+async fn cancels_all_calls_of_a_large_batch() {
     const CALLS: usize = 1_500;
     let (client, mut lines, _output) = client(2, 1 << 20);
     let mut batch = client.batch();
     let _slots: Vec<_> = (0..CALLS).map(|_| batch.add(client.call::<()>("work", ()))).collect();
     let mut sending = Box::pin(batch.send());
     assert!((&mut sending).now_or_never().is_none());
-    let sent = heard(&mut lines).await;
+    let sent = receive(&mut lines).await;
     drop(sending);
     for call in sent.as_array().unwrap() {
-        let cancel = heard(&mut lines).await;
+        let cancel = receive(&mut lines).await;
         assert_eq!(cancel["method"], "$/cancelRequest");
         assert_eq!(cancel["params"]["id"], call["id"]);
     }
 }
 
-/// What is dropped before it is sent is not sent.
+/// A call that is dropped before it is sent is not sent.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_unsent_is_not_sent() {
-    // There is room for the beginning of the first call only.
+async fn does_not_send_dropped_calls() {
+    // The stream buffers only the beginning of the first call.
     let (client, mut lines, _output) = client(8, 64);
     let long = "x".repeat(1_000);
     let mut first = Box::pin(client.call::<()>("first", [&long]).into_future());
@@ -110,6 +109,6 @@ async fn a_call_that_is_dropped_unsent_is_not_sent() {
     let mut last = Box::pin(client.call::<()>("last", ()).into_future());
     assert!((&mut last).now_or_never().is_none());
     for method in ["first", "last"] {
-        assert_eq!(heard(&mut lines).await["method"], method);
+        assert_eq!(receive(&mut lines).await["method"], method);
     }
 }

@@ -1,4 +1,4 @@
-//! Processes that are started to be called.
+//! Child processes as servers.
 
 use std::error::Error as _;
 use std::io;
@@ -18,21 +18,21 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// What a call of a process is told, with its cause.
-async fn told(client: &Client) -> (TransportError, String) {
+/// The error of a call of a process, and its cause.
+async fn error_of(client: &Client) -> (TransportError, String) {
     let ended = in_time("the call's end", client.call::<()>("work", ()).into_future()).await;
     let Err(Error::Transport(error)) = ended else { panic!("{ended:?}") };
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     (error, cause)
 }
 
-/// Whether there is a process with this id, be it one that has ended and was not reaped.
+/// Whether a process with this id exists, including one that has ended and was not reaped.
 fn exists(id: u32) -> bool {
     Path::new(&format!("/proc/{id}")).exists()
 }
 
 #[tokio::test]
-async fn calls_are_told_how_the_process_ended() {
+async fn errors_contain_the_exit_status() {
     let rows = [
         ("read line; exit 3", "exit status: 3"),
         ("read line; kill -9 $$", "signal: 9"),
@@ -40,31 +40,31 @@ async fn calls_are_told_how_the_process_ended() {
     ];
     for (script, expected) in rows {
         let client = Client::new(Child::spawn(shell(script)).unwrap());
-        let (error, cause) = told(&client).await;
-        // It depends on which comes first, the call or the end.
+        let (error, cause) = error_of(&client).await;
+        // The error depends on whether the process ends before the call.
         let is_end =
             matches!(error, TransportError::Broken { .. } | TransportError::Connect { .. });
         assert!(is_end && cause.contains(expected), "{script}: {error}: {cause}");
-        // It is not started again.
-        let (error, _) = told(&client).await;
+        // The process is not restarted.
+        let (error, _) = error_of(&client).await;
         assert!(error.is_unsent(), "{script}: {error}");
     }
 }
 
-/// Its output closed, a process is of no use, and is ended.
+/// A process that has closed its output cannot reply.
 #[tokio::test]
 async fn a_process_that_closes_its_output_is_killed() {
     let settings = child::ChildConfig { grace: Duration::from_millis(50), ..Default::default() };
     let child = Child::spawn_with(shell("exec >&-; exec sleep 600"), settings).unwrap();
     let id = child.id();
-    let (_, cause) = told(&Client::new(child)).await;
+    let (_, cause) = error_of(&Client::new(child)).await;
     assert!(cause.contains("was killed"), "{cause}");
     assert!(!exists(id));
 }
 
 #[tokio::test]
 async fn a_process_ends_with_its_client() {
-    // One that ends by itself, one that was never called, one that takes no notice.
+    // A process that ends at the end of its input, one that was never called, and one that ignores the end of input.
     let rows = [
         (stdio_server(Framing::Lines), true),
         (stdio_server(Framing::Lines), false),
@@ -86,7 +86,7 @@ async fn a_process_ends_with_its_client() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_none_is_told_at_once() {
+async fn reports_a_missing_program() {
     let error = Child::spawn(Command::new("/nowhere/at/all")).unwrap_err();
     assert!(error.is_unsent());
     let TransportError::Spawn { program, source } = error else { panic!("{error}") };
@@ -94,9 +94,9 @@ async fn a_program_that_is_none_is_told_at_once() {
     assert_eq!((program.as_str(), source), ("/nowhere/at/all", Some(io::ErrorKind::NotFound)));
 }
 
-/// Calls that run are finished when the input ends, and the process ends well.
+/// Running calls complete after the end of input, and the process exits successfully.
 #[tokio::test]
-async fn a_server_on_stdin_ends_with_its_input() {
+async fn a_stdio_server_ends_with_its_input() {
     use std::io::Write;
     use std::process::Stdio;
     let mut command = stdio_server(Framing::Lines);

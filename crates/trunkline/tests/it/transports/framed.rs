@@ -1,9 +1,9 @@
-//! Messages as bytes.
+//! Framing of messages.
 
 use serde_json::Value;
 use trunkline::stream::Framing;
 
-/// One message.
+/// A framed message.
 pub(super) fn framed(framing: Framing, json: &str) -> Vec<u8> {
     match framing {
         Framing::Headers => format!("Content-Length: {}\r\n\r\n{json}", json.len()).into_bytes(),
@@ -11,7 +11,7 @@ pub(super) fn framed(framing: Framing, json: &str) -> Vec<u8> {
     }
 }
 
-/// All messages of what was received.
+/// Parses all received messages.
 #[track_caller]
 pub(super) fn messages(framing: Framing, bytes: &[u8]) -> Vec<Value> {
     let mut text = std::str::from_utf8(bytes).unwrap();

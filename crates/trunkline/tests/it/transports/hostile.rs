@@ -1,4 +1,4 @@
-//! A client of streams, against servers that answer as they should not.
+//! A client on streams, with servers that send invalid replies.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use trunkline::stream::Framing;
 use super::framed::framed;
 use crate::support::in_time;
 
-/// The most that the client reads as one message.
+/// The maximum size of a message that the client reads.
 const LIMIT: usize = 10_000;
 
 fn client_of(stream: DuplexStream, framing: Framing) -> Client {
@@ -25,31 +25,31 @@ fn client_of(stream: DuplexStream, framing: Framing) -> Client {
     Client::with_config(Channel::with_config(stream, settings), client)
 }
 
-/// Waits for the first call, says something, and ends the stream if it should.
+/// Waits for the first call, sends `bytes`, and closes the stream if `ends`.
 fn answer(stream: DuplexStream, bytes: Vec<u8>, ends: bool) -> JoinHandle<Vec<u8>> {
     tokio::spawn(async move {
         let (mut input, mut output) = tokio::io::split(stream);
-        let mut asked = vec![0; 20];
-        input.read_exact(&mut asked).await.unwrap();
-        // The client may have had enough.
+        let mut received = vec![0; 20];
+        input.read_exact(&mut received).await.unwrap();
+        // The client may have closed the stream.
         let _ = output.write_all(&bytes).await;
         if ends {
-            return asked;
+            return received;
         }
-        let _ = input.read_to_end(&mut asked).await;
-        asked
+        let _ = input.read_to_end(&mut received).await;
+        received
     })
 }
 
-/// Calls once, and compares how the call ends: with its result, or with what an error says.
-async fn check(framing: Framing, said: &[u8], ends: bool, expected: Result<i64, &str>) {
+/// Makes a call and compares its result, or checks that the error contains a text.
+async fn check(framing: Framing, sent: &[u8], ends: bool, expected: Result<i64, &str>) {
     let (ours, theirs) = duplex(1 << 20);
-    let server = answer(theirs, said.to_vec(), ends);
+    let server = answer(theirs, sent.to_vec(), ends);
     let client = client_of(ours, framing);
     let ended = in_time("the call's end", client.call::<i64>("add", [1, 2]).into_future()).await;
-    let said = String::from_utf8_lossy(&said[..said.len().min(200)]);
+    let sent = String::from_utf8_lossy(&sent[..sent.len().min(200)]);
     match (ended, expected) {
-        (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{said:?}"),
+        (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{sent:?}"),
         (Err(error), Err(expected)) => {
             let mut text = error.to_string();
             let mut source = std::error::Error::source(&error);
@@ -57,9 +57,9 @@ async fn check(framing: Framing, said: &[u8], ends: bool, expected: Result<i64, 
                 text = format!("{text}: {cause}");
                 source = cause.source();
             }
-            assert!(text.contains(expected), "{said:?}: {text}");
+            assert!(text.contains(expected), "{sent:?}: {text}");
         }
-        (found, expected) => panic!("{said:?}: found {found:?}, expected {expected:?}"),
+        (found, expected) => panic!("{sent:?}: found {found:?}, expected {expected:?}"),
     }
     drop(client);
     in_time("the stream's end", server).await.unwrap();
@@ -68,11 +68,11 @@ async fn check(framing: Framing, said: &[u8], ends: bool, expected: Result<i64, 
 const REPLY: &str = r#"{"jsonrpc":"2.0","result":3,"id":1}"#;
 
 #[tokio::test]
-async fn whatever_is_said_as_lines() {
+async fn replies_as_lines() {
     let long = format!("{}\n", "x".repeat(2 * LIMIT));
     let rows: [(&str, Result<i64, &str>); 14] = [
         (r#"{"jsonrpc":"2.0","result":3,"id":1.0}"#, Ok(3)),
-        // What the server says by itself is none of the call's business.
+        // Requests of the server are ignored.
         (r#"{"jsonrpc":"2.0","method":"log"}"#, Ok(3)),
         (r#"{"jsonrpc":"2.0","method":"ask","id":1}"#, Ok(3)),
         (r#"{"jsonrpc":"2.0","result":4,"id":2}"#, Err("its id is 2, not 1")),
@@ -87,8 +87,8 @@ async fn whatever_is_said_as_lines() {
         (r#"[{"jsonrpc":"2.0","result":3,"id":1}]"#, Err("an array")),
         (&long, Err("exceeds 10000 bytes")),
     ];
-    for (said, expected) in rows {
-        check(Framing::Lines, format!("{said}\n{REPLY}\n").as_bytes(), false, expected).await;
+    for (sent, expected) in rows {
+        check(Framing::Lines, format!("{sent}\n{REPLY}\n").as_bytes(), false, expected).await;
     }
     let half = &REPLY[..20];
     check(Framing::Lines, half.as_bytes(), true, Err("no JSON-RPC 2.0 response")).await;
@@ -97,9 +97,9 @@ async fn whatever_is_said_as_lines() {
 }
 
 #[tokio::test]
-async fn whatever_is_said_with_heads() {
+async fn replies_with_heads() {
     let reply = framed(Framing::Headers, REPLY);
-    let then = |said: &str| [said.as_bytes(), &reply].concat();
+    let then = |sent: &str| [sent.as_bytes(), &reply].concat();
     let rows: [(Vec<u8>, bool, Result<i64, &str>); 6] = [
         (then(""), false, Ok(3)),
         (then("Content-Length: 10000000000\r\n\r\n"), false, Err("exceeds 10000 bytes")),
@@ -108,21 +108,21 @@ async fn whatever_is_said_with_heads() {
         (reply[..30].to_vec(), true, Err("unexpected end of file")),
         (Vec::new(), true, Err("closed before the reply was complete")),
     ];
-    for (said, ends, expected) in rows {
-        check(Framing::Headers, &said, ends, expected).await;
+    for (sent, ends, expected) in rows {
+        check(Framing::Headers, &sent, ends, expected).await;
     }
 }
 
-/// A second reply reaches whoever waits by then.
+/// A duplicate reply fails the calls that are waiting.
 #[tokio::test]
-async fn a_second_reply_is_an_error() {
+async fn a_duplicate_reply_is_an_error() {
     let (ours, theirs) = duplex(4096);
     let client = client_of(ours, Framing::Lines);
     let (input, mut output) = tokio::io::split(theirs);
     let mut calls = BufReader::new(input).lines();
     let mut second = Box::pin(client.call::<i64>("b", ()).into_future());
     let first = client.call::<i64>("a", ()).into_future();
-    // Both are under way before one of them is answered.
+    // Both calls are sent before the reply to one of them.
     assert!((&mut second).now_or_never().is_none());
     let answering = async {
         calls.next_line().await.unwrap();
@@ -137,7 +137,7 @@ async fn a_second_reply_is_an_error() {
     assert!(error.to_string().contains("answered twice"), "{error}");
 }
 
-/// Refusals without an id, and what becomes of the calls that wait.
+/// A server that sends refusals without an id, and its client.
 struct Refusing {
     client: Client,
     calls: Lines<BufReader<ReadHalf<DuplexStream>>>,
@@ -169,9 +169,9 @@ impl Refusing {
     }
 }
 
-/// It may be the notification that is refused: the call's own reply is its own.
+/// A refusal may belong to a notification, so the call still waits for its own reply.
 #[tokio::test]
-async fn a_refused_notification_is_no_call() {
+async fn a_refused_notification_does_not_fail_a_call() {
     let mut server = Refusing::open();
     server.client.notify("a", ()).await.unwrap();
     assert_eq!(server.id().await, Value::Null);
@@ -181,7 +181,7 @@ async fn a_refused_notification_is_no_call() {
     server.refuse().await;
     server.answer(&id).await;
     assert_eq!(Value::from(in_time("the call", call).await.unwrap()), id);
-    // What was read before a call that is answered has been refused, if it was.
+    // Refusals of messages before a completed call have been received, so this one belongs to the new call.
     let mut call = Box::pin(server.client.call::<i64>("b", ()).into_future());
     assert!((&mut call).now_or_never().is_none());
     server.id().await;
@@ -190,9 +190,9 @@ async fn a_refused_notification_is_no_call() {
     assert!(error.to_string().contains("no"), "{error}");
 }
 
-/// Which of several calls it is cannot be told: each waits for its own reply.
+/// It is unknown which of several calls was refused, so each waits for its own reply.
 #[tokio::test]
-async fn a_refused_call_is_not_another_one() {
+async fn a_refusal_does_not_fail_one_of_several_calls() {
     let mut server = Refusing::open();
     let mut calls: Vec<_> =
         (0..3).map(|_| Box::pin(server.client.call::<i64>("a", ()).into_future())).collect();
@@ -209,9 +209,9 @@ async fn a_refused_call_is_not_another_one() {
     assert!((&mut unanswered).now_or_never().is_none());
 }
 
-/// Nor does a call that was refused so keep others from their replies, if it is answered after all.
+/// A late reply to a refused call does not affect other calls.
 #[tokio::test]
-async fn a_refused_call_may_be_answered() {
+async fn ignores_a_reply_after_a_refusal() {
     let mut server = Refusing::open();
     let mut call = Box::pin(server.client.call::<i64>("a", ()).into_future());
     assert!((&mut call).now_or_never().is_none());
@@ -226,11 +226,11 @@ async fn a_refused_call_may_be_answered() {
     assert_eq!(Value::from(in_time("the call", call).await.unwrap()), second);
 }
 
-/// What the server would not read is not sent, and concerns no other call.
+/// Requests over the limit are not sent, and do not affect other calls.
 #[tokio::test]
-async fn requests_that_are_too_large_are_not_sent() {
+async fn does_not_send_large_requests() {
     let (ours, theirs) = duplex(64 << 10);
-    let rpc = super::service::Told::new().router().build().unwrap();
+    let rpc = super::service::CallCounts::new().router().build().unwrap();
     let settings = trunkline::stream::StreamConfig { message_bytes: 1_000, ..Default::default() };
     let serving =
         tokio::spawn(async move { trunkline::stream::serve(&rpc, theirs, settings).await });
@@ -251,9 +251,9 @@ async fn requests_that_are_too_large_are_not_sent() {
     in_time("the end", serving).await.unwrap().unwrap();
 }
 
-/// What was cancelled may be answered all the same.
+/// A cancelled call may still get a reply.
 #[tokio::test]
-async fn late_replies_surprise_nobody() {
+async fn ignores_late_replies() {
     let (ours, theirs) = duplex(4096);
     let client = client_of(ours, Framing::Lines);
     let (input, mut output) = tokio::io::split(theirs);
@@ -264,8 +264,8 @@ async fn late_replies_surprise_nobody() {
     drop(dropped);
     let id = serde_json::from_str::<Value>(&line).unwrap()["id"].clone();
     let line = in_time("the cancellation", calls.next_line()).await.unwrap().unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
-    let method = (&said["method"], &said["params"]["id"]);
+    let sent: Value = serde_json::from_str(&line).unwrap();
+    let method = (&sent["method"], &sent["params"]["id"]);
     assert_eq!(method, (&Value::from("$/cancelRequest"), &id));
 
     let next = client.call::<i64>("b", ()).into_future();
@@ -281,13 +281,13 @@ async fn late_replies_surprise_nobody() {
     assert_eq!(next.unwrap(), 2);
 }
 
-/// No more calls are under way than is set: the others wait.
+/// Calls over the limit of concurrent calls wait.
 #[tokio::test(start_paused = true)]
-async fn calls_that_are_too_many_wait() {
+async fn limits_concurrent_calls() {
     let (ours, theirs) = duplex(64 << 10);
     let settings = channel::ChannelConfig { in_flight: 2, ..Default::default() };
     let client = Client::new(Channel::with_config(ours, settings));
-    // Those that wait give up first, or they would take the places of the others.
+    // Waiting calls time out first. Otherwise they would take the slots of the others.
     let timeout = |number| Duration::from_secs(if number < 2 { 2 } else { 1 });
     let call = |number| client.call::<i64>("a", ()).timeout(timeout(number));
     let calls = (0..5).map(call);
@@ -303,7 +303,7 @@ async fn calls_that_are_too_many_wait() {
 }
 
 #[tokio::test]
-async fn a_channel_that_has_ended_says_why() {
+async fn a_closed_channel_reports_transport_errors() {
     let (ours, theirs) = duplex(4096);
     drop(theirs);
     let client = client_of(ours, Framing::Lines);

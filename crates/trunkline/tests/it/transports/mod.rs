@@ -1,4 +1,4 @@
-//! One suite over every transport, and what only some of them have.
+//! A test suite over all transports, and tests of single ones.
 
 mod cancelling;
 mod child;

@@ -1,4 +1,4 @@
-//! The suite's methods, served over a transport, and a client of them.
+//! The methods of the suite, served over a transport, and a client of them.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use trunkline::server::{self, Server, ServerHandle, Tls};
 use trunkline::stream::{self, Framing, StreamError};
 use trunkline::{CancellationToken, Rpc};
 
-use super::service::Told;
+use super::service::CallCounts;
 use crate::process::example;
 use crate::support::in_time;
 
 /// A transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// No bytes at all.
+    /// In process, without a byte stream.
     Memory,
     Http,
     Https,
     /// A pipe in this process.
     Stream(Framing),
     Unix(Framing),
-    /// The pipes of another process.
+    /// The pipes of a child process.
     Child(Framing),
 }
 
@@ -41,22 +41,25 @@ pub(super) const ALL: [Kind; 9] = [
     Kind::Child(Framing::Headers),
 ];
 
-/// A client, and whom it calls.
+/// A client and its server.
 pub(super) struct Served {
     pub(super) kind: Kind,
     pub(super) client: Client,
-    /// None if it is another process's.
+    /// `None` if the server is another process.
     pub(super) rpc: Option<Rpc>,
     running: Running,
 }
 
 enum Running {
-    /// It ends with its client.
+    /// The server ends with its client.
     Attached,
     Http(ServerHandle),
     Stream(CancellationToken, JoinHandle<Result<(), StreamError>>),
-    /// Its directory is there as long as it is.
-    Unix(trunkline::unix::ServerHandle, #[expect(dead_code, reason = "it is held")] TempDir),
+    /// The server and the directory of its socket.
+    Unix(
+        trunkline::unix::ServerHandle,
+        #[expect(dead_code, reason = "held for its destructor")] TempDir,
+    ),
 }
 
 impl Served {
@@ -64,9 +67,9 @@ impl Served {
         Self::draining(kind, Duration::from_secs(10)).await
     }
 
-    /// With so much time for calls that run when the server stops.
+    /// Starts a server with this drain timeout.
     pub(super) async fn draining(kind: Kind, drain_timeout: Duration) -> Self {
-        let rpc = Told::new().router().build().unwrap();
+        let rpc = CallCounts::new().router().build().unwrap();
         let mut stream = stream::StreamConfig::default();
         let mut channel = channel::ChannelConfig::default();
         if let Kind::Stream(framing) | Kind::Unix(framing) | Kind::Child(framing) = kind {
@@ -75,20 +78,20 @@ impl Served {
         (stream.drain_timeout, stream.message_bytes) = (drain_timeout, 16 << 20);
         channel.request_bytes = 16 << 20;
         let server = server::ServerConfig { drain_timeout, ..Default::default() };
-        let mut door = trunkline::http::HttpConfig { max_body: 16 << 20, ..Default::default() };
-        door.paths = vec!["/".to_owned()];
+        let mut http = trunkline::http::HttpConfig { max_body: 16 << 20, ..Default::default() };
+        http.paths = vec!["/".to_owned()];
         match kind {
             Kind::Memory => Self::of(kind, rpc.clone(), Some(rpc), Running::Attached),
             Kind::Http => {
                 let server = Server::bind("127.0.0.1:0").settings(server);
-                let handle = server.serve(rpc.http_with(door)).await.unwrap();
+                let handle = server.serve(rpc.http_with(http)).await.unwrap();
                 let http = Http::connect(&format!("http://{}", handle.local_addr())).unwrap();
                 Self::of(kind, http, Some(rpc), Running::Http(handle))
             }
             Kind::Https => {
                 let (tls, certificate) = certified();
                 let server = Server::bind("127.0.0.1:0").settings(server).tls(tls);
-                let handle = server.serve(rpc.http_with(door)).await.unwrap();
+                let handle = server.serve(rpc.http_with(http)).await.unwrap();
                 let http = https(handle.local_addr().port(), &certificate);
                 Self::of(kind, http, Some(rpc), Running::Http(handle))
             }
@@ -123,13 +126,12 @@ impl Served {
         Self { kind, client: Client::with_config(transport, settings), rpc, running }
     }
 
-    /// What became of the calls of `wait` and `work`, and of the notifications `note`: how many were
-    /// entered, cancelled, and noted.
+    /// The numbers of started and cancelled calls of `wait` and `work`, and of notifications `note`.
     pub(super) async fn counts(&self) -> [usize; 3] {
         in_time("the counts", self.client.call("counts", ()).into_future()).await.unwrap()
     }
 
-    /// Waits until the counts are these.
+    /// Waits for these counts.
     pub(super) async fn until(&self, expected: [usize; 3]) {
         let what = format!("{:?}: the counts {expected:?}", self.kind);
         in_time(&what, async {
@@ -140,7 +142,7 @@ impl Served {
         .await;
     }
 
-    /// Stops the server as far as it has begun to: it takes no further calls.
+    /// Begins to stop the server, which then refuses further calls.
     pub(super) async fn stop(&self) -> Stopping {
         match &self.running {
             Running::Attached => Stopping::Detached,
@@ -167,7 +169,7 @@ impl Served {
         }
     }
 
-    /// How serving the stream has ended.
+    /// The result of serving the stream.
     pub(super) async fn ended(self) -> Option<Result<(), StreamError>> {
         let Self { client, running, .. } = self;
         drop(client);
@@ -180,11 +182,11 @@ impl Served {
     }
 }
 
-/// A server that stops.
+/// A server that is stopping.
 pub(super) enum Stopping {
-    /// Nothing tells of it but the calls.
+    /// The end can be observed by calls only.
     Detached,
-    /// How many calls were cut off, later.
+    /// The future number of interrupted calls.
     Server(JoinHandle<usize>),
 }
 
@@ -197,11 +199,11 @@ impl Stopping {
     }
 }
 
-/// The example's binary, which cargo builds next to the tests.
+/// The example `stdio_server`, which cargo builds next to the tests.
 pub(super) fn stdio_server(framing: Framing) -> Command {
     let mut command = Command::new(example("stdio_server"));
     command.args(["--message-bytes", "16777216"]);
-    // One of its methods panics.
+    // One of its methods panics, which should not print a backtrace.
     command.env("RUST_BACKTRACE", "0");
     if framing == Framing::Headers {
         command.arg("--headers");
@@ -209,7 +211,7 @@ pub(super) fn stdio_server(framing: Framing) -> Command {
     command
 }
 
-/// A certificate for `localhost`, as a server has it, and as its clients trust it.
+/// A certificate for `localhost`, for the server and for its clients.
 fn certified() -> (Tls, String) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -220,7 +222,7 @@ fn certified() -> (Tls, String) {
     (Tls::open(certificate, key).unwrap().check_interval(None), cert.pem())
 }
 
-/// A client that trusts this certificate only.
+/// A transport that trusts this certificate only.
 pub(super) fn https(port: u16, certificate: &str) -> Http {
     let mut roots = client::http::Roots::none();
     roots.add_pem(certificate.as_bytes()).unwrap();

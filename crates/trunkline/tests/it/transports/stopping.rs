@@ -8,13 +8,13 @@ use trunkline::stream::StreamError;
 use super::serving::{ALL, Kind, Served};
 use crate::support::in_time;
 
-/// Those that can be stopped from this side. A child process has tests of its own.
+/// The transports whose servers a test can stop. Child processes have separate tests.
 fn kinds() -> impl Iterator<Item = Kind> {
     ALL.into_iter().filter(|kind| !matches!(kind, Kind::Memory | Kind::Child(_)))
 }
 
 #[tokio::test]
-async fn calls_that_run_are_answered() {
+async fn running_calls_complete() {
     for kind in kinds() {
         println!("over {kind:?}");
         let served = Served::start(kind).await;
@@ -33,7 +33,7 @@ async fn calls_that_run_are_answered() {
 }
 
 #[tokio::test]
-async fn calls_that_do_not_end_in_time_are_cut_off() {
+async fn interrupts_calls_after_the_drain_timeout() {
     for kind in kinds() {
         println!("over {kind:?}");
         let served = Served::draining(kind, Duration::from_millis(50)).await;

@@ -1,4 +1,4 @@
-//! What a server makes of the bytes of a stream.
+//! A server on a byte stream.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use trunkline::stream::{self, Framing, StreamConfig, StreamError};
 use trunkline::{Limits, Rpc};
 
 use super::framed::{framed, messages};
-use super::service::Told;
+use super::service::CallCounts;
 use crate::support::in_time;
 
-/// The client's end of a stream that is served.
+/// The client side of a served stream.
 struct Raw {
     framing: Framing,
     output: WriteHalf<DuplexStream>,
@@ -23,9 +23,9 @@ struct Raw {
 }
 
 impl Raw {
-    /// `room` is how many bytes are on their way at most.
+    /// Opens a stream with a buffer of `room` bytes.
     fn open(settings: StreamConfig, room: usize) -> Self {
-        Self::of(Told::new().router().build().unwrap(), settings, room)
+        Self::of(CallCounts::new().router().build().unwrap(), settings, room)
     }
 
     fn of(rpc: Rpc, settings: StreamConfig, room: usize) -> Self {
@@ -45,7 +45,7 @@ impl Raw {
         self.send(&bytes).await;
     }
 
-    /// The next reply, which is a line.
+    /// Reads the next reply, which is a line.
     async fn reply(&mut self) -> Value {
         let mut line = Vec::new();
         in_time("a reply", async {
@@ -57,7 +57,7 @@ impl Raw {
         serde_json::from_slice(&line).unwrap()
     }
 
-    /// Ends the stream, and returns what was still written and how serving ended.
+    /// Ends the stream. Returns the remaining messages and the result of serving.
     async fn finish(mut self) -> (Vec<Value>, Result<(), StreamError>) {
         self.output.shutdown().await.unwrap();
         let mut rest = Vec::new();
@@ -67,8 +67,8 @@ impl Raw {
     }
 }
 
-/// Sends bytes, ends the stream, and compares the codes and ids of the replies (the code 0 is that
-/// of a result), each array standing for a batch.
+/// Sends bytes, ends the stream, and compares the codes and ids of the replies. The code of a result is 0, and an
+/// array is a batch.
 async fn check(framing: Framing, input: &[u8], expected: Value) {
     let mut settings = StreamConfig::default();
     (settings.framing, settings.message_bytes) = (framing, 1_000);
@@ -90,7 +90,7 @@ fn shape(reply: &Value) -> Value {
 const CALL: &str = r#"{"jsonrpc":"2.0","method":"echo","params":[1],"id":1}"#;
 
 #[tokio::test]
-async fn whatever_comes_as_lines() {
+async fn messages_as_lines() {
     let rows: [(String, Value); 12] = [
         (format!("{CALL}\n"), json!([[0, 1]])),
         (CALL.to_owned(), json!([[0, 1]])),
@@ -99,10 +99,10 @@ async fn whatever_comes_as_lines() {
         ("[]\n7\n{}\n".to_owned(), json!([[-32600, null], [-32600, null], [-32600, null]])),
         (r#"{"jsonrpc":"1.0","method":"a","id":"b"}"#.to_owned(), json!([[-32600, "b"]])),
         (format!("[{CALL},1,{CALL}]\n"), json!([[[0, 1], [-32600, null], [0, 1]]])),
-        // Responses are to nothing that was asked.
+        // Responses are ignored.
         (r#"{"jsonrpc":"2.0","result":1,"id":1}"#.to_owned(), json!([])),
         (r#"{"jsonrpc":"2.0","method":"note"}"#.to_owned(), json!([])),
-        // What is not running is not cancelled.
+        // Cancellations of unknown ids are ignored.
         (cancel(&json!(1)).to_string(), json!([])),
         (r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":[]}"#.to_owned(), json!([])),
         (format!("{}\n{CALL}\n", "x".repeat(5_000)), json!([[-32600, null], [0, 1]])),
@@ -114,14 +114,14 @@ async fn whatever_comes_as_lines() {
 }
 
 #[tokio::test]
-async fn whatever_comes_with_heads() {
+async fn messages_with_heads() {
     let call = String::from_utf8(framed(Framing::Headers, CALL)).unwrap();
     let long = format!("Content-Length: 5000\r\n\r\n{}", "x".repeat(5_000));
     let rows: [(String, Value); 6] = [
         (format!("{call}{call}"), json!([[0, 1], [0, 1]])),
         (format!("Content-Length: 5\r\n\r\nhello{call}"), json!([[-32700, null], [0, 1]])),
         (format!("{long}{call}"), json!([[-32600, null], [0, 1]])),
-        // Where the next message begins cannot be told.
+        // The beginning of the next message is unknown.
         (format!("{call}hello\r\n\r\n{call}"), json!([[0, 1], [-32700, null]])),
         (format!("Content-Length: x\r\n\r\n{call}"), json!([[-32700, null]])),
         (format!("{CALL}\r\n\r\n"), json!([[-32700, null]])),
@@ -140,7 +140,7 @@ fn cancel(id: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn calls_are_cancelled_by_their_ids() {
+async fn cancels_calls_by_id() {
     let mut raw = Raw::open(StreamConfig::default(), 64 << 10);
     for id in [json!(1), json!("a/b"), json!(2), json!(2)] {
         raw.call(&request("work", &id)).await;
@@ -151,12 +151,12 @@ async fn calls_are_cancelled_by_their_ids() {
     raw.send(br#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1.0}}"#).await;
     raw.send(b"\n").await;
     assert_eq!(shape(&raw.reply().await), json!([-32800, 1]));
-    // An id that was used twice is that of both.
+    // A duplicate id cancels both calls.
     raw.call(&cancel(&json!(2))).await;
     assert_eq!(shape(&raw.reply().await), json!([-32800, 2]));
     assert_eq!(shape(&raw.reply().await), json!([-32800, 2]));
 
-    // A batch ends when all of it is cancelled.
+    // A batch ends when all its calls are cancelled.
     raw.call(&json!([request("work", &json!(3)), request("work", &json!(4))])).await;
     raw.call(&cancel(&json!(3))).await;
     raw.call(&request("echo", &json!(5))).await;
@@ -167,9 +167,9 @@ async fn calls_are_cancelled_by_their_ids() {
     assert!(rest.is_empty() && ended.is_ok(), "{rest:?}, {ended:?}");
 }
 
-/// A call that waits for a place keeps no cancel from being read, and can be cancelled itself.
+/// A call that waits for a slot does not delay cancellations, and can be cancelled.
 #[tokio::test]
-async fn cancels_pass_a_call_that_waits() {
+async fn cancellations_overtake_waiting_calls() {
     let settings = StreamConfig { in_flight: 1, ..Default::default() };
     let mut raw = Raw::open(settings, 64 << 10);
     for message in [
@@ -187,9 +187,9 @@ async fn cancels_pass_a_call_that_waits() {
     assert_eq!(shape(&raw.reply().await), json!([0, 3]));
 }
 
-/// Calls that hang keep others waiting for a while only, and never cancels.
+/// Hanging calls delay others for a limited time, and never delay cancellations.
 #[tokio::test(start_paused = true)]
-async fn calls_that_find_no_place_in_time_are_refused() {
+async fn refuses_calls_without_a_slot_after_a_timeout() {
     let settings =
         StreamConfig { in_flight: 1, place_timeout: Duration::from_secs(1), ..Default::default() };
     let mut raw = Raw::open(settings, 64 << 10);
@@ -207,9 +207,9 @@ async fn calls_that_find_no_place_in_time_are_refused() {
     assert!(rest.is_empty() && ended.is_ok(), "{rest:?}, {ended:?}");
 }
 
-/// A call has not ended before its reply is written.
+/// A call ends when its reply is written.
 #[tokio::test(start_paused = true)]
-async fn replies_that_are_not_read_are_lost() {
+async fn reports_calls_with_unread_replies_as_unfinished() {
     let settings = StreamConfig { drain_timeout: Duration::from_millis(50), ..Default::default() };
     let closing = settings.closing.clone();
     let mut raw = Raw::open(settings, 256);
@@ -222,11 +222,11 @@ async fn replies_that_are_not_read_are_lost() {
     assert!(matches!(ended, Err(StreamError::Unfinished { calls: 2 })), "{ended:?}");
 }
 
-/// The record says what the client was told.
+/// The history contains the errors that were sent.
 #[tokio::test]
-async fn what_is_cancelled_or_refused_is_recorded() {
+async fn records_cancelled_and_refused_calls() {
     let history = History::new(history::HistoryConfig::default());
-    let rpc = Told::new().router().build().unwrap().with_history(history.clone());
+    let rpc = CallCounts::new().router().build().unwrap().with_history(history.clone());
     let settings = StreamConfig { message_bytes: 200, in_flight: 1, ..Default::default() };
     let mut raw = Raw::of(rpc, settings, 64 << 10);
     raw.call(&request("work", &json!(1))).await;
@@ -247,9 +247,9 @@ async fn what_is_cancelled_or_refused_is_recorded() {
         .map(|entry| {
             let response = entry.response.as_ref().map(|text| text.redacted().text.clone());
             let response: Option<Value> = response.map(|text| serde_json::from_str(&text).unwrap());
-            let told = response.map_or(json!(null), |response| response["error"]["code"].clone());
+            let sent = response.map_or(json!(null), |response| response["error"]["code"].clone());
             let method = entry.method.as_deref().unwrap_or("none");
-            format!("{method} {:?} {:?} {told}", entry.status, entry.code)
+            format!("{method} {:?} {:?} {sent}", entry.status, entry.code)
         })
         .collect();
     found.sort();
@@ -263,12 +263,12 @@ async fn what_is_cancelled_or_refused_is_recorded() {
     assert_eq!(found, expected);
 }
 
-/// A client that reads no replies has no more of them computed than it may have calls running.
+/// If the client does not read replies, at most the limit of concurrent calls runs.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_is_not_read() {
+async fn stops_reading_while_replies_are_unread() {
     let settings = StreamConfig { in_flight: 2, ..Default::default() };
     let mut raw = Raw::open(settings, 256);
-    // More than the streams and the replies that wait have room for.
+    // Larger than the buffers of the stream and of waiting replies.
     let repeat = json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", 1000], "id": 1 });
     let line = framed(Framing::Lines, &repeat.to_string());
     let mut sent = 0;
@@ -278,9 +278,9 @@ async fn a_client_that_does_not_read_is_not_read() {
             sent += 1;
         }
     };
-    // Time passes when nothing else can: when both wait for the other.
+    // The paused clock advances when both sides wait for each other.
     let ended = tokio::time::timeout(Duration::from_secs(1), stuck).await;
-    assert!(ended.is_err() && sent < 64, "{sent} calls were taken");
+    assert!(ended.is_err() && sent < 64, "{sent} calls were accepted");
     let reading = async {
         let mut replies = 0;
         while replies < sent {
@@ -291,9 +291,9 @@ async fn a_client_that_does_not_read_is_not_read() {
     in_time("the replies", reading).await;
 }
 
-/// Nor does it keep the server from ending.
+/// Unread replies do not prevent the end of serving.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_nothing_is_given_up() {
+async fn closes_a_stream_after_the_write_timeout() {
     let settings = StreamConfig { write_timeout: Duration::from_millis(50), ..Default::default() };
     let mut raw = Raw::open(settings, 256);
     let repeat = json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", 9000], "id": 1 });
@@ -304,7 +304,7 @@ async fn a_client_that_takes_nothing_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_says_nothing_is_given_up() {
+async fn closes_a_stream_after_the_idle_timeout() {
     let settings =
         StreamConfig { idle_timeout: Some(Duration::from_millis(20)), ..Default::default() };
     let mut raw = Raw::open(settings, 256);
@@ -312,13 +312,13 @@ async fn a_client_that_says_nothing_is_given_up() {
     assert!(in_time("the end of serving", raw.serving).await.unwrap().is_ok());
 }
 
-/// A message that has begun has to end, however slowly its client goes on with it.
+/// The message timeout applies to incomplete messages, also if the client sends slowly.
 #[tokio::test(start_paused = true)]
-async fn a_message_that_does_not_end_is_given_up() {
+async fn closes_a_stream_after_the_message_timeout() {
     let settings = StreamConfig { message_timeout: Duration::from_secs(5), ..Default::default() };
     let mut raw = Raw::open(settings, 256);
     raw.call(&request("work", &json!(1))).await;
-    // Between messages, there is all the time.
+    // The timeout does not apply between messages.
     tokio::time::sleep(Duration::from_secs(20)).await;
     raw.call(&request("echo", &json!(2))).await;
     assert_eq!(shape(&raw.reply().await), json!([0, 2]));
@@ -333,9 +333,9 @@ async fn a_message_that_does_not_end_is_given_up() {
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
 }
 
-/// Who waits for a reply is not idle.
+/// A client that waits for a reply is not idle.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_waits_is_not_given_up() {
+async fn the_idle_timeout_does_not_apply_to_running_calls() {
     let settings =
         StreamConfig { idle_timeout: Some(Duration::from_secs(1)), ..Default::default() };
     let mut raw = Raw::open(settings, 256);
@@ -346,9 +346,9 @@ async fn a_client_that_waits_is_not_given_up() {
     assert!(in_time("the end of serving", raw.serving).await.unwrap().is_ok());
 }
 
-/// What was asked for is answered when the client has ended its half of the stream.
+/// Calls complete after the client has closed its side of the stream.
 #[tokio::test]
-async fn the_end_of_the_stream_is_not_that_of_its_calls() {
+async fn completes_calls_after_the_end_of_input() {
     let mut raw = Raw::open(StreamConfig::default(), 64 << 10);
     raw.call(&request("wait", &json!(1))).await;
     raw.call(&request("wait", &json!(2))).await;
@@ -360,12 +360,12 @@ async fn the_end_of_the_stream_is_not_that_of_its_calls() {
     assert!(ended.is_ok(), "{ended:?}");
 }
 
-/// Replies that wait have a bound together.
+/// Waiting replies share the memory budget.
 #[tokio::test]
-async fn a_reply_without_room_is_dropped() {
+async fn drops_replies_over_the_memory_budget() {
     let memory = MemoryBudget::new(64 << 10);
     let limits = Limits { memory: memory.clone(), ..Default::default() };
-    let rpc = Told::new().router().limits(limits).build().unwrap();
+    let rpc = CallCounts::new().router().limits(limits).build().unwrap();
     let mut raw = Raw::of(rpc, StreamConfig::default(), 64 << 10);
     let repeat = |times: usize| json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", times], "id": times });
     raw.call(&repeat(100_000)).await;
@@ -373,7 +373,7 @@ async fn a_reply_without_room_is_dropped() {
     raw.call(&repeat(50_000)).await;
     assert_eq!(shape(&raw.reply().await), json!([0, 50_000]));
     raw.call(&json!([repeat(100_001), repeat(100_002)])).await;
-    // The second does not run: its reply would not fit, either.
+    // The second does not run, since its reply would not fit.
     assert_eq!(shape(&raw.reply().await), json!([[-32006, 100_001], [-32005, 100_002]]));
     // Messages share the budget: one that does not fit is skipped and refused.
     raw.call(&json!({ "jsonrpc": "2.0", "method": "x".repeat(100_000), "id": 1 })).await;

@@ -1,5 +1,5 @@
-//! What holds over every transport.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+//! The test suite over all transports.
+#![expect(clippy::print_stdout, reason = "the output of a failed test is shown")]
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use trunkline::{ErrorObject, code};
 use super::serving::{ALL, Served};
 use crate::support::in_time;
 
-/// Runs a case over all transports, one after the other.
+/// Runs a case over each transport.
 async fn over_all(case: impl AsyncFn(&Served)) {
     for kind in ALL {
         // Shown when the case fails.
@@ -21,7 +21,7 @@ async fn over_all(case: impl AsyncFn(&Served)) {
     }
 }
 
-/// What a call is to end in: its result, or its error's code.
+/// The expected result or error code of a call.
 type Expected = Result<Value, i64>;
 
 #[track_caller]
@@ -78,7 +78,7 @@ async fn notifications() {
     over_all(async |served| {
         served.client.notify("note", [1]).await.unwrap();
         served.client.notify("note", json!({ "a": 1 })).await.unwrap();
-        // Nothing says that there is no such method.
+        // There is no error for an unknown method.
         served.client.notify("nothing", ()).await.unwrap();
         served.until([0, 0, 2]).await;
     })
@@ -123,9 +123,9 @@ async fn a_hundred_calls_at_a_time() {
     .await;
 }
 
-/// A call that waits keeps no other one waiting.
+/// A waiting call does not delay others.
 #[tokio::test]
-async fn calls_are_answered_as_they_end() {
+async fn replies_in_the_order_of_completion() {
     over_all(async |served| {
         let waiting = served.client.call::<String>("wait", ());
         let opening = async {
@@ -162,14 +162,14 @@ async fn a_call_that_is_dropped_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_call_whose_time_is_up_is_cancelled() {
+async fn a_timeout_cancels_the_call() {
     over_all(async |served| {
         let limit = Duration::from_millis(200);
         let ended = served.client.call::<()>("work", ()).timeout(limit).await;
         let error = ended.unwrap_err();
         assert!(error.is_timeout(), "{error}");
         served.until([1, 1, 0]).await;
-        // The connection is as good as before.
+        // The connection still works.
         check("echo", served.client.call("echo", [1]).await, &Ok(json!([1])));
     })
     .await;
@@ -185,9 +185,9 @@ async fn a_result_of_another_type_is_an_error() {
     .await;
 }
 
-/// Neither an object nor an array: they are not even sent.
+/// Params that are neither an object nor an array are not sent.
 #[tokio::test]
-async fn params_that_are_none_are_not_sent() {
+async fn does_not_send_invalid_params() {
     over_all(async |served| {
         for params in [json!(7), json!("text"), json!(true)] {
             let found = served.client.call::<()>("note", params).await;

@@ -1,4 +1,4 @@
-//! What a server with TLS is besides one without.
+//! Servers with TLS.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use trunkline::client::{Client, Http};
 use trunkline::server::{self, Server, ServerHandle, Tls, TlsError};
 use trunkline::{ErrorObject, Extension, Router};
 
-use super::service::Told;
+use super::service::CallCounts;
 use super::serving::https;
 use crate::support::{self, in_time, post};
 
@@ -33,7 +33,7 @@ impl Files {
         (files, trusted)
     }
 
-    /// Writes another certificate and key, and returns what its clients trust.
+    /// Writes a new certificate and key. Returns the certificate, which clients trust.
     fn renew(&self) -> String {
         let (certificate, key) = generated();
         self.put("key.pem", &key);
@@ -41,7 +41,7 @@ impl Files {
         certificate
     }
 
-    /// As whoever renews certificates should: at once.
+    /// Replaces a file atomically, as programs that renew certificates should.
     fn put(&self, name: &str, text: &str) {
         let new = self.directory.path().join("new");
         std::fs::write(&new, text).unwrap();
@@ -64,7 +64,7 @@ async fn serve(tls: Tls, settings: server::ServerConfig) -> ServerHandle {
     Server::bind("127.0.0.1:0").settings(settings).tls(tls).serve(rpc).await.unwrap()
 }
 
-/// A client with connections of its own, which trusts this certificate only.
+/// A client with separate connections, which trusts this certificate only.
 fn client(server: &ServerHandle, trusted: &str) -> Client {
     let http: Http = https(server.local_addr().port(), trusted);
     let settings = trunkline::client::ClientConfig { retry: None, ..Default::default() };
@@ -77,7 +77,7 @@ async fn answers(client: &Client) -> bool {
 }
 
 #[tokio::test]
-async fn handlers_see_that_the_scheme_is_https() {
+async fn handlers_receive_the_scheme() {
     let (files, certificate) = Files::new();
     let scheme = |Extension(scheme): Extension<Scheme>| scheme.to_string();
     let rpc = Router::new().method("scheme", scheme).build().unwrap();
@@ -102,25 +102,25 @@ async fn concurrent_calls_share_an_http2_connection() {
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_for_new_connections() {
+async fn new_connections_use_a_new_certificate() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(None);
     let server = serve(tls.clone(), server::ServerConfig::default()).await;
-    let kept = client(&server, &old);
-    assert!(answers(&kept).await);
+    let connected = client(&server, &old);
+    assert!(answers(&connected).await);
     let new = files.renew();
-    // Nobody has looked yet.
+    // The files were not read again yet.
     assert!(answers(&client(&server, &old)).await);
     tls.reload().unwrap();
     assert!(answers(&client(&server, &new)).await);
     assert!(!answers(&client(&server, &old)).await);
-    // The old connection is open still: it trusts the old certificate only.
-    assert!(answers(&kept).await);
+    // The old connection is still open: its client trusts only the old certificate.
+    assert!(answers(&connected).await);
     assert!(server.stop().await.is_complete());
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_change_nothing() {
+async fn keeps_the_certificate_if_files_are_invalid() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(None);
     let server = serve(tls.clone(), server::ServerConfig::default()).await;
@@ -140,7 +140,7 @@ async fn files_that_cannot_be_used_change_nothing() {
         files.put("key.pem", &good);
         files.put("certificate.pem", &old);
     }
-    // Who names another file than meant is told so, however large that is.
+    // A large file, which may be the wrong one, is an error.
     files.put("certificate.pem", &format!("{old}{}", "\n".repeat(1 << 20)));
     let large = files.certificate.clone();
     assert!(matches!(tls.reload(), Err(TlsError::Read { path, .. }) if path == large));
@@ -153,12 +153,12 @@ async fn files_that_cannot_be_used_change_nothing() {
 }
 
 #[tokio::test]
-async fn files_that_change_are_read_by_themselves() {
+async fn reloads_changed_files() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(Duration::from_millis(10));
     let server = serve(tls, server::ServerConfig::default()).await;
     assert!(answers(&client(&server, &old)).await);
-    // One that cannot be used does not end the looking.
+    // Checks continue after an invalid file.
     files.put("certificate.pem", "text");
     let new = files.renew();
     in_time("the new certificate", async { while !answers(&client(&server, &new)).await {} }).await;
@@ -166,9 +166,9 @@ async fn files_that_change_are_read_by_themselves() {
     server.stop().await;
 }
 
-/// Whoever connects and says nothing keeps nobody waiting, and not for ever.
+/// Silent clients do not delay others, and their connections time out.
 #[tokio::test]
-async fn silent_clients_are_given_up() {
+async fn handshakes_time_out() {
     let (files, trusted) = Files::new();
     let head_timeout = Duration::from_millis(300);
     let settings = server::ServerConfig { head_timeout, ..Default::default() };
@@ -177,7 +177,7 @@ async fn silent_clients_are_given_up() {
     for _ in 0..20 {
         silent.push(support::Client::connect(server.local_addr()).await);
     }
-    // The beginning of a handshake, and no more.
+    // Only the beginning of a handshake.
     let mut slow = support::Client::connect(server.local_addr()).await;
     slow.send([22, 3, 1]).await;
     assert!(answers(&client(&server, &trusted)).await);
@@ -188,7 +188,7 @@ async fn silent_clients_are_given_up() {
 }
 
 #[tokio::test]
-async fn plain_http_is_told_what_the_port_speaks() {
+async fn replies_with_an_error_to_plain_http() {
     let (files, _) = Files::new();
     let server = serve(files.open().unwrap(), server::ServerConfig::default()).await;
     let mut plain = support::Client::connect(server.local_addr()).await;
@@ -198,19 +198,19 @@ async fn plain_http_is_told_what_the_port_speaks() {
     assert_eq!(error["error"]["data"]["status"], 400);
     assert_eq!(plain.rest().await, b"");
     let mut garbage = support::Client::connect(server.local_addr()).await;
-    // It looks like TLS, and is none.
+    // Invalid data that begins like TLS.
     garbage.send([22, 255, 255, 255, 255, 0, 0]).await;
     garbage.rest().await;
     server.stop().await;
 }
 
-/// Who connects while calls still run is told that the server stops.
+/// New clients of a draining server get an error.
 #[tokio::test]
-async fn late_clients_are_told_that_the_server_stops() {
+async fn refuses_calls_while_draining() {
     let (files, trusted) = Files::new();
-    let told = Told::new();
+    let counts = CallCounts::new();
     let server = Server::bind("127.0.0.1:0").tls(files.open().unwrap());
-    let server = server.serve(told.router().build().unwrap()).await.unwrap();
+    let server = server.serve(counts.router().build().unwrap()).await.unwrap();
     let running = client(&server, &trusted);
     let waiting = tokio::spawn(running.call::<String>("wait", ()).into_future());
     support::until("the call", || server.status().in_flight == 1).await;
@@ -225,9 +225,9 @@ async fn late_clients_are_told_that_the_server_stops() {
     in_time("the server's end", stopped).await.unwrap();
 }
 
-/// A handshake that is under way keeps a server from stopping for no longer than a silent one.
+/// An incomplete handshake does not delay the stop of the server.
 #[tokio::test]
-async fn a_server_stops_in_spite_of_silent_clients() {
+async fn stops_despite_silent_clients() {
     let (files, _) = Files::new();
     let server = serve(files.open().unwrap(), server::ServerConfig::default()).await;
     let _silent = TcpStream::connect(server.local_addr()).await.unwrap();
@@ -237,7 +237,7 @@ async fn a_server_stops_in_spite_of_silent_clients() {
 }
 
 #[tokio::test]
-async fn both_versions_of_http_are_spoken() {
+async fn supports_http_1_and_http_2() {
     use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
     use std::sync::Arc;
     let (files, trusted) = Files::new();

@@ -1,4 +1,4 @@
-//! What a server on a unix socket is besides a stream.
+//! Servers on unix sockets.
 
 use std::error::Error as _;
 use std::io::ErrorKind;
@@ -32,7 +32,7 @@ async fn ping(client: &Client) -> String {
     in_time("a call", client.call("ping", ()).into_future()).await.unwrap()
 }
 
-/// Why the socket cannot be bound.
+/// The kind of the error of binding a socket.
 #[track_caller]
 fn refused(served: Result<ServerHandle, ServeError>) -> ErrorKind {
     match served {
@@ -42,7 +42,7 @@ fn refused(served: Result<ServerHandle, ServeError>) -> ErrorKind {
 }
 
 #[tokio::test]
-async fn the_socket_is_there_while_the_server_is() {
+async fn creates_and_removes_the_socket() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     for mode in [0o600, 0o660] {
@@ -53,14 +53,14 @@ async fn the_socket_is_there_while_the_server_is() {
         assert_eq!(server.path(), path);
         assert_eq!(ping(&Client::new(Unix::connect(&path))).await, "pong");
         server.stop().await;
-        // Nothing else is left behind, either.
+        // No other files remain, either.
         assert_eq!(directory.path().read_dir().unwrap().count(), 0);
     }
 }
 
-/// A path is served if the system takes it, and refused with the reason if not.
+/// Paths up to the maximum length of the system are served. Longer ones are refused with the reason.
 #[tokio::test]
-async fn paths_are_as_long_as_the_system_takes() {
+async fn refuses_long_paths() {
     let fits = |path: &Path| std::os::unix::net::SocketAddr::from_pathname(path).is_ok();
     let directory = TempDir::new().unwrap();
     let named = |length| directory.path().join("d".repeat(length)).join("sock");
@@ -86,7 +86,7 @@ async fn paths_are_as_long_as_the_system_takes() {
 }
 
 #[tokio::test]
-async fn a_socket_that_was_left_behind_is_replaced() {
+async fn replaces_a_stale_socket() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     drop(UnixListener::bind(&path).unwrap());
@@ -97,7 +97,7 @@ async fn a_socket_that_was_left_behind_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_is_no_socket_of_ours_stays() {
+async fn keeps_other_files_and_sockets() {
     let directory = TempDir::new().unwrap();
     let [live, file, link] = ["live", "file", "link"].map(|name| directory.path().join(name));
     let server = serve(&live).await.unwrap();
@@ -110,7 +110,7 @@ async fn what_is_no_socket_of_ours_stays() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
     let nowhere = directory.path().join("nowhere/socket");
     assert_eq!(refused(serve(&nowhere).await), ErrorKind::NotFound);
-    // Another one has taken the name: it is not ours to remove.
+    // The path now belongs to another socket, which must not be removed.
     std::fs::remove_file(&live).unwrap();
     let other = UnixListener::bind(&live).unwrap();
     server.stop().await;
@@ -118,9 +118,9 @@ async fn what_is_no_socket_of_ours_stays() {
     drop(other);
 }
 
-/// Of servers that start together on a socket that was left behind, one has it.
+/// If several servers start on a stale socket at the same time, one succeeds.
 #[tokio::test]
-async fn one_server_has_the_socket() {
+async fn only_one_server_binds_a_socket() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     drop(UnixListener::bind(&path).unwrap());
@@ -131,7 +131,7 @@ async fn one_server_has_the_socket() {
 }
 
 #[tokio::test]
-async fn a_client_connects_again() {
+async fn a_client_reconnects() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     let client = Client::new(Unix::connect(&path));
@@ -139,7 +139,7 @@ async fn a_client_connects_again() {
     assert!(error.source().is_some(), "{error}");
     for _ in 0..3 {
         let server = serve(&path).await.unwrap();
-        // The call that meets the end of the old connection is told so.
+        // A call on the old connection fails.
         match in_time("a call", client.call::<String>("ping", ()).into_future()).await {
             Ok(pong) => assert_eq!(pong, "pong"),
             Err(error) => assert!(error.to_string().contains("broke"), "{error}"),
@@ -152,14 +152,14 @@ async fn a_client_connects_again() {
 }
 
 #[tokio::test]
-async fn connections_are_bounded_and_counted() {
+async fn limits_and_counts_connections() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     let settings = UnixConfig { connections: 1, ..Default::default() };
     let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
     let first = UnixStream::connect(&path).await.unwrap();
     until("the first connection", || server.status().connections == 1).await;
-    // The system lets it in; the server does not.
+    // The system accepts the connection, the server does not.
     let client = Client::new(Unix::connect(&path));
     let mut second = Box::pin(client.call::<String>("ping", ()).into_future());
     assert!((&mut second).now_or_never().is_none());
@@ -171,7 +171,7 @@ async fn connections_are_bounded_and_counted() {
 }
 
 #[tokio::test]
-async fn handlers_know_who_calls() {
+async fn handlers_receive_the_credentials_of_the_peer() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     let server = serve(&path).await.unwrap();
@@ -183,7 +183,7 @@ async fn handlers_know_who_calls() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_work_are_refused() {
+async fn rejects_invalid_configurations() {
     type Set = fn(&mut UnixConfig);
     let set: [(&str, Set); 3] = [
         ("connections", |settings| settings.connections = 0),

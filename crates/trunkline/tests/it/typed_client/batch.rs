@@ -1,13 +1,13 @@
 use trunkline::client::Error;
 
-use super::Street;
+use super::Shops;
 use super::shop::{Receipt, ShopError};
 use crate::support::in_time;
 
 #[tokio::test]
-async fn each_slot_has_the_types_of_its_method() {
-    let street = Street::open().await;
-    for (transport, shop) in street.clients() {
+async fn slots_have_the_types_of_their_methods() {
+    let shops = Shops::open().await;
+    for (transport, shop) in shops.clients() {
         let mut batch = shop.client().batch();
         let price = batch.add(shop.price("apple".to_owned(), 2));
         let none = batch.add(shop.price("pear".to_owned(), None));
@@ -25,7 +25,7 @@ async fn each_slot_has_the_types_of_its_method() {
             panic!("over {transport}: {error:?}");
         };
         assert_eq!(item, "pear");
-        assert_eq!(street.seen.take(), ["bell"], "over {transport}");
+        assert_eq!(shops.seen.take(), ["bell"], "over {transport}");
     }
-    street.close().await;
+    shops.close().await;
 }

@@ -7,17 +7,16 @@ use trunkline::BoxError;
 use trunkline::client::{Client, Error, Pending};
 use trunkline::{Call, ErrorObject, Outcome, Router, RpcError, code, rpc};
 
-use super::Street;
+use super::Shops;
 use super::shop::{Receipt, ShopClient, ShopError};
 use crate::support::in_time;
 
-/// Makes a call over each transport and compares what it ends in: its result, or what `told` tells of
-/// its error.
+/// Makes a call over each transport and compares its result, or its error as mapped by `map_error`.
 #[track_caller]
 fn check<R, E, T>(
-    street: &Street,
+    shops: &Shops,
     call: impl Fn(&ShopClient) -> Pending<R, E>,
-    told: impl Fn(Error<E>) -> T,
+    map_error: impl Fn(Error<E>) -> T,
     expected: Result<R, T>,
 ) -> impl Future<Output = ()>
 where
@@ -27,26 +26,26 @@ where
 {
     let place = Location::caller();
     async move {
-        for (transport, client) in street.clients() {
-            let found = in_time("a reply", call(&client).into_future()).await.map_err(&told);
+        for (transport, client) in shops.clients() {
+            let found = in_time("a reply", call(&client).into_future()).await.map_err(&map_error);
             assert_eq!(found, expected, "over {transport}, expected at {place}");
         }
     }
 }
 
-/// The method's own error.
+/// The declared error of the method.
 fn own<E: Debug>(error: Error<E>) -> E {
     match error {
         Error::Application(error) => error,
-        other => panic!("no error of the method's own: {other:?}"),
+        other => panic!("not a declared error: {other:?}"),
     }
 }
 
-/// The code of an error that is none of the method's.
+/// The code of an error that the method does not declare.
 fn foreign<E: Debug>(error: Error<E>) -> i64 {
     match error {
         Error::Rpc(error) => error.code(),
-        other => panic!("no error of the server's: {other:?}"),
+        other => panic!("not an error of the server: {other:?}"),
     }
 }
 
@@ -56,64 +55,64 @@ fn strings(items: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn results_and_errors_have_the_types_of_the_trait() {
-    let street = Street::open().await;
-    check(&street, |shop| shop.price("apple".to_owned(), 2), own, Ok(6)).await;
+    let shops = Shops::open().await;
+    check(&shops, |shop| shop.price("apple".to_owned(), 2), own, Ok(6)).await;
     let error = ShopError::OutOfStock { item: "pear".to_owned() };
-    check(&street, |shop| shop.price("pear".to_owned(), 2), own, Err(error)).await;
-    check(&street, ShopClient::refuse, |e| own(e).code(), Err(7)).await;
-    street.close().await;
+    check(&shops, |shop| shop.price("pear".to_owned(), 2), own, Err(error)).await;
+    check(&shops, ShopClient::refuse, |e| own(e).code(), Err(7)).await;
+    shops.close().await;
 }
 
 #[tokio::test]
-async fn an_alias_keeps_its_error() {
-    let street = Street::open().await;
+async fn supports_result_aliases() {
+    let shops = Shops::open().await;
     let receipt = Receipt { items: strings(&["apple", "nut"]), total: 6 };
-    check(&street, |shop| shop.buy(strings(&["apple", "nut"])), own, Ok(receipt)).await;
-    check(&street, |shop| shop.buy(vec![]), own, Err(ShopError::Closed)).await;
-    street.close().await;
+    check(&shops, |shop| shop.buy(strings(&["apple", "nut"])), own, Ok(receipt)).await;
+    check(&shops, |shop| shop.buy(vec![]), own, Err(ShopError::Closed)).await;
+    shops.close().await;
 }
 
 #[tokio::test]
-async fn a_default_is_the_servers() {
-    let street = Street::open().await;
-    check(&street, |shop| shop.price("apple".to_owned(), None), own, Ok(30)).await;
-    check(&street, |shop| shop.price("apple".to_owned(), Some(1)), own, Ok(3)).await;
-    street.close().await;
+async fn omitted_params_have_the_default_of_the_server() {
+    let shops = Shops::open().await;
+    check(&shops, |shop| shop.price("apple".to_owned(), None), own, Ok(30)).await;
+    check(&shops, |shop| shop.price("apple".to_owned(), Some(1)), own, Ok(3)).await;
+    shops.close().await;
 }
 
 #[tokio::test]
-async fn names_and_extractors_stay_on_their_side() {
-    let street = Street::open().await;
+async fn clients_use_wire_names_and_no_extractors() {
+    let shops = Shops::open().await;
     let caller = |kind: Option<&str>| {
         let kind = kind.map(str::to_owned);
         move |shop: &ShopClient| shop.caller(kind.clone(), 5)
     };
-    check(&street, caller(Some("a")), foreign, Ok("true Some(\"a\") 5".to_owned())).await;
-    check(&street, caller(None), foreign, Ok("true None 5".to_owned())).await;
-    check(&street, |shop| shop.clone("ab".to_owned()), foreign, Ok("abab".to_owned())).await;
-    street.close().await;
+    check(&shops, caller(Some("a")), foreign, Ok("true Some(\"a\") 5".to_owned())).await;
+    check(&shops, caller(None), foreign, Ok("true None 5".to_owned())).await;
+    check(&shops, |shop| shop.clone("ab".to_owned()), foreign, Ok("abab".to_owned())).await;
+    shops.close().await;
 }
 
 #[tokio::test]
-async fn borrowed_text_arrives_as_text_of_its_own() {
-    let street = Street::open().await;
-    check(&street, ShopClient::currencies, foreign, Ok(strings(&["EUR"]))).await;
-    street.close().await;
+async fn clients_return_owned_text_for_borrowed_text() {
+    let shops = Shops::open().await;
+    check(&shops, ShopClient::currencies, foreign, Ok(strings(&["EUR"]))).await;
+    shops.close().await;
 }
 
 #[tokio::test]
-async fn a_notification_arrives_and_is_not_answered() {
-    let street = Street::open().await;
-    for (transport, shop) in street.clients() {
+async fn sends_notifications() {
+    let shops = Shops::open().await;
+    for (transport, shop) in shops.clients() {
         let sent = in_time("to notify", shop.ring(transport.to_owned()).into_future()).await;
         assert!(sent.is_ok(), "over {transport}: {sent:?}");
-        assert_eq!(street.seen.take(), [transport]);
+        assert_eq!(shops.seen.take(), [transport]);
     }
-    street.close().await;
+    shops.close().await;
 }
 
 #[tokio::test]
-async fn what_the_server_does_not_know_is_no_error_of_the_methods() {
+async fn distinguishes_undeclared_errors() {
     let other = Router::new().method("shop.currencies", || 5).build().unwrap();
     let shop = ShopClient::new(other);
     assert_eq!(foreign(shop.buy(vec![]).await.unwrap_err()), code::METHOD_NOT_FOUND);
@@ -122,30 +121,30 @@ async fn what_the_server_does_not_know_is_no_error_of_the_methods() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_set_up_already_is_kept() {
-    let street = Street::open().await;
-    let tells = layer_fn(|_server| {
+async fn accepts_a_configured_client() {
+    let shops = Shops::open().await;
+    let echo = layer_fn(|_server| {
         service_fn(|call: Call| async move {
             let params = call.params().map(String::from_utf8_lossy).unwrap_or_default();
-            let told = format!("{} {params}", call.method());
-            Ok::<_, BoxError>(Outcome::error(ErrorObject::new(99, told)))
+            let message = format!("{} {params}", call.method());
+            Ok::<_, BoxError>(Outcome::error(ErrorObject::new(99, message)))
         })
     });
-    let shop = ShopClient::new(Client::new(street.rpc.clone()).layer(tells));
-    let told = async |call: Pending<u64, ShopError>| match call.await.unwrap_err() {
+    let shop = ShopClient::new(Client::new(shops.rpc.clone()).layer(echo));
+    let message = async |call: Pending<u64, ShopError>| match call.await.unwrap_err() {
         Error::Rpc(error) => error.message().to_owned(),
         other => panic!("{other:?}"),
     };
     let by_name = r#"shop.price {"item":"a","count":1}"#;
-    assert_eq!(told(shop.price("a".to_owned(), 1)).await, by_name);
-    assert_eq!(told(shop.price("a".to_owned(), None)).await, r#"shop.price {"item":"a"}"#);
+    assert_eq!(message(shop.price("a".to_owned(), 1)).await, by_name);
+    assert_eq!(message(shop.price("a".to_owned(), None)).await, r#"shop.price {"item":"a"}"#);
     assert!(format!("{shop:?}").starts_with("ShopClient(Client {"), "{shop:?}");
-    let again = Clone::clone(&shop);
-    assert_eq!(again.client().settings().timeout, shop.client().settings().timeout);
-    street.close().await;
+    let cloned = Clone::clone(&shop);
+    assert_eq!(cloned.client().settings().timeout, shop.client().settings().timeout);
+    shops.close().await;
 }
 
-/// Has a parameter, so that it can have no client.
+/// A generic trait, which cannot have a client.
 #[rpc(namespace = "plain", server)]
 trait ServerOnly<T: serde::Serialize + Send> {
     fn plain(&self) -> Vec<T>;
@@ -159,7 +158,7 @@ impl ServerOnly<u8> for Numbers {
     }
 }
 
-/// A client of the same name, by hand: the macro makes none.
+/// The name of a client, which is free since the macro generates none.
 struct ServerOnlyClient;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Typed clients, over each transport that a test can have at both ends.
+//! Typed clients, in process and over HTTP.
 
 mod batch;
 mod calls;
@@ -14,14 +14,14 @@ use trunkline::server::{self, ServerHandle};
 
 use crate::support::{in_time, serve_with};
 
-/// A shop, and clients of it.
-struct Street {
+/// A served shop.
+struct Shops {
     rpc: Rpc,
     seen: Seen,
     server: ServerHandle,
 }
 
-impl Street {
+impl Shops {
     async fn open() -> Self {
         let seen = Seen::default();
         let rpc = Shop::into_router(Corner { seen: seen.clone() }).build().unwrap();
@@ -29,12 +29,12 @@ impl Street {
         Self { rpc, seen, server }
     }
 
-    /// A client over each transport, with its name.
+    /// The name of each transport, and a client over it.
     fn clients(&self) -> [(&'static str, ShopClient); 2] {
         let http = Http::connect(&format!("http://{}", self.server.local_addr())).unwrap();
         [
-            ("memory", ShopClient::new(Client::with_config(self.rpc.clone(), impatient()))),
-            ("http", ShopClient::new(Client::with_config(http, impatient()))),
+            ("memory", ShopClient::new(Client::with_config(self.rpc.clone(), without_delay()))),
+            ("http", ShopClient::new(Client::with_config(http, without_delay()))),
         ]
     }
 
@@ -43,8 +43,8 @@ impl Street {
     }
 }
 
-/// Retries without waits.
-fn impatient() -> ClientConfig {
+/// A client configuration with retries without delay.
+fn without_delay() -> ClientConfig {
     let retry = Retry { backoff: Duration::ZERO, ..Retry::default() };
     ClientConfig { retry: Some(retry), ..ClientConfig::default() }
 }

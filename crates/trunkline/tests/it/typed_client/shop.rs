@@ -1,12 +1,11 @@
-//! The service: a trait that has an example of everything that a client leaves out, renames or passes
-//! on.
+//! A service trait with examples of everything that a client omits, renames or passes on.
 
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use trunkline::{CallId, ErrorObject, RpcError, code, rpc};
 
-/// What the shop has been told.
+/// The calls that the shop has recorded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -42,7 +41,7 @@ pub(super) struct Receipt {
 /// Sells things.
 #[rpc(namespace = "shop")]
 pub(super) trait Shop {
-    /// The price of some.
+    /// The price of several items.
     async fn price(
         &self,
         item: String,
@@ -55,12 +54,12 @@ pub(super) trait Shop {
         &self,
         #[extract] id: CallId,
         r#type: Option<String>,
-        #[param(name = "for")] whom: u8,
+        #[param(name = "for")] recipient: u8,
     ) -> String;
 
     fn currencies(&self) -> Vec<&'static str>;
 
-    /// Shares its name with a function of every client's clone.
+    /// Has the name of a method of `Clone`, which clients implement.
     fn clone(&self, item: String) -> String;
 
     fn refuse(&self) -> std::result::Result<(), ErrorObject>;
@@ -90,7 +89,7 @@ pub(super) struct Corner {
 }
 
 impl Corner {
-    /// Serves from the second time on.
+    /// Fails the first time.
     fn once(&self) -> std::result::Result<usize, ErrorObject> {
         match self.seen.note("came") {
             1 => Err(ErrorObject::new(code::BUSY, "come back")),
@@ -114,8 +113,8 @@ impl Shop for Corner {
         }
     }
 
-    fn caller(&self, id: CallId, r#type: Option<String>, whom: u8) -> String {
-        format!("{} {type:?} {whom}", id.0.is_some())
+    fn caller(&self, id: CallId, r#type: Option<String>, recipient: u8) -> String {
+        format!("{} {type:?} {recipient}", id.0.is_some())
     }
 
     fn currencies(&self) -> Vec<&'static str> {

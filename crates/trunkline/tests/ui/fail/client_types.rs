@@ -1,11 +1,11 @@
 use serde::{Deserialize, Serialize};
 use trunkline::rpc;
 
-/// Is read by servers, and written by nobody.
+/// A type that servers can read and clients cannot send.
 #[derive(Deserialize)]
 struct ReadOnly;
 
-/// Is written by servers, and read by nobody.
+/// A type that servers can send and clients cannot read.
 #[derive(Serialize)]
 struct WriteOnly;
 
@@ -18,10 +18,10 @@ trait Service {
     async fn reads_many(&self) -> Result<Vec<WriteOnly>, trunkline::ErrorObject>;
 
     #[notification]
-    fn tells(&self, #[param(default = ReadOnly)] read_only: ReadOnly);
+    fn log(&self, #[param(default = ReadOnly)] read_only: ReadOnly);
 }
 
-/// Nothing of this is asked of what a server does.
+/// A trait without a client has no such requirements.
 #[rpc(server)]
 trait Served {
     fn takes_and_gives(&self, read_only: ReadOnly) -> WriteOnly;

@@ -1,6 +1,6 @@
 #![allow(unused_variables)]
 
-//! One error each, though `into_router` is called: it is there, with a body that nothing runs.
+//! One error each, though `into_router` is called: it is generated, with a body that never runs.
 
 use trunkline::{Router, rpc};
 

@@ -1,4 +1,4 @@
-//! A client is free of warnings in a crate that allows none, whatever its trait looks like.
+//! Generated clients cause no warnings, whatever the trait is.
 
 #![deny(warnings, missing_docs, missing_debug_implementations, unreachable_pub, clippy::all)]
 
@@ -8,35 +8,35 @@ use trunkline::{ErrorObject, Router, rpc};
 /// A public service.
 #[rpc(namespace = "service")]
 pub trait Service {
-    /// Takes what is called as items of the expansion are.
+    /// Has params with names of generated items.
     #[example(params = 1, r#type = 2, client = 3 => 4)]
     async fn params(&self, params: u8, r#type: Option<u8>, client: u8) -> Result<u8, ErrorObject>;
 
-    /// Gives back something that is called as an item of the expansion is.
+    /// Returns a type with the name of a generated item.
     fn hidden(&self, name: Params) -> Params;
 
-    /// Has a name that every client's clone has, too.
+    /// Has the name of a method of `Clone`.
     fn clone(&self, #[param(default = 1)] count: u64) -> &'static str;
 
-    /// Says nothing.
+    /// Sends a notification.
     #[notification]
-    async fn tell(&self);
+    async fn ring(&self);
 
-    /// Is there if it is there.
+    /// Is configured out.
     #[cfg(any())]
     fn absent(&self) -> Absent;
 
-    /// Is not called any more.
+    /// Is deprecated.
     #[deprecated]
     fn old(&self);
 }
 
-/// Is called as an item of the expansion is.
+/// Has the name of a generated item.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Params;
 
 mod inner {
-    /// A service that its parent alone sees, whose client is used nowhere.
+    /// A service that is visible to its parent only, with an unused client.
     #[trunkline::rpc]
     pub(super) trait Inner {
         fn unused(&self, #[param(variadic)] rest: Vec<u8>);
@@ -53,7 +53,7 @@ impl inner::Inner for u8 {
     fn unused(&self, _rest: Vec<u8>) {}
 }
 
-/// Only served.
+/// A trait without a client.
 #[rpc(server)]
 trait Generic<T: serde::Serialize + Send> {
     fn rows(&self) -> Vec<T>;
@@ -65,14 +65,14 @@ impl Generic<u8> for u8 {
     }
 }
 
-/// Calls everything, with the types that the trait names.
+/// Calls all methods, with the types of the trait.
 pub fn call(service: &ServiceClient) -> (Pending<u8, ErrorObject>, Notification) {
     let Client { .. } = service.client();
     drop(service.hidden(Params));
     drop(service.clone(2));
     drop(service.clone(None));
-    let again: ServiceClient = Clone::clone(service);
-    (again.params(1, None, 2), service.tell())
+    let cloned: ServiceClient = Clone::clone(service);
+    (cloned.params(1, None, 2), service.ring())
 }
 
 fn main() {

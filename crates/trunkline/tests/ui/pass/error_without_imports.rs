@@ -1,4 +1,4 @@
-//! Every shape of an error.
+//! All kinds of error types.
 
 #[derive(Debug, trunkline::RpcError)]
 enum Shapes<T> {

@@ -1,4 +1,4 @@
-//! Every attribute on an `impl` block, in a crate that imports nothing but the macro.
+//! All attributes on an `impl` block, in a crate that imports only the macro.
 
 struct Service;
 

@@ -1,4 +1,4 @@
-//! A public trait is free of warnings, and so are its implementations.
+//! Public traits and their implementations cause no warnings.
 
 #![deny(warnings, missing_docs, async_fn_in_trait, refining_impl_trait, clippy::all)]
 

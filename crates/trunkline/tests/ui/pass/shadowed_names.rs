@@ -1,4 +1,4 @@
-//! The expansion depends on no name that the author may have taken.
+//! The generated code does not depend on names that the user may have shadowed.
 
 #![allow(dead_code, non_camel_case_types)]
 

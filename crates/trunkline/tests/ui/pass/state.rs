@@ -1,4 +1,4 @@
-//! Services merge with routers of any state, and those that extract it with its own.
+//! Services merge with routers of any state, or of the state that they extract.
 
 #![deny(warnings)]
 
