@@ -1,4 +1,4 @@
-//! What a transport or a layer tells the handlers about a call, by type.
+//! Extensions: values that transports and layers attach to calls, by type.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -8,82 +8,81 @@ use crate::trace_context::TraceContext;
 
 /// A set of values, at most one of each type.
 ///
-/// The calls of a batch share one set until a layer changes it for one of them. Cloning costs
-/// reference counts.
+/// The calls of a batch share one set until a layer changes it for one of them. Cloning increments reference
+/// counts.
 #[derive(Clone, Default)]
 pub struct Extensions {
-    /// What the door knows, shared by all calls of a body.
+    /// The origin, shared by all calls of a body.
     origin: Option<Arc<dyn Origin>>,
-    /// The value that was added last.
+    /// The most recently added value.
     last: Option<Added>,
 }
 
-/// The protocol that calls come in unless their door says otherwise, by OpenTelemetry's name for it.
+/// The default protocol of calls, as named by OpenTelemetry.
 pub const JSON_RPC: &str = "jsonrpc";
 
 type Added = Arc<Entry<dyn Any + Send + Sync>>;
 
-/// A value that was added on the way, and the one before it. Sets that were cloned share them.
+/// An added value, and the previous one. Cloned sets share entries.
 struct Entry<T: ?Sized> {
     before: Option<Added>,
     value: T,
 }
 
-/// What came along with a body through a door.
+/// The connection or request that a message body was received on.
 pub trait Origin: Any + Send + Sync {
-    /// The door's name.
+    /// The name of the endpoint.
     fn endpoint(&self) -> &'static str;
 
-    /// What is spoken there, unless a call says otherwise.
+    /// The protocol of the endpoint, unless a call has another one.
     fn protocol(&self) -> &'static str {
         JSON_RPC
     }
 
-    /// The trace that the client is in.
+    /// The trace of the client.
     fn trace(&self) -> Option<TraceContext> {
         None
     }
 
-    /// The value of this type that the transport or its middleware has set. Calls that are made
-    /// [on behalf](Extensions::for_nested_call) of one that came through here have it, too.
+    /// The value of this type that the transport or its middleware has set. [Nested calls](Extensions::for_nested_call)
+    /// inherit it.
     fn get(&self, _key: TypeId) -> Option<&dyn Any> {
         None
     }
 }
 
 impl Extensions {
-    /// An empty set. Allocates nothing.
+    /// An empty set, without allocation.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a door without headers knows: its name.
+    /// A set with the name of the endpoint, for endpoints without headers.
     #[must_use]
-    pub fn from_endpoint(door: &'static str) -> Self {
-        Self::from_origin(Through { door })
+    pub fn from_endpoint(endpoint: &'static str) -> Self {
+        Self::from_origin(NamedOrigin { endpoint })
     }
 
-    /// What goes on to calls that are made on behalf of one that came with these, through a door of this
-    /// name: the values that middleware of its door has set, like who the tenant is.
+    /// A set for a call that is made in the course of this one, with the name of its endpoint. It inherits the
+    /// values set by the middleware of the transport, such as the tenant.
     ///
-    /// What is of that one call alone does not: its headers, its protocol, and what was added to it on its
-    /// way, which layers around the new calls add again.
+    /// It does not inherit headers, protocol, and values added by layers, which the layers of the nested call add
+    /// themselves.
     #[must_use]
-    pub fn for_nested_call(&self, door: &'static str) -> Self {
-        Self::from_origin(OnBehalf { door, origin: self.origin.clone() })
+    pub fn for_nested_call(&self, endpoint: &'static str) -> Self {
+        Self::from_origin(NestedOrigin { endpoint, origin: self.origin.clone() })
     }
 
-    /// The name of the door that the call came through: `json-rpc`, `mcp`, `stdio`, …. A call made in
-    /// this process came through none: `in-process`.
+    /// The name of the endpoint that received the call: `json-rpc`, `mcp`, `stdio`, …; `in-process` for a call made
+    /// in this process.
     #[must_use]
     pub fn endpoint(&self) -> &'static str {
         self.origin.as_deref().map_or("in-process", Origin::endpoint)
     }
 
-    /// The same, of calls that come in this protocol: by one word, which
-    /// history and traces (`rpc.system.name`) show. Without it, they
-    /// come in that of their transport.
+    /// Sets the protocol of the call, if it differs from that of the endpoint. History and traces
+    /// (`rpc.system.name`) show it.
     #[must_use]
     pub fn with_protocol(mut self, protocol: &'static str) -> Self {
         if protocol != self.protocol() {
@@ -92,33 +91,33 @@ impl Extensions {
         self
     }
 
-    /// The protocol that the call came in. Default: `jsonrpc`.
+    /// The protocol of the call. Default: `jsonrpc`.
     #[must_use]
     pub fn protocol(&self) -> &'static str {
-        let of_door = || self.origin.as_deref().map_or(JSON_RPC, Origin::protocol);
-        self.added().map_or_else(of_door, |Protocol(protocol)| protocol)
+        let of_endpoint = || self.origin.as_deref().map_or(JSON_RPC, Origin::protocol);
+        self.added().map_or_else(of_endpoint, |Protocol(protocol)| protocol)
     }
 
-    /// The trace that the client sent, for example with the header `traceparent`.
+    /// The trace that the client sent, for example in the header `traceparent`.
     #[must_use]
     pub fn remote_trace(&self) -> Option<TraceContext> {
         self.origin.as_deref()?.trace()
     }
 
-    /// An empty set of calls that came in this way.
+    /// A set with this origin and no values.
     pub fn from_origin(origin: impl Origin) -> Self {
         Self { origin: Some(Arc::new(origin)), last: None }
     }
 
-    /// What the door knows, if the call came through a door of type `T`.
+    /// The origin, if it is of type `T`.
     pub fn origin<T: Origin>(&self) -> Option<&T> {
         let origin: &dyn Any = self.origin.as_deref()?;
         origin.downcast_ref()
     }
 
-    /// Adds a value in place of the earlier one of its type, which clones of this set keep.
+    /// Adds a value, which replaces the earlier one of its type. Clones of this set are not affected.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        // Values can be replaced up to the first entry that is shared with a clone.
+        // Values can be replaced in place up to the first entry that is shared with a clone.
         let mut entry = self.last.as_mut();
         while let Some(own) = entry.and_then(Arc::get_mut) {
             if let Some(slot) = own.value.downcast_mut() {
@@ -148,7 +147,7 @@ impl Extensions {
     }
 }
 
-/// Drops the earlier entries in a loop: there may be too many for recursion.
+/// Drops the earlier entries in a loop, since there may be too many for recursion.
 impl<T: ?Sized> Drop for Entry<T> {
     fn drop(&mut self) {
         let mut before = self.before.take();
@@ -159,36 +158,36 @@ impl<T: ?Sized> Drop for Entry<T> {
 }
 
 impl TraceContext {
-    /// The trace that a call belongs to, for layers and handlers.
+    /// The trace of a call, for layers and handlers.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<Self> {
         extensions.added().copied()
     }
 }
 
-/// What a call is spoken in, if that is not what its door speaks.
+/// The protocol of a call, if it differs from that of the endpoint.
 struct Protocol(&'static str);
 
-/// A door without headers.
-struct Through {
-    door: &'static str,
+/// An endpoint without headers.
+struct NamedOrigin {
+    endpoint: &'static str,
 }
 
-impl Origin for Through {
+impl Origin for NamedOrigin {
     fn endpoint(&self) -> &'static str {
-        self.door
+        self.endpoint
     }
 }
 
-/// A door that passes on what another one knows.
-struct OnBehalf {
-    door: &'static str,
+/// The origin of a nested call, which inherits values of another origin.
+struct NestedOrigin {
+    endpoint: &'static str,
     origin: Option<Arc<dyn Origin>>,
 }
 
-impl Origin for OnBehalf {
+impl Origin for NestedOrigin {
     fn endpoint(&self) -> &'static str {
-        self.door
+        self.endpoint
     }
 
     fn get(&self, key: TypeId) -> Option<&dyn Any> {
@@ -212,7 +211,7 @@ mod tests {
     struct Number(u8);
 
     #[test]
-    fn values_are_replaced_in_one_set_only() {
+    fn insert_does_not_change_clones() {
         let mut first = Extensions::new();
         first.insert(Number(1));
         first.insert("text");
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_replaced_are_dropped() {
+    fn drops_replaced_values() {
         let values: Vec<_> = (0..3).map(Arc::new).collect();
         let mut set = Extensions::new();
         for value in &values {
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn many_entries_are_dropped_within_a_small_stack() {
+    fn drops_many_entries_without_recursion() {
         let mut set = Extensions::new();
         let mut clones = Vec::new();
         for number in 0..100_000_u32 {

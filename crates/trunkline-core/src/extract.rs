@@ -1,13 +1,13 @@
-//! What a handler may ask for: extractors.
+//! Extractors: the arguments of handlers.
 
 use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::id::Id;
 
-/// An argument of a handler: something that can be had from a call and the router's state.
+/// An argument of a handler that is extracted from the call and the state of the router.
 ///
-/// Write your own for what your handlers need of the extensions that a transport or a layer has
-/// set; what `from_call` refuses is the call's error.
+/// Implement it for values that transports or layers set in the extensions. An error of `from_call` is the error of
+/// the call.
 ///
 /// ```
 /// # use trunkline::{Call, ErrorObject, FromCall};
@@ -26,33 +26,32 @@ use crate::id::Id;
     note = "params are taken with `Params<{Self}>`, other values with an extractor: see `FromCall`"
 )]
 pub trait FromCall<S>: Sized {
-    /// Whether this extractor reads the params. When none of a handler's extractors does, the
-    /// handler takes no params, and any that are sent are refused.
+    /// Whether this extractor reads the params. If no extractor of a handler does, the handler takes no params, and a
+    /// call with params is rejected.
     const READS_PARAMS: bool = false;
 
-    /// Whether the last of the params that it [declares](Self::declared) takes, by position, all
-    /// that are left.
+    /// Whether the last of the [declared](Self::declared) params takes all remaining positions.
     const VARIADIC: bool = false;
 
     /// Extracts the value.
     ///
     /// # Errors
-    /// The error object that the call ends with instead.
+    /// The error of the call.
     fn from_call(call: &mut Call, state: &S) -> Result<Self, ErrorObject>;
 
-    /// The names of the params that this extractor takes, for descriptions.
+    /// The names of the params, for descriptions.
     #[must_use]
     fn declared() -> Vec<&'static str> {
         Vec::new()
     }
 }
 
-/// An argument that may be missing: `Option<T>` of it is an argument, too.
+/// An argument that may be missing. `Option<T>` is an extractor as well.
 pub trait OptionalFromCall<S>: Sized {
-    /// Extracts the value, if there is one.
+    /// Extracts the value, if present.
     ///
     /// # Errors
-    /// The error object that the call ends with instead.
+    /// The error of the call.
     fn from_call(call: &mut Call, state: &S) -> Result<Option<Self>, ErrorObject>;
 }
 
@@ -62,7 +61,7 @@ impl<S, T: OptionalFromCall<S>> FromCall<S> for Option<T> {
     }
 }
 
-/// Extracts the call's id; a notification has none.
+/// Extracts the id of the call. `None` for a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallId(pub Option<Id>);
 
@@ -82,11 +81,11 @@ impl<S: Clone> FromCall<S> for State<S> {
     }
 }
 
-/// Extracts a token that is cancelled when the call is dropped before its end: its client is
-/// gone, its deadline has passed, or the server has stopped.
+/// Extracts a token that is cancelled when the call is dropped before it completes: the client disconnected, the
+/// timeout elapsed, or the server was stopped.
 ///
-/// An async handler is dropped then and needs no token; it is for work that goes on elsewhere, on
-/// a thread or in a database. A call that has ended by itself does not cancel its token.
+/// An async handler is dropped in this case and does not need the token. Use it for work on other threads or in a
+/// database. The token of a completed call is not cancelled.
 #[cfg(feature = "cancellation")]
 impl<S> FromCall<S> for tokio_util::sync::CancellationToken {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {

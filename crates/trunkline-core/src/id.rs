@@ -4,26 +4,26 @@ use std::fmt;
 
 use bytes::Bytes;
 
-/// A request's id: a string, a number or null, kept as the text that the client wrote.
+/// The id of a request: a string, a number or null, kept as the text that the client sent.
 ///
-/// The reply must carry the same id, and number types lose what clients send (`1.0`, `1e400`,
-/// integers above 2^64), so the text itself is echoed. Two ids are equal when their texts are.
+/// The reply must contain the same id, and number types cannot represent all of them (`1.0`, `1e400`, integers above
+/// 2^64), so the text is echoed. Two ids are equal if their texts are.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Id(Bytes);
 
 impl Id {
-    /// The id `null`: of replies to what could not be read.
+    /// The id `null`, for replies to invalid bodies.
     pub const NULL: Self = Self(Bytes::from_static(b"null"));
 
-    /// `raw` is the JSON text of a string, number or null that the envelope has accepted.
+    /// An id from the validated JSON text of a string, a number or null.
     pub fn from_raw(raw: Bytes) -> Self {
         Self(raw)
     }
 
-    /// The id's JSON text, quotes included.
+    /// The JSON text of the id, including quotes.
     #[must_use]
     pub fn as_raw(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("ids come from text that was checked to be UTF-8")
+        std::str::from_utf8(&self.0).expect("ids are valid UTF-8")
     }
 }
 

@@ -1,22 +1,22 @@
 //! The core of Trunkline: JSON-RPC 2.0 without a runtime and without HTTP.
 //!
-//! Applications use the crate `trunkline`, which re-exports what they need of this one. This crate is for
-//! crates that add a transport, a protocol or a layer.
+//! Applications use the crate `trunkline`, which re-exports the types they need. This crate is for crates that
+//! add a transport, a protocol or a layer.
 //!
 //! ```text
 //!  body ─► envelope ─► Call ─► Dispatcher ─► layers ─► Endpoint ─► Handler ─► Outcome ─► Reply
 //! ```
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
-//! | [`envelope`] | the scanner: which parts of a body are requests, and which are not valid |
+//! | [`envelope`] | parsing and validation of message bodies |
 //! | [`id`], [`error`], [`schema`], [`limits`] | ids, error objects, JSON Schemas, limits and the memory budget |
-//! | [`trace_context`] | W3C Trace Context, an extension of calls |
-//! | [`call`] | a call, its extensions, its operation, and observers of calls |
-//! | [`params`], [`extract`] | the arguments of handlers |
-//! | [`operation`] | operations, handlers, and the registry that finds them by name |
-//! | [`outcome`], [`reply`], [`format`](mod@format) | results and errors, response objects, and the formats of messages |
-//! | [`batch`], [`dispatch`] | from the bytes of a body to the bytes of its reply |
+//! | [`trace_context`] | W3C Trace Context of calls |
+//! | [`call`] | calls, their operations, and observers |
+//! | [`params`], [`extract`] | arguments of handlers |
+//! | [`operation`] | operations, handlers and the registry |
+//! | [`outcome`], [`reply`], [`format`](mod@format) | outcomes, response objects, and message formats |
+//! | [`batch`], [`dispatch`] | execution of message bodies |
 
 #![forbid(unsafe_code)]
 

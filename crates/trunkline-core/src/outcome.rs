@@ -163,7 +163,8 @@ impl Outcome {
 
     /// -32004 for a call of a batch that was not started before its timeout.
     pub(crate) fn not_started(limit: Duration) -> Self {
-        let reason = "earlier calls of the batch took longer than the timeout; this call was not run";
+        let reason =
+            "earlier calls of the batch took longer than the timeout; this call was not run";
         let data = serde_json::json!({ "reason": reason, "timeout_ms": limit.as_millis() as u64 });
         Self::error(ErrorObject::new(code::TIMEOUT, "Call timed out").with_data(&data))
     }

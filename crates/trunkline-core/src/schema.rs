@@ -8,13 +8,13 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::Value;
 
-/// A JSON Schema, as the doors show it. Cloning is cheap.
+/// A JSON Schema. Cloning is cheap.
 ///
-/// It says no `$schema` (2020-12 is what it is without one, and some clients refuse to see any), and
-/// refers to nothing outside of itself.
+/// It has no `$schema` (the default is 2020-12, and some clients reject the keyword), and no references to other
+/// documents.
 ///
-/// A member that may be left out is published without `null` among its types, since some clients cannot fill
-/// in a value of two types. Validation accepts `null` there all the same, if its Rust type does.
+/// An optional member is published without `null` among its types, since some clients cannot fill in a value of two
+/// types. Validation accepts `null` if the Rust type does.
 #[derive(Clone, PartialEq)]
 pub struct Schema {
     published: Arc<Value>,
@@ -22,13 +22,13 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// What `T` is read from.
+    /// The schema that `T` is deserialized from.
     #[must_use]
     pub fn of_input<T: JsonSchema>() -> Self {
         Self::generate::<T>(input_settings()).without_null_options()
     }
 
-    /// What `T` is written as.
+    /// The schema that `T` is serialized to.
     #[must_use]
     pub fn of_output<T: JsonSchema>() -> Self {
         Self::generate::<T>(output_settings())
@@ -36,7 +36,7 @@ impl Schema {
 
     fn generate<T: JsonSchema>(settings: SchemaSettings) -> Self {
         let mut schema = settings.into_generator().into_root_schema_for::<T>();
-        // The name of a Rust type tells callers nothing.
+        // The name of a Rust type is of no use to callers.
         schema.remove("title");
         from_generated(schema)
     }
@@ -47,13 +47,13 @@ impl Schema {
         &self.published
     }
 
-    /// The schema's JSON, as values are validated.
+    /// The schema that values are validated against.
     pub fn validated(&self) -> &Value {
         &self.validated
     }
 
-    /// The same schema, of which validation checks only the names of members. For types that are read from more forms of
-    /// a value than the schema publishes, and that report invalid values themselves.
+    /// The same schema, with validation of member names only. For types that accept more forms of a value than the
+    /// schema publishes, and report invalid values themselves.
     #[must_use]
     pub fn checked_by_name(mut self) -> Self {
         let Value::Object(mut checked) = Value::clone(&self.validated) else { return self };
@@ -64,8 +64,7 @@ impl Schema {
         self
     }
 
-    /// The same schema, published without the `null` of members that may be left out. Values are validated
-    /// as before.
+    /// Removes `null` from the types of optional members in the published schema only.
     #[must_use]
     pub fn without_null_options(mut self) -> Self {
         let mut published = Value::clone(&self.published);
@@ -77,7 +76,7 @@ impl Schema {
     }
 }
 
-/// Drops `null` from the types of members that are not required, at every depth.
+/// Removes `null` from the types of optional members, at every depth.
 fn drop_null_options(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(drop_null_options),
@@ -105,7 +104,7 @@ fn drop_null_options(schema: &mut Value) {
     }
 }
 
-/// Drops `null` from the types of one schema, unless it has no other.
+/// Removes `null` from the types of a schema, unless it is the only one.
 fn drop_null(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     if let Some(Value::Array(types)) = keywords.get_mut("type")
@@ -137,44 +136,43 @@ fn drop_null(schema: &mut Value) {
     }
 }
 
-/// How schemas of what is read are generated.
+/// The settings for schemas of deserialized types.
 pub fn input_settings() -> SchemaSettings {
-    standing_alone(SchemaSettings::draft2020_12().for_deserialize())
+    self_contained(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// How schemas of what is written are generated.
+/// The settings for schemas of serialized types.
 pub fn output_settings() -> SchemaSettings {
-    standing_alone(SchemaSettings::draft2020_12().for_serialize())
+    self_contained(SchemaSettings::draft2020_12().for_serialize())
 }
 
-fn standing_alone(settings: SchemaSettings) -> SchemaSettings {
+fn self_contained(settings: SchemaSettings) -> SchemaSettings {
     settings.with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     })
 }
 
-/// What was generated, as the doors show it.
+/// A schema from the output of the generator.
 pub fn from_generated(mut schema: schemars::Schema) -> Schema {
-    RecursiveTransform(without_noise).transform(&mut schema);
+    RecursiveTransform(simplify).transform(&mut schema);
     Schema::from(schema.to_value())
 }
 
-/// Leaves out what tells callers nothing: `uint64` and its likes, which are no formats of JSON Schema
-/// (validators warn of them), that an absent member is as good as null, and where lines of doc comments
-/// break.
-fn without_noise(schema: &mut schemars::Schema) {
-    let is_rusts = |format: &str| {
+/// Removes parts of no use to callers: formats such as `uint64`, which JSON Schema does not define (validators warn
+/// about them), `null` as a default, and the line breaks of doc comments.
+fn simplify(schema: &mut schemars::Schema) {
+    let is_rust_format = |format: &str| {
         let kind = format.trim_end_matches(|c: char| c.is_ascii_digit());
         ["int", "uint", "float", "double"].contains(&kind)
     };
-    if schema.get("format").and_then(Value::as_str).is_some_and(is_rusts) {
+    if schema.get("format").and_then(Value::as_str).is_some_and(is_rust_format) {
         schema.remove("format");
     }
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
     }
-    if is_choice_of_strings(schema) {
+    if is_string_enum(schema) {
         schema.insert("type".to_owned(), "string".into());
     }
     if let Some(text) = schema.get("description").and_then(Value::as_str).map(one_line) {
@@ -182,8 +180,8 @@ fn without_noise(schema: &mut schemars::Schema) {
     }
 }
 
-/// Whether it is an enum whose variants have descriptions. Clients expect a type, too.
-fn is_choice_of_strings(schema: &schemars::Schema) -> bool {
+/// Whether the schema is an enum whose variants have descriptions. Clients expect a type as well.
+fn is_string_enum(schema: &schemars::Schema) -> bool {
     let choices = schema.get("oneOf").and_then(Value::as_array);
     choices.is_some_and(|choices| {
         choices.iter().all(|one| one.get("const").is_some_and(Value::is_string))
@@ -198,7 +196,7 @@ fn one_line(text: &str) -> String {
         .join("\n\n")
 }
 
-/// A schema that was written by hand, or read from a file. Nothing checks that it is one.
+/// Uses the value as a schema, without validation.
 impl From<Value> for Schema {
     fn from(value: Value) -> Self {
         let value = Arc::new(value);
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_stands_alone_and_tells_input_from_output() {
+    fn input_and_output_schemas_are_self_contained() {
         let thing = |inner: &Value, required: &[&str]| {
             json!({
                 "type": "object",
@@ -300,7 +298,7 @@ mod tests {
                 json!({ "anyOf": [{ "type": "string" }, integer, { "type": "null" }] }),
                 json!({ "anyOf": [{ "type": "string" }, integer] }),
             ),
-            // Of what is not an optional member, null is a value.
+            // Elsewhere, null is a valid value.
             (
                 json!({ "type": "object", "additionalProperties": { "type": ["integer", "null"] } }),
                 json!({ "type": "object", "additionalProperties": { "type": ["integer", "null"] } }),

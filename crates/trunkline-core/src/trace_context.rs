@@ -1,4 +1,4 @@
-//! Which trace a call belongs to (W3C Trace Context, level 1).
+//! Trace contexts of calls (W3C Trace Context, level 1).
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// The trace that a call belongs to, and the span in it: what the header `traceparent` says.
+/// The trace and the span of a call: the content of the header `traceparent`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceContext {
     trace: NonZeroU128,
@@ -20,9 +20,11 @@ pub struct TraceContext {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceId(NonZeroU128);
 
-/// A text that is no `traceparent` of version 00.
+/// A text is not a valid `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a traceparent is 00-, 32 digits, 16 digits and 2 digits, in hexadecimal")]
+#[error(
+    "invalid `traceparent`: expected `00-`, then 32, 16 and 2 hexadecimal digits, separated by `-`"
+)]
 pub struct TraceContextError;
 
 thread_local! {
@@ -30,7 +32,7 @@ thread_local! {
 }
 
 impl TraceContext {
-    /// The first span of a new trace, which is sampled.
+    /// The root span of a new trace, which is sampled.
     #[must_use]
     pub fn root() -> Self {
         let trace = NonZeroU128::from(random()) | (u128::from(random().get()) << 64);
@@ -43,32 +45,32 @@ impl TraceContext {
         Self { span: random(), ..self }
     }
 
-    /// That of the call whose handler runs on this thread now: what a client sends on.
+    /// The context of the call whose handler currently runs on this thread. Clients send it with their calls.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.get()
     }
 
-    /// Runs `work` as a part of this span.
+    /// Runs `work` with this context as the current one.
     pub fn scope<T>(self, work: impl FnOnce() -> T) -> T {
-        /// Also when `work` panics.
-        struct Restored(Option<TraceContext>);
-        impl Drop for Restored {
+        /// Restores the previous context, even if `work` panics.
+        struct Restore(Option<TraceContext>);
+        impl Drop for Restore {
             fn drop(&mut self) {
                 CURRENT.set(self.0);
             }
         }
-        let _restored = Restored(CURRENT.replace(Some(self)));
+        let _restore = Restore(CURRENT.replace(Some(self)));
         work()
     }
 
-    /// The trace's id.
+    /// The id of the trace.
     #[must_use]
     pub fn trace_id(self) -> TraceId {
         TraceId(self.trace)
     }
 
-    /// The span's id: 16 hexadecimal digits.
+    /// The id of the span: 16 hexadecimal digits.
     #[must_use]
     pub fn span_id(self) -> String {
         format!("{:016x}", self.span)
@@ -81,9 +83,9 @@ impl TraceContext {
     }
 }
 
-/// A random id. Zero is not valid.
+/// A random id other than zero.
 ///
-/// By SplitMix64, with a random start for each thread: ids have to be unique, not secret.
+/// Uses SplitMix64 with a random seed per thread, since ids must be unique but not secret.
 fn random() -> NonZeroU64 {
     thread_local! {
         static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one(0_u8));
@@ -96,7 +98,7 @@ fn random() -> NonZeroU64 {
 }
 
 impl TraceId {
-    /// Its digits, in ASCII.
+    /// The digits, in ASCII.
     #[must_use]
     pub fn digits(self) -> [u8; 32] {
         let bytes = self.0.get().to_be_bytes();
@@ -114,7 +116,7 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 impl FromStr for TraceContext {
     type Err = TraceContextError;
 
-    /// Versions above 00 may have more behind, which is not read (section 3.2.4).
+    /// Parses a `traceparent`. Versions above 00 may have further fields, which are ignored (section 3.2.4).
     fn from_str(text: &str) -> Result<Self, TraceContextError> {
         let mut parts = text.split('-');
         let mut next = |digits: usize| {
@@ -132,7 +134,7 @@ impl FromStr for TraceContext {
     }
 }
 
-/// At most 32 digits, in lower case.
+/// Parses up to 32 lower-case digits.
 fn hexadecimal(digits: &str) -> Option<u128> {
     digits.bytes().try_fold(0, |number, digit| {
         let value = match digit {
@@ -144,7 +146,7 @@ fn hexadecimal(digits: &str) -> Option<u128> {
     })
 }
 
-/// As the header says it.
+/// Formats the value of the header.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, self.flags)
@@ -163,7 +165,7 @@ impl fmt::Debug for TraceId {
     }
 }
 
-/// Serialises to its digits.
+/// Serialises as the digits.
 impl Serialize for TraceId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn traceparents() {
+    fn parses_traceparents() {
         check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", true);
         check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", true);
         check("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", true);
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_ends() {
+    fn scope_restores_the_previous_context() {
         let (outer, inner) = (TraceContext::root(), TraceContext::root().child());
         assert_eq!(TraceContext::current(), None);
         outer.scope(|| {

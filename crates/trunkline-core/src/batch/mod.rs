@@ -1,4 +1,4 @@
-//! Batches (JSON-RPC 2.0, section 6): the same calls through the same service.
+//! Execution of batches (JSON-RPC 2.0, section 6).
 
 mod responses;
 
@@ -23,43 +23,42 @@ use crate::reply::Reply;
 pub(crate) use responses::BatchRequest;
 use responses::Responses;
 
-/// How long a batch may keep its thread while all of its calls end at once.
+/// The time for which a batch may occupy its thread while all of its calls complete immediately.
 const MAX_SLICE: Duration = Duration::from_millis(1);
-/// How many entries there are between two looks at the clock, each of which costs as much as a small call.
+/// The number of entries between two reads of the clock, each of which costs as much as a small call.
 const ENTRIES_PER_LOOK: usize = 8;
 
-/// The bounds of a batch.
+/// The limits, scheduler and memory of a batch.
 pub(crate) struct Resources<'a> {
     pub(crate) limits: &'a Limits,
-    /// Batches start their calls in turns.
     pub(crate) scheduler: &'a dyn BatchScheduler,
-    /// [Reserved](reserve) for the batch.
+    /// The memory that was [reserved](reserve) for the batch.
     pub(crate) memory: Reservation,
 }
 
-/// Gives batches their turns to start calls: a batch that keeps its thread busy waits for another turn after
-/// a millisecond.
+/// Schedules batches: a batch starts calls while it holds a permit. A batch that has occupied its thread for a
+/// millisecond releases its permit and acquires another one.
 pub trait BatchScheduler: fmt::Debug + Send + Sync {
-    /// Waits for a turn.
+    /// Waits for a permit.
     fn acquire(&self) -> Pin<Box<dyn Future<Output = BatchPermit> + Send + '_>>;
 }
 
-/// A turn, until it is dropped.
+/// A permit to start calls, released on drop.
 pub type BatchPermit = Box<dyn Any + Send>;
 
-/// Reserves the memory that the responses of a batch need at least.
+/// Reserves the minimum memory for the responses of a batch.
 ///
 /// # Errors
-/// When the memory budget is used up.
+/// When the memory budget is exhausted.
 pub(crate) fn reserve(limits: &Limits, entries: usize) -> Result<Reservation, OutOfMemory> {
     limits.memory.reserve(entries * (size_of::<Entry>() + responses::ENTRY))
 }
 
-/// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
-/// the order of the requests. The reservation is for the reply.
+/// Runs the entries of a batch with limited parallelism, and joins their responses in the order of the requests.
+/// The returned reservation is for the reply.
 pub(crate) async fn run<S>(
     service: &mut S,
-    asked: BatchRequest<'_>,
+    request: BatchRequest<'_>,
     resources: Resources<'_>,
     mut call: impl FnMut(usize, Request) -> Call,
 ) -> (Reply, Reservation)
@@ -68,31 +67,31 @@ where
     S::Future: Unpin,
 {
     let Resources { limits, scheduler, memory } = resources;
-    let mut responses = Responses::new(asked, limits.reply_bytes, memory);
+    let mut responses = Responses::new(request, limits.reply_bytes, memory);
     let mut running = FuturesUnordered::new();
     let started = Instant::now();
     let mut permit = scheduler.acquire().await;
     let mut slice_start = Instant::now();
     let mut waited = Duration::ZERO;
-    for (index, entry) in asked.entries.iter().enumerate() {
+    for (index, entry) in request.entries.iter().enumerate() {
         if index % ENTRIES_PER_LOOK == 0 && slice_start.elapsed() > MAX_SLICE {
             drop(permit);
             yield_now().await;
-            // The deadlines of the waiting calls do not wait for the rest to be started.
+            // Poll the running calls now, so that their timeouts do not wait for the rest to be started.
             while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
                 responses.set(index, outcome);
             }
             permit = scheduler.acquire().await;
             (slice_start, waited) = (Instant::now(), started.elapsed());
         }
-        let request = match entry {
-            Ok(request) => *request,
+        let entry = match entry {
+            Ok(entry) => *entry,
             Err(invalid) => {
                 responses.refuse(index, invalid);
                 continue;
             }
         };
-        let mut call = call(index, request);
+        let mut call = call(index, entry);
         if let Some(recording) = call.take_recording() {
             responses.recordings.insert(index, recording);
         }
@@ -110,7 +109,7 @@ where
             continue;
         }
         let mut member = Member { index, future: service.call(call) };
-        // Most handlers answer at once; only the others join the set of the running ones.
+        // Most handlers complete immediately. Only the others are added to the set.
         match poll_once(&mut member).await {
             Poll::Ready((index, outcome)) => responses.set(index, outcome),
             Poll::Pending => running.push(member),
@@ -131,7 +130,7 @@ where
     responses.join()
 }
 
-/// A call of a batch, and its place in it.
+/// A running call of a batch, with its index.
 struct Member<F> {
     index: usize,
     future: F,
@@ -153,7 +152,7 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
 }
 
-/// Lets the other tasks of this thread have their turn.
+/// Yields to the other tasks of this thread.
 async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {

@@ -9,7 +9,7 @@ use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::reply::{Reply, Response, ResponseArray};
 
-/// A batch that was read.
+/// A parsed batch.
 #[derive(Clone, Copy)]
 pub(crate) struct BatchRequest<'a> {
     pub(crate) body: &'a Bytes,
@@ -19,39 +19,39 @@ pub(crate) struct BatchRequest<'a> {
 
 /// The responses of a batch, joined in the order of the requests.
 pub(super) struct Responses<'a> {
-    asked: BatchRequest<'a>,
+    request: BatchRequest<'a>,
     joined: ResponseArray,
-    /// The entry whose response is joined next.
+    /// The index of the next response to append.
     next: usize,
-    /// What later entries are answered with. Empty as long as calls end in their order.
+    /// The responses of later entries. Empty as long as calls end in order.
     waiting: BTreeMap<usize, Option<Response>>,
     bytes: usize,
     budget: usize,
-    /// Whether a response was over the budget: then nothing further is run.
+    /// Whether a response exceeded the size limit, after which no further call runs.
     pub(super) spent: bool,
-    /// Of the calls that have not ended.
+    /// The recordings of running calls.
     pub(super) recordings: BTreeMap<usize, Recording>,
-    /// Memory for the [responses so far](Self::held) and for the next one.
+    /// Memory for the [current responses](Self::held) and the next one.
     memory: Reservation,
-    /// The bytes of those that wait.
+    /// The bytes of the waiting responses.
     waiting_bytes: usize,
-    /// Entries without a response.
+    /// The number of entries without a response.
     unanswered: usize,
-    /// Set when a response exceeded the memory budget. No further member runs.
+    /// Set when a response exceeded the memory budget. No further call runs.
     exhausted: Option<OutOfMemory>,
 }
 
-/// The memory reserved for each entry without a response, in bytes. A refusal fits.
+/// The memory reserved for each entry without a response, in bytes. Enough for an error response.
 pub(super) const ENTRY: usize = 256;
-/// The memory reserved before a member runs, in bytes. Most responses fit.
+/// The memory reserved before a call runs, in bytes. Enough for most responses.
 const NEXT: usize = 16 << 10;
 
 impl<'a> Responses<'a> {
-    pub(super) fn new(asked: BatchRequest<'a>, budget: usize, memory: Reservation) -> Self {
-        let joined = ResponseArray::of(asked.entries.len());
+    pub(super) fn new(request: BatchRequest<'a>, budget: usize, memory: Reservation) -> Self {
+        let joined = ResponseArray::of(request.entries.len());
         let (waiting, recordings) = Default::default();
         Self {
-            asked,
+            request,
             joined,
             next: 0,
             waiting,
@@ -61,12 +61,12 @@ impl<'a> Responses<'a> {
             recordings,
             memory,
             waiting_bytes: 0,
-            unanswered: asked.entries.len(),
+            unanswered: request.entries.len(),
             exhausted: None,
         }
     }
 
-    /// Reserves memory for the response of one more member.
+    /// Reserves memory for the response of another call.
     pub(super) fn reserve_next(&mut self) -> Result<(), OutOfMemory> {
         self.exhausted.map_or(Ok(()), Err)?;
         self.reserve(NEXT)
@@ -82,7 +82,8 @@ impl<'a> Responses<'a> {
         self.joined.capacity() + self.waiting_bytes + self.unanswered * ENTRY
     }
 
-    /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
+    /// Adds the error response of an invalid entry. It is not subject to the size limit, since -32006 would not be
+    /// smaller.
     pub(super) fn refuse(&mut self, index: usize, invalid: &InvalidRequest) {
         let response = self.response(index, Outcome::error(invalid.into()));
         self.put(index, response);
@@ -97,12 +98,12 @@ impl<'a> Responses<'a> {
             return;
         }
         let mut code = outcome.code();
-        let room = self.budget.saturating_sub(self.bytes);
+        let available = self.budget.saturating_sub(self.bytes);
         let mut response = None;
-        // What is too large in JSON is not written in another format to be dropped.
-        let fits = outcome.len() <= room && {
+        // A result that is too large in JSON is not converted to another format.
+        let fits = outcome.len() <= available && {
             response = self.response(index, outcome);
-            response.as_ref().is_none_or(|found| found.len() <= room)
+            response.as_ref().is_none_or(|found| found.len() <= available)
         };
         if !fits {
             response = self.too_large(index);
@@ -119,9 +120,9 @@ impl<'a> Responses<'a> {
         self.put(index, response);
     }
 
-    /// Appends the response with a result, if it is the next one, in JSON, and fits in the spare space.
+    /// Appends a result directly, if it is the next one, is sent as JSON, and fits into the spare capacity.
     fn append_in_order(&mut self, index: usize, outcome: &Outcome) -> Option<&[u8]> {
-        let is_json = matches!(self.asked.encodings, Encodings::Json);
+        let is_json = matches!(self.request.encodings, Encodings::Json);
         if index != self.next || !self.waiting.is_empty() || !is_json {
             return None;
         }
@@ -133,7 +134,7 @@ impl<'a> Responses<'a> {
         Some(json)
     }
 
-    /// In place of what the budget has no room for. Nothing is run after it.
+    /// The response in place of one that exceeds the size limit. No further call runs after it.
     fn too_large(&mut self, index: usize) -> Option<Response> {
         let response = self.response(index, Outcome::reply_too_large(self.budget));
         self.spent |= response.is_some();
@@ -166,16 +167,16 @@ impl<'a> Responses<'a> {
         self.joined.push(&response);
     }
 
-    /// The response that an outcome is; none to a notification.
+    /// The response object of an outcome. `None` for a notification.
     fn response(&self, index: usize, outcome: Outcome) -> Option<Response> {
         let id = self.id(index)?;
-        let encoding = self.asked.encodings.of(index);
+        let encoding = self.request.encodings.of(index);
         Some(Response::of(outcome, id, encoding))
     }
 
-    /// The id to answer with; a notification has none.
+    /// The id of the response. `None` for a notification.
     fn id(&self, index: usize) -> Option<&'a [u8]> {
-        let BatchRequest { body, entries, .. } = self.asked;
+        let BatchRequest { body, entries, .. } = self.request;
         match &entries[index] {
             Ok(request) => request.id.map(|id| id.of(body)),
             Err(invalid) => Some(invalid.id.map_or(b"null", |id| id.of(body))),

@@ -1,4 +1,4 @@
-//! What is known of an operation apart from its handler.
+//! Descriptions of operations.
 
 use serde_json::{Map, Value};
 
@@ -6,51 +6,51 @@ use crate::error::ErrorDescription;
 use crate::extensions::Extensions;
 use crate::schema::Schema;
 
-/// What is known of an operation apart from its handler: what every door may show of it.
+/// The description of an operation, which protocols may publish.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Description {
     /// The method's name: `namespace.verb`.
     pub name: String,
-    /// A name for people.
+    /// The display name.
     pub title: Option<String>,
-    /// What it does, for people and models.
+    /// The description, for people and language models.
     pub text: Option<String>,
-    /// The names of its params, in the order of their positions.
+    /// The names of the params, in positional order.
     pub params: Vec<&'static str>,
-    /// Whether the last param takes, by position, all that are left.
+    /// Whether the last param takes all remaining positions.
     pub variadic: bool,
-    /// What the params are, by name.
+    /// The schema of the params, by name.
     pub input: Option<Schema>,
-    /// What the result is.
+    /// The schema of the result.
     pub output: Option<Schema>,
-    /// The worst effect of a call, if it is declared.
+    /// The worst effect of a call, if declared.
     pub effect: Option<Effect>,
-    /// The effect of a call with given params, by name. None if all calls have the effect above.
+    /// The effect of a call by its params. `None` if all calls have the same effect.
     pub effect_of: Option<EffectOf>,
-    /// Whether the same call made again has no further effect.
+    /// Whether repeating a call has no further effect.
     pub idempotent: bool,
-    /// Whether a call reaches nothing but this service's own data.
+    /// Whether a call accesses only this service's data.
     pub closed_world: bool,
-    /// The name by which language models call it, if it is offered to them.
+    /// The tool name, if the operation is offered to language models.
     pub tool: Option<String>,
-    /// What tells it from others that had its name before, if that was said.
+    /// The revision, which distinguishes it from earlier operations of the same name.
     pub revision: Option<String>,
-    /// Whether it is meant to be notified of, since its result says nothing.
+    /// Whether the operation is meant for notifications.
     pub notification: bool,
-    /// The errors of its own that it may answer with.
+    /// The errors that it may return.
     pub errors: Vec<ErrorDescription>,
-    /// Calls, and what comes of them.
+    /// Examples of calls and results.
     pub examples: Vec<Example>,
-    /// Values for single protocols, by type.
+    /// Extension data of protocols, by type.
     pub extensions: Extensions,
 }
 
-/// A call of an operation, and what comes of it.
+/// An example of a call and its result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Example {
-    /// What it shows.
+    /// The name of the example.
     pub name: String,
     /// The params, by name.
     pub params: Map<String, Value>,
@@ -76,22 +76,22 @@ impl Example {
     }
 }
 
-/// What a call of an operation does to what is there.
+/// The effect of a call on data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// Changes nothing.
     ReadOnly,
-    /// It adds, and leaves what was there.
+    /// Adds data, but changes and removes none.
     Additive,
-    /// It changes or removes what was there.
+    /// Changes or removes data.
     Destructive,
 }
 
-/// The effect of a call with these params, by name.
+/// A function that returns the effect of a call from its params, by name.
 pub type EffectOf = fn(params: &Map<String, Value>) -> Effect;
 
 impl Description {
-    /// The effect of a call with these params, by name, if it is declared.
+    /// The effect of a call with these params, by name, if declared.
     #[must_use]
     pub fn effect_of(&self, params: &Map<String, Value>) -> Option<Effect> {
         self.effect_of.map(|effect_of| effect_of(params)).or(self.effect)

@@ -1,4 +1,4 @@
-//! Handlers with the layers around them, as services.
+//! Handlers with their layers, as services.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,11 +11,11 @@ use super::Call;
 use super::future::CallFuture;
 use crate::outcome::Outcome;
 
-/// A handler with its layers, as a service. This is what a layer wraps.
+/// A handler with its layers, as a service. Layers wrap endpoints.
 #[derive(Clone)]
 pub struct Endpoint(Arc<dyn Route>);
 
-/// Where types end: the one erasure between a call and its handler.
+/// The type-erased handler of a call.
 pub(crate) trait Route: Send + Sync {
     fn call(&self, call: Call) -> CallFuture;
 }
@@ -25,7 +25,7 @@ impl Endpoint {
         Self(Arc::new(route))
     }
 
-    /// An endpoint that is this service, which is always ready.
+    /// An endpoint from a service, which must always be ready.
     pub fn from_service<T>(service: T) -> Self
     where
         T: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + Sync + 'static,
@@ -67,7 +67,7 @@ where
     T::Future: Send,
 {
     fn call(&self, call: Call) -> CallFuture {
-        // Made when the future is polled, so that no service runs before that.
+        // Called when the future is polled, so that the service does not run before that.
         let mut service = self.0.clone();
         CallFuture::from_future(async move {
             let Ok(outcome) = service.call(call).await;

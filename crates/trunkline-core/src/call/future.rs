@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use crate::outcome::Outcome;
 
-/// The outcome of a call, now or later.
+/// A future of the outcome of a call.
 ///
-/// A handler that is not async has its outcome at once and pays for no boxed future.
+/// For a handler that is not async, it holds the outcome, without a boxed future.
 pub struct CallFuture(State);
 
 enum State {
@@ -19,18 +19,18 @@ enum State {
 }
 
 impl CallFuture {
-    /// An outcome that is already there.
+    /// A future that is ready with this outcome.
     #[must_use]
     pub fn ready(outcome: Outcome) -> Self {
         Self(State::Ready(Some(outcome)))
     }
 
-    /// An outcome that `future` will have.
+    /// Boxes a future of an outcome.
     pub fn from_future(future: impl Future<Output = Outcome> + Send + 'static) -> Self {
         Self(State::Deferred(Box::pin(future)))
     }
 
-    /// The outcome, if it is already there.
+    /// The outcome, if it is ready.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.0 {
             State::Ready(outcome) => outcome.as_ref(),
@@ -38,10 +38,10 @@ impl CallFuture {
         }
     }
 
-    /// Returns the outcome if it is already there.
+    /// Returns the outcome, if it is ready.
     ///
     /// # Errors
-    /// This future, if it is not.
+    /// This future, if the outcome is not ready.
     pub fn into_outcome(self) -> Result<Outcome, Self> {
         match self.0 {
             State::Ready(Some(outcome)) => Ok(outcome),
@@ -49,7 +49,7 @@ impl CallFuture {
         }
     }
 
-    /// Runs what the guard holds when this future is dropped before it is done.
+    /// Runs the functions of the guard if this future is dropped before it completes.
     pub fn guarded(self, guard: Option<CancelGuard>) -> Self {
         match (self.0, guard) {
             (State::Deferred(future), Some(mut guard)) => Self::from_future(async move {
@@ -66,7 +66,7 @@ impl CallFuture {
     }
 }
 
-/// What to run if a call is cancelled: if its future is dropped before it is done.
+/// Functions to run if a call is cancelled, that is, if its future is dropped before it completes.
 #[derive(Default)]
 pub struct CancelGuard(Vec<Box<dyn FnOnce() + Send + Sync>>);
 
@@ -87,7 +87,7 @@ impl Drop for CancelGuard {
 }
 
 /// # Panics
-/// When it is polled again after it was ready.
+/// When polled after completion.
 impl Future for CallFuture {
     type Output = Result<Outcome, Infallible>;
 

@@ -1,4 +1,4 @@
-//! One call on its way to a handler, and the operation that it is for.
+//! Calls and their operations.
 
 mod description;
 mod endpoint;
@@ -29,19 +29,18 @@ pub use observer::Recording;
 pub use observer::{MessageInfo, Notes, Observation, Observer};
 pub use registered::RegisteredOperation;
 
-/// A request that is valid as a request: a method's name, params, an id, and what the transport
-/// knows about its sender.
+/// A valid request: the method name, the params, the id, and the extensions set by transports and layers.
 ///
-/// Name, params and id are ranges of the body that they came in: a call copies nothing.
+/// Name, params and id are slices of the body and are not copied.
 pub struct Call {
     body: Bytes,
-    /// None if the operation was chosen by another name than its own.
+    /// `None` after [`redirect_to`](Self::redirect_to).
     method: Option<Text>,
     params: Option<Span>,
     id: Option<Span>,
     operation: Option<Arc<RegisteredOperation>>,
     extensions: Extensions,
-    /// Whether the body is the text of this request, and nothing else.
+    /// Whether the body is exactly the text of this request.
     is_whole: bool,
     rare: Option<Box<Rare>>,
 }
@@ -50,13 +49,13 @@ pub struct Call {
 #[derive(Default)]
 struct Rare {
     cancellation: Option<CancelGuard>,
-    /// Ended by the code that answers the call.
+    /// Ended by the code that replies to the call.
     recording: Option<Recording>,
-    /// Facts that layers pass on to observers.
+    /// Notes of layers for observers.
     notes: Option<Arc<Notes>>,
-    /// No extension: calls made with the extensions of this one have their own params.
+    /// Not an extension, since nested calls with the same extensions have other params.
     encoding: Option<Encoding>,
-    /// The error that the call ends with in place of its handler.
+    /// The error that replaces the outcome of the handler.
     refusal: Option<ErrorObject>,
 }
 
@@ -68,31 +67,26 @@ impl Call {
         Self { body, method, params, id, operation, extensions, is_whole: false, rare }
     }
 
-    /// A call made in this process, as a transport would make it. Params that serialise to `null`,
-    /// as `()` does, are none.
+    /// Creates a call in this process. Params that serialise to `null`, such as `()`, are omitted.
     ///
     /// # Errors
-    /// -32602 when `params` serialises to something else than an array, an object or `null`, or
-    /// nests deeper than [`Limits::MAX_DEPTH`](crate::limits::calls::Limits::MAX_DEPTH).
+    /// -32602 when `params` does not serialise to an array, an object or `null`, or is nested deeper than
+    /// [`Limits::MAX_DEPTH`](crate::limits::calls::Limits::MAX_DEPTH).
     pub fn request(id: &Id, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
-        Self::written(Some(id), method, params)
+        Self::create(Some(id), method, params)
     }
 
-    /// A call that wants no reply, made in this process.
+    /// Creates a notification in this process.
     ///
     /// # Errors
     /// As for a [request](Self::request).
     pub fn notification(method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
-        Self::written(None, method, params)
+        Self::create(None, method, params)
     }
 
-    /// The call's whole text is its body, so that it can be sent as it is.
-    fn written(
-        id: Option<&Id>,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<Self, ErrorObject> {
-        let mut body = Vec::with_capacity(USUAL);
+    /// Creates a call whose body is the message, so that it can be sent unchanged.
+    fn create(id: Option<&Id>, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
+        let mut body = Vec::with_capacity(CAPACITY);
         body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
         let name = body.len();
         serde_json::to_writer(&mut body, method).expect("text serialises into memory");
@@ -115,10 +109,10 @@ impl Call {
         Ok(Self { is_whole: true, ..call })
     }
 
-    /// The same call again, for layers that make a call more than once. It has the same id and the
-    /// same extensions, copies no text, and is cancelled apart from this one.
+    /// Duplicates the call, for layers that send it more than once. The copy has the same id and extensions,
+    /// shares the text, and is cancelled independently.
     ///
-    /// A server's history hears of the call that it was made of, and not of this one.
+    /// The history of a server records the original call only.
     #[must_use]
     pub fn duplicate(&self) -> Self {
         let rare = self.rare.as_ref().map(|rare| {
@@ -134,7 +128,7 @@ impl Call {
         }
     }
 
-    /// The text of the request, as it is sent.
+    /// The JSON text of the request.
     pub fn message(&self) -> Bytes {
         if self.is_whole {
             return self.body.clone();
@@ -151,7 +145,7 @@ impl Call {
         Bytes::from(text)
     }
 
-    /// The method's name, unescaped.
+    /// The name of the method.
     #[must_use]
     pub fn method(&self) -> Cow<'_, str> {
         match (&self.method, &self.operation) {
@@ -170,34 +164,34 @@ impl Call {
         }
     }
 
-    /// The params' JSON text: an array or an object.
+    /// The JSON text of the params: an array or an object.
     #[must_use]
     pub fn params(&self) -> Option<&[u8]> {
         self.params.map(|span| span.of(&self.body))
     }
 
-    /// The members of the params, in the order in which they were sent; none of an array.
+    /// The members of the params, in the order of the text. Empty for an array.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
         members(&self.body, self.params)
     }
 
-    /// The JSON text of a member, or of a member of a member.
+    /// The JSON text of a value in the params.
     #[must_use]
     pub fn text(&self, part: Part) -> &[u8] {
         part.0.of(&self.body)
     }
 
-    /// The same text, which outlives the call.
+    /// The JSON text of a value in the params, independent of the lifetime of the call.
     #[must_use]
     pub fn bytes(&self, part: Part) -> Bytes {
         self.body.slice(part.0.range())
     }
 
-    /// Finds members of the params by their names, and members of the one named `nested` by theirs, in one scan of
-    /// the text. Values that are not objects have no members.
+    /// Finds members of the params by name, and members of the object named `nested`, in one pass. Values that
+    /// are not objects have no members.
     ///
     /// # Errors
-    /// If there is a duplicate of one of them.
+    /// If one of the members is duplicated.
     pub fn find_members<const N: usize, const M: usize>(
         &self,
         names: &[&str; N],
@@ -224,8 +218,8 @@ impl Call {
         Ok((found, inner))
     }
 
-    /// This call made to `operation`, with a part of its params for params: what a protocol makes of
-    /// a method of its own. Part and call belong together; it is an object or an array, or nothing.
+    /// Redirects the call to `operation`, with a part of its params as params, for protocols with methods that wrap
+    /// calls. The part must come from this call, and be an object or an array.
     #[must_use]
     pub fn redirect_to(
         mut self,
@@ -242,57 +236,55 @@ impl Call {
         self
     }
 
-    /// This call, which will end with `error` where its handler would be run. For doors that look at what is
-    /// sent before they run it: all layers, those of the operation included, the history
-    /// and the metrics see a call like any other, and may refuse it themselves.
+    /// Makes the call fail with `error` instead of running its handler, for protocols that validate a call before
+    /// they run it. All layers, the history and the metrics see it like any other call.
     #[must_use]
     pub fn with_refusal(mut self, error: ErrorObject) -> Self {
         self.rare_mut().refusal = Some(error);
         self
     }
 
-    /// What the call ends with in place of its handler, if that is not to be run.
+    /// The error that replaces the outcome of the handler, if any.
     pub(crate) fn take_refusal(&mut self) -> Option<ErrorObject> {
         self.rare.as_mut()?.refusal.take()
     }
 
-    /// The id; a notification has none.
+    /// The id. `None` for a notification.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
         self.id.map(|span| Id::from_raw(self.body.slice(span.range())))
     }
 
-    /// Whether the client wants no reply (section 4.1).
+    /// Whether the client expects no reply (section 4.1).
     #[must_use]
     pub fn is_notification(&self) -> bool {
         self.id.is_none()
     }
 
-    /// The operation that will be called; none when the method is unknown.
+    /// The operation. `None` if the method is unknown.
     #[must_use]
     pub fn operation(&self) -> Option<&Arc<RegisteredOperation>> {
         self.operation.as_ref()
     }
 
-    /// What the transport and the layers told about this call.
+    /// The values set by transports and layers.
     #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }
 
-    /// For layers: what later layers and the handler shall know.
+    /// The extensions, for layers that pass values to later layers and the handler.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
         &mut self.extensions
     }
 
-    /// For doors that answer calls in their own way: what tells the service's
-    /// history how this call ends, if there is a history and nobody has taken it
-    /// yet. `Rpc::answer` and `Rpc::run` take it themselves.
+    /// Takes the recording, if the service has a history, for protocols that write their own responses.
+    /// `Rpc::answer` and `Rpc::run` take it themselves.
     pub fn take_recording(&mut self) -> Option<Recording> {
         self.rare.as_mut()?.recording.take()
     }
 
-    /// Begins the record of this call.
+    /// Starts the recording of this call.
     pub(crate) fn observe(&mut self, observer: &dyn Observer, message: MessageInfo<'_>) {
         let notes = Arc::default();
         let recording = observer.begin(self, message, &notes);
@@ -300,17 +292,17 @@ impl Call {
         (rare.recording, rare.notes) = (Some(recording), Some(notes));
     }
 
-    /// What layers have noted for observers, if the call is watched.
+    /// The notes of layers for observers, if the service has an observer.
     pub fn notes(&self) -> Option<&Arc<Notes>> {
         self.rare.as_ref()?.notes.as_ref()
     }
 
-    /// The text that the call came in, of which it may be a part.
+    /// The body that contains the call.
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// What was not said in JSON, if anything.
+    /// The encoding, if request or reply are not JSON.
     pub fn encoding(&self) -> Option<&Encoding> {
         self.rare.as_ref()?.encoding.as_ref()
     }
@@ -330,20 +322,19 @@ impl Call {
         self.operation = operation;
     }
 
-    /// Runs a function if the call is cancelled. A call is cancelled by dropping the future of its handler: a
-    /// transport does that when its client is gone, a timeout when its time is up. For extractors, whose
-    /// value tells work on other threads to stop.
+    /// Runs a function if the call is cancelled, for extractors that stop work on other threads. A call is cancelled
+    /// by dropping the future of its handler: by the transport when the client disconnects, or after the timeout.
     pub fn on_cancel(&mut self, run: impl FnOnce() + Send + Sync + 'static) {
         self.rare_mut().cancellation.get_or_insert_default().add(run);
     }
 
-    /// What to run if the future of the handler is dropped. It lives in that future.
+    /// Takes the functions to run if the call is cancelled, for the future of the handler.
     pub fn take_cancel_guard(&mut self) -> Option<CancelGuard> {
         self.rare.as_mut()?.cancellation.take()
     }
 }
 
-/// The members of the object at `span`, if there is one.
+/// The members of the object at `span`. Empty for other values.
 fn members(body: &[u8], span: Option<Span>) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
     let object = span.filter(|span| span.of(body).starts_with(b"{"));
     let mut members = object.map(|span| Members::within(body, span));
@@ -353,7 +344,7 @@ fn members(body: &[u8], span: Option<Span>) -> impl Iterator<Item = (Cow<'_, str
     })
 }
 
-/// Shows no params: they may hold secrets.
+/// Omits the params, which may contain secrets.
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
@@ -363,18 +354,18 @@ impl fmt::Debug for Call {
     }
 }
 
-/// A value in the params of the [`Call`] that it was had from.
+/// A value in the params of a [`Call`].
 #[derive(Debug, Clone, Copy)]
 pub struct Part(Span);
 
-/// The values of members by the index of their names.
+/// The values of members, by the index of their names.
 pub type Parts<const N: usize> = [Option<Part>; N];
 
-/// An object has two members of one name: readers may disagree which of them counts.
+/// An object has a duplicate member. Parsers disagree on which one counts.
 #[derive(Debug)]
 pub struct DuplicateMember;
 
-/// The text of a call was validated, so this does not happen.
+/// Unreachable, since the text of a call is valid.
 impl From<ScanError> for DuplicateMember {
     fn from(_: ScanError) -> Self {
         Self
@@ -390,27 +381,27 @@ fn put(
     earlier.map_or(Ok(()), |_| Err(DuplicateMember))
 }
 
-/// Appends the JSON text of params, if they are any.
+/// Appends the JSON text of the params, unless it is `null`.
 fn params_text(body: &mut Vec<u8>, params: &impl Serialize) -> Result<Option<Span>, ErrorObject> {
     let start = body.len();
     serde_json::to_writer(&mut *body, params)
         .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
     if body.len() - start > MAX_PARAMS {
-        return Err(ErrorObject::invalid_params("params have less than 2 GiB"));
+        return Err(ErrorObject::invalid_params("params must be smaller than 2 GiB"));
     }
-    // Raw values serialise to what no body could hold, and all else relies on that check.
+    // Raw values may be nested too deep, and the rest of the code relies on this check.
     match Scanner::new(&body[start..], Limits::MAX_DEPTH).value() {
         Ok((Kind::Array | Kind::Object, _)) => Ok(Some(Span::new(start, body.len()))),
         Ok((Kind::Null, _)) => Ok(None),
-        Ok(_) => Err(ErrorObject::invalid_params("params serialise to an array or an object")),
+        Ok(_) => Err(ErrorObject::invalid_params("params must be an array or an object")),
         Err(error) => Err(ErrorObject::invalid_params(&error.reason.to_string())),
     }
 }
 
-/// Most requests fit, so that most are one allocation.
-const USUAL: usize = 128;
+/// The initial capacity, in bytes. Most requests fit, and take one allocation.
+const CAPACITY: usize = 128;
 
-/// With a name and an id, a call's text stays below what offsets can tell.
+/// With a name and an id, the text of a call stays below the maximum offset.
 const MAX_PARAMS: usize = i32::MAX as usize;
 
 #[cfg(test)]
@@ -420,7 +411,7 @@ mod tests {
     use super::{Call, Part};
     use crate::id::Id;
 
-    /// `expected` are the values of `a`, `m`, and `b` in `m`, or `None` if there is a duplicate.
+    /// `expected` contains the values of `a`, `m`, and `b` in `m`, or is `None` for a duplicate.
     #[track_caller]
     fn check(params: &str, expected: Option<[&str; 3]>) {
         let raw = RawValue::from_string(params.to_owned()).unwrap();
@@ -434,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_found_by_their_names() {
+    fn finds_members_by_name() {
         check("{}", Some(["", "", ""]));
         check("[1]", Some(["", "", ""]));
         check(r#"{"a":1,"m":{"b":2}}"#, Some(["1", r#"{"b":2}"#, "2"]));

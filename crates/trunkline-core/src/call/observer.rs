@@ -1,4 +1,4 @@
-//! Observers: they watch calls, and cannot change them.
+//! Observers of calls.
 
 use std::any::Any;
 use std::fmt;
@@ -13,12 +13,12 @@ use crate::id::Id;
 use crate::outcome::Outcome;
 use crate::trace_context::TraceContext;
 
-/// Watches the calls of a service. What can change or refuse a call is a layer.
+/// An observer of the calls of a service. It cannot change or reject calls; layers can.
 pub trait Observer: Any + fmt::Debug + Send + Sync {
-    /// A call was read, and will be run.
+    /// A call was parsed and will be run.
     fn begin(&self, call: &Call, message: MessageInfo<'_>, notes: &Arc<Notes>) -> Recording;
 
-    /// A message was refused before it became a call.
+    /// A message was rejected before it became a call.
     fn refuse(
         &self,
         extensions: &Extensions,
@@ -28,27 +28,27 @@ pub trait Observer: Any + fmt::Debug + Send + Sync {
     );
 }
 
-/// Watches one call. Dropped before the end, it was cancelled.
+/// An observer of one call. If it is dropped before the call ends, the call was cancelled.
 pub trait Observation: Send + Sync {
     /// The call ended with this outcome.
     fn end(self: Box<Self>, outcome: &Outcome);
 
-    /// The call was answered with this response, or with none if it is a notification.
+    /// The call ended with this response, or with none for a notification.
     fn end_with_response(self: Box<Self>, response: Option<&[u8]>, code: Option<i64>);
 }
 
-/// How a message came.
+/// A received message.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageInfo<'a> {
-    /// All of its text.
+    /// The text of the message.
     pub text: &'a [u8],
-    /// Its place, if it is a member of a batch.
+    /// The index in its batch, if any.
     pub batch_index: Option<usize>,
-    /// The limit of the reply in bytes: a longer one is -32006 instead.
+    /// The maximum size of the reply in bytes. A larger one is replaced by -32006.
     pub reply_bytes: usize,
 }
 
-/// Facts about a running call that layers pass on to observers. The first of each kind is kept.
+/// Notes of layers about a running call, for observers. The first note of each kind is kept.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Facts>);
 
@@ -60,7 +60,7 @@ struct Facts {
 }
 
 impl Notes {
-    /// Notes which operation a call has come to, and in which trace.
+    /// Sets the operation and the trace of a call.
     pub fn call(&self, call: &Call) {
         let mut facts = self.facts();
         facts.trace = facts.trace.or_else(|| TraceContext::of(call.extensions()));
@@ -69,7 +69,7 @@ impl Notes {
         }
     }
 
-    /// Notes that the operation has failed, also if its client gets a result.
+    /// Records that the operation has failed, even if the client gets a result.
     pub(crate) fn failed(&self, code: i64) {
         self.facts().failure.get_or_insert(code);
     }
@@ -79,46 +79,46 @@ impl Notes {
         self.facts().trace
     }
 
-    /// The operation that the call has come to.
+    /// The operation of the call.
     pub fn operation(&self) -> Option<Arc<RegisteredOperation>> {
         self.facts().operation.clone()
     }
 
-    /// The code that the operation has failed with.
+    /// The error code of the operation.
     pub fn failure(&self) -> Option<i64> {
         self.facts().failure
     }
 
-    /// No code under the lock panics.
+    /// Ignores poisoning, since no code panics while it holds the lock.
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The record of a call that has not ended. Dropped before its end, it records a cancelled call.
+/// The recording of a running call. If it is dropped before the call ends, the call is recorded as cancelled.
 ///
-/// Protocols that answer what they read in their own way
-/// [take](Call::take_recording) it from the call, and end it with their response.
+/// Protocols that write their own responses [take](Call::take_recording) it from the call, and end it with their
+/// response.
 #[must_use = "a recording that is dropped records a cancelled call"]
 pub struct Recording(Box<dyn Observation>);
 
 impl Recording {
-    /// A recording that this observation keeps.
+    /// A recording with this observation.
     pub fn new(observation: impl Observation + 'static) -> Self {
         Self(Box::new(observation))
     }
 
-    /// Ends the record with the outcome of the call.
+    /// Ends the recording with the outcome of the call.
     pub fn end(self, outcome: &Outcome) {
         self.0.end(outcome);
     }
 
-    /// Ends the record with the response that is sent, or with none for a notification.
+    /// Ends the recording with the response that is sent, or with none for a notification.
     pub fn end_with_response(self, response: Option<&[u8]>, code: Option<i64>) {
         self.0.end_with_response(response, code);
     }
 
-    /// Ends the record with the outcome of `future`, or as cancelled if that is dropped.
+    /// Ends the recording with the outcome of `future`, or as cancelled if the future is dropped.
     pub fn follow(self, future: CallFuture) -> CallFuture {
         if let Some(outcome) = future.outcome() {
             self.end(outcome);

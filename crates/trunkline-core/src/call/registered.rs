@@ -1,4 +1,4 @@
-//! An operation that can be called.
+//! Registered operations.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -26,30 +26,29 @@ impl RegisteredOperation {
         &self.description.name
     }
 
-    /// What is known of the operation.
+    /// The description of the operation.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Whether the operation is there as long as its service is: it is none of those that
-    /// come and go.
+    /// Whether the operation is static, as opposed to one that can be replaced while the service runs.
     #[must_use]
     pub fn is_static(&self) -> bool {
         self.is_static
     }
 
-    /// Whether a call has ended when its service returns, so that it never waits.
+    /// Whether the outcome is ready when its service returns.
     pub fn is_immediate(&self) -> bool {
         self.is_immediate
     }
 
-    /// The time that calls of it may take, if that is another than of other operations.
+    /// The timeout of its calls, if it differs from the default.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// What the service keeps for this operation: values that handlers and layers find by type.
+    /// The values that the service keeps for this operation, by type.
     #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions

@@ -1,4 +1,4 @@
-//! What runs calls: the layers that every call passes, and the projection before them.
+//! Execution of calls through the layers of the service.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -13,13 +13,13 @@ use super::protocol_methods::ProtocolMethods;
 use crate::call::{Call, CallFuture, Notes, Recording};
 use crate::outcome::Outcome;
 
-/// The layers that every call passes, and the operations behind them.
+/// The layers of a service, and its operations.
 pub trait Engine: fmt::Debug + Send + Sync {
-    /// Runs a call that was resolved; a method that is no operation is unknown.
+    /// Runs a resolved call. A call without an operation fails with -32601.
     fn call(&self, call: Call) -> CallFuture;
 }
 
-/// Runs calls that were resolved. Cloning is cheap.
+/// Runs resolved calls. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Runner {
     engine: Arc<dyn Engine>,
@@ -33,12 +33,12 @@ pub struct RpcFuture {
     recorder: OutcomeRecorder,
 }
 
-/// Who is told the outcome.
+/// The receiver of the outcome.
 #[derive(Debug)]
 enum OutcomeRecorder {
     None,
     Recording(Recording),
-    /// The record is of a message that the call was made for.
+    /// The recording belongs to the message for which the call was made.
     Notes(Arc<Notes>),
 }
 
@@ -51,7 +51,7 @@ impl Runner {
         self.protocol_methods = Some(protocol_methods);
     }
 
-    /// Runs a call of an operation, or of a method of the projection.
+    /// Runs a call of an operation or of a protocol method.
     pub(super) fn run(&self, mut call: Call) -> RpcFuture {
         let is_unresolved = call.operation().is_none()
             && call.encoding().is_none_or(|encoding| encoding.refusal().is_none());
@@ -65,7 +65,7 @@ impl Runner {
         }
     }
 
-    /// Runs a call through the layers; a method that is no operation is unknown.
+    /// Runs a call through the layers. A call without an operation fails with -32601.
     pub(super) fn call_operation(&self, mut call: Call) -> RpcFuture {
         let recorder = OutcomeRecorder::of(&mut call);
         RpcFuture { inner: self.engine.call(call), recorder }
@@ -87,7 +87,7 @@ impl Service<Call> for Runner {
 }
 
 impl RpcFuture {
-    /// Maps the outcome, without another future if it is already there.
+    /// Maps the outcome, without another future if it is ready.
     pub fn map(self, map: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> CallFuture {
         let Self { inner, recorder } = self;
         match inner.into_outcome() {

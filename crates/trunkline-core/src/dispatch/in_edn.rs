@@ -1,4 +1,4 @@
-//! Answers in EDN, which are recorded as they are sent.
+//! Replies in EDN.
 
 use tower_service::Service as _;
 
@@ -16,7 +16,7 @@ impl Dispatcher {
         id: &Id,
         encoding: &Encoding,
     ) -> Reply {
-        // Its outcome may have no EDN, or too much: what is sent then is what is recorded.
+        // The outcome may have no EDN representation, or a too large one. The reply that is sent is recorded.
         let recording = call.take_recording();
         let Ok(outcome) = self.runner.clone().call(call).await;
         let reply = self.reply_in_edn(outcome, id, encoding);
@@ -32,7 +32,7 @@ impl Dispatcher {
             Response::of(outcome, id.as_raw().as_bytes(), Some(encoding)).into_reply()
         };
         let too_large = || written(Outcome::reply_too_large(limit));
-        // What is too large in JSON is not written in EDN to find out whether that is, too.
+        // A result that is too large in JSON is not converted to EDN.
         if outcome.len() > limit {
             return too_large();
         }

@@ -9,30 +9,30 @@ use crate::extensions::Extensions;
 use crate::format::{Encoding, Encodings};
 use crate::id::Id;
 
-/// A body that has been read, and of which nothing has been run.
+/// A parsed body that has not been run.
 #[derive(Debug)]
 pub enum Incoming {
     /// A request or a notification.
     Call(Call),
-    /// An array of them.
+    /// A batch.
     Batch(Batch),
-    /// A response, which only clients are sent.
+    /// A response, which a server does not expect.
     Response {
-        /// What its sender is told.
+        /// The error for the sender.
         error: ErrorObject,
-        /// The id that it has.
+        /// The id of the response.
         id: Option<Id>,
     },
-    /// None of them.
+    /// An invalid body.
     Refused {
-        /// What the sender is told.
+        /// The error for the sender.
         error: ErrorObject,
-        /// The id that it sent, if one can be told.
+        /// The id, if it is valid.
         id: Option<Id>,
     },
 }
 
-/// A batch that has been read, with at least one entry.
+/// A parsed batch, with at least one entry.
 #[derive(Debug)]
 pub struct Batch {
     pub(super) body: Bytes,
@@ -43,13 +43,13 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The ids that it is answered with, in its order: `null` where an entry is no request and has no
-    /// id. Notifications have none.
+    /// The ids of the expected responses, in order: `null` for an invalid entry without an id, and none for a
+    /// notification.
     pub fn ids(&self) -> impl Iterator<Item = Id> {
         self.expected_replies().map(|(id, _)| id)
     }
 
-    /// The same, with what goes along with them.
+    /// The ids of the expected responses, with their encodings.
     pub fn expected_replies(&self) -> impl Iterator<Item = (Id, Option<Encoding>)> {
         let id = |span: Span| Id::from_raw(self.body.slice(span.range()));
         self.entries.iter().enumerate().filter_map(move |(index, entry)| {

@@ -1,4 +1,4 @@
-//! From the bytes of a body through the layers to the bytes of its reply.
+//! Execution of message bodies: parsing, calls, replies.
 
 mod engine;
 #[cfg(feature = "edn")]
@@ -34,8 +34,8 @@ pub use engine::RpcFuture;
 pub use incoming::{Batch, Incoming};
 pub use protocol_methods::ProtocolMethods;
 
-/// A service of [`Call`]s, and of bodies that hold them: it reads a body, runs its calls through the layers, and
-/// writes the reply. Cloning is cheap.
+/// A service for calls and message bodies: it parses a body, runs its calls through the layers, and writes the
+/// reply. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     registry: Arc<Registry>,
@@ -46,7 +46,7 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// A dispatcher of the operations in `registry`, whose calls pass `engine`.
+    /// A dispatcher for the operations in `registry`. Calls are run by `engine`.
     pub fn new(
         registry: Arc<Registry>,
         limits: Limits,
@@ -57,18 +57,17 @@ impl Dispatcher {
         Self { registry, limits, runner, observer: None, scheduler }
     }
 
-    /// This service with the methods of another protocol, which stand for calls of the same
-    /// operations. They are methods of bodies only: of [`handle`](Self::handle) and
-    /// [`answer`](Self::answer), not of calls that are made with [`Service::call`]. A service has one projection.
+    /// Adds the methods of another protocol, which make calls of the same operations. They are available to message
+    /// bodies ([`handle`](Self::handle), [`answer`](Self::answer)), not to [`Service::call`]. Replaces earlier ones.
     #[must_use]
     pub fn with_protocol_methods(mut self, protocol_methods: Arc<dyn ProtocolMethods>) -> Self {
         self.runner.set_protocol_methods(protocol_methods);
         self
     }
 
-    /// Answers one body: a request, a notification or a batch.
+    /// Processes one body: a request, a notification or a batch.
     ///
-    /// `extensions` is what the transport knows of the sender; all calls of the body share it.
+    /// `extensions` contains data of the transport. All calls of the body share it.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
@@ -76,7 +75,7 @@ impl Dispatcher {
         self.handle_in(Formats::default(), body, extensions).await
     }
 
-    /// Answers one body, written and answered in these formats.
+    /// Processes one body in these formats.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
@@ -87,10 +86,10 @@ impl Dispatcher {
         }
     }
 
-    /// The same, with the memory that is reserved for the reply so far.
+    /// Processes one body, and returns the memory reserved for the reply.
     ///
     /// # Errors
-    /// When the memory budget is used up. Nothing was run.
+    /// When the memory budget is exhausted. Nothing was run.
     pub async fn handle_reserved(
         &self,
         formats: Formats,
@@ -113,7 +112,7 @@ impl Dispatcher {
         Ok((reply, None))
     }
 
-    /// Answers one call that was [read](Self::read).
+    /// Processes a call that was [parsed](Self::read).
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
@@ -124,10 +123,10 @@ impl Dispatcher {
             && encoding.reply() == Format::Edn
         {
             let encoding = encoding.clone();
-            // Boxed, so that a call in JSON does not carry the room for it along.
+            // Boxed, so that it does not enlarge the future of a call in JSON.
             return Box::pin(self.answer_in_edn(call, id, &encoding)).await;
         }
-        // Ended with the reply, which is not serialised for the record again.
+        // Ended with the reply, so that the recording does not serialise it again.
         let recording = call.take_recording();
         let Ok(outcome) = self.runner.run(call).await;
         let reply = self.reply(outcome, id.as_ref());
@@ -137,13 +136,13 @@ impl Dispatcher {
         reply
     }
 
-    /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirect_to),
-    /// through all layers, for doors that word its outcome in their own way.
+    /// Runs a call that was [parsed](Self::read) or [redirected](Call::redirect_to) through all layers, for protocols
+    /// that write their own responses.
     pub fn run(&self, call: Call) -> RpcFuture {
         self.runner.call_operation(call)
     }
 
-    /// Answers a batch that was [read](Self::read).
+    /// Processes a batch that was [parsed](Self::read).
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
@@ -154,7 +153,7 @@ impl Dispatcher {
         }
     }
 
-    /// The same, with the memory that is reserved for the reply.
+    /// Processes a batch that was [parsed](Self::read), and returns the memory reserved for the reply.
     ///
     /// # Errors
     /// When the batch exceeds the memory budget. Nothing was run.
@@ -185,7 +184,7 @@ impl Dispatcher {
         Ok(batch::run(&mut self.runner.clone(), request, resources, call).await)
     }
 
-    /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a
+    /// The reply to the call with this id, or an error if it exceeds the size limit. [`Reply::None`] for a
     /// notification.
     #[must_use]
     pub fn reply(&self, outcome: Outcome, id: Option<&Id>) -> Reply {
@@ -200,24 +199,24 @@ impl Dispatcher {
         Reply::Single { json, code }
     }
 
-    /// The operations that are there at the moment, in the order of their registration.
+    /// The current operations, in the order of registration.
     #[must_use]
     pub fn operations(&self) -> Arc<[Arc<RegisteredOperation>]> {
         self.registry.operations()
     }
 
-    /// Whether there are operations that come and go.
+    /// Whether the service has dynamic operations.
     #[must_use]
     pub fn has_dynamic_operations(&self) -> bool {
         self.registry.has_dynamic_operations()
     }
 
-    /// Has `listener` called after each change of the operations, on the thread that
-    /// makes it. It stays as long as the service is there, so one that holds a clone of the service
-    /// keeps it forever: let it hold something [`Weak`](std::sync::Weak).
+    /// Calls `listener` after each change of the operations, on the thread that makes the change. The listener is
+    /// kept as long as the service. To avoid a reference cycle, it should hold the service through a
+    /// [`Weak`](std::sync::Weak).
     ///
-    /// Two changes at a time call it twice at a time, in any order: what counts is what
-    /// [`operations`](Self::operations) gives then.
+    /// Concurrent changes call it concurrently and in any order; [`operations`](Self::operations) returns the
+    /// current state.
     pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
         self.registry.on_change(listener);
     }
@@ -243,7 +242,7 @@ impl Service<Call> for Dispatcher {
             let operation = self.registry.find(call.method().as_bytes());
             call.resolve(operation);
         }
-        // A call that was read is recorded already.
+        // A parsed call is being recorded already.
         if call.notes().is_none() {
             self.record_own(&mut call);
         }

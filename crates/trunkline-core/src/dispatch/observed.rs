@@ -1,4 +1,4 @@
-//! What the engine tells an observer.
+//! Notifications of the observer.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::extensions::Extensions;
 use crate::id::Id;
 
 impl Dispatcher {
-    /// This service, whose calls are watched.
+    /// Sets the observer of calls.
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// What watches the calls of this service.
+    /// The observer of calls.
     pub fn observer(&self) -> Option<&dyn Observer> {
         self.observer.as_deref()
     }
 
-    /// Begins the record of a call that is all of its body.
+    /// Starts the recording of a call that is the whole body.
     pub(super) fn record_single(&self, call: &mut Call) {
         if let Some(observer) = self.observer() {
             let text = call.body().clone();
@@ -31,7 +31,7 @@ impl Dispatcher {
         }
     }
 
-    /// Begins the record of a call that was made in this process, where no reply is too large.
+    /// Starts the recording of a call that was made in this process, where replies have no size limit.
     pub(super) fn record_own(&self, call: &mut Call) {
         if let Some(observer) = self.observer() {
             let text = call.message();
@@ -40,7 +40,7 @@ impl Dispatcher {
         }
     }
 
-    /// Records a body that is no call.
+    /// Records an invalid body.
     pub(super) fn record_invalid(
         &self,
         body: &[u8],
@@ -53,7 +53,7 @@ impl Dispatcher {
         }
     }
 
-    /// The members of a batch, for the record; none if there is no record.
+    /// The entries of a batch, for recording. `None` without an observer.
     pub(super) fn members(&self, batch: &Batch) -> Option<Members<'_>> {
         let observer = self.observer()?;
         let mut elements = Elements::new(&batch.body);
@@ -73,8 +73,8 @@ impl Dispatcher {
 }
 
 impl Batch {
-    /// Records that a door refuses the whole batch, and with what. It need not, if it lets the batch
-    /// be [answered](Dispatcher::answer_batch).
+    /// Records that a transport rejects the whole batch with `error`. Not needed for a batch that is
+    /// [processed](Dispatcher::answer_batch).
     pub fn refuse(self, error: &ErrorObject) {
         if let Some(observer) = &self.observer {
             let text = self.body.trim_ascii();
@@ -84,7 +84,7 @@ impl Batch {
     }
 }
 
-/// Where the members of a batch stand in its body.
+/// The spans of the entries of a batch.
 pub(super) struct Members<'a> {
     dispatcher: &'a Dispatcher,
     observer: &'a dyn Observer,
@@ -92,10 +92,10 @@ pub(super) struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// Begins the record of a member that is a call.
+    /// Starts the recording of a call of the batch.
     pub(super) fn record(&self, index: usize, call: &mut Call) {
         let body = call.body().clone();
-        // The budget of bytes is that of the batch, which knows it.
+        // The size limit applies to the batch as a whole, and is checked there.
         let message = MessageInfo {
             reply_bytes: usize::MAX,
             ..self.dispatcher.message(self.text(&body, index), Some(index))

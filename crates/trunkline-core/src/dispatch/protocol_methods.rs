@@ -2,14 +2,13 @@ use std::fmt;
 
 use crate::call::{Call, CallFuture};
 
-/// The methods of a protocol that is spoken in JSON-RPC, and that are no operations but stand for
-/// calls of them: MCP's `tools/call` is one.
+/// Methods of a protocol on top of JSON-RPC that make calls of operations, such as `tools/call` of MCP.
 ///
-/// A method that is registered is an operation, whatever a projection makes of its name.
+/// A registered operation takes precedence over a protocol method of the same name.
 pub trait ProtocolMethods: fmt::Debug + Send + Sync + 'static {
     /// Whether the protocol has this method.
     fn has(&self, method: &str) -> bool;
 
-    /// Answers a call of a method that the protocol has, and that is not registered.
+    /// Runs a call of a method of the protocol.
     fn call(&self, call: Call) -> CallFuture;
 }

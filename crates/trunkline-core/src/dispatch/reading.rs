@@ -1,4 +1,4 @@
-//! From a body to calls that have not been run.
+//! Parsing of bodies.
 
 use bytes::Bytes;
 
@@ -13,20 +13,20 @@ use crate::format::{Encoding, Encodings, Format, Formats};
 use crate::id::Id;
 
 impl Dispatcher {
-    /// Reads a body and runs nothing yet, for doors that have a word in what is run.
+    /// Parses a body without running it, for transports that process its calls themselves.
     #[must_use]
     pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
         self.read_json(body, extensions, Encodings::Json)
     }
 
-    /// The same of a body in these formats. What is [refused](Incoming::Refused) has none yet: see
+    /// Parses a body in these formats. The reply to a [refused](Incoming::Refused) body must be converted with
     /// [`Reply::into_format`](crate::reply::Reply::into_format).
     #[must_use]
     pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
         self.read_with_encoding(formats, body, extensions).0
     }
 
-    /// The same, with what goes along with a request that is refused.
+    /// Parses a body in these formats. Also returns the encoding, for the reply to a refused body.
     pub fn read_with_encoding(
         &self,
         formats: Formats,
@@ -64,8 +64,8 @@ impl Dispatcher {
     fn read_json(&self, body: Bytes, extensions: Extensions, encodings: Encodings) -> Incoming {
         let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
             Ok(message) => message,
-            Err(unreadable) => {
-                let error = ErrorObject::from(&unreadable);
+            Err(error) => {
+                let error = ErrorObject::from(&error);
                 self.record_invalid(&body, &extensions, &error, None);
                 return Incoming::Refused { error, id: None };
             }

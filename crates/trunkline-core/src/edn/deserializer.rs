@@ -1,4 +1,4 @@
-//! serde's view of params that are EDN: as that of params that are JSON, by position and by name.
+//! A serde deserializer of params in EDN, by position and by name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,13 +16,13 @@ pub(super) struct ParamsDeserializer<'de>(Option<&'de Value>);
 
 type ValueDeserializer<'de> = <&'de Value as IntoDeserializer<'de, Error>>::Deserializer;
 
-/// What no params are to what wants something of its own, a map, or a sequence.
+/// The values that absent params deserialize as.
 static NIL: Value = Value::Nil;
 static NO_NAMES: Value = Value::Map(Map::new());
 static NO_POSITIONS: Value = Value::Vector(Vector::new());
 
 impl<'de> ParamsDeserializer<'de> {
-    /// Of a map or a sequence.
+    /// `params` is a map or a sequence.
     pub(super) fn new(params: Option<&'de Value>) -> Self {
         Self(params)
     }
@@ -38,7 +38,7 @@ impl<'de> ParamsDeserializer<'de> {
         }
     }
 
-    /// What was sent for each of the fields, in the order in which it was sent.
+    /// The values for fields, in the order of the message.
     fn bound(
         self,
         fields: &'static [&'static str],
@@ -73,7 +73,7 @@ fn named<'de>(
     Err(ParamsError::Unknown { params: unknown, declared: fields.to_vec() })
 }
 
-/// The name that a key is in JSON.
+/// The name of a key in JSON.
 fn name_of(key: &Value) -> Cow<'_, str> {
     match key {
         Value::Keyword(keyword) => keyword.as_str().into(),
@@ -82,13 +82,13 @@ fn name_of(key: &Value) -> Cow<'_, str> {
     }
 }
 
-/// `error` arose in the params as a whole.
+/// An error of the params as a whole.
 fn whole(error: Error) -> ParamsError {
     ParamsError::Shape(error.to_string())
 }
 
-/// A struct's fields are the declaration. All else is what EDN says it is: a map takes any names, a
-/// tuple or a `Vec` takes positions.
+/// The fields of a struct are the declaration. Other types are deserialized as usual: a map accepts any names, a
+/// tuple or a `Vec` accepts positions.
 impl<'de> Deserializer<'de> for ParamsDeserializer<'de> {
     type Error = ParamsError;
 
@@ -177,7 +177,7 @@ impl<'de> Deserializer<'de> for ParamsDeserializer<'de> {
     }
 }
 
-/// Lets the deserializer of values tell its own types from newtypes, whose inner type gets the params.
+/// Distinguishes the types of trunkline-edn from other newtypes, whose inner type gets the params.
 struct Newtype<'de, V> {
     params: ParamsDeserializer<'de>,
     visitor: V,
@@ -200,8 +200,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Newtype<'de, V> {
     }
 }
 
-/// The bound params as the entries of a map, which is how derived structs know absent fields,
-/// defaults and options.
+/// The bound params as the entries of a map, so that derived structs handle missing fields, defaults and
+/// options.
 struct Fields<'de> {
     left: std::vec::IntoIter<(&'static str, &'de Value)>,
     current: Option<(&'static str, &'de Value)>,
@@ -224,7 +224,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         &mut self,
         seed: V,
     ) -> Result<V::Value, ParamsError> {
-        let (name, value) = self.current.take().expect("serde asks for a value after its key");
+        let (name, value) = self.current.take().expect("serde requests a value after its key");
         let invalid = |error: Error| ParamsError::Invalid {
             param: name.to_owned(),
             reason: error.to_string(),

@@ -1,4 +1,4 @@
-//! Params and results that are EDN.
+//! Params and results in EDN.
 
 mod deserializer;
 
@@ -16,15 +16,14 @@ use crate::outcome::Outcome;
 use crate::params::{check_names, declared_fields};
 use deserializer::ParamsDeserializer;
 
-/// As an argument: the params, as EDN. As a result: whatever `T` is in EDN.
+/// Extracts the params from EDN. As a result, returns a value as EDN.
 ///
-/// `T` is [`Value`], or anything that serde reads, and takes params as [`Params`](crate::params::Params) does:
-/// a struct by name and by position, a map by name, a tuple or a `Vec` by position; what does not fit
-/// is refused with the same `data`, where the `reason` is that of EDN. Without params, a `Value` is
-/// nil.
+/// `T` is [`Value`] or any `Deserialize` type. It accepts params like [`Params`](crate::params::Params): a struct
+/// by name and by position, a map by name, a tuple or a `Vec` by position. Errors have the same `data`, with the
+/// `reason` of EDN. Without params, a `Value` is nil.
 ///
-/// Sent in EDN, params are what was sent: keywords are keywords, `#inst` is an `Inst`.
-/// Sent in JSON, they are what [`json`] makes of that: objects are maps with keywords for keys.
+/// Params that were sent in EDN are unchanged: keywords are keywords, `#inst` is an `Inst`. Params that were sent
+/// in JSON are converted with [`json`]: objects become maps with keywords as keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Edn<T>(pub T);
 
@@ -33,11 +32,11 @@ impl<S, T: DeserializeOwned> FromCall<S> for Edn<T> {
 
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         let sent = call.encoding().and_then(Encoding::params);
-        let made = match (sent, call.params()) {
+        let converted = match (sent, call.params()) {
             (None, Some(text)) => Some(of_json::<T>(text)?),
             _ => None,
         };
-        Ok(Self(T::deserialize(ParamsDeserializer::new(sent.or(made.as_ref())))?))
+        Ok(Self(T::deserialize(ParamsDeserializer::new(sent.or(converted.as_ref())))?))
     }
 
     fn declared() -> Vec<&'static str> {
@@ -45,7 +44,7 @@ impl<S, T: DeserializeOwned> FromCall<S> for Edn<T> {
     }
 }
 
-/// Params that were sent in JSON.
+/// Converts params that were sent in JSON.
 fn of_json<T: DeserializeOwned>(text: &[u8]) -> Result<Value, ErrorObject> {
     json::from_str(&String::from_utf8_lossy(text)).or_else(|error| {
         let fields = declared_fields::<T>();
@@ -71,7 +70,7 @@ impl IntoOutcome for Value {
     }
 }
 
-/// `Edn` of its value, if there is one.
+/// Returns the value of `Ok` as EDN.
 impl<T: Serialize, E: RpcError> IntoOutcome for Result<Edn<T>, E> {
     fn into_outcome(self) -> Outcome {
         match self {

@@ -60,9 +60,7 @@ impl InvalidReason {
             Self::WrongVersion => "`jsonrpc` must be \"2.0\"",
             Self::NoMethod => "`method` is missing",
             Self::MethodNotAString => "`method` must be a string",
-            Self::ParamsNotStructured => {
-                "`params` must be an array or an object, or be omitted"
-            }
+            Self::ParamsNotStructured => "`params` must be an array or an object, or be omitted",
             Self::Response => "expected a request, found a response",
         }
     }

@@ -25,7 +25,8 @@ impl From<&InvalidRequest> for ErrorObject {
     fn from(invalid: &InvalidRequest) -> Self {
         let member = invalid.reason.member();
         let reason = invalid.reason.text();
-        Self::new(code::INVALID_REQUEST, "Invalid Request").with_data(&InvalidRequestData { reason, member })
+        Self::new(code::INVALID_REQUEST, "Invalid Request")
+            .with_data(&InvalidRequestData { reason, member })
     }
 }
 

@@ -1,5 +1,4 @@
-//! What is read of a body, row by row: the grammar of RFC 8259, then the request object and the
-//! batch of JSON-RPC 2.0.
+//! Table tests of the JSON grammar (RFC 8259), and of requests and batches of JSON-RPC 2.0.
 
 mod oracle;
 
@@ -9,7 +8,7 @@ use crate::limits::calls::Limits;
 const DEPTH: usize = 4;
 const BATCH: usize = 3;
 
-/// Reads `body` and compares what was found, in the notation of [`describe`].
+/// Parses `body` and compares the result, in the notation of [`describe`].
 #[track_caller]
 fn check(body: &str, expected: &str) {
     check_bytes(body.as_bytes(), expected);
@@ -21,8 +20,7 @@ fn check_bytes(body: &[u8], expected: &str) {
     assert_eq!(found, expected, "{}", String::from_utf8_lossy(body));
 }
 
-/// Checks `value` as the value of a member that nobody reads: it must still be JSON. Offsets in
-/// `expected` count from the start of the value.
+/// Checks `value` as the value of an unused member. Offsets in `expected` are relative to the value.
 #[track_caller]
 fn check_value(value: &str, expected: &str) {
     let before = "{\"x\":";
@@ -57,7 +55,7 @@ fn describe_entry(body: &[u8], entry: &Entry) -> String {
     let (mut words, id) = match entry {
         Ok(request) => {
             let name = request.method.unescape(body);
-            assert!(request.method.is(body, &name), "a name is itself, however it is spelled");
+            assert!(request.method.is(body, &name), "`is` compares unescaped names");
             let params = request.params.map(|span| text(span.of(body)));
             ([name].into_iter().chain(params).collect(), request.id)
         }
@@ -68,7 +66,7 @@ fn describe_entry(body: &[u8], entry: &Entry) -> String {
 }
 
 #[test]
-fn a_request_is_its_method_params_and_id() {
+fn parses_requests() {
     check(r#"{"jsonrpc":"2.0","method":"m","params":[1,2],"id":7}"#, "m [1,2] #7");
     check(r#"{"jsonrpc":"2.0","method":"m","params":{"a":1},"id":7}"#, r#"m {"a":1} #7"#);
     check(r#"{"jsonrpc":"2.0","method":"m","params":[ ],"id":7}"#, "m [ ] #7");
@@ -82,7 +80,7 @@ fn a_request_is_its_method_params_and_id() {
 }
 
 #[test]
-fn names_and_versions_may_be_spelled_with_escapes() {
+fn resolves_escapes_in_names_and_values() {
     check(r#"{"\u006asonrpc":"2.0","m\u0065thod":"m","\u0069d":7}"#, "m #7");
     check(r#"{"jsonrpc":"2\u002e0","method":"\u006D","id":7}"#, "m #7");
     check(
@@ -94,7 +92,7 @@ fn names_and_versions_may_be_spelled_with_escapes() {
 }
 
 #[test]
-fn an_id_is_a_string_a_number_or_null_and_keeps_its_spelling() {
+fn keeps_the_text_of_valid_ids() {
     for id in [
         "0",
         "-0",
@@ -123,7 +121,7 @@ fn an_id_is_a_string_a_number_or_null_and_keeps_its_spelling() {
 }
 
 #[test]
-fn an_invalid_request_says_what_is_wrong_and_keeps_an_id_that_can_be_told() {
+fn reports_reason_and_id_of_invalid_requests() {
     check("1", "NotAnObject");
     check("\"m\"", "NotAnObject");
     check("null", "NotAnObject");
@@ -151,7 +149,7 @@ fn an_invalid_request_says_what_is_wrong_and_keeps_an_id_that_can_be_told() {
 }
 
 #[test]
-fn a_response_is_told_from_a_request() {
+fn recognises_responses() {
     check(r#"{"jsonrpc":"2.0","result":1,"id":7}"#, "Response #7");
     check(r#"{"jsonrpc":"2.0","error":{"code":1,"message":""},"id":null}"#, "Response #null");
     check(r#"{"jsonrpc":"2.0","r\u0065sult":1,"id":7}"#, "Response #7");
@@ -159,7 +157,7 @@ fn a_response_is_told_from_a_request() {
 }
 
 #[test]
-fn a_protocol_member_that_stands_twice_is_refused_in_every_spelling() {
+fn rejects_duplicate_protocol_members_in_every_spelling() {
     let rows = [
         (r#""jsonrpc":"2.0""#, r#"Duplicate("jsonrpc") #7"#),
         (r#""\u006asonrpc":"2.0""#, r#"Duplicate("jsonrpc") #7"#),
@@ -186,7 +184,7 @@ fn a_protocol_member_that_stands_twice_is_refused_in_every_spelling() {
 }
 
 #[test]
-fn a_batch_keeps_the_order_and_judges_each_member() {
+fn parses_batches() {
     check(r#"[{"jsonrpc":"2.0","method":"m","id":1}]"#, "[m #1]");
     check(
         r#" [ {"jsonrpc":"2.0","method":"a","id":1} , 1 ,{"jsonrpc":"2.0","method":"b"}] "#,
@@ -202,16 +200,16 @@ fn a_batch_keeps_the_order_and_judges_each_member() {
 }
 
 #[test]
-fn a_batch_over_the_limit_is_refused_as_a_whole() {
+fn rejects_batches_over_the_limit() {
     check("[1,2,3]", "[NotAnObject | NotAnObject | NotAnObject]");
     check("[1,2,3,4]", "BatchTooLong { limit: 3 }");
-    // The rest is not read, whatever it is.
+    // The rest is not parsed.
     check("[1,2,3,]", "BatchTooLong { limit: 3 }");
     check("[1,2,3,4", "BatchTooLong { limit: 3 }");
 }
 
 #[test]
-fn one_broken_member_makes_the_whole_batch_unreadable() {
+fn rejects_batches_with_a_syntax_error() {
     check(
         r#"[{"jsonrpc":"2.0","method":"m","id":1},{"jsonrpc":"2.0","method"]"#,
         "ExpectedColon at 64",
@@ -226,7 +224,7 @@ fn one_broken_member_makes_the_whole_batch_unreadable() {
 }
 
 #[test]
-fn a_text_that_is_not_json_is_refused_where_it_goes_wrong() {
+fn reports_the_position_of_syntax_errors() {
     check("", "Empty");
     check(" \n", "Empty");
     check("{", "UnexpectedEnd at 1");
@@ -255,7 +253,7 @@ fn a_text_that_is_not_json_is_refused_where_it_goes_wrong() {
 }
 
 #[test]
-fn a_text_that_is_not_utf8_is_refused_where_it_goes_wrong() {
+fn reports_the_position_of_invalid_utf8() {
     check_bytes(b"\xff", "NotUtf8 at 0");
     check_bytes(b"{\"a\":\"\xc3\x28\"}", "NotUtf8 at 6");
     check_bytes(b"{\"a\":\"\xed\xa0\x80\"}", "NotUtf8 at 6");
@@ -266,7 +264,7 @@ fn a_text_that_is_not_utf8_is_refused_where_it_goes_wrong() {
 }
 
 #[test]
-fn numbers_are_those_of_json() {
+fn accepts_only_json_numbers() {
     for number in
         ["0", "-0", "7", "-7", "10", "0.0", "1.25", "1e1", "1E1", "1e+1", "1e-1", "0e0", "1e999"]
     {
@@ -307,7 +305,7 @@ fn numbers_are_those_of_json() {
 }
 
 #[test]
-fn literals_are_those_of_json() {
+fn accepts_only_json_literals() {
     for literal in ["true", "false", "null"] {
         check_value(literal, "ok");
     }
@@ -322,7 +320,7 @@ fn literals_are_those_of_json() {
 }
 
 #[test]
-fn strings_are_those_of_json_and_of_unicode() {
+fn accepts_only_json_strings_of_valid_unicode() {
     for string in [
         r#""""#,
         r#""a""#,
@@ -377,8 +375,8 @@ fn strings_are_those_of_json_and_of_unicode() {
 }
 
 #[test]
-fn every_byte_of_a_string_is_looked_at_wherever_it_stands() {
-    // Words of eight bytes are looked at together; the fillings are neighbours of what ends them.
+fn checks_every_byte_of_a_string_at_every_offset() {
+    // Eight bytes are compared at once. The fillings are neighbours of the special bytes.
     for (filling, length) in ["a", "#", "]", "!", " ", "é", "\u{7f}"]
         .iter()
         .flat_map(|filling| (0..20).map(move |length| (*filling, length)))
@@ -396,7 +394,7 @@ fn every_byte_of_a_string_is_looked_at_wherever_it_stands() {
 }
 
 #[test]
-fn nesting_is_allowed_to_the_limit_and_not_further() {
+fn rejects_nesting_over_the_limit() {
     check(r#"{"jsonrpc":"2.0","method":"m","params":[[[]]]}"#, "m [[[]]]");
     check(r#"{"jsonrpc":"2.0","method":"m","params":[[[[]]]]}"#, "TooDeep at 42");
     check(r#"{"a":[[]],"b":{"c":{"d":{}}}}"#, "NoVersion");
@@ -405,12 +403,12 @@ fn nesting_is_allowed_to_the_limit_and_not_further() {
     check(r#"[{"jsonrpc":"2.0","method":"m","params":[[[]]]}]"#, "TooDeep at 42");
     check("[[[[]]],[[[]]]]", "[NotAnObject | NotAnObject]");
     check("[[[[[]]]]]", "TooDeep at 4");
-    // What would come after it is not looked at.
+    // The rest is not parsed.
     check("[[[[[", "TooDeep at 4");
 }
 
 #[test]
-fn the_deepest_limit_that_can_be_set_fits_a_thread_of_two_mebibytes() {
+fn maximum_depth_fits_a_stack_of_two_mebibytes() {
     let deepest = |depth| {
         let body = format!("{}{}", "[".repeat(depth), "]".repeat(depth)).into_bytes();
         parse(&body, Limits::MAX_DEPTH, 1).is_ok()
@@ -426,7 +424,7 @@ fn check_compact(json: &str, expected: &str) {
 }
 
 #[test]
-fn compact_text_has_no_space_between_tokens() {
+fn compact_removes_space_between_tokens() {
     check_compact("{ \"a b\" : [ 1,\r\n\t2 ] }\n", "{\"a b\":[1,2]}");
     check_compact(r#"{"a\" b" : "\\" , "c" : " \\\" " }"#, r#"{"a\" b":"\\","c":" \\\" "}"#);
     check_compact("12345678901234567890.10", "12345678901234567890.10");

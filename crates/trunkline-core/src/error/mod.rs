@@ -1,4 +1,4 @@
-//! Failures: what a client sees, and what only the log sees.
+//! Error objects and error codes.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ mod rpc_error;
 pub use object::ErrorObject;
 pub use rpc_error::{BoxError, ErrorDescription, RpcError};
 
-/// The first `max_chars` characters of a text and an ellipsis, or a shorter text unchanged: for messages that repeat the
-/// input of a peer.
+/// Truncates a text to `max_chars` characters and an ellipsis, for messages that contain input of a peer. A shorter
+/// text is returned unchanged.
 #[must_use]
 pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {
@@ -22,7 +22,7 @@ pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn excerpts() {
+    fn truncates_long_texts() {
         for (text, expected) in [("", ""), ("éé", "éé"), ("ééé", "éé…"), ("xxxx", "xx…")]
         {
             assert_eq!(super::excerpt(text, 2), expected);

@@ -10,9 +10,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::code;
 
-/// What a client is told of a failed call: a code, a short sentence, and data for programs.
+/// The error of a failed call: a code, a message, and optional data.
 ///
-/// `data` is absent or any JSON value, and an explicit `null` is a value.
+/// `data` is absent or any JSON value, including `null`.
 #[derive(Clone)]
 pub struct ErrorObject {
     code: i64,
@@ -27,19 +27,19 @@ impl ErrorObject {
         Self { code, message, data: None }
     }
 
-    /// The same error with `data`. A value that does not serialise is logged and left out.
+    /// Sets `data`. If the value does not serialise, this is logged and `data` remains unset.
     #[must_use]
     pub fn with_data(mut self, data: &(impl Serialize + ?Sized)) -> Self {
         match to_raw_value(data) {
             Ok(data) => self.data = Some(data),
             Err(error) => {
-                tracing::error!(%error, code = self.code, "error data does not serialise");
+                tracing::error!(%error, code = self.code, "failed to serialise error data");
             }
         }
         self
     }
 
-    /// -32601 for `method`.
+    /// -32601 for an unknown `method`.
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
         Self::new(code::METHOD_NOT_FOUND, "Method not found").with_data(&Method { method })
@@ -51,10 +51,10 @@ impl ErrorObject {
         Self::new(code::INVALID_PARAMS, "Invalid params").with_data(&Reason { reason })
     }
 
-    /// -32603 that keeps `cause` from the client.
+    /// -32603 without the cause.
     ///
-    /// The cause goes to the log together with an incident number, which the client gets as
-    /// `data.incident`, so that whoever runs the server finds the one by the other.
+    /// The cause is logged together with an incident number, which the client gets as `data.incident`, so that the
+    /// operator can find the log entry.
     #[must_use]
     pub fn internal(cause: &dyn fmt::Display) -> Self {
         let incident = format!("{:016x}", RandomState::new().hash_one(0_u8));
@@ -62,32 +62,31 @@ impl ErrorObject {
         Self::new(code::INTERNAL_ERROR, "Internal error").with_data(&Incident { incident })
     }
 
-    /// Like [`internal`](Self::internal); the log gets the error with all its sources.
+    /// Like [`internal`](Self::internal), but logs the error with all its sources.
     #[must_use]
     pub fn internal_error(cause: &(dyn Error + 'static)) -> Self {
         Self::internal(&Chain(cause))
     }
 
-    /// The code: negative numbers from -32768 to -32000 are the protocol's and ours, see
-    /// [`code`](crate::error::code).
+    /// The code. -32768 to -32000 are reserved for the protocol and for Trunkline; see [`code`](crate::error::code).
     #[must_use]
     pub fn code(&self) -> i64 {
         self.code
     }
 
-    /// A short sentence.
+    /// The message, one short sentence.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What programs may want to know, as JSON text.
+    /// The data, as JSON text.
     #[must_use]
     pub fn data(&self) -> Option<&RawValue> {
         self.data.as_deref()
     }
 
-    /// What `data.reason` says, if it is there and a string.
+    /// The value of `data.reason`, if it is a string.
     fn reason(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Data {
@@ -156,7 +155,7 @@ impl PartialEq for ErrorObject {
     }
 }
 
-/// The message, the code, and the reason that `data.reason` gives.
+/// Displays the message, the code and `data.reason`.
 impl fmt::Display for ErrorObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.message, self.code)?;

@@ -1,4 +1,4 @@
-//! How a handler's error becomes an error object, and how a client gets it back.
+//! Conversion between handler errors and error objects.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -6,51 +6,50 @@ use std::error::Error;
 use super::ErrorObject;
 use crate::schema::Schema;
 
-/// Any error at all, as `?` makes it.
+/// Any error, for use with `?`.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// An error that a handler may return.
 ///
-/// Derive it for the errors that clients should tell apart; see
-/// `derive(RpcError)`. Everything else goes through [`BoxError`]: the
-/// client sees -32603 without the cause, which goes to the log.
+/// Derive it for errors that clients should distinguish; see `derive(RpcError)`. For all other errors use
+/// [`BoxError`]: the client gets -32603, and the cause is logged.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's error",
     note = "derive `RpcError` for it, or return `Result<_, trunkline::BoxError>`: the client then sees -32603 and the cause is logged"
 )]
 pub trait RpcError: Sized {
-    /// What the client is told.
+    /// Converts the error into an error object.
     fn into_error_object(self) -> ErrorObject;
 
-    /// The error that `error` stands for, if it is one of these.
+    /// Converts an error object back, if it represents an error of this type.
     fn from_error_object(error: &ErrorObject) -> Option<Self>;
 
-    /// The errors that there are, for descriptions. Default: none are known.
+    /// The possible errors, for descriptions. Default: empty.
     #[must_use]
     fn descriptions() -> Vec<ErrorDescription> {
         Vec::new()
     }
 }
 
-/// One error of an operation: what stands in its error object.
+/// The description of an error of an operation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorDescription {
     /// The code.
     pub code: i64,
-    /// The message, as it is written: fields stand in it as `{name}`.
+    /// The message. It contains fields as `{name}`.
     pub message: String,
-    /// What the data are, if there are any.
+    /// The schema of the data, if any.
     pub data: Option<Schema>,
 }
 
 impl ErrorDescription {
-    /// An error without data.
+    /// A description of an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The same error with data.
+    /// Sets the schema of the data.
     #[must_use]
     pub fn with_data(mut self, data: Option<Schema>) -> Self {
         self.data = data;
@@ -68,8 +67,7 @@ impl RpcError for ErrorObject {
     }
 }
 
-/// An [`ErrorObject`] in the box is sent as it is; any other error is logged, and the client sees
-/// -32603.
+/// A boxed [`ErrorObject`] is sent to the client. Any other error is logged, and the client gets -32603.
 impl RpcError for BoxError {
     fn into_error_object(self) -> ErrorObject {
         match self.downcast::<ErrorObject>() {

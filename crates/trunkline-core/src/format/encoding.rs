@@ -1,4 +1,4 @@
-//! How calls were encoded that did not come in JSON, or are not answered in it.
+//! Encodings of calls whose request or reply is not JSON.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use trunkline_edn::Value;
 use super::kind::Format;
 use crate::error::ErrorObject;
 
-/// The parts of a call in its own format that its JSON text lacks, for calls that came in another format than
-/// JSON, or are answered in one. Cloning is cheap.
+/// The encoding of a call whose request or reply is not JSON, with the parts of the request that have no equivalent
+/// in JSON. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Encoding(Arc<Inner>);
 
 #[derive(Debug, Clone, Default)]
 struct Inner {
-    /// Unchanged, if they were EDN.
+    /// The id, if the request was EDN.
     #[cfg(feature = "edn")]
     id: Option<Value>,
     #[cfg(feature = "edn")]
     params: Option<Value>,
-    /// Why the call cannot be run.
+    /// The reason why the call cannot be run.
     refusal: Option<ErrorObject>,
     reply: Format,
 }
 
 impl Encoding {
-    /// Of a call that came in JSON.
+    /// The encoding of a request in JSON.
     #[cfg(feature = "edn")]
     #[must_use]
     pub(crate) fn of_json(reply: Format) -> Self {
         Self(Arc::new(Inner { reply, ..Inner::default() }))
     }
 
-    /// Why the call cannot be run.
+    /// The reason why the call cannot be run.
     pub(crate) fn refusal(&self) -> Option<&ErrorObject> {
         self.0.refusal.as_ref()
     }
@@ -44,7 +44,7 @@ impl Encoding {
         self.0.reply
     }
 
-    /// Of a call made of this one, with other params.
+    /// The encoding of a call that is derived from this one and has other params.
     pub(crate) fn without_params(&self) -> Self {
         #[cfg(not(feature = "edn"))]
         return self.clone();
@@ -55,12 +55,12 @@ impl Encoding {
 
 #[cfg(feature = "edn")]
 impl Encoding {
-    /// Of a call that came in EDN.
+    /// The encoding of a request in EDN.
     pub(super) fn of_edn(id: Option<Value>, params: Option<Value>, reply: Format) -> Self {
         Self(Arc::new(Inner { id, params, refusal: None, reply }))
     }
 
-    /// Of a call that has no JSON.
+    /// The encoding of a request that cannot be represented in JSON.
     pub(super) fn refused(id: Option<Value>, refusal: ErrorObject, reply: Format) -> Self {
         Self(Arc::new(Inner { id, params: None, refusal: Some(refusal), reply }))
     }
@@ -69,28 +69,28 @@ impl Encoding {
         self.0.id.as_ref()
     }
 
-    /// The params unchanged, if they were EDN.
+    /// The params, if the request was EDN.
     pub(crate) fn params(&self) -> Option<&Value> {
         self.0.params.as_ref()
     }
 }
 
-/// The encodings of all calls of a body.
+/// The encodings of the calls of a body.
 #[derive(Debug, Default)]
 pub enum Encodings {
-    /// All were sent in JSON, and are answered in JSON.
+    /// Requests and replies are JSON.
     #[default]
     Json,
-    /// One for each of them.
+    /// One for each call.
     #[cfg(feature = "edn")]
     Each(Vec<Encoding>),
-    /// The same for all of them.
+    /// The same for all calls.
     #[cfg(feature = "edn")]
     Same(Encoding),
 }
 
 impl Encodings {
-    /// Of the call in this place; that of a single request is the first.
+    /// The encoding of the call with this index. A single request has index 0.
     #[cfg_attr(not(feature = "edn"), expect(unused_variables, reason = "all are JSON"))]
     pub(crate) fn of(&self, index: usize) -> Option<&Encoding> {
         match self {

@@ -1,18 +1,18 @@
-//! The formats of messages.
+//! Message formats.
 
-/// What messages are written in.
+/// A message format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// JSON, `application/json`.
     #[default]
     Json,
-    /// EDN, `application/edn`: see [`edn`](crate::edn).
+    /// EDN, `application/edn`; see [`edn`](crate::edn).
     #[cfg(feature = "edn")]
     Edn,
 }
 
 impl Format {
-    /// All formats that this build knows.
+    /// All formats that this build supports.
     pub const ALL: &'static [Self] = &[
         Self::Json,
         #[cfg(feature = "edn")]
@@ -31,7 +31,7 @@ impl Format {
         }
     }
 
-    /// The media type. [`content_type`](Self::content_type) is the header.
+    /// The media type, without parameters.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -42,17 +42,17 @@ impl Format {
     }
 }
 
-/// What a message is written in, and what its reply shall be. Default: both in JSON.
+/// The formats of a request and its reply. Default: JSON.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Formats {
-    /// Of the message.
+    /// The format of the request.
     pub request: Format,
-    /// Of the reply.
+    /// The format of the reply.
     pub reply: Format,
 }
 
 impl Formats {
-    /// The same for both.
+    /// The same format for both.
     #[must_use]
     pub const fn both(format: Format) -> Self {
         Self { request: format, reply: format }

@@ -1,4 +1,4 @@
-//! What messages are written in: JSON, and what is read as JSON and written from it.
+//! Message formats and their conversion to and from JSON.
 
 mod convert;
 #[cfg(feature = "edn")]

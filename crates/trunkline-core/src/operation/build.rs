@@ -81,7 +81,9 @@ pub enum BuildError {
         location: &'static Location<'static>,
     },
     /// Two operations have the same tool name.
-    #[error("tool `{tool}` is used by method `{first}` and method `{second}`, registered at {location}")]
+    #[error(
+        "tool `{tool}` is used by method `{first}` and method `{second}`, registered at {location}"
+    )]
     DuplicateTool {
         /// The name of the tool.
         tool: String,

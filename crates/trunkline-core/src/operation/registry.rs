@@ -113,7 +113,10 @@ impl Registry {
         let mut parts = lock(&self.parts);
         let others = parts.iter().enumerate().filter(|(index, _)| *index != part);
         let others = others.flat_map(|(_, operations)| operations);
-        build::check(self.static_operations.iter().chain(others).map(|other| &**other), &operations)?;
+        build::check(
+            self.static_operations.iter().chain(others).map(|other| &**other),
+            &operations,
+        )?;
 
         let known = sorted(parts[part].clone());
         let registered = |operation: Operation| {

@@ -1,4 +1,4 @@
-//! One declaration, both forms: params by position and by name become the same named arguments.
+//! Binding of params, by position or by name, to their declaration.
 
 use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
@@ -7,13 +7,13 @@ use super::error::ParamsError;
 use super::integer::Integer;
 use crate::envelope::{Elements, Members};
 
-/// Walks the params that were sent and names each after its declaration.
+/// Iterates over the params of a call and finds the declaration of each.
 pub(crate) struct Binder<'de, 'n> {
     names: &'n [&'static str],
-    /// Whether the last declared param takes all positions that are left.
+    /// Whether the last declared param takes all remaining positions.
     variadic: bool,
     source: Source<'de>,
-    /// Which of the first 64 were seen; serde's own check finds later duplicates.
+    /// A bit for each of the first 64 params that were seen. serde detects later duplicates.
     seen: u64,
 }
 
@@ -23,7 +23,7 @@ enum Source<'de> {
         elements: Elements<'de>,
         next: usize,
     },
-    /// `next` is the declaration after that of the last member.
+    /// `next` is the index after the declaration of the last member.
     Names {
         text: &'de [u8],
         members: Members<'de>,
@@ -31,10 +31,10 @@ enum Source<'de> {
     },
 }
 
-/// What was sent for one declared param.
+/// The argument for one declared param.
 pub(crate) enum Argument<'de> {
     One(&'de [u8]),
-    /// The rest of the positions.
+    /// The remaining positions.
     Rest {
         first: Option<&'de [u8]>,
         rest: Elements<'de>,
@@ -60,7 +60,7 @@ impl<'de, 'n> Binder<'de, 'n> {
     /// The next argument and the index of its declaration.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Argument<'de>)>, ParamsError> {
-        // Most clients send params by name, and in the order of their declaration.
+        // Most clients send params by name and in the declared order.
         if let Source::Names { members, next, .. } = &mut self.source
             && let Some(name) = self.names.get(*next)
             && let Some(value) = members.next_value_of(name)
@@ -112,7 +112,7 @@ impl<'de, 'n> Binder<'de, 'n> {
         }
     }
 
-    /// The argument, if it is the first one for this declaration.
+    /// Returns the argument, or an error for a duplicate.
     #[inline]
     fn once(
         &mut self,
@@ -128,7 +128,7 @@ impl<'de, 'n> Binder<'de, 'n> {
     }
 }
 
-/// All names that are not declared, since a client would rather mend them at once.
+/// All names that are not declared, so that the error lists them all.
 fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
     let mut members = Members::new(text);
     std::iter::from_fn(|| members.next_member())
@@ -138,7 +138,7 @@ fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
 }
 
 impl<'de> Argument<'de> {
-    /// No position was left for a variadic param.
+    /// An empty argument for a variadic param.
     pub(crate) fn empty_rest() -> Self {
         Self::Rest { first: None, rest: Elements::new(b"[]") }
     }
@@ -172,7 +172,7 @@ fn deserialize<'de, T: DeserializeSeed<'de>>(
     }
 }
 
-/// The rest of the positions as one sequence.
+/// The remaining positions as a sequence.
 struct Rest<'de> {
     first: Option<&'de [u8]>,
     rest: Elements<'de>,
@@ -192,7 +192,7 @@ impl<'de> SeqAccess<'de> for Rest<'de> {
     }
 }
 
-/// What reads a sequence reads the rest, through newtypes and `Option`s too.
+/// Deserializes sequences, also through newtypes and `Option`.
 impl<'de> serde::Deserializer<'de> for Rest<'de> {
     type Error = serde_json::Error;
 
@@ -201,7 +201,8 @@ impl<'de> serde::Deserializer<'de> for Rest<'de> {
         // A tuple stops reading when it is full.
         match usize::from(self.first.is_some()) + self.rest.count() {
             0 => Ok(value),
-            left => Err(Self::Error::custom(format_args!("too many values, by {left}"))),
+            1 => Err(Self::Error::custom("1 value too many")),
+            left => Err(Self::Error::custom(format_args!("{left} values too many"))),
         }
     }
 

@@ -1,11 +1,11 @@
-//! The names that a struct declares, read off its derived `Deserialize`.
+//! The field names of a struct, obtained from its derived `Deserialize`.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// The field names of `T`; none when `T` is not a struct.
+/// The field names of `T`. Empty if `T` is not a struct.
 pub(crate) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     match T::deserialize(Probe) {
         Err(Answer::Fields(fields)) => fields,
@@ -13,7 +13,7 @@ pub(crate) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     }
 }
 
-/// A deserializer with no data: it only notes what it is asked for.
+/// A deserializer without data that returns the requested fields as an error.
 struct Probe;
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<'de> serde::Deserializer<'de> for Probe {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a probe has no data")
+        f.write_str("the probe has no data")
     }
 }
 

@@ -1,4 +1,4 @@
-//! serde's view of a call's params: a derived struct takes them by position and by name.
+//! A serde deserializer of params, by position and by name.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
@@ -8,7 +8,7 @@ use super::binder::{Argument, Binder};
 use super::error::ParamsError;
 use crate::envelope::Elements;
 
-/// Deserialises a whole params text.
+/// Deserializes the params of a call as a whole.
 #[derive(Clone, Copy)]
 pub(crate) struct ParamsDeserializer<'de> {
     params: Option<&'de [u8]>,
@@ -24,7 +24,7 @@ impl<'de> ParamsDeserializer<'de> {
         serde_json::Deserializer::from_slice(self.params.unwrap_or(b"{}"))
     }
 
-    /// That more positions were sent than `taken`, if they were.
+    /// An error if more than `taken` positions were sent.
     fn too_many(&self, taken: usize) -> Option<ParamsError> {
         let text = self.params.filter(|text| text.first() == Some(&b'['))?;
         let given = Elements::new(text).count();
@@ -34,8 +34,8 @@ impl<'de> ParamsDeserializer<'de> {
 
 type Json<'de> = serde_json::Deserializer<serde_json::de::SliceRead<'de>>;
 
-/// A struct's fields are the declaration. All else is what JSON says it is: a map takes any
-/// names, a tuple or a `Vec` takes positions.
+/// The fields of a struct are the declaration. Other types are deserialized as usual: a map accepts any names, a
+/// tuple or a `Vec` accepts positions.
 impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
     type Error = ParamsError;
 
@@ -121,8 +121,8 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
     }
 }
 
-/// The bound arguments as the entries of a map, which is how derived structs know absent fields,
-/// defaults and options.
+/// The bound arguments as the entries of a map, so that derived structs handle missing fields, defaults and
+/// options.
 struct Fields<'de> {
     binder: Binder<'de, 'static>,
     fields: &'static [&'static str],
@@ -159,7 +159,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         &mut self,
         seed: V,
     ) -> Result<V::Value, ParamsError> {
-        let (name, argument) = self.current.take().expect("serde asks for a value after its key");
+        let (name, argument) = self.current.take().expect("serde requests a value after its key");
         argument.seed(seed, name)
     }
 }

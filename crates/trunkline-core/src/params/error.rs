@@ -1,4 +1,4 @@
-//! Why params do not fit a method (-32602).
+//! Errors of params (-32602).
 
 use std::fmt;
 
@@ -6,34 +6,34 @@ use serde::Serialize;
 
 use crate::error::{ErrorObject, code};
 
-/// Params that a method cannot take, and which of them.
+/// The reason why params are invalid for a method.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
-    /// A param without a default is not there.
+    /// A param without a default is missing.
     #[error("missing param")]
     Missing {
         /// The param's name.
         param: String,
     },
-    /// A param has a value of the wrong type, or one out of range.
+    /// A value has the wrong type or is out of range.
     #[error("{reason}")]
     Invalid {
         /// The param's name.
         param: String,
-        /// What serde said of the value.
+        /// The message of serde.
         reason: String,
     },
-    /// A named param that the method does not declare. A typo in the name of an optional param
-    /// would lose data in silence, so it is refused.
+    /// The method does not declare a named param. Such params are rejected because a misspelled optional param would
+    /// be lost silently.
     #[error("unknown param")]
     Unknown {
-        /// The names, as sent.
+        /// The unknown names.
         params: Vec<String>,
         /// The names that the method declares.
         declared: Vec<&'static str>,
     },
-    /// A named param stands twice.
+    /// A named param is duplicated.
     #[error("duplicate param")]
     Duplicate {
         /// The param's name.
@@ -42,13 +42,13 @@ pub enum ParamsError {
     /// More positional params than the method declares.
     #[error("too many params: {given} given, at most {} expected", declared.len())]
     TooMany {
-        /// How many were sent.
+        /// The number of params that were sent.
         given: usize,
         /// The names that the method declares.
         declared: Vec<&'static str>,
     },
-    /// The params do not fit as a whole: the method takes them by name only, or by position only,
-    /// or as another number of them.
+    /// The params are invalid as a whole: the method accepts them only by name, only by position, or in another
+    /// number.
     #[error("{0}")]
     Shape(String),
 }
@@ -84,7 +84,7 @@ struct Data {
     declared: Option<Vec<&'static str>>,
 }
 
-/// What serde-derived code reports while it reads the params as a whole.
+/// Errors of derived `Deserialize` implementations.
 impl serde::de::Error for ParamsError {
     fn custom<T: fmt::Display>(reason: T) -> Self {
         Self::Shape(reason.to_string())
@@ -100,24 +100,23 @@ impl serde::de::Error for ParamsError {
 }
 
 impl ParamsError {
-    /// `error` arose in the value of `param`.
+    /// An error of the value of `param`.
     pub(crate) fn invalid(param: &str, error: &serde_json::Error) -> Self {
         Self::Invalid { param: param.to_owned(), reason: reason(error) }
     }
 
-    /// More positions were sent than a tuple has.
+    /// More positions were sent than the tuple has.
     pub(crate) fn longer_than_tuple(given: usize, taken: usize) -> Self {
         Self::Shape(format!("too many params: {given} given, at most {taken} expected"))
     }
 
-    /// `error` arose in the params as a whole.
+    /// An error of the params as a whole.
     pub(crate) fn whole(error: &serde_json::Error) -> Self {
         Self::Shape(reason(error))
     }
 }
 
-/// The error's text without its position, which is relative to a value that the client never sees
-/// alone.
+/// The message without the position, which is relative to a single value and useless to the client.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {

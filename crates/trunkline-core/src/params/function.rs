@@ -1,4 +1,4 @@
-//! Plain functions as methods: arguments declared by a list of names.
+//! Functions whose arguments are params, declared by a list of names.
 
 use serde::de::value::Error as Absent;
 use serde::de::{DeserializeOwned, Error as _, Visitor};
@@ -10,7 +10,7 @@ use super::error::ParamsError;
 
 /// The declaration of one argument of a `function`.
 ///
-/// A string literal is the declaration of a param of that name without a default.
+/// A string literal declares a param of that name without a default.
 #[derive(Debug, Clone)]
 pub struct Param {
     name: &'static str,
@@ -36,17 +36,18 @@ pub fn param(name: &'static str) -> Param {
 }
 
 impl Param {
-    /// The value that an absent param has.
+    /// Sets the default of a missing param.
     ///
     /// # Panics
     /// When `value` does not serialise to JSON.
     #[must_use]
     pub fn default(mut self, value: impl serde::Serialize) -> Self {
-        self.default = Some(to_raw_value(&value).expect("a param's default serialises to JSON"));
+        self.default =
+            Some(to_raw_value(&value).expect("the default of a param serialises to JSON"));
         self
     }
 
-    /// By position this param takes all that is left. Only the last one can be variadic.
+    /// Makes the param take all remaining positions. Only the last param can be variadic.
     #[must_use]
     pub fn variadic(mut self) -> Self {
         self.variadic = true;
@@ -58,7 +59,7 @@ impl Param {
         self.name
     }
 
-    /// Whether it takes all positions that are left.
+    /// Whether it takes all remaining positions.
     pub fn is_variadic(&self) -> bool {
         self.variadic
     }
@@ -70,7 +71,7 @@ impl From<&'static str> for Param {
     }
 }
 
-/// A function of `N` arguments, each of which serde can read.
+/// A function of `N` arguments, each of which serde can deserialize.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a function of {N} arguments that serde can read",
     note = "declare one name for each argument; give each argument a type, and return `Result`, `Json` or a plain value"
@@ -80,12 +81,12 @@ pub trait Function<A, R, const N: usize>: Send + Sync + 'static {
     fn apply(&self, arguments: A) -> R;
 }
 
-/// The arguments of a function: a tuple, bound by the names in its declaration.
+/// The arguments of a function: a tuple, bound by the declared names.
 pub trait Arguments: Sized {
-    /// Reads the arguments.
+    /// Deserializes the arguments.
     ///
     /// # Errors
-    /// The first param that does not fit.
+    /// The first invalid param.
     fn bind(
         params: Option<&[u8]>,
         names: &[&'static str],
@@ -156,7 +157,7 @@ functions!(6: 0 A a, 1 B b, 2 C c, 3 D d, 4 E e, 5 G g);
 functions!(7: 0 A a, 1 B b, 2 C c, 3 D d, 4 E e, 5 G g, 6 H h);
 functions!(8: 0 A a, 1 B b, 2 C c, 3 D d, 4 E e, 5 G g, 6 H h, 7 I i);
 
-/// The value of a param that was not sent: its default, nothing for an `Option`, or an error.
+/// The value of a missing param: its default, `None` for an `Option`, or an error.
 fn absent<T: DeserializeOwned>(param: &Param) -> Result<T, ParamsError> {
     if let Some(default) = &param.default {
         return Argument::One(default.get().as_bytes()).read(param.name);
@@ -167,12 +168,12 @@ fn absent<T: DeserializeOwned>(param: &Param) -> Result<T, ParamsError> {
     T::deserialize(Nothing).map_err(|_| ParamsError::Missing { param: param.name.to_owned() })
 }
 
-/// Whether a param of this type may be left out, as an `Option` may.
+/// Whether a param of this type may be missing, such as an `Option`.
 pub fn may_be_absent<T: DeserializeOwned>() -> bool {
     T::deserialize(Nothing).is_ok()
 }
 
-/// Reads as `None` and as nothing else.
+/// Deserializes as `None` only.
 struct Nothing;
 
 impl<'de> serde::Deserializer<'de> for Nothing {

@@ -1,4 +1,4 @@
-//! Small integers, the most frequent params: read without a parser.
+//! Fast deserialization of small integers, the most frequent params.
 
 use serde::de::Visitor;
 use serde::{Deserializer, forward_to_deserialize_any};
@@ -9,11 +9,11 @@ pub(super) struct Integer<'de> {
     value: u64,
 }
 
-/// The number of digits that always fit in a `u64`.
+/// The maximum number of digits that always fit in a `u64`.
 const MAX_DIGITS: usize = 19;
 
 impl<'de> Integer<'de> {
-    /// The integer that a JSON value is, if it is a small one without a sign.
+    /// The integer, if the JSON value is a small one without a sign.
     #[inline]
     pub(super) fn of(text: &'de [u8]) -> Option<Self> {
         if text.is_empty() || text.len() > MAX_DIGITS {
@@ -35,7 +35,7 @@ impl<'de> Integer<'de> {
     }
 }
 
-/// Delegates hints of other types to `serde_json`, which refuses a number for most of them, whatever the visitor accepts.
+/// Delegates hints of other types to `serde_json`, which rejects numbers for most of them.
 macro_rules! as_json {
     ($($method:ident($($argument:ident: $type:ty),*))*) => {$(
         fn $method<V: Visitor<'de>>(
@@ -48,7 +48,7 @@ macro_rules! as_json {
     )*};
 }
 
-/// As `serde_json` deserialises it.
+/// Behaves like `serde_json`.
 impl<'de> Deserializer<'de> for Integer<'de> {
     type Error = serde_json::Error;
 
@@ -73,7 +73,7 @@ impl<'de> Deserializer<'de> for Integer<'de> {
         deserialize_byte_buf()
         deserialize_unit()
         deserialize_unit_struct(name: &'static str)
-        // serde_json reads its own types by the name of a newtype.
+        // serde_json recognises its own types by the name of a newtype.
         deserialize_newtype_struct(name: &'static str)
         deserialize_seq()
         deserialize_tuple(len: usize)
@@ -124,7 +124,7 @@ mod tests {
         Name,
     }
 
-    /// A type is read from each integer as by `serde_json`, or fails with the same message.
+    /// Checks that `T` deserializes from integers as with `serde_json`, or fails with the same message.
     #[track_caller]
     fn check<T: DeserializeOwned + Debug>() {
         for text in
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_read_as_by_serde_json() {
+    fn deserializes_like_serde_json() {
         check::<u8>();
         check::<i8>();
         check::<i64>();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_small_integers() {
+    fn rejects_other_texts() {
         for text in ["", "-1", "1.0", "1e3", "\"1\"", "null", "18446744073709551615"] {
             assert!(Integer::of(text.as_bytes()).is_none(), "{text}");
         }

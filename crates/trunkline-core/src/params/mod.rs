@@ -1,4 +1,4 @@
-//! Params (JSON-RPC 2.0, section 4.2): by position and by name from one declaration.
+//! Params (JSON-RPC 2.0, section 4.2), by position and by name.
 
 mod binder;
 mod declared;
@@ -23,25 +23,25 @@ pub use function::{Arguments, Function, Param, param};
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.
 ///
-/// The struct's fields are the declaration: `{"a": 1, "b": 2}` and `[1, 2]` (in the order of the
-/// fields) are the same. `Option` fields and fields with `#[serde(default)]` may be absent in
-/// both forms. Unknown names, duplicates and too many positions are refused with -32602 and
-/// `data` that names them. A struct with `#[serde(flatten)]` or a map takes names only, and of
-/// duplicates among names that no field declares it keeps the last; a tuple or a `Vec` takes
-/// positions only. `#[serde(alias)]` adds a position for each alias, so use it only where params
-/// come by name.
+/// The fields of the struct are the declaration: `{"a": 1, "b": 2}` and `[1, 2]` (in the order of the fields) are
+/// equivalent. `Option` fields and fields with `#[serde(default)]` may be missing in both forms. Unknown names,
+/// duplicates and too many positions are rejected with -32602 and `data` that lists them.
 ///
-/// Values are read to a nesting of 128, whatever the envelope's limit is.
+/// A struct with `#[serde(flatten)]` or a map accepts names only; of duplicates that no field declares, it keeps the
+/// last. A tuple or a `Vec` accepts positions only. `#[serde(alias)]` adds a position for each alias, so use it only
+/// for params by name.
+///
+/// The maximum nesting of values is 128, regardless of the limit of the body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Params<T>(pub T);
 
-/// Like [`Params`], but by position the last field takes all that is left: a `Vec`, or what else
-/// reads a sequence. When nothing is left for it, or its name is not sent, it reads an empty
-/// sequence, whatever its `#[serde(default)]`.
+/// Like [`Params`], but the last field takes all remaining positions. It must be a `Vec` or another type that
+/// deserializes from a sequence. Without remaining positions, or if its name is missing, it is an empty sequence,
+/// regardless of `#[serde(default)]`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VariadicParams<T>(pub T);
 
-/// Extracts the params' JSON text as the client sent it: an array, an object, or nothing.
+/// Extracts the JSON text of the params unchanged: an array, an object, or `None`.
 #[derive(Debug, Clone)]
 pub struct RawParams(pub Option<Box<RawValue>>);
 
@@ -82,12 +82,12 @@ impl<S> FromCall<S> for RawParams {
     }
 }
 
-/// Refuses any params: the handler takes none.
+/// Rejects params, for a handler that takes none.
 pub(crate) fn refuse_any(params: Option<&[u8]>) -> Result<(), ParamsError> {
     Binder::new(params, &[], false).next().map(drop)
 }
 
-/// Whether each param is declared, and sent once.
+/// Checks that each param is declared and not duplicated.
 #[cfg(feature = "edn")]
 pub(crate) fn check_names(params: &[u8], names: &[&'static str]) -> Result<(), ParamsError> {
     let mut binder = Binder::new(Some(params), names, false);

@@ -1,4 +1,4 @@
-//! What bodies are answered with.
+//! Replies to message bodies.
 
 mod response;
 
@@ -11,30 +11,30 @@ use crate::outcome::Outcome;
 
 pub use response::{Response, ResponseArray};
 
-/// What a body is answered with.
+/// The reply to a message body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reply {
-    /// Nothing: the body held notifications only.
+    /// No reply: the body contained only notifications.
     None,
     /// One response object.
     Single {
-        /// The response's JSON text.
+        /// The JSON text of the response.
         json: Vec<u8>,
         /// The code, if the response is an error.
         code: Option<i64>,
     },
     /// An array of response objects.
     Batch {
-        /// The array's JSON text.
+        /// The JSON text of the array.
         json: Vec<u8>,
     },
-    /// Either, in EDN.
+    /// A reply in EDN.
     #[cfg(feature = "edn")]
     Edn(Box<EdnReply>),
 }
 
-/// A reply in EDN, which is also known in JSON.
+/// A reply in EDN, with its equivalent in JSON.
 #[cfg(feature = "edn")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EdnReply {
@@ -44,7 +44,7 @@ pub struct EdnReply {
 
 #[cfg(feature = "edn")]
 impl EdnReply {
-    /// The same in JSON.
+    /// The reply in JSON.
     #[must_use]
     pub fn json(&self) -> &Reply {
         &self.json
@@ -58,15 +58,15 @@ impl EdnReply {
 }
 
 impl Reply {
-    /// The response to the call with this id.
+    /// The response for the call with this id.
     #[must_use]
     pub fn of(outcome: Outcome, id: &Id) -> Self {
         let code = outcome.code();
         Self::Single { json: outcome.into_response(id.as_raw().as_bytes()), code }
     }
 
-    /// An error in answer to what is no call. JSON-RPC 2.0 wants the id `null` where it cannot be
-    /// told (section 5); protocols on top of it want none.
+    /// An error response to an invalid body. JSON-RPC 2.0 requires the id `null` if it is unknown (section 5);
+    /// protocols on top of it require that it is absent.
     #[must_use]
     pub fn error(error: ErrorObject, id: Option<&Id>) -> Self {
         let code = Some(error.code());
@@ -89,7 +89,7 @@ impl Reply {
         }
     }
 
-    /// What the reply is written in.
+    /// The format of the reply.
     #[must_use]
     pub fn format(&self) -> Format {
         match self {
@@ -99,7 +99,7 @@ impl Reply {
         }
     }
 
-    /// The reply's JSON, whatever its format.
+    /// The JSON text of the reply, for any format.
     pub fn json(&self) -> Option<&[u8]> {
         match self {
             Self::None => None,
@@ -109,7 +109,7 @@ impl Reply {
         }
     }
 
-    /// How many bytes its text has.
+    /// The size of the text in bytes.
     pub fn text_len(&self) -> usize {
         match self {
             #[cfg(feature = "edn")]
@@ -118,7 +118,7 @@ impl Reply {
         }
     }
 
-    /// The reply's text, if there is a reply, in its [format](Self::format).
+    /// The text of the reply in its [format](Self::format). `None` for [`Reply::None`].
     #[must_use]
     pub fn into_text(self) -> Option<Vec<u8>> {
         match self {
@@ -128,7 +128,7 @@ impl Reply {
         }
     }
 
-    /// The reply in JSON, if there is a reply, whatever its format.
+    /// The JSON text of the reply, for any format. `None` for [`Reply::None`].
     #[must_use]
     pub fn into_json(self) -> Option<Vec<u8>> {
         match self {
@@ -139,7 +139,7 @@ impl Reply {
         }
     }
 
-    /// The reply in this format. What already is stays as it is; what is not keeps what JSON tells.
+    /// Converts the reply to this format, through JSON. A reply that already has the format is unchanged.
     #[must_use]
     pub fn into_format(self, format: Format) -> Self {
         match (self, format) {
@@ -156,7 +156,7 @@ impl Reply {
 }
 
 impl Response {
-    /// In answer to a request that is no batch.
+    /// Converts the response into the reply to a single request.
     pub fn into_reply(self) -> Reply {
         let json = Reply::Single { json: self.json, code: self.code };
         #[cfg(feature = "edn")]
@@ -168,7 +168,7 @@ impl Response {
 }
 
 impl ResponseArray {
-    /// All responses; none if there is no response.
+    /// Closes the array. Returns [`Reply::None`] if it is empty.
     pub fn end(mut self) -> Reply {
         if self.json.is_empty() {
             return Reply::None;

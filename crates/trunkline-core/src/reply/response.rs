@@ -1,4 +1,4 @@
-//! What entries are answered with, and all of it as one array.
+//! Response objects and arrays of them.
 
 use crate::format::Encoding;
 #[cfg(feature = "edn")]
@@ -7,17 +7,17 @@ use crate::format::Format;
 use crate::format::edn;
 use crate::outcome::{ID, Outcome, RESULT};
 
-/// What one entry is answered with.
+/// The response to one entry.
 pub struct Response {
     pub(crate) json: Vec<u8>,
     pub(crate) code: Option<i64>,
-    /// The same in EDN, if that is wanted.
+    /// The response in EDN, if requested.
     #[cfg(feature = "edn")]
     pub(super) edn: Option<Vec<u8>>,
 }
 
 impl Response {
-    /// The response to the request with this id, in the format of `encoding`.
+    /// The response for the request with this id, in the format of `encoding`.
     pub fn of(outcome: Outcome, id: &[u8], encoding: Option<&Encoding>) -> Self {
         #[cfg(feature = "edn")]
         if let Some(encoding) = encoding.filter(|encoding| encoding.reply() == Format::Edn) {
@@ -36,7 +36,7 @@ impl Response {
         }
     }
 
-    /// How many bytes are sent.
+    /// The size in bytes, as sent.
     pub(crate) fn len(&self) -> usize {
         #[cfg(feature = "edn")]
         if let Some(edn) = &self.edn {
@@ -45,7 +45,7 @@ impl Response {
         self.json.len()
     }
 
-    /// The bytes that it occupies in all of its formats.
+    /// The memory used by all formats, in bytes.
     pub(crate) fn capacity(&self) -> usize {
         #[cfg(feature = "edn")]
         if let Some(edn) = &self.edn {
@@ -55,7 +55,7 @@ impl Response {
     }
 }
 
-/// Responses as one array.
+/// An array of responses.
 #[derive(Default)]
 pub struct ResponseArray {
     pub(super) json: Vec<u8>,
@@ -64,14 +64,14 @@ pub struct ResponseArray {
 }
 
 impl ResponseArray {
-    /// A buffer for the responses to this number of entries.
+    /// An empty array with capacity for the responses to this number of entries.
     pub fn of(entries: usize) -> Self {
         let mut joined = Self::default();
-        joined.json.reserve(entries * USUAL);
+        joined.json.reserve(entries * TYPICAL);
         joined
     }
 
-    /// The bytes that the responses occupy.
+    /// The memory used by the responses, in bytes.
     pub(crate) fn capacity(&self) -> usize {
         #[cfg(feature = "edn")]
         return self.json.capacity() + self.edn.capacity();
@@ -79,7 +79,7 @@ impl ResponseArray {
         self.json.capacity()
     }
 
-    /// The bytes by which to grow before another response is appended, with spare space for later ones.
+    /// The bytes by which the buffers must grow to append a response, including spare capacity for later ones.
     pub(crate) fn growth(&self, response: &Response) -> usize {
         let json = growth(&self.json, &response.json);
         #[cfg(feature = "edn")]
@@ -88,7 +88,7 @@ impl ResponseArray {
         json
     }
 
-    /// Grows by that.
+    /// Grows the buffers by [`growth`](Self::growth).
     pub(crate) fn grow(&mut self, response: &Response) {
         grow(&mut self.json, &response.json);
         #[cfg(feature = "edn")]
@@ -97,12 +97,12 @@ impl ResponseArray {
         }
     }
 
-    /// Appends the response with a result if it has at most `limit` bytes and the spare space is enough. Returns its
-    /// text.
+    /// Appends a result, if its response has at most `limit` bytes and fits into the spare capacity. Returns the text
+    /// of the response.
     pub(crate) fn push_result(&mut self, result: &[u8], id: &[u8], limit: usize) -> Option<&[u8]> {
         let json = &mut self.json;
         let len = RESULT.len() + result.len() + ID.len() + id.len() + 1;
-        if len > limit || len + AROUND > json.capacity() - json.len() {
+        if len > limit || len + DELIMITERS > json.capacity() - json.len() {
             return None;
         }
         json.push(if json.is_empty() { b'[' } else { b',' });
@@ -113,28 +113,28 @@ impl ResponseArray {
         Some(&json[start..])
     }
 
-    /// Appends a response. Grows by no more than it needs.
+    /// Appends a response. Allocates no spare capacity.
     pub fn push(&mut self, response: &Response) {
-        self.json.reserve_exact(response.json.len() + AROUND);
+        self.json.reserve_exact(response.json.len() + DELIMITERS);
         self.json.push(if self.json.is_empty() { b'[' } else { b',' });
         self.json.extend_from_slice(&response.json);
         #[cfg(feature = "edn")]
         if let Some(edn) = &response.edn {
-            self.edn.reserve_exact(edn.len() + AROUND);
+            self.edn.reserve_exact(edn.len() + DELIMITERS);
             self.edn.push(if self.edn.is_empty() { b'[' } else { b' ' });
             self.edn.extend_from_slice(edn);
         }
     }
 }
 
-/// The bytes of a usual response.
-const USUAL: usize = 64;
-/// The bytes before a response and after the last one.
-const AROUND: usize = 2;
+/// The size of a typical response, in bytes.
+const TYPICAL: usize = 64;
+/// The size of the delimiters before and after a response, in bytes.
+const DELIMITERS: usize = 2;
 
-/// The bytes by which a buffer has to grow for a text: 0, or the missing ones and half of the new length.
+/// The bytes by which a buffer must grow to append a text: 0, or the missing ones plus half of the new length.
 fn growth(buffer: &Vec<u8>, text: &[u8]) -> usize {
-    let needed = buffer.len() + text.len() + AROUND;
+    let needed = buffer.len() + text.len() + DELIMITERS;
     match needed.checked_sub(buffer.capacity()) {
         None | Some(0) => 0,
         Some(missing) => missing + needed / 2,

@@ -1,18 +1,17 @@
-//! The scanner against `serde_json`, on any bytes and on requests that were tampered with.
+//! Property tests that compare the scanner with `serde_json`, on random bytes and on mutated requests.
 //!
-//! Two readers of `serde_json` enclose ours. What its `Value` takes, we take; what we take, its
-//! `RawValue` takes, which checks the grammar and nothing else. Where the two differ, this is
-//! what we do:
+//! The scanner accepts all that `Value` accepts, and `RawValue`, which checks only the grammar, accepts all that the
+//! scanner accepts. Where the two differ:
 //!
-//! | text | `Value` | here | `RawValue` |
+//! | text | `Value` | scanner | `RawValue` |
 //! |---|---|---|---|
 //! | a number out of range, `1e400` | no | yes | yes |
 //! | nesting of exactly 128 | no | yes, by default | yes |
 //! | nesting deeper than the limit | no | no | yes |
 //! | a lone surrogate, `"\ud800"` | no | no | yes |
 //!
-//! None of them takes a byte-order mark, and all of them take members that stand twice: those are
-//! refused one step later, as invalid requests.
+//! None of them accepts a byte-order mark, and all of them accept duplicate members, which are rejected later, as
+//! invalid requests.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,17 +24,17 @@ use crate::envelope::{BodyError, parse};
 
 const DEPTH: usize = 128;
 
-/// Why we do not read `text`, if we do not.
-fn refusal(text: &[u8]) -> Option<BodyError> {
+/// The error of the scanner, if any.
+fn scan_error(text: &[u8]) -> Option<BodyError> {
     match parse(text, DEPTH, usize::MAX) {
         Ok(_) | Err(BodyError::EmptyBatch) => None,
-        Err(unreadable) => Some(unreadable),
+        Err(error) => Some(error),
     }
 }
 
-/// Where the readers differ: the text, and who takes it of `Value`, us and `RawValue`.
+/// The known differences: a text, and whether `Value`, the scanner and `RawValue` accept it.
 #[test]
-fn the_known_differences_are_these() {
+fn known_differences() {
     let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let rows = [
         ("1e400", (false, true, true)),
@@ -52,38 +51,38 @@ fn the_known_differences_are_these() {
     for (text, expected) in rows {
         let value = serde_json::from_str::<Value>(text).is_ok();
         let raw = serde_json::from_str::<&RawValue>(text).is_ok();
-        assert_eq!((value, refusal(text.as_bytes()).is_none(), raw), expected, "{text}");
+        assert_eq!((value, scan_error(text.as_bytes()).is_none(), raw), expected, "{text}");
     }
 }
 
 fn check(text: &[u8]) -> Result<(), TestCaseError> {
     let value = serde_json::from_slice::<Value>(text);
     let raw = serde_json::from_slice::<&RawValue>(text);
-    match refusal(text) {
+    match scan_error(text) {
         None => {
-            prop_assert!(raw.is_ok(), "we take what is not JSON: {raw:?}");
+            prop_assert!(raw.is_ok(), "the scanner accepts invalid JSON: {raw:?}");
             if let Err(error) = value {
                 let error = error.to_string();
                 let known = ["number out of range", "recursion limit exceeded"];
                 prop_assert!(known.iter().any(|known| error.starts_with(known)), "{error}");
             }
         }
-        Some(unreadable) => {
-            prop_assert!(value.is_err(), "we refuse what Value takes: {unreadable:?}");
+        Some(error) => {
+            prop_assert!(value.is_err(), "the scanner rejects text that Value accepts: {error:?}");
             let known = matches!(
-                &unreadable,
+                &error,
                 BodyError::Parse(error)
                     if matches!(error.reason, ScanReason::LoneSurrogate | ScanReason::TooDeep)
             );
-            prop_assert!(known || raw.is_err(), "we refuse JSON: {unreadable:?}");
-            let offset = unreadable.offset().expect("no batch was empty or too long");
+            prop_assert!(known || raw.is_err(), "the scanner rejects valid JSON: {error:?}");
+            let offset = error.offset().expect("no batch is empty or too large");
             prop_assert!(offset <= text.len());
         }
     }
     Ok(())
 }
 
-/// What JSON is made of, valid pieces and broken ones.
+/// Fragments of JSON, valid and invalid.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -192,22 +191,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_judged_as_serde_json_judges_them(text in vec(any::<u8>(), 0..64)) {
+    fn agrees_with_serde_json_on_random_bytes(text in vec(any::<u8>(), 0..64)) {
         check(&text)?;
     }
 
     #[test]
-    fn any_pieces_are_judged_as_serde_json_judges_them(pieces in vec(select(PIECES), 0..24)) {
+    fn agrees_with_serde_json_on_random_fragments(pieces in vec(select(PIECES), 0..24)) {
         check(pieces.concat().as_bytes())?;
     }
 
     #[test]
-    fn any_request_is_judged_as_serde_json_judges_it(request in requests()) {
+    fn agrees_with_serde_json_on_requests(request in requests()) {
         check(request.as_bytes())?;
     }
 
     #[test]
-    fn a_request_that_was_tampered_with_is_judged_as_serde_json_judges_it(
+    fn agrees_with_serde_json_on_mutated_requests(
         request in requests(),
         changes in vec(changes(), 1..4),
     ) {

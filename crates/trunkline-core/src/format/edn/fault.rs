@@ -1,11 +1,11 @@
-//! Errors of EDN as errors of JSON-RPC.
+//! Conversion of EDN errors to error objects.
 
 use serde::Serialize;
 use trunkline_edn::{Error, Step};
 
 use crate::error::{ErrorObject, code};
 
-/// -32700: the text is no EDN.
+/// -32700: the text is not EDN.
 pub(crate) fn unreadable(error: &Error) -> ErrorObject {
     let position = error.position();
     let data = Unreadable {
@@ -18,7 +18,7 @@ pub(crate) fn unreadable(error: &Error) -> ErrorObject {
     ErrorObject::new(code::PARSE_ERROR, "Parse error").with_data(&data)
 }
 
-/// -32603: EDN that reads has no JSON, or the other way round. The path is that in the message.
+/// -32603: valid EDN cannot be represented in JSON, or vice versa. The path is relative to the message.
 pub fn unconvertible(error: Error, member: Option<&str>) -> ErrorObject {
     let error = match member {
         Some(member) => error.within(Step::key(member)),

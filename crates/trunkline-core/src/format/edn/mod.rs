@@ -1,4 +1,4 @@
-//! EDN as a format of JSON-RPC messages.
+//! JSON-RPC messages in EDN.
 
 mod fault;
 mod reply;

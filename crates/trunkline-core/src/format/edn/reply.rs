@@ -1,4 +1,4 @@
-//! Replies in EDN, beside those in JSON, which history keeps.
+//! Replies in EDN. History records them in JSON.
 
 use serde::Serialize;
 use std::any::Any;
@@ -11,11 +11,11 @@ use crate::error::ErrorObject;
 use crate::format::encoding::Encoding;
 use crate::outcome::Outcome;
 
-/// The response object to the call with this id, in EDN; with the outcome, which is another if that
-/// has no EDN. `id` is JSON text.
+/// The response object for the call with this id, in EDN. Also returns the outcome, which is an error if the given one
+/// cannot be represented in EDN. `id` is JSON text.
 pub fn response(outcome: Outcome, id: &[u8], encoding: &Encoding) -> (Outcome, Vec<u8>) {
     let id = match encoding.id() {
-        // What is no id is not echoed.
+        // An invalid id is not echoed.
         Some(sent) if id != b"null" => sent.to_string(),
         _ => id_text(id),
     };
@@ -23,13 +23,13 @@ pub fn response(outcome: Outcome, id: &[u8], encoding: &Encoding) -> (Outcome, V
         Ok(text) => (outcome, text),
         Err((member, error)) => {
             let outcome = Outcome::error(fault::unconvertible(error, Some(member)));
-            let text = written(&outcome, &id).expect("an error of ours has no key twice");
+            let text = written(&outcome, &id).expect("error objects have no duplicate keys");
             (outcome, text)
         }
     }
 }
 
-/// The response object; or which member has no EDN, and why.
+/// The response object, or the member that cannot be represented in EDN, with the reason.
 fn written(outcome: &Outcome, id: &str) -> Result<Vec<u8>, (&'static str, Error)> {
     if let Some(value) = outcome.as_edn() {
         return Ok(format!("{{:jsonrpc \"2.0\", :result {value}, :id {id}}}").into_bytes());
@@ -42,38 +42,36 @@ fn written(outcome: &Outcome, id: &str) -> Result<Vec<u8>, (&'static str, Error)
     Ok(format!("{{:jsonrpc \"2.0\", :{name} {edn}, :id {id}}}").into_bytes())
 }
 
-/// An id, which is a string, a number or null. Numbers of JSON are numbers of EDN as they stand; so
-/// none loses a digit.
+/// The EDN text of an id, which is a string, a number or null. Numbers are copied, so that they keep all digits.
 fn id_text(json: &[u8]) -> String {
     let is_number = json.first().is_some_and(|first| matches!(first, b'-' | b'0'..=b'9'));
     if is_number {
         return String::from_utf8_lossy(json).into_owned();
     }
-    of_json(json).expect("an id was read as JSON")
+    of_json(json).expect("an id is valid JSON")
 }
 
-/// A whole reply in EDN that was written in JSON: one that goes with no call.
+/// Translates a whole reply from JSON to EDN, for a reply that does not belong to a call.
 pub fn translate_reply(json: &[u8]) -> Vec<u8> {
     let failed = |error| {
         let error: ErrorObject = fault::unconvertible(error, None);
         let json = Outcome::error(error).into_response(b"null");
-        of_json(&json).expect("an error of ours has no key twice")
+        of_json(&json).expect("error objects have no duplicate keys")
     };
     of_json(json).unwrap_or_else(failed).into_bytes()
 }
 
-/// A message in EDN that was written in JSON, and is no reply to a call.
+/// Translates a message from JSON to EDN, for a message that is not a reply to a call.
 pub fn from_json(json: &[u8]) -> Result<Vec<u8>, ErrorObject> {
     let edn = of_json(json).map_err(|error| fault::unconvertible(error, None))?;
     Ok(edn.into_bytes())
 }
 
 fn of_json(json: &[u8]) -> Result<String, Error> {
-    // What is written here is text.
     json::to_edn(&String::from_utf8_lossy(json), &FromJson::default())
 }
 
-/// The outcome of a call that ends in a value, which may be EDN.
+/// The outcome of a call with this result, which may be an EDN value.
 pub fn outcome_of<T: Serialize + 'static>(value: T) -> Outcome {
     let mut value = Some(value);
     match (&mut value as &mut dyn Any).downcast_mut::<Option<Value>>().and_then(Option::take) {
@@ -82,8 +80,8 @@ pub fn outcome_of<T: Serialize + 'static>(value: T) -> Outcome {
     }
 }
 
-/// The outcome of a call that ends in EDN. Every protocol has to be able to send it, so a value without JSON is
-/// an error.
+/// The outcome of a call with a result in EDN. A value that cannot be represented in JSON is an error, since every
+/// protocol must be able to send the result.
 pub fn outcome(value: Value) -> Outcome {
     Outcome::of_edn(value)
         .unwrap_or_else(|error| Outcome::error(fault::unconvertible(error, Some("result"))))

@@ -1,4 +1,4 @@
-//! Messages in EDN, transcribed to JSON member by member: what they ask for is told there once.
+//! Conversion of messages in EDN to JSON.
 
 use bytes::Bytes;
 use trunkline_edn::json::{self, ToJson};
@@ -10,10 +10,10 @@ use crate::format::encoding::Encoding;
 use crate::format::kind::Format;
 use crate::limits::calls::Limits;
 
-/// A message as JSON, and what that does not tell of its request, or of each of its requests.
+/// Converts a message to JSON. Also returns the encoding of each request.
 ///
-/// A request that has no JSON becomes one without params, which is refused in its turn: the others of
-/// its batch are not.
+/// A request that cannot be represented in JSON becomes a request without params, which is rejected when it is run,
+/// so that the other requests of its batch are not affected.
 pub fn transcribe(
     body: &[u8],
     limits: &Limits,
@@ -32,7 +32,7 @@ pub fn transcribe(
     };
     json.push('[');
     let mut encodings = Vec::with_capacity(members.len());
-    // One more than there may be is enough to be told that.
+    // One request over the limit is enough for the batch to be rejected.
     for member in members.into_iter().take(limits.batch_requests.saturating_add(1)) {
         if !encodings.is_empty() {
             json.push(',');
@@ -43,7 +43,7 @@ pub fn transcribe(
     Ok((json.into(), encodings))
 }
 
-/// A message that is not of calls, as JSON.
+/// Converts a message that contains no calls to JSON.
 pub fn to_json(body: &[u8], limits: &Limits) -> Result<Bytes, ErrorObject> {
     let message = read(body, limits)?;
     let mut json = String::with_capacity(body.len());
@@ -55,7 +55,7 @@ pub fn to_json(body: &[u8], limits: &Limits) -> Result<Bytes, ErrorObject> {
 fn read(body: &[u8], limits: &Limits) -> Result<Value, ErrorObject> {
     let text = std::str::from_utf8(body)
         .map_err(|error| unreadable("the body is not UTF-8", error.valid_up_to()))?;
-    // To the reader it would be a symbol.
+    // The EDN reader would read it as a symbol.
     if text.starts_with('\u{feff}') {
         return Err(unreadable("the body starts with a byte-order mark", 0));
     }
@@ -72,7 +72,7 @@ fn transcribe_request(request: Value, reply: Format, out: &mut String) -> Encodi
     let member = |value: &Option<Value>| json::to_string(value.as_ref()?).ok();
     let method = member(&members.method).filter(|method| method.starts_with('"'));
     let id = member(&members.id).filter(|id| !id.starts_with(['[', '{', 't', 'f']));
-    // Whether it wants an answer is known unless it is no request at all.
+    // A request without an id is a notification, provided that it has a method.
     let is_notification = members.id.is_none() && method.is_some();
     let method = method.unwrap_or_else(|| "\"\"".to_owned());
     out.push_str("{\"jsonrpc\":\"2.0\",\"method\":");
@@ -86,8 +86,7 @@ fn transcribe_request(request: Value, reply: Format, out: &mut String) -> Encodi
     Encoding::refused(id, fault::unconvertible(error, None), reply)
 }
 
-/// The members that tell what is asked. Of two with one name, the request has no JSON, and neither
-/// counts.
+/// The members of a request. A request with duplicate members is invalid, and none of them is used.
 #[derive(Default)]
 struct Members {
     method: Option<Value>,
@@ -99,7 +98,7 @@ impl Members {
     fn of(request: Value) -> Self {
         let mut members = Self::default();
         let Value::Map(map) = request else { return members };
-        let mut twice = false;
+        let mut has_duplicates = false;
         for (key, value) in map {
             let slot = match json::key_text(&key).as_deref() {
                 Ok("method") => &mut members.method,
@@ -107,9 +106,9 @@ impl Members {
                 Ok("id") => &mut members.id,
                 _ => continue,
             };
-            twice |= slot.replace(value).is_some();
+            has_duplicates |= slot.replace(value).is_some();
         }
-        if twice { Self { id: Some(Value::Nil), ..Self::default() } } else { members }
+        if has_duplicates { Self { id: Some(Value::Nil), ..Self::default() } } else { members }
     }
 }
 
