@@ -110,7 +110,7 @@ fn the_reach_is_bounded() {
     let error = fixture.call("delete_record", delete(filters.clone(), json!({}))).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "more than 3 rows would be changed, counting those that `replace`, foreign keys and triggers change; \
+        "more than 3 rows would be changed, including those that `replace`, foreign keys and triggers change; \
          nothing was changed; narrow the change, or raise `max_affected` (server default: `--max-affected`)"
     );
     let details = json!({

@@ -54,7 +54,7 @@ fn a_first_row_that_does_not_fit_is_an_error() {
         let error = fixture.sql(query).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the query is over a limit: the first row alone has more than the 25 bytes of a result; \
+            "the query exceeds a limit: the first row alone exceeds the 25 bytes of a result; \
              select fewer columns, or parts of them",
             "{name}"
         );
@@ -80,8 +80,8 @@ fn rows_behind_a_large_one_can_be_reached() {
     let error = ask(json!({"table_name": "large", "cursor": cursor})).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the query is over a limit: the row at offset 1 alone has more than the 1048576 bytes of a \
-         result; choose fewer \"columns\", or go on with \"offset\": 2 and no cursor"
+        "the query exceeds a limit: the row at offset 1 alone exceeds the 1048576 bytes of a result; \
+         select fewer \"columns\", or continue with \"offset\": 2 and no cursor"
     );
     assert_eq!(error.details().kind, "over_limit");
     let past = reply(ask(json!({"table_name": "large", "offset": 2})).unwrap());

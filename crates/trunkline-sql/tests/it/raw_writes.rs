@@ -124,10 +124,10 @@ fn parameters_and_bounds() {
 }
 
 #[test]
-fn a_forgotten_word_is_named() {
+fn a_write_without_read_only_false_names_the_argument() {
     let fixture = Fixture::writable();
     let error = fixture.sql("DELETE FROM emp").unwrap_err();
-    assert!(error.to_string().ends_with(r#"needs "read_only": false"#), "{error}");
+    assert!(error.to_string().ends_with(r#"requires "read_only": false"#), "{error}");
 }
 
 #[test]

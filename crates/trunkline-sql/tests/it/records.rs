@@ -82,7 +82,9 @@ fn order() {
             json!([{"column": "dept_no", "desc": true}, {"column": "salary"}]),
             Ok(json!([4, 1, 2, 3, 5])),
         ),
-        (json!({"column": "x"}), Err("")),
+        (json!({"column": "dept_no"}), Ok(json!([5, 2, 3, 1, 4]))),
+        (json!({"column": "x"}), Err("unknown_column")),
+        (json!(1), Err("")),
         (json!("name; DROP TABLE emp"), Err("unknown_column")),
         (json!("(SELECT 1)"), Err("unknown_column")),
         (json!("1"), Err("unknown_column")),
@@ -116,7 +118,7 @@ fn tables_and_columns() {
         (json!({"table_name": "boxes"}), Ok(json!([1, 2]))),
         (json!({"table_name": "sqlite_schema", "limit": 1}), Ok(json!(["table"]))),
         (json!({"table_name": "emp", "columns": []}), Err("bad_argument")),
-        (json!({"table_name": "emp", "columns": ["*"]}), Err("unknown_column")),
+        (json!({"table_name": "emp", "columns": ["id", "*"]}), Err("unknown_column")),
         (json!({"table_name": "nothing"}), Err("unknown_table")),
         (json!({"table_name": "emp; DROP TABLE emp"}), Err("unknown_table")),
         (json!({"table_name": ""}), Err("unknown_table")),
@@ -135,15 +137,7 @@ fn counts_are_whole_numbers() {
     let two: QueryRecords =
         serde_json::from_value(json!({"table_name": "emp", "limit": 2.0})).unwrap();
     assert_eq!(two.limit, Some(2));
-    for count in [
-        json!(-1),
-        json!("10; DROP"),
-        json!("10"),
-        json!(1.5),
-        json!(1e300),
-        json!(true),
-        json!([1]),
-    ] {
+    for count in [json!(-1), json!("10; DROP"), json!(1.5), json!(1e300), json!(true), json!([1])] {
         for argument in ["limit", "offset"] {
             let arguments = json!({"table_name": "emp", argument: count});
             let error = serde_json::from_value::<QueryRecords>(arguments).unwrap_err();

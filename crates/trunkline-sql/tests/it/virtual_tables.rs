@@ -125,18 +125,18 @@ fn commands_in_hidden_columns_are_refused() {
 }
 
 #[test]
-fn a_refused_command_names_what_takes_it() {
+fn a_refused_command_names_the_alternative() {
     let fixture = fixture();
     let insert = json!({"table_name": "docs", "data": {"docs": "optimize"}});
     assert_eq!(
         fixture.call("insert_record", insert).unwrap_err().to_string(),
-        "argument \"data\", column \"docs\": it is a hidden column, whose values are commands to a virtual \
+        "argument `data`, column `docs`: it is a hidden column, whose values are commands to a virtual \
          table; send them as SQL with `execute_raw_query`"
     );
     let replace = json!({"table_name": "boxes", "data": {"id": 1}, "on_conflict": "replace"});
     assert_eq!(
         fixture.call("insert_record", replace).unwrap_err().to_string(),
-        "argument \"on_conflict\": `replace` is not supported for virtual tables; delete the old rows first"
+        "argument `on_conflict`: `replace` is not supported for virtual tables; delete the old rows first"
     );
 }
 

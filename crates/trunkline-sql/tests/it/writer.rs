@@ -288,7 +288,7 @@ fn a_write_ahead_log_is_shared_and_taken_away() {
     assert_eq!(count(&database), 0);
     insert(&database);
     assert_eq!((count(&database), names().len()), (1, 3));
-    // A server beside it that only reads.
+    // A second server, which only reads.
     let beside = Database::open(&path, SqliteConfig::default()).unwrap();
     insert(&database);
     assert_eq!((count(&database), count(&beside)), (2, 2));
@@ -343,7 +343,7 @@ fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
 }
 
 #[test]
-fn a_transaction_that_another_process_left_is_told_of() {
+fn an_unfinished_transaction_of_another_process_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (path, served) = (folder.path().join("a.db"), folder.path().join("served.db"));
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
@@ -363,7 +363,7 @@ fn a_transaction_that_another_process_left_is_told_of() {
     std::fs::copy(folder.path().join("a.db-journal"), &journal).unwrap();
     let error = read().unwrap_err();
     assert_eq!(error.details().kind, "unavailable");
-    assert!(error.to_string().ends_with("open it once for writing"), "{error}");
+    assert!(error.to_string().ends_with("open it once for writing to roll it back"), "{error}");
     // A writer rolls it back, and the readers go on.
     assert!(Database::open(&served, config()).unwrap().close(PATIENCE));
     assert_eq!(read().unwrap()["rows"], json!([[1]]));
