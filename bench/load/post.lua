@@ -1,5 +1,5 @@
--- wrk -s post.lua URL -- BODY_FILE [HEADER...]: posts the file's bytes with these headers, and prints what
--- came of it as one line of JSON.
+-- wrk -s post.lua URL -- BODY_FILE [HEADER...]: posts the file with these headers, and prints a summary as one line of
+-- JSON.
 
 function init(args)
    local file = assert(io.open(args[1], "rb"))

@@ -1,4 +1,4 @@
-//! What one call costs the thread that makes it: time and allocations.
+//! The cost of a call for its thread: time and allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::clock::thread_cpu_time;
 
-/// The system's allocator, with a count for each thread. A program that reads the count makes it its
-/// global allocator; the contenders over HTTP do not.
+/// The system's allocator with a counter per thread. Programs that read the counter use it as their global allocator; the
+/// HTTP contenders do not.
 pub struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every method hands its arguments to the system's allocator as they are.
+// SAFETY: every method passes its arguments to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What one call costs.
+/// The cost of one call.
 #[derive(Clone, Copy, Serialize)]
 pub struct Cost {
     pub nanos: f64,
@@ -40,7 +40,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of so many calls, one after the other.
+    /// The mean over this number of sequential calls.
     pub async fn of(calls: u32, call: impl AsyncFn()) -> Self {
         let allocated = ALLOCATIONS.get();
         let start = thread_cpu_time();

@@ -1,5 +1,4 @@
-//! What every contender has in common, so that nothing but the contender differs: the runtime, the
-//! command line, the methods and the bodies.
+//! The common parts of all contenders: the runtime, the command line, the methods and the bodies.
 
 pub mod clock;
 pub mod cost;
@@ -16,14 +15,14 @@ use serde_json::Value;
 use trunkline::protocol::Reply;
 use trunkline::{Extensions, Router, Rpc, param};
 
-/// Bodies and the right replies to them. The load generator posts the same files.
+/// Bodies and expected replies. The load generator posts the same files.
 pub mod body {
     pub const SINGLE: &str = include_str!("../load/single.json");
     pub const SINGLE_REPLY: &str = include_str!("../load/single.reply.json");
     pub const BATCH_REPLY: &str = include_str!("../load/batch.reply.json");
 }
 
-/// The params of `add`; serde reads a struct from an object and from an array, so both forms work.
+/// The params of `add`. Serde deserialises structs from objects and arrays, so both forms work.
 #[derive(Deserialize, JsonSchema)]
 pub struct Add {
     pub a: i64,
@@ -36,7 +35,7 @@ pub struct Sum {
     pub sum: i64,
 }
 
-/// Runs a server that listens on the address of `--listen ADDR`, on a runtime of one worker.
+/// Runs a server on the address of `--listen ADDR`, on a runtime with one worker.
 pub fn run(server: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
     let address = listen_address()?;
     tokio::runtime::Builder::new_multi_thread()
@@ -46,7 +45,7 @@ pub fn run(server: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
         .block_on(server(address))
 }
 
-/// Tells the harness where the server listens. Call it when connections are accepted.
+/// Prints the address for the harness. Call it when connections are accepted.
 pub fn announce(address: SocketAddr) {
     println!("listening on http://{address}");
 }
@@ -61,7 +60,7 @@ fn listen_address() -> Result<SocketAddr> {
     }
 }
 
-/// jsonrpsee's methods, for its server and for the in-process comparison.
+/// The methods for jsonrpsee, for its server and the in-process comparison.
 pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
     let mut module = RpcModule::new(());
     module.register_method("add", |params, _, _| {
@@ -75,12 +74,12 @@ pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
     Ok(module)
 }
 
-/// Our methods, for the same two uses.
+/// The methods for trunkline, for both uses.
 pub fn trunkline_rpc() -> Result<Rpc> {
     Ok(trunkline_router().build()?)
 }
 
-/// Our methods, for those who set something else.
+/// The methods for trunkline, as a router for other settings.
 pub fn trunkline_router() -> Router {
     Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).function(
         "sum",
@@ -89,7 +88,7 @@ pub fn trunkline_router() -> Router {
     )
 }
 
-/// Our reply to the single call.
+/// Trunkline's reply to the single call.
 pub async fn call_trunkline(rpc: &Rpc, extensions: Extensions) -> Result<Vec<u8>> {
     let body = Bytes::from_static(body::SINGLE.as_bytes());
     match rpc.handle(body, extensions).await {
@@ -98,16 +97,15 @@ pub async fn call_trunkline(rpc: &Rpc, extensions: Extensions) -> Result<Vec<u8>
     }
 }
 
-/// Fails unless this is the reply to the single call.
+/// Checks the reply to the single call.
 pub fn check_single(reply: &[u8]) -> Result<()> {
     let expected: Value = serde_json::from_str(body::SINGLE_REPLY)?;
     let reply: Value = serde_json::from_slice(reply)?;
-    ensure!(reply == expected, "{reply} is not {expected}");
+    ensure!(reply == expected, "got {reply}, expected {expected}");
     Ok(())
 }
 
-/// `[--json] [--rounds N]`, of a program that takes turns by itself: whether to print JSON, and how
-/// many rounds there are.
+/// Parses `[--json] [--rounds N]`: whether to print JSON, and the number of rounds.
 pub fn turns() -> Result<(bool, usize)> {
     let (mut json, mut rounds) = (false, 5);
     let mut args = std::env::args().skip(1);
@@ -118,11 +116,11 @@ pub fn turns() -> Result<(bool, usize)> {
             _ => bail!("usage: [--json] [--rounds N]"),
         }
     }
-    ensure!(rounds > 0, "nothing is measured in 0 rounds");
+    ensure!(rounds > 0, "--rounds must be at least 1");
     Ok((json, rounds))
 }
 
-/// The sample in the middle.
+/// The median.
 pub fn median(samples: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = samples.collect();
     sorted.sort_by(f64::total_cmp);

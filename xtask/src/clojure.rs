@@ -1,5 +1,4 @@
-//! Clojure itself: what its reader makes of EDN beside what ours does, and a client in it that speaks
-//! EDN to the server.
+//! Clojure: compares its EDN reader with ours, and runs a Clojure client that calls the server in EDN.
 
 use std::time::Duration;
 
@@ -11,16 +10,16 @@ use crate::workspace::{self, Workspace};
 
 const CLIENT: &str = "crates/trunkline-cli/tests/clojure/client.clj";
 
-/// Of the client, which takes a few seconds.
+/// Deadline of the client, which takes a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let version = workspace::output(workspace.command("clojure").args(["-e", "(clojure-version)"]))
         .context(
-            "Clojure is needed: `apt-get install --no-install-recommends clojure` on Debian",
+            "Clojure is missing: `apt-get install --no-install-recommends clojure` on Debian",
         )?;
     println!("Clojure {}", version.trim().trim_matches('"'));
-    // The tests have a deadline of their own. (Of the workspace, so that nothing is built twice.)
+    // The tests have their own deadline. `--workspace` uses the same features as other steps, so that nothing is built twice.
     workspace::run(&mut workspace.cargo([
         "test",
         "--workspace",
@@ -29,11 +28,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         "--include-ignored",
         "--nocapture",
     ]))?;
-    converse(workspace)
+    run_client(workspace)
 }
 
-/// Has the client talk to the server.
-fn converse(workspace: &Workspace) -> Result<()> {
+/// Runs the client against the server.
+fn run_client(workspace: &Workspace) -> Result<()> {
     let folder = workspace.fresh_folder("target/clojure")?;
     let database = folder.join("sample.db");
     std::fs::copy(sample_db::cached(workspace)?, &database)
@@ -45,5 +44,5 @@ fn converse(workspace: &Workspace) -> Result<()> {
         DEADLINE,
         workspace.command("clojure").arg(workspace.path(CLIENT)).arg(&server.url),
     )
-    .with_context(|| format!("the server said:\n{}", server.log_tail()))
+    .with_context(|| format!("log of the server:\n{}", server.log_tail()))
 }

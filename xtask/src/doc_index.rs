@@ -1,4 +1,4 @@
-//! What rustdoc lists on the page of each module. A reader takes it in at a glance, or not at all.
+//! Limits the number of items that rustdoc lists on the page of a module.
 
 use std::path::Path;
 
@@ -7,11 +7,10 @@ use anyhow::{Context, Result, bail};
 use crate::metadata::{Metadata, Package};
 use crate::workspace::Workspace;
 
-/// The maximum number of rows of an index: one screen. The page of `trunkline` itself has most, since it lists
-/// what most users need.
+/// The maximum number of rows of an index, about one screen.
 const MOST: usize = 55;
 
-/// Counts the rows of every module of our libraries. Their documentation has just been built.
+/// Counts the rows of every module of our libraries, whose documentation has just been built.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let metadata = Metadata::load(workspace)?;
     let docs = Path::new(&metadata.target_directory).join("doc");
@@ -19,7 +18,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut longest = (0, String::new());
     let is_library = |package: &&Package| package.has("lib") || package.has("proc-macro");
     for package in metadata.members().filter(is_library) {
-        // Only what is linked: the folder keeps pages of modules that are gone.
+        // Only linked pages: the folder keeps pages of removed modules.
         let mut modules = vec![package.name.replace('-', "_")];
         while let Some(module) = modules.pop() {
             let page = docs.join(&module).join("index.html");
@@ -27,7 +26,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
                 .with_context(|| format!("cannot read {}", page.display()))?;
             let rows = rows(&page);
             if rows > MOST {
-                too_long.push(format!("{module} lists {rows} items, and {MOST} is the most"));
+                too_long.push(format!("{module} lists {rows} items; the maximum is {MOST}"));
             }
             modules.extend(inner_modules(&page).map(|inner| format!("{module}/{inner}")));
             longest = longest.max((rows, module));
@@ -37,14 +36,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         println!("{line}");
     }
     if !too_long.is_empty() {
-        bail!("{} modules show more than a screen", too_long.len());
+        bail!("{} modules list too many items", too_long.len());
     }
     let (rows, module) = longest;
     println!("the longest index is that of {module}: {rows} items");
     Ok(())
 }
 
-/// Every row starts with a term of a definition list; prose has those only where it writes HTML.
+/// Every row starts with a term of a definition list, which Markdown does not generate.
 fn rows(page: &str) -> usize {
     let lists = page.split("<dl class=\"item-table").skip(1);
     lists.map(|list| list.split("</dl>").next().unwrap_or(list).matches("<dt").count()).sum()
@@ -53,7 +52,7 @@ fn rows(page: &str) -> usize {
 fn inner_modules(page: &str) -> impl Iterator<Item = &str> {
     let links = page.split("<a class=\"mod\" href=\"").skip(1);
     links.filter_map(|link| link.split_once("/index.html\"")).map(|(name, _)| name).filter(|name| {
-        // Others lead to modules of other crates, or back.
+        // Other links lead to other crates, or upwards.
         name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
     })
 }
@@ -66,12 +65,12 @@ mod tests {
         "<dl><dt>prose</dt></dl>",
         "<dl class=\"item-table reexports\"><dt id=\"a\"><code>pub use a;</code></dt></dl>",
         "<dl class=\"item-table\"><dt><a class=\"mod\" href=\"http/index.html\" title=\"\">http</a>",
-        "</dt><dd>It says <a class=\"mod\" href=\"../other/index.html\">this</a></dd>",
+        "</dt><dd>A link to <a class=\"mod\" href=\"../other/index.html\">this</a></dd>",
         "<dt><a class=\"mod\" href=\"code/index.html\">code</a></dt></dl><dl><dt></dt></dl>",
     );
 
     #[test]
-    fn the_rows_of_a_page() {
+    fn counts_rows() {
         assert_eq!(rows(PAGE), 3);
         assert_eq!(inner_modules(PAGE).collect::<Vec<_>>(), ["http", "code"]);
         assert_eq!((rows(""), inner_modules("").count()), (0, 0));

@@ -1,4 +1,4 @@
-//! The part of `cargo metadata` that tidy reads.
+//! The parts of `cargo metadata` that tasks read.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     #[serde(default)]
     pub(crate) targets: Vec<Target>,
-    /// Where to; `None` is anywhere, and an empty list nowhere.
+    /// Allowed registries: `None` allows any, an empty list forbids publishing.
     #[serde(default)]
     pub(crate) publish: Option<Vec<String>>,
     #[serde(default)]
@@ -60,7 +60,7 @@ pub(crate) struct Resolve {
 #[derive(Deserialize)]
 pub(crate) struct Node {
     pub(crate) id: String,
-    /// Those that the whole graph together turns on.
+    /// The features that are enabled in the whole graph.
     pub(crate) features: Vec<String>,
 }
 
@@ -72,14 +72,14 @@ impl Package {
 }
 
 impl Metadata {
-    /// With every feature of every crate on: what a user can reach, the rules must hold for.
+    /// Reads the metadata with all features enabled, so that rules apply to every configuration.
     pub(crate) fn load(workspace: &Workspace) -> Result<Self> {
         let json = workspace::output(&mut workspace.cargo([
             "metadata",
             "--format-version=1",
             "--all-features",
         ]))?;
-        serde_json::from_str(&json).context("cargo metadata printed something else than expected")
+        serde_json::from_str(&json).context("unexpected output of cargo metadata")
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {

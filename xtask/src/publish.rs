@@ -1,4 +1,4 @@
-//! What the crates need before they can be published, and whether a later release keeps its promises.
+//! Checks that crates can be published, and that releases have no breaking changes.
 
 use std::path::Path;
 
@@ -8,15 +8,16 @@ use crate::metadata::{Metadata, Package};
 use crate::tools;
 use crate::workspace::{self, Workspace, run};
 
-/// Files that stand in every package.
+/// Files that every package must contain.
 const IN_EVERY_PACKAGE: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-/// Packages every crate, and looks at what is in it and what a registry shows of it. Nothing is
-/// compiled: `cargo xtask publish-dry-run` does that as well, and takes minutes.
+/// Packages every crate, and checks its files and metadata. Nothing is compiled, unlike in
+/// `cargo xtask publish-dry-run`, which takes minutes.
 pub(crate) fn packages(workspace: &Workspace) -> Result<()> {
     let mut missing = Vec::new();
     for package in published(&Metadata::load(workspace)?) {
-        missing.extend(package.unsaid().map(|what| format!("{}: no {what}", package.name)));
+        missing
+            .extend(package.missing_metadata().map(|what| format!("{}: no {what}", package.name)));
         let mut list = workspace.cargo(["package", "--list", "--allow-dirty", "--package"]);
         let listed = workspace::output(list.arg(&package.name))?;
         missing.extend(faults(&listed).map(|fault| format!("{}: {fault}", package.name)));
@@ -26,7 +27,7 @@ pub(crate) fn packages(workspace: &Workspace) -> Result<()> {
         println!("{line}");
     }
     if !missing.is_empty() {
-        bail!("{} things stand in the way of publishing", missing.len());
+        bail!("{} problems prevent publishing", missing.len());
     }
     run(&mut workspace.cargo([
         "package",
@@ -38,7 +39,7 @@ pub(crate) fn packages(workspace: &Workspace) -> Result<()> {
     ]))
 }
 
-/// Does all of publishing but the upload: every crate is compiled from its package.
+/// Publishes without the upload: every crate is compiled from its package.
 pub(crate) fn dry_run(workspace: &Workspace) -> Result<()> {
     run(&mut workspace.cargo(["publish", "--workspace", "--exclude=xtask", "--dry-run"]))
 }
@@ -46,7 +47,7 @@ pub(crate) fn dry_run(workspace: &Workspace) -> Result<()> {
 /// Compares the public API with that of the last release.
 pub(crate) fn semver(workspace: &Workspace) -> Result<()> {
     if !workspace.path(".git").exists() {
-        println!("this is no checkout with a history, so there is no release to compare with");
+        println!("not a git checkout: no release to compare with");
         return Ok(());
     }
     let tags = workspace::output(workspace.command("git").args([
@@ -57,9 +58,7 @@ pub(crate) fn semver(workspace: &Workspace) -> Result<()> {
         "--merged",
     ]))?;
     let Some(release) = tags.lines().next() else {
-        println!(
-            "there is no release yet (no tag like v0.1.0), so there is nothing to compare with"
-        );
+        println!("no release to compare with (no tag like v0.1.0)");
         return Ok(());
     };
     let program = tools::SEMVER_CHECKS.ensure(workspace)?;
@@ -76,8 +75,8 @@ fn published(metadata: &Metadata) -> impl Iterator<Item = &Package> {
 }
 
 impl Package {
-    /// What a registry shows of a crate, and is not said.
-    fn unsaid(&self) -> impl Iterator<Item = &'static str> {
+    /// Missing metadata that a registry shows.
+    fn missing_metadata(&self) -> impl Iterator<Item = &'static str> {
         [
             ("description", self.description.is_none()),
             ("license", self.license.is_none()),
@@ -90,14 +89,14 @@ impl Package {
     }
 }
 
-/// What is wrong with the list of a package's files.
+/// Errors in the list of files of a package.
 fn faults(listed: &str) -> impl Iterator<Item = String> {
     let missing = IN_EVERY_PACKAGE
         .into_iter()
         .filter(|file| !listed.lines().any(|line| line == *file))
         .map(|file| format!("{file} is not in the package"));
     let tests = listed.lines().filter(|line| Path::new(line).starts_with("tests"));
-    missing.chain(tests.map(|file| format!("{file} is in the package, and no user runs it")))
+    missing.chain(tests.map(|file| format!("{file} is in the package, but users do not run tests")))
 }
 
 #[cfg(test)]
@@ -111,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_a_package() {
+    fn checks_files_of_packages() {
         let complete = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
         check(&complete, &[]);
         check(&complete[..3], &["README.md is not in the package"]);
         check(&complete[1..], &["Cargo.toml is not in the package"]);
         let with_tests = [complete.as_slice(), &["tests/it/main.rs", "src/tests.rs"]].concat();
-        check(&with_tests, &["tests/it/main.rs is in the package, and no user runs it"]);
+        check(&with_tests, &["tests/it/main.rs is in the package, but users do not run tests"]);
     }
 }

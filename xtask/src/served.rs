@@ -1,4 +1,4 @@
-//! A server of ours as a process: started on a free port, killed at the end.
+//! A server process on a free port, which is killed when dropped.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,13 +14,13 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub(crate) struct Served {
     child: Child,
     log: PathBuf,
-    /// The address that it printed, as it printed it: `http://host:port`, perhaps with a path.
+    /// The printed address: `http://host:port`, optionally with a path.
     pub(crate) url: String,
 }
 
 impl Served {
-    /// Starts the program and waits until it says `listening http://…` on its stdout. What it writes to
-    /// its stderr goes to the log file; its records, if it keeps some, to a directory beside that.
+    /// Starts the program and waits until it prints `listening http://…`. Its stderr goes to the log file, and its data
+    /// to a directory next to that.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
         let stderr =
             File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
@@ -32,14 +32,14 @@ impl Served {
             .spawn()
             .context("cannot start the server")?;
         let stdout = child.stdout.take().context("stdout is piped")?;
-        // From here on, dropping the server kills it.
+        // From here on, dropping `server` kills the process.
         let mut server = Self { child, log: log.to_owned(), url: String::new() };
         server.url = announced(stdout)
             .with_context(|| format!("the server did not start:\n{}", server.log_tail()))?;
         Ok(server)
     }
 
-    /// The end of what it wrote to its stderr, for the report of a failure.
+    /// The last lines of its stderr, for error messages.
     pub(crate) fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -50,24 +50,24 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Either fails only when the process is gone already.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads on after the address, so that the server never writes to a pipe that nobody reads.
+/// Reads stdout to its end, so that the server never blocks on a full pipe.
 fn announced(stdout: ChildStdout) -> Result<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             if let Some(url) = address(&line) {
-                // After the first address nobody listens.
+                // The receiver is gone after the first address.
                 let _ = send.send(url.to_owned());
             }
         }
     });
-    receive.recv_timeout(DEADLINE).context("it announced no address")
+    receive.recv_timeout(DEADLINE).context("no address was printed")
 }
 
 fn address(line: &str) -> Option<&str> {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_is_read_from_its_line() {
+    fn parses_addresses() {
         check("  listening http://127.0.0.1:80  (POST /)", Some("http://127.0.0.1:80"));
         check("listening http://127.0.0.1:80/mcp", Some("http://127.0.0.1:80/mcp"));
         check("listening 127.0.0.1:80", None);

@@ -1,15 +1,15 @@
-//! `cargo xtask soak`: what takes minutes, or the whole machine, or measures time.
+//! `cargo xtask soak`: tests that take minutes, use the whole machine, or measure time.
 
 use anyhow::Result;
 
 use crate::workspace::{Workspace, run};
 
 pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
-    println!("== attacks on the memory of the server (release)");
+    println!("== memory attacks on the server (release)");
     let attacks = ["test", "--release", "--package=trunkline-cli", "--test=soak"];
     run(workspace.cargo(attacks).args(["--", "--nocapture", "--test-threads=1"]))?;
-    println!("== load, and bounds on time");
-    // One at a time: each measures what the others would disturb.
+    println!("== ignored tests: load and time limits");
+    // Sequentially, since concurrent tests would distort the measurements.
     let tests = ["test", "--workspace", "--tests", "--", "--ignored", "--test-threads=1"];
     run(&mut workspace.cargo(tests))
 }

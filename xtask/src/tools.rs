@@ -1,4 +1,4 @@
-//! Cargo plugins of the gate, at one exact version each, installed when missing.
+//! Tools from crates.io, installed at exact versions when missing.
 
 use std::path::PathBuf;
 
@@ -20,8 +20,7 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    /// The program's path: the one on PATH if it is this version, else our own, built once under
-    /// `target/tools`.
+    /// The path of the program: the one on PATH if it has this version, or one that is built under `target/tools`.
     pub(crate) fn ensure(&self, workspace: &Workspace) -> Result<PathBuf> {
         let on_path = PathBuf::from(self.name);
         let own = workspace.path("target/tools/bin").join(self.name);
@@ -49,7 +48,7 @@ impl Tool {
                 .arg(&tools)
                 .args([self.name, "--version", self.version])
                 .env("CARGO_TARGET_DIR", &build)
-                // They run for a second each, so the time to build them counts for more.
+                // They run for a second, so build time matters more.
                 .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
                 .env("CARGO_PROFILE_RELEASE_LTO", "off")
                 .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),

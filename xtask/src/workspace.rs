@@ -1,4 +1,4 @@
-//! Where the checkout is, what is in it, and how a command is run there.
+//! The checkout, its files, and commands that run in it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// How often a command with a deadline is looked at.
+/// Polling interval of commands with a deadline.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The checkout that this program was built from.
+/// The checkout that xtask was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
 }
@@ -20,9 +20,9 @@ impl Workspace {
     pub(crate) fn find() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
-            .context("xtask lies in a folder of the workspace")?;
+            .context("xtask is a folder of the workspace")?;
         if !root.join("Cargo.toml").is_file() {
-            bail!("there is no workspace at {}", root.display());
+            bail!("no workspace at {}", root.display());
         }
         Ok(Self { root: root.to_owned() })
     }
@@ -31,7 +31,7 @@ impl Workspace {
         self.root.join(relative)
     }
 
-    /// An empty folder for what a run leaves behind. What the last run left is removed.
+    /// Creates an empty folder for the output of a run. Removes the output of the last run.
     pub(crate) fn fresh_folder(&self, relative: impl AsRef<Path>) -> Result<PathBuf> {
         let folder = self.path(relative);
         if folder.exists() {
@@ -43,7 +43,7 @@ impl Workspace {
         Ok(folder)
     }
 
-    /// The cargo that runs us, started at the root.
+    /// The cargo that runs xtask, in the root folder.
     pub(crate) fn cargo<I, S>(&self, args: I) -> Command
     where
         I: IntoIterator<Item = S>,
@@ -52,7 +52,7 @@ impl Workspace {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = self.command(cargo);
         command.args(args);
-        // `cargo run` describes the package that it runs, and build scripts would see ours.
+        // `cargo run` sets variables of the package xtask, which build scripts must not see.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("CARGO_PKG_") {
                 command.env_remove(name);
@@ -69,8 +69,8 @@ impl Workspace {
         command
     }
 
-    /// The path of a program or example of the workspace. They are built together, and as the tests
-    /// build them, so that nothing is built twice.
+    /// Builds all programs and examples of the workspace, and returns the path of one. They have the same features as in
+    /// tests, so that nothing is built twice.
     pub(crate) fn build(&self, name: &str) -> Result<PathBuf> {
         let mut command = self.cargo(["build", "--workspace", "--bins", "--examples"]);
         command.arg("--message-format=json-render-diagnostics");
@@ -80,12 +80,11 @@ impl Workspace {
             .lines()
             .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
             .find(|artifact| artifact.target.name == name)
-            .with_context(|| format!("no program of the workspace is called {name}"))
+            .with_context(|| format!("the workspace has no program or example {name}"))
             .map(|artifact| artifact.executable)
     }
 
-    /// Files with this extension, as sorted paths relative to the root. Build output and hidden
-    /// folders are left out.
+    /// Files with this extension, as sorted paths relative to the root, except for build output and hidden folders.
     pub(crate) fn files(&self, extension: &str) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let mut folders = vec![self.root.clone()];
@@ -115,7 +114,7 @@ impl Workspace {
     }
 }
 
-/// What cargo tells of a program that it built; its other messages lack one of the members.
+/// A message of cargo about a built program. Other messages lack one of the members.
 #[derive(Deserialize)]
 struct Artifact {
     target: Target,
@@ -127,7 +126,7 @@ struct Target {
     name: String,
 }
 
-/// Shows a command, runs it with our own stdout and stderr, and fails if it fails.
+/// Prints a command and runs it. Fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     println!("$ {shown}");
@@ -176,7 +175,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("`{shown}` failed ({}): {}", output.status, stderr.trim());
     }
-    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not print text"))
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("the output of `{shown}` is not UTF-8"))
 }
 
 fn show(command: &Command) -> String {

@@ -1,4 +1,4 @@
-//! What one would write by hand for one method: axum, serde and typed structs.
+//! A hand-written server with one method: axum, serde and typed structs.
 
 use std::net::SocketAddr;
 
@@ -37,7 +37,7 @@ async fn serve(address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await?;
     announce(listener.local_addr()?);
     let listener = listener.tap_io(|stream| {
-        // A connection that refuses is slower, and the probe does not mind.
+        // Fails only if the option is not supported, which would make the connection slower.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, Router::new().route("/", post(answer))).await?;
@@ -64,7 +64,7 @@ fn answer_batch(body: &[u8]) -> serde_json::Result<Vec<u8>> {
 
 fn add(call: &Call<'_>) -> serde_json::Result<Reply> {
     if call.jsonrpc != "2.0" || call.method != "add" {
-        return Err(serde::de::Error::custom("only `add` of JSON-RPC 2.0 is here"));
+        return Err(serde::de::Error::custom("only `add` of JSON-RPC 2.0 is supported"));
     }
     Ok(Reply { jsonrpc: "2.0", id: call.id, result: call.params.a + call.params.b })
 }

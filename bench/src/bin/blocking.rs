@@ -1,4 +1,4 @@
-//! What it costs to run a short blocking job, such as a small SELECT, away from the async runtime and to return to it.
+//! The cost of running a short blocking job, such as a small SELECT, outside of the async runtime.
 //!
 //! `blocking`: a job computes for about 10 µs. It runs on a dedicated thread with a channel (as readers of SQLite do), on
 //! tokio's blocking pool, in `block_in_place`, and on the runtime itself. The runtime has two threads, and at most

@@ -1,7 +1,7 @@
-//! A client and a server in one process, over loopback: what a call takes from `call` to its result.
+//! Measures calls of a client to a server in the same process, over loopback.
 //!
-//! `clients [--json] [--rounds N]`. The contenders take turns within a round. The figure is the CPU time
-//! of the process, so of client and server together: both are of one library.
+//! `clients [--json] [--rounds N]`. The contenders alternate within a round. The figure is the CPU time
+//! of the process, that is, of client and server together.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ use trunkline::client::{Client, Http};
 use trunkline_bench::clock::process_cpu_time;
 use trunkline_bench::{jsonrpsee_module, median, trunkline_rpc, turns};
 
-/// How many calls, or calls in batches, make one measurement.
+/// Number of calls per measurement.
 const CALLS: usize = 20_000;
-/// How many of them are on their way at a time in the second case.
+/// Number of concurrent calls in the second case.
 const TOGETHER: usize = 16;
-/// How many calls a batch has.
+/// Number of calls per batch.
 const BATCH: usize = 100;
 
 #[derive(Serialize)]
@@ -34,15 +34,15 @@ struct Round {
 
 #[derive(Serialize)]
 struct Side {
-    /// One call after the other.
+    /// Sequential calls.
     alone: Cost,
-    /// Several calls at a time.
+    /// Concurrent calls.
     together: Cost,
     /// Calls in batches.
     batch: Cost,
 }
 
-/// What one call takes.
+/// The cost of one call.
 #[derive(Serialize)]
 struct Cost {
     cpu_micros: f64,
@@ -53,7 +53,7 @@ struct Cost {
 trait Caller {
     async fn add(&self, a: i64, b: i64) -> Result<i64>;
 
-    /// Adds 1 to each of so many numbers, in one batch, and gives back the sum of the results.
+    /// Adds 1 to each of this number of numbers in one batch, and returns the sum of the results.
     async fn batch(&self, calls: usize) -> Result<i64>;
 }
 
@@ -181,7 +181,7 @@ impl Cost {
 fn print(rounds: &[Round]) {
     println!("medians of {} rounds of {CALLS} calls; CPU us (wall us) a call", rounds.len());
     for (what, cost) in [
-        ("one after the other", (|side| &side.alone) as fn(&Side) -> &Cost),
+        ("sequential", (|side| &side.alone) as fn(&Side) -> &Cost),
         ("16 at a time", |side| &side.together),
         ("in batches of 100", |side| &side.batch),
     ] {

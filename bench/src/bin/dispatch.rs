@@ -1,6 +1,6 @@
-//! One call in process, without HTTP: what it takes and what it allocates.
+//! Measures the time and allocations of one call in process, without HTTP.
 //!
-//! `dispatch [--json] [--rounds N]`. The contenders take turns within a round.
+//! `dispatch [--json] [--rounds N]`. The contenders alternate within a round.
 
 use anyhow::Result;
 use jsonrpsee::RpcModule;

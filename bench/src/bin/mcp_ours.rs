@@ -1,5 +1,5 @@
-//! `tools/call` of trunkline, as its documentation sets it up: every default layer, check and limit
-//! is on, and arguments are checked against the tool's schema.
+//! `tools/call` of trunkline with its documented setup: all default layers, checks and limits are enabled, and arguments
+//! are validated against the tool's schema.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! `tools/call` of rmcp, the official Rust SDK, at its fastest: no sessions, replies as JSON, a router of
-//! tools that is made once and not for each request.
+//! `tools/call` of rmcp, the official Rust SDK, with its fastest setup: no sessions, JSON replies, and a shared router of
+//! tools.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -49,7 +49,7 @@ async fn serve(address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await?;
     announce(listener.local_addr()?);
     let listener = listener.tap_io(|stream| {
-        // A connection that refuses is slower, and the probe does not mind.
+        // Fails only if the option is not supported, which would make the connection slower.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, axum::Router::new().route_service("/mcp", mcp)).await?;

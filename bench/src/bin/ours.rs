@@ -1,4 +1,4 @@
-//! trunkline, as its documentation sets it up: every default layer, check and limit is on.
+//! trunkline with its documented setup: all default layers, checks and limits are enabled.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! ajj on axum, as its documentation sets it up.
+//! ajj on axum with its documented setup.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ async fn serve(address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await?;
     announce(listener.local_addr()?);
     let listener = listener.tap_io(|stream| {
-        // A connection that refuses is slower, and the probe does not mind.
+        // Fails only if the option is not supported, which would make the connection slower.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, router.into_axum("/")).await?;

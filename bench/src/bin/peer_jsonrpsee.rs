@@ -1,4 +1,4 @@
-//! jsonrpsee, as its documentation sets it up, but for the number of connections.
+//! jsonrpsee with its documented setup, except for the number of connections.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use jsonrpsee::server::{ServerBuilder, ServerConfig};
 use trunkline_bench::{announce, jsonrpsee_module};
 
-/// More than any measurement opens. The default is 100.
+/// More connections than any measurement opens. The default is 100.
 const CONNECTIONS: u32 = 20_000;
 
 fn main() -> Result<()> {

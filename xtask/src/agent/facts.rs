@@ -1,11 +1,11 @@
-//! What a database really holds, past the server.
+//! Reads expected answers from a database, without the server.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
 
-/// How many rows there are in this table, or in what else may stand behind `FROM`.
+/// Number of rows of a `FROM` clause, such as a table.
 pub(crate) fn count(database: &Path, from: &str) -> Result<i64> {
     let sql = format!("SELECT count(*) FROM {from}");
     Ok(open(database)?.query_row(&sql, [], |row| row.get(0))?)

@@ -1,5 +1,5 @@
-//! The agent of the `trunkline` binary, over the sample and with a model that plays a part: what it answers
-//! is in the database, and each hop on the way there is in the history.
+//! The agent of the `trunkline` binary with a scripted model, over the sample: answers match the database, and the
+//! history records each hop.
 
 pub(crate) mod facts;
 
@@ -18,10 +18,10 @@ use crate::workspace::{self, Workspace};
 
 pub(crate) const SCRIPTS: &str = "crates/trunkline-cli/tests/model";
 
-/// Of one script, which takes a second.
+/// Deadline of one script, which takes a second.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// By which tool the model counts, and how it answers: in one piece, or in many.
+/// The tool that the model counts with, and whether it streams its answers.
 const PARTS: [(&str, &str); 4] = [
     ("query_records", "whole"),
     ("query_records", "pieces"),
@@ -42,7 +42,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     scene.writes()
 }
 
-/// Where it is played.
+/// The server and the model of a script.
 struct Scene<'w> {
     workspace: &'w Workspace,
     node: Node,
@@ -61,7 +61,7 @@ impl Scene<'_> {
         self.chat(&server, &tracks)
     }
 
-    /// What people see who ask on the command line.
+    /// Checks the output of `trunkline chat`.
     fn chat(&self, server: &Served, tracks: &str) -> Result<()> {
         let mut chat = self.workspace.command(&self.program);
         chat.args(["chat", &server.url, "--message", "how many tracks are there?"]);
@@ -78,7 +78,7 @@ impl Scene<'_> {
         let before = count(&database, "PlaylistTrack")?;
         let model = self.model(NAME, &["execute_raw_query", "pieces"])?;
         for moment in ["before", "after"] {
-            // It ends by being killed.
+            // The script is stopped by a signal.
             let server = self.server(NAME, &database, &model, &["--writable"])?;
             self.script("writes.mjs", &[&server.url, moment], &server)?;
         }
@@ -117,10 +117,10 @@ impl Scene<'_> {
     fn script(&self, script: &str, arguments: &[&str], server: &Served) -> Result<()> {
         let mut command = self.node_command(script);
         workspace::run_within(DEADLINE, command.args(arguments).env(KEY, SCRIPTED_KEY))
-            .with_context(|| format!("the server said:\n{}", server.log_tail()))
+            .with_context(|| format!("log of the server:\n{}", server.log_tail()))
     }
 
-    /// The scripts need no packages, and run where they lie.
+    /// The scripts need no packages, and run in place.
     fn node_command(&self, script: &str) -> Command {
         self.node.command(self.workspace, self.workspace.path(SCRIPTS).join(script))
     }
@@ -128,5 +128,5 @@ impl Scene<'_> {
 
 const KEY: &str = "TRUNKLINE_AGENT_KEY";
 
-/// Looked for where it must not be.
+/// Text that must not appear in the history.
 const SCRIPTED_KEY: &str = "key-of-the-scripted-model";

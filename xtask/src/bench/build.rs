@@ -1,4 +1,4 @@
-//! Release builds of the programs that are measured.
+//! Release builds of the measured programs.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use crate::workspace::{self, Workspace};
 
-/// Builds programs of `bench/`, chosen by arguments of `cargo build`, and returns their folder. It is
-/// in `bench/target` wherever our own target folder is.
+/// Builds programs of `bench/`, selected by arguments of `cargo build`, and returns their folder, which is always in
+/// `bench/target`.
 pub(super) fn contenders(workspace: &Workspace, chosen: &[&str]) -> Result<PathBuf> {
     let target = workspace.path("bench/target");
     workspace::output(

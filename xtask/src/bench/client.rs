@@ -1,4 +1,4 @@
-//! A client and a server of one library in one process, over loopback: ours beside jsonrpsee's.
+//! Compares our client and server with jsonrpsee's, both ends in one process, over loopback.
 
 use std::fmt;
 use std::path::Path;
@@ -24,14 +24,14 @@ struct Side {
     batch: Cost,
 }
 
-/// What one call takes.
+/// The cost of one call.
 #[derive(Deserialize)]
 struct Cost {
     cpu_micros: f64,
     wall_micros: f64,
 }
 
-/// How the calls are made.
+/// Concurrency of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Case {
@@ -42,15 +42,15 @@ enum Case {
 
 const CASES: [Case; 3] = [Case::Alone, Case::Together, Case::Batch];
 
-/// Runs on all cores, since both ends are in it.
+/// Runs on all cores, since both ends are in one process.
 pub(super) fn measure(binaries: &Path, rounds: usize) -> Result<Vec<Round>> {
     turns::rounds(&mut Command::new(binaries.join("clients")), rounds)
 }
 
-/// For information: no goal was set before this was measured.
+/// Ratios for information, without goals.
 ///
 /// # Panics
-/// Of no rounds.
+/// If `rounds` is empty.
 pub(super) fn verdicts(rounds: &[Round]) -> Vec<Verdict> {
     let ratio = |case: Case| {
         let ratios = rounds
@@ -74,7 +74,7 @@ struct Row {
 
 impl Report {
     /// # Panics
-    /// Of no rounds.
+    /// If `rounds` is empty.
     pub(super) fn of(rounds: &[Round]) -> Self {
         let row = |of, case: Case, side: fn(&Round) -> &Side| {
             let costs = || rounds.iter().map(|round| case.of(side(round)));
@@ -132,7 +132,7 @@ impl Case {
 mod tests {
     use super::*;
 
-    /// A round in which jsonrpsee takes 10, 20 and 2, and we take so many times that.
+    /// A round in which jsonrpsee takes 10, 20 and 2, multiplied by these ratios for ours.
     fn round(ours: f64) -> Round {
         let cost = |cpu_micros| Cost { cpu_micros, wall_micros: 1.0 };
         let side = |times| Side {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn each_case_has_a_row_of_each() {
+    fn each_case_has_a_row_per_library() {
         let Report(rows) = Report::of(&[round(0.5), round(0.5)]);
         let rows: Vec<(&str, Case, f64)> =
             rows.iter().map(|row| (row.of, row.case, row.cpu_micros_per_call.median)).collect();

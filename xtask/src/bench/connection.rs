@@ -1,4 +1,4 @@
-//! A connection that is kept open, and a request that is sent over it.
+//! A persistent connection, and the request that is sent over it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Part of every result.
+/// A part of every result.
 pub(super) const RESULT: &str = "\"result\"";
 
 pub(super) struct Request {
@@ -29,7 +29,7 @@ impl Request {
     }
 }
 
-/// An open connection and the text that is sent over it.
+/// An open connection and the text of its requests.
 pub(super) struct Connection {
     stream: BufReader<TcpStream>,
     request: String,
@@ -69,12 +69,16 @@ impl Connection {
             }
         }
         let (true, Some(length)) = (head.starts_with("HTTP/1.1 200 "), length) else {
-            bail!("the reply is not 200 with a length: {head:?}");
+            bail!("unexpected head of the reply: {head:?}");
         };
         self.body.resize(length, 0);
         self.stream.read_exact(&mut self.body)?;
         let reply = String::from_utf8_lossy(&self.body);
-        ensure!(reply.contains(self.expected), "the reply has no {}: {reply}", self.expected);
+        ensure!(
+            reply.contains(self.expected),
+            "`{}` is missing in the reply: {reply}",
+            self.expected
+        );
         Ok(())
     }
 }

@@ -17,10 +17,10 @@ use crate::workspace::{self, Workspace};
 
 const SERVERS: [Contender; 3] = [Contender::Ours, Contender::AxumSerde, Contender::PeerJsonrpsee];
 
-/// The number that `ServerConfig::connections` of ours accepts by default.
+/// The default of `ServerConfig::connections`.
 const CONNECTIONS: usize = 10_000;
 
-/// The connections, and what else a process has open.
+/// The connections, and other open files of a process.
 const FILES: usize = CONNECTIONS + 100;
 
 /// The bytes per connection of one server in one round.
@@ -29,12 +29,12 @@ pub(super) struct Sample {
     bytes: f64,
 }
 
-/// Raises the limit of open files of this process, which the servers that it starts inherit.
+/// Raises the limit of open files of this process, which its servers inherit.
 pub(super) fn allow_files() -> Result<()> {
     let pid = std::process::id().to_string();
     let limit = format!("--nofile={FILES}:");
     workspace::output(Command::new("prlimit").args(["--pid", &pid, &limit])).map(drop).with_context(
-        || format!("{FILES} open files are needed; raise the limit with `ulimit -Hn`"),
+        || format!("{FILES} open files are required; raise the limit with `ulimit -Hn`"),
     )
 }
 
@@ -61,10 +61,10 @@ fn measure(workspace: &Workspace, server: &Server, request: &Request) -> Result<
     Ok((after as f64 - before as f64) / CONNECTIONS as f64)
 }
 
-/// For information: the ratios.
+/// Ratios for information.
 ///
 /// # Panics
-/// Of no rounds.
+/// If `rounds` is empty.
 pub(super) fn verdicts(rounds: &[Vec<Sample>]) -> Vec<Verdict> {
     let verdict = |over: Contender| {
         let ratios = rounds.iter().filter_map(|round| {
@@ -88,7 +88,7 @@ struct Row {
 
 impl Report {
     /// # Panics
-    /// Of no rounds.
+    /// If `rounds` is empty.
     pub(super) fn of(rounds: &[Vec<Sample>]) -> Self {
         let row = |server| {
             let samples = rounds.iter().flatten().filter(|sample| sample.server == server);

@@ -1,4 +1,4 @@
-//! Who is measured, and with what.
+//! The measured servers and requests.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub(super) enum Contender {
     McpRmcp,
 }
 
-/// What is posted: a body and its right reply, files of `bench/load`.
+/// A request: a body and its expected reply, files of `bench/load`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Case {
@@ -25,8 +25,7 @@ pub(super) enum Case {
     ModernTool,
 }
 
-/// Servers that answer the same. Those that a goal compares stand next to each other, because a noisy
-/// machine changes slowly.
+/// Servers with the same reply. Those that are compared are measured in sequence, since load on the machine changes slowly.
 pub(super) struct Field {
     pub(super) contenders: &'static [Contender],
     pub(super) cases: &'static [Case],
@@ -63,7 +62,7 @@ impl Contender {
 
     pub(super) fn about(self) -> &'static str {
         match self {
-            Self::Floor => "hyper, a reply that was ready before",
+            Self::Floor => "hyper, a constant reply",
             Self::Ours | Self::McpOurs => "trunkline",
             Self::PeerJsonrpsee => "jsonrpsee",
             Self::AxumSerde => "axum + serde, by hand",
@@ -73,7 +72,7 @@ impl Contender {
     }
 }
 
-/// What a client of Streamable HTTP says it can read.
+/// The accepted types of a Streamable HTTP client.
 const ACCEPT: &str = "Accept: application/json, text/event-stream";
 
 impl Case {
@@ -84,7 +83,7 @@ impl Case {
         }
     }
 
-    /// What is sent besides the type of the content.
+    /// Additional headers.
     pub(super) fn headers(self) -> &'static [&'static str] {
         match self {
             Self::Single | Self::Batch => &[],

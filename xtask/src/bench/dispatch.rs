@@ -1,4 +1,4 @@
-//! The comparison in process: no HTTP, no socket, one call after the other.
+//! The comparison in process: sequential calls without HTTP and sockets.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::process::{SERVER_CORE, pinned};
 use super::turns;
 
-/// What one call costs.
+/// The cost of one call.
 #[derive(Deserialize)]
 pub(super) struct Cost {
     pub(super) nanos: f64,

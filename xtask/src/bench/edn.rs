@@ -1,4 +1,4 @@
-//! Reading and writing EDN, beside other libraries, and the same data as JSON.
+//! Compares reading and writing EDN with other libraries, and with the same data as JSON.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::turns;
 pub(super) struct Row {
     pub(super) task: String,
     pub(super) of: String,
-    /// How long the text is that it reads or writes.
+    /// Length of the text in bytes.
     pub(super) bytes: u64,
     pub(super) millis: f64,
 }
@@ -45,7 +45,7 @@ struct Measured {
 
 impl Report {
     /// # Panics
-    /// Of no rounds, or of rounds with different rows.
+    /// If `rounds` is empty, or the rounds have different rows.
     pub(super) fn of(rounds: &[Vec<Row>]) -> Self {
         let measured = |(index, row): (usize, &Row)| {
             let rate = |rows: &Vec<Row>| row.bytes as f64 / 1e3 / rows[index].millis;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn each_task_has_a_row_of_each() {
+    fn each_task_has_a_row_per_library() {
         let Report(measured) =
             Report::of(&[rows([40.0, 90.0, 20.0]), rows([50.0, 100.0, 25.0]), rows([80.0; 3])]);
         let rows: Vec<(&str, &str, f64, f64)> = measured

@@ -1,4 +1,4 @@
-//! What we aim at. A goal is a ratio of two figures of one round, or a figure of ours.
+//! Goals: ratios of two figures of the same round, or figures of ours.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::edn;
 use super::sample::Sample;
 use super::spread::Spread;
 
-/// The CPU time per request of one contender over that of another. The goals are in instructions, which repeat.
+/// The ratio of the CPU time per request of two contenders. Goals are set for instructions, which are reproducible.
 struct Ratio {
     case: Case,
     of: Contender,
@@ -34,13 +34,13 @@ const fn tool(case: Case) -> Ratio {
     Ratio { case, of: Contender::McpOurs, over: Contender::McpRmcp }
 }
 
-/// The time of a call in process, with all default layers, over that of jsonrpsee.
+/// Maximum ratio of the time of a call in process, with all default layers, to jsonrpsee.
 const IN_PROCESS_OVER_JSONRPSEE: f64 = 0.30;
 const ALLOCATIONS: f64 = 3.0;
 
-/// How many times our time clojure-reader takes.
+/// Minimum ratio of the time of clojure-reader to ours.
 const EDN_CLOJURE_READER: Goal = Goal::AtLeast(2.0);
-/// How many times serde_json's time, with the same data as JSON, we take.
+/// Maximum ratio of our time to that of serde_json with the same data.
 const EDN_SERDE_JSON: Goal = Goal::AtMost(3.0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -102,7 +102,7 @@ pub(super) fn of_mcp(rounds: &[Vec<Sample>]) -> Vec<Verdict> {
     MCP.iter().map(|ratio| ratio.verdict(rounds)).collect()
 }
 
-/// Reading includes the drop of what was read.
+/// Reading includes dropping the values.
 pub(super) fn of_edn(rounds: &[Vec<edn::Row>]) -> Vec<Verdict> {
     let ratio = |task: &str, of: &str, over: &str, goal| {
         let millis = |rows: &[edn::Row], of: &str| {
@@ -154,7 +154,7 @@ mod tests {
         Sample { contender, case, cpu_micros_per_request: cpu, requests_per_second: 1.0 }
     }
 
-    /// A round in which we cost `ours` and everybody else costs 10.
+    /// A round in which ours costs `ours` and all others cost 10.
     fn round(ours: f64) -> Vec<Sample> {
         let rpc = [Case::Single, Case::Batch].into_iter().flat_map(|case| {
             [
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_have_the_median_of_their_rounds() {
+    fn ratios_are_medians() {
         let rounds = [round(30.0), round(8.0), round(7.0)];
         check(
             &of_rpc(&rounds, &[in_process(31.0)]),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_itself_is_reached() {
+    fn goals_include_their_limit() {
         assert!(Goal::AtMost(0.25).is_reached_by(0.25));
         assert!(!Goal::AtMost(0.25).is_reached_by(0.26));
         assert!(Goal::AtLeast(5.0).is_reached_by(5.0));

@@ -26,8 +26,7 @@ pub(super) struct Sample {
     p99_micros: f64,
 }
 
-/// All servers run, but one at a time is loaded, so that those with the same load are measured next to
-/// each other.
+/// All servers run, but only one has load at a time, so that measurements with the same load follow each other.
 pub(super) fn round(workspace: &Workspace, binaries: &Path, seconds: u32) -> Result<Vec<Sample>> {
     let start = |contender| Ok((contender, Server::start(binaries, contender)?));
     let servers = SERVERS.into_iter().map(start).collect::<Result<Vec<_>>>()?;
@@ -57,10 +56,10 @@ pub(super) fn round(workspace: &Workspace, binaries: &Path, seconds: u32) -> Res
     Ok(samples)
 }
 
-/// For information: the ratios of requests per second.
+/// Ratios of requests per second, for information.
 ///
 /// # Panics
-/// Of no rounds.
+/// If `rounds` is empty.
 pub(super) fn verdicts(rounds: &[Vec<Sample>]) -> Vec<Verdict> {
     let verdict = |connections: u32, over: Contender| {
         let ratios = rounds.iter().filter_map(|round| {
@@ -91,7 +90,7 @@ struct Row {
 
 impl Report {
     /// # Panics
-    /// Of no rounds.
+    /// If `rounds` is empty.
     pub(super) fn of(rounds: &[Vec<Sample>]) -> Self {
         let row = |connections, server| {
             let of = move |s: &&Sample| s.server == server && s.connections == connections;
@@ -137,7 +136,7 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    /// A round in which we answer this many requests per second, and the others 100.
+    /// A round with this number of requests per second for ours, and 100 for the others.
     fn round(ours: f64) -> Vec<Sample> {
         let sample = |connections, server| Sample {
             server,
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number_of_connections_has_a_row_of_each_server() {
+    fn each_number_of_connections_has_a_row_per_server() {
         let Report(rows) = Report::of(&[round(50.0), round(60.0)]);
         let rows: Vec<(u32, Contender, f64)> =
             rows.iter().map(|row| (row.connections, row.server, row.p99_micros.median)).collect();

@@ -1,4 +1,4 @@
-//! What each optional layer costs a call in process.
+//! The cost of each optional layer for a call in process.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::process::{SERVER_CORE, pinned};
 use super::spread::Spread;
 use super::turns;
 
-/// One row of one round. The first of a group is what the others of the group add to.
+/// A row of a round. The first row of a group is the baseline of the others.
 #[derive(Deserialize)]
 pub(super) struct Row {
     group: String,
@@ -39,14 +39,14 @@ struct Measured {
     group: String,
     what: String,
     nanos_per_call: Spread,
-    /// Over the first row of the group, in the same round. Noise makes what costs nothing negative.
+    /// The difference to the first row of the group in the same round. Can be negative because of noise.
     added_nanos: Option<Spread>,
     allocations_per_call: Spread,
 }
 
 impl Report {
     /// # Panics
-    /// Of no rounds, or of rounds with different rows.
+    /// If `rounds` is empty, or the rounds have different rows.
     pub(super) fn of(rounds: &[Vec<Row>]) -> Self {
         let measured = |(index, row): (usize, &Row)| {
             let first = rounds[0].iter().position(|other| other.group == row.group);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_added_to_the_first_of_the_group() {
+    fn costs_are_relative_to_the_first_row() {
         let Report(measured) = Report::of(&[
             rows([100.0, 110.0, 200.0, 900.0]),
             rows([150.0, 155.0, 300.0, 1_100.0]),

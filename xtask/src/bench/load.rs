@@ -1,4 +1,4 @@
-//! The load: wrk on a core of its own, posting one body over and over.
+//! The load: wrk on a separate core, which posts one body repeatedly.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -6,19 +6,19 @@ use serde::Deserialize;
 use super::process::LOAD_CORE;
 use crate::workspace::{self, Workspace};
 
-/// What is posted, and where to.
+/// The request and its target.
 pub(super) struct Post<'p> {
     pub(super) url: String,
     /// A file of the checkout.
     pub(super) body_file: &'p str,
-    /// What is sent besides the type of the content.
+    /// Additional headers.
     pub(super) headers: &'p [&'p str],
-    /// So many requests are under way at a time, each over a connection that is kept.
+    /// Number of persistent connections, each with one request at a time.
     pub(super) connections: u32,
     pub(super) seconds: u32,
 }
 
-/// What `bench/load/post.lua` prints at the end.
+/// The output of `bench/load/post.lua`.
 #[derive(Deserialize)]
 pub(super) struct Load {
     pub(super) requests: u64,
@@ -30,15 +30,15 @@ pub(super) struct Load {
 }
 
 pub(super) fn require_wrk() -> Result<()> {
-    // wrk has no option that only succeeds, so that it starts is what counts.
+    // wrk has no option that exits successfully, so only check that it starts.
     std::process::Command::new("wrk")
         .arg("--version")
         .output()
         .map(drop)
-        .context("wrk makes the load and is missing: `apt-get install wrk` (Debian package wrk)")
+        .context("wrk is missing: `apt-get install wrk`")
 }
 
-/// Posts the same for so many seconds.
+/// Posts for this number of seconds.
 pub(super) fn post(workspace: &Workspace, post: &Post<'_>) -> Result<Load> {
     let Post { url, body_file, headers, connections, seconds } = post;
     let printed = workspace::output(

@@ -1,8 +1,7 @@
-//! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! latency, memory per connection, `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
+//! Compares the server with others, in rounds: JSON-RPC over HTTP and in process, latency, memory per connection,
+//! `tools/call` of MCP, a database, records, clients, and EDN. Also measures the cost of the layers.
 //!
-//! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
-//! best is the ratio of two of them from the same round.
+//! On a noisy machine, the most reliable figure is the ratio of the CPU times per request from the same round.
 
 mod build;
 mod client;
@@ -73,7 +72,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What is measured with the programs of `bench/`.
+/// Measurements with the programs of `bench/`.
 fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
     eprintln!("building bench/ in release");
     let bench = Bench { workspace, binaries: &build::contenders(workspace, &[])?, options };

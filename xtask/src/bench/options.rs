@@ -23,7 +23,7 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Options {
-    /// `None` is all of them.
+    /// The selected part; `None` selects all.
     pub(super) only: Option<Part>,
     pub(super) json: bool,
     pub(super) rounds: usize,
@@ -58,7 +58,7 @@ const PARTS: [(&str, Part); 10] = [
 ];
 
 impl Options {
-    /// `None` asks for the usage.
+    /// Parses the arguments. Returns `None` for `--help`.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>> {
         let mut options = Self { only: None, json: false, rounds: 5, seconds: 3 };
         let mut args = args.iter();
@@ -73,12 +73,12 @@ impl Options {
             }
         }
         if options.rounds == 0 || options.seconds == 0 {
-            bail!("nothing is measured in 0 rounds or 0 seconds");
+            bail!("--rounds and --seconds must be at least 1");
         }
         Ok(Some(options))
     }
 
-    /// What each round has measured.
+    /// Runs the rounds, and returns their measurements.
     pub(super) fn rounds_of<T>(&self, what: &str, round: impl Fn() -> Result<T>) -> Result<Vec<T>> {
         let rounds = self.rounds;
         (1..=rounds)
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read() {
+    fn parses_options() {
         check("", Some((None, false, 5, 3)));
         check("--json --rounds 9", Some((None, true, 9, 3)));
         check("--seconds 1 --only sql", Some((Some(Part::Sql), false, 5, 1)));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_everything_is_wanted() {
+    fn selects_everything_by_default() {
         let wants = |only, part| Options { only, json: false, rounds: 1, seconds: 1 }.wants(part);
         assert!(wants(None, Part::Mcp));
         assert!(wants(Some(Part::Mcp), Part::Mcp));

@@ -1,4 +1,4 @@
-//! One request before the load: a server that answers wrongly is not measured.
+//! Checks the reply of a server before it is measured.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,19 +18,19 @@ pub(super) fn check(workspace: &Workspace, server: &Server, case: Case) -> Resul
     let expected: Value = serde_json::from_str(&workspace.read(case.reply_file().as_ref())?)?;
     let reply = exchange(&server.address, case.path(), case.headers(), &body)?;
     let reply: Value = serde_json::from_str(content(&reply)?)
-        .with_context(|| format!("the reply is no JSON: {reply:?}"))?;
+        .with_context(|| format!("the reply is not JSON: {reply:?}"))?;
     let right = match case {
         // The replies of a batch come in any order (JSON-RPC 2.0, section 6).
         Case::Single | Case::Batch => in_order(reply.clone()) == in_order(expected),
         Case::LegacyTool | Case::ModernTool => says(&reply, &expected),
     };
     if !right {
-        bail!("the reply to the {} is wrong: {reply}", case.about());
+        bail!("unexpected reply to the {}: {reply}", case.about());
     }
     Ok(())
 }
 
-/// Posts a body of JSON over a connection of its own, and reads all that comes.
+/// Posts JSON over a new connection, and reads the whole reply.
 pub(super) fn exchange(address: &str, path: &str, headers: &[&str], body: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(DEADLINE))?;
@@ -46,21 +46,22 @@ pub(super) fn exchange(address: &str, path: &str, headers: &[&str], body: &str) 
     Ok(reply)
 }
 
-/// The content of a reply that came in one piece.
+/// The content of a reply that is not chunked.
 fn content(reply: &str) -> Result<&str> {
-    let (head, content) =
-        reply.split_once("\r\n\r\n").with_context(|| format!("the reply is no HTTP: {reply:?}"))?;
+    let (head, content) = reply
+        .split_once("\r\n\r\n")
+        .with_context(|| format!("the reply is not HTTP: {reply:?}"))?;
     let head = head.to_ascii_lowercase();
     if !head.starts_with("http/1.1 200 ") {
         bail!("the reply is {reply:?}");
     }
     if head.contains("transfer-encoding") {
-        bail!("the reply is chunked, which no contender should need: {reply:?}");
+        bail!("the reply is chunked: {reply:?}");
     }
     Ok(content)
 }
 
-/// Whether a reply says all that is expected. Results of MCP may say more, about themselves and the server.
+/// Whether a reply has all expected members. Results of MCP may have additional ones.
 fn says(reply: &Value, expected: &Value) -> bool {
     match (reply, expected) {
         (Value::Object(reply), Value::Object(expected)) => expected
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_good_reply_has_content() {
+    fn content_of_successful_replies() {
         check_content("HTTP/1.1 200 OK\r\na: b\r\n\r\n{}", Some("{}"));
         check_content("HTTP/1.1 400 Bad Request\r\na: b\r\n\r\n{}", None);
         check_content(
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_may_say_more() {
+    fn results_may_have_additional_members() {
         check_says(r#"{"id":1,"result":{"sum":42}}"#, true);
         check_says(r#"{"id":1,"result":{"sum":42,"resultType":"complete"}}"#, true);
         check_says(r#"{"id":1,"result":{"sum":41}}"#, false);

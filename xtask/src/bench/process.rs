@@ -1,4 +1,4 @@
-//! A process that is measured: pinned to its own core, killed at the end.
+//! A measured process, pinned to its own core and killed at the end.
 
 use std::ffi::OsStr;
 use std::process::{Child, Command};
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// The core that servers run on.
+/// The core of servers.
 pub(super) const SERVER_CORE: &str = "0";
 
-/// The core that the load comes from.
+/// The core of the load generator.
 pub(super) const LOAD_CORE: &str = "1";
 
-/// What `/proc` counts CPU time in: `USER_HZ`, which Linux fixes at 100 for programs.
+/// The unit of CPU time in `/proc`: `USER_HZ`, which is always 100 on Linux.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A command for a program on one core, whose process is the program's own.
+/// A command that runs a program on one core, as the same process.
 pub(super) fn pinned(core: &str, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", core]).arg(program);
@@ -34,12 +34,12 @@ impl Process {
         Ok(Self { child })
     }
 
-    /// User and system time of all its threads so far.
+    /// User and system time of all threads so far.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         self.read("stat", cpu_time_of)
     }
 
-    /// The memory that it holds, in bytes.
+    /// Resident memory in bytes.
     pub(super) fn resident_bytes(&self) -> Result<u64> {
         self.read("status", resident_bytes_of)
     }
@@ -48,13 +48,13 @@ impl Process {
         let path = format!("/proc/{}/{file}", self.child.id());
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read {path}: did the process end?"))?;
-        parse(&text).with_context(|| format!("{path} reads {text:?}"))
+        parse(&text).with_context(|| format!("unexpected content of {path}: {text:?}"))
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Either fails only when the process is gone already.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_what_is_resident() {
+    fn memory_is_the_resident_size() {
         let status = "Name:\tours\nVmHWM:\t    9000 kB\nVmRSS:\t    8192 kB\nThreads:\t6\n";
         assert_eq!(resident_bytes_of(status), Some(8 << 20));
         assert_eq!(resident_bytes_of("Name:\tours\n"), None);

@@ -1,4 +1,4 @@
-//! What was measured, for people and as JSON.
+//! The report, as text and as JSON.
 
 use std::fmt;
 
@@ -121,7 +121,7 @@ impl Report {
 }
 
 impl Http {
-    /// Of each case all contenders.
+    /// The rows of all contenders for each case.
     fn of_field(rounds: &[Vec<Sample>], field: &Field) -> Vec<Self> {
         let of_case =
             |&case| field.contenders.iter().map(move |&server| Self::of(rounds, server, case));

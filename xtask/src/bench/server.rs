@@ -1,4 +1,4 @@
-//! A contender as a process that has said where it listens.
+//! A running contender, with the address that it printed.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -26,7 +26,7 @@ impl Server {
             .with_context(|| format!("{name} did not start"))
     }
 
-    /// Runs a command of [`pinned`], whose first line says where it listens, and waits for that.
+    /// Runs a command of [`pinned`], and waits for its first line, which contains the address.
     pub(super) fn of(command: &mut Command) -> Result<Self> {
         let process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let mut server = Self { process, address: String::new() };
@@ -34,12 +34,12 @@ impl Server {
         Ok(server)
     }
 
-    /// User and system time of all its threads so far.
+    /// User and system time of all threads so far.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         self.process.cpu_time()
     }
 
-    /// The memory that it holds, in bytes.
+    /// Resident memory in bytes.
     pub(super) fn resident_bytes(&self) -> Result<u64> {
         self.process.resident_bytes()
     }
@@ -55,7 +55,7 @@ pub(super) fn announced(server: &mut Child) -> Result<String> {
     Ok(address.to_owned())
 }
 
-/// An address for a server that does not print which port it listens at.
+/// A free address for a server that does not print its port.
 pub(super) fn free_address() -> Result<String> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }

@@ -1,4 +1,4 @@
-//! Where the samples of one quantity lie.
+//! The distribution of samples.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub(super) struct Spread {
 
 impl Spread {
     /// # Panics
-    /// Of no samples: every quantity is measured once a round, and there is at least one round.
+    /// If `samples` is empty. Every quantity has one sample per round, and a benchmark has at least one round.
     pub(super) fn of(samples: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = samples.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

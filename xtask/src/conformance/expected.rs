@@ -1,4 +1,4 @@
-//! The lists of scenarios: one a line, `passes NAME` or `waits NAME for what`.
+//! The lists of scenarios: one per line, `passes NAME` or `waits NAME for REASON`.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -18,7 +18,7 @@ impl Expected {
         lines.map(Line::parse).collect::<Result<_>>().map(Self)
     }
 
-    /// One line for each scenario that is not as expected.
+    /// One line for each unexpected result.
     pub(super) fn compare(&self, report: &Report) -> Vec<String> {
         let mut wrong = Vec::new();
         for Line { scenario, passes } in &self.0 {
@@ -46,7 +46,7 @@ impl Line {
     fn parse(line: &str) -> Result<Self> {
         let mut words = line.split_whitespace();
         let (verdict, scenario) =
-            words.next().zip(words.next()).with_context(|| format!("`{line}` names none"))?;
+            words.next().zip(words.next()).with_context(|| format!("`{line}` has no scenario"))?;
         let reason = words.next();
         let passes = match verdict {
             "passes" => {
@@ -54,10 +54,10 @@ impl Line {
                 true
             }
             "waits" => {
-                ensure!(reason == Some("for"), "`{line}` does not say what it waits for");
+                ensure!(reason == Some("for"), "`{line}` has no reason: `waits NAME for REASON`");
                 false
             }
-            _ => bail!("`{line}` begins with neither `passes` nor `waits`"),
+            _ => bail!("`{line}` starts with neither `passes` nor `waits`"),
         };
         Ok(Self { scenario: scenario.to_owned(), passes })
     }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read() {
+    fn parses_lists() {
         check_parse("", Some(0));
         check_parse("# a\n\npasses a\n  waits b for c\n", Some(2));
         check_parse("passes", None);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_listed_is_told() {
+    fn reports_unexpected_results() {
         check_compare("passes a", &[("a", None)], &[]);
         check_compare("waits a for b", &[("a", Some("b"))], &[]);
         check_compare("passes a", &[("a", Some("b"))], &["a: failed: b"]);

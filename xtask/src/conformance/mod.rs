@@ -1,7 +1,7 @@
 //! The official conformance suite, against the example server of `trunkline-mcp`.
 //!
-//! Which scenarios pass is written down. One that passes and is not expected to fails the step as well,
-//! so that the lists stay true.
+//! The expected results are in lists. A scenario that passes unexpectedly fails the step as well, so that the lists stay
+//! correct.
 
 mod expected;
 mod report;
@@ -21,7 +21,7 @@ use crate::workspace::{self, Workspace};
 const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// A requirement set of the suite, and what we make of it.
+/// A requirement set of the suite, and the expected results.
 const SETS: [(&str, &str); 2] = [
     ("2025-11-25", include_str!("2025-11-25.txt")),
     ("2026-07-28", include_str!("2026-07-28.txt")),
@@ -42,7 +42,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("{line}");
     }
     if !wrong.is_empty() {
-        bail!("{} scenarios are not as xtask/src/conformance/*.txt says", wrong.len());
+        bail!("{} scenarios differ from xtask/src/conformance/*.txt", wrong.len());
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn run_set(workspace: &Workspace, node: &Node, program: &Path, revision: &str) -
             .arg(&results)
             .stdout(std::fs::File::create(folder.join("suite.log"))?),
     );
-    // Its exit code tells only of the scenarios that count for the revision; the report tells of all.
+    // The exit code covers only the required scenarios of the revision; the report covers all.
     if !results.is_dir() {
         suite?;
     }

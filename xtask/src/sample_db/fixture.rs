@@ -1,4 +1,4 @@
-//! The sample as its authors publish it: a source package with one JSON file.
+//! The published sample: a source package with one JSON file.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(super) fn load(workspace: &Workspace) -> Result<Vec<Object>> {
     let path = folder.join(JSON);
     let json = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&json).context("the fixture is not the JSON that it was")
+    serde_json::from_str(&json).context("the JSON of the fixture has changed")
 }
 
 fn download(workspace: &Workspace, folder: &Path) -> Result<()> {

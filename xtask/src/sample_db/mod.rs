@@ -1,4 +1,4 @@
-//! Writes Chinook, a music shop of 11 tables and 15,607 rows, as a SQLite database to try things on.
+//! Writes the Chinook sample, a music shop with 11 tables and 15,607 rows, to a SQLite database.
 
 mod fixture;
 mod tables;
@@ -29,24 +29,24 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         return Ok(());
     }
     let file = Path::new(file);
-    ensure!(!file.exists(), "{} exists, and is not overwritten", file.display());
+    ensure!(!file.exists(), "{} already exists", file.display());
     write(workspace, file)?;
     let rows: usize = TABLES.iter().map(|table| table.rows).sum();
     println!("{}: {} tables, {rows} rows", file.display(), TABLES.len());
     Ok(())
 }
 
-/// The path of a sample that is written once, and that checks copy.
+/// The path of a sample that is written once, and copied by tests.
 pub(crate) fn cached(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/sample-db/written");
     let file = folder.join("chinook.db");
-    // What it is made from besides: the fixture has a pin of its own.
+    // The other sources; the version of the fixture is pinned separately.
     let made_from = [SCHEMA, include_str!("tables.rs"), include_str!("requirements.txt")].concat();
     peers::once(&folder, &made_from, || write(workspace, &file))?;
     Ok(file)
 }
 
-/// The file appears when it is whole.
+/// Writes to a temporary file first, so that the file is always complete.
 fn write(workspace: &Workspace, file: &Path) -> Result<()> {
     let objects = fixture::load(workspace)?;
     let mut partial = file.as_os_str().to_owned();
@@ -59,7 +59,7 @@ fn write(workspace: &Workspace, file: &Path) -> Result<()> {
         .and_then(|()| std::fs::rename(&partial, file).map_err(Into::into))
         .with_context(|| format!("cannot write {}", file.display()));
     if written.is_err() {
-        // The first error is the one to report.
+        // Only the first error is reported.
         let _ = std::fs::remove_file(&partial);
     }
     written
@@ -92,7 +92,7 @@ fn insert(connection: &Connection, table: &Table, objects: &[Object]) -> Result<
             .iter()
             .map(|column| column.value(object))
             .collect::<Result<Vec<_>>>()
-            .with_context(|| format!("{} {} does not fit", object.model, object.pk))?;
+            .with_context(|| format!("invalid object {} {}", object.model, object.pk))?;
         statement.execute(params_from_iter(row))?;
     }
     Ok(())
@@ -102,12 +102,12 @@ fn verify(connection: &Connection, objects: usize) -> Result<()> {
     let mut all = 0;
     for Table { name, rows: expected, .. } in &TABLES {
         let rows = count(connection, &format!("\"{name}\""))?;
-        ensure!(rows == *expected, "{name} has {rows} rows and should have {expected}");
+        ensure!(rows == *expected, "{name} has {rows} rows, expected {expected}");
         all += rows;
     }
-    ensure!(all == objects, "the fixture has {objects} objects, and {all} became rows");
+    ensure!(all == objects, "the fixture has {objects} objects, but {all} rows were written");
     let broken = count(connection, "pragma_foreign_key_check")?;
-    ensure!(broken == 0, "{broken} rows refer to nothing");
+    ensure!(broken == 0, "{broken} rows violate a foreign key");
     Ok(())
 }
 

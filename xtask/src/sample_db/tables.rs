@@ -1,4 +1,4 @@
-//! How the fixture's objects become rows: its names on one side, the classic ones on the other.
+//! Mapping of the fixture's objects to rows, with the classic names of tables and columns.
 
 use anyhow::{Context, Result, bail};
 use rusqlite::types::Value as Sql;
@@ -10,7 +10,7 @@ pub(super) struct Table {
     /// The fixture's `model`.
     pub(super) model: &'static str,
     pub(super) name: &'static str,
-    /// How many it must have.
+    /// Expected number of rows.
     pub(super) rows: usize,
     pub(super) columns: &'static [Column],
 }
@@ -24,7 +24,7 @@ enum Source {
     /// The object's primary key.
     Key,
     Field(&'static str),
-    /// A field with a time in UTC, written as SQLite's functions write times.
+    /// A field with a time in UTC, in the format of SQLite's functions.
     Time(&'static str),
 }
 
@@ -40,7 +40,7 @@ const fn time(name: &'static str, field: &'static str) -> Column {
     Column { name, source: Source::Time(field) }
 }
 
-/// In an order in which no row comes before one that it refers to.
+/// Ordered so that references point to earlier rows.
 pub(super) const TABLES: [Table; 11] = [
     Table {
         model: "chinook.artist",
@@ -189,9 +189,9 @@ fn sql(value: &Value) -> Result<Sql> {
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(integer), _) => Sql::Integer(integer),
             (None, Some(real)) => Sql::Real(real),
-            (None, None) => bail!("{number} is no number of SQLite"),
+            (None, None) => bail!("SQLite cannot store the number {number}"),
         },
-        other => bail!("{other} is no value of SQLite"),
+        other => bail!("SQLite cannot store the value {other}"),
     })
 }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_has_a_value_of_sqlite() {
+    fn converts_values() {
         check(&key("a"), json!({}), Some(Sql::Integer(7)));
         check(&field("a", "b"), json!({"b": null}), Some(Sql::Null));
         check(&field("a", "b"), json!({"b": 1}), Some(Sql::Integer(1)));

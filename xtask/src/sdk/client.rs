@@ -1,14 +1,14 @@
-//! Who talks to the server, in which versions of the protocol, and over what.
+//! The SDKs, with the protocol versions and transports that each supports.
 
 use self::Transport::{Http, Sse, Stdio};
 
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) language: Language,
-    /// Its script, beside the others of its language.
+    /// The script, in the folder of its language.
     pub(super) script: &'static str,
-    /// What it asks for, where `auto` lets it find out, and over what.
-    speaks: &'static [(&'static str, &'static [Transport])],
+    /// Requested protocol versions (`auto` negotiates) and transports.
+    sessions: &'static [(&'static str, &'static [Transport])],
 }
 
 pub(super) enum Language {
@@ -19,7 +19,7 @@ pub(super) enum Language {
 #[derive(Clone, Copy)]
 pub(super) enum Transport {
     Http,
-    /// That of 2024-11-05.
+    /// HTTP+SSE of 2024-11-05.
     Sse,
     Stdio,
 }
@@ -29,7 +29,7 @@ pub(super) const CLIENTS: [Client; 4] = [
         name: "python-1",
         language: Language::Python { lock: "requirements-1.txt" },
         script: "client_1.py",
-        speaks: &[
+        sessions: &[
             ("2024-11-05", &[Http, Sse]),
             ("2025-03-26", &[Http]),
             ("2025-06-18", &[Http]),
@@ -40,7 +40,7 @@ pub(super) const CLIENTS: [Client; 4] = [
         name: "python-2",
         language: Language::Python { lock: "requirements-2.txt" },
         script: "client_2.py",
-        speaks: &[
+        sessions: &[
             ("2025-11-25", &[Http, Sse, Stdio]),
             ("2026-07-28", &[Http, Stdio]),
             ("auto", &[Http, Stdio]),
@@ -50,13 +50,13 @@ pub(super) const CLIENTS: [Client; 4] = [
         name: "typescript-1",
         language: Language::TypeScript,
         script: "client_1.mjs",
-        speaks: &[("2025-11-25", &[Http, Sse, Stdio])],
+        sessions: &[("2025-11-25", &[Http, Sse, Stdio])],
     },
     Client {
         name: "typescript-2",
         language: Language::TypeScript,
         script: "client_2.mjs",
-        speaks: &[
+        sessions: &[
             ("2025-11-25", &[Http, Sse, Stdio]),
             ("2026-07-28", &[Http, Stdio]),
             ("auto", &[Http, Stdio]),
@@ -65,8 +65,8 @@ pub(super) const CLIENTS: [Client; 4] = [
 ];
 
 impl Client {
-    pub(super) fn conversations(&self) -> impl Iterator<Item = (&'static str, Transport)> {
-        self.speaks.iter().flat_map(|(version, transports)| {
+    pub(super) fn sessions(&self) -> impl Iterator<Item = (&'static str, Transport)> {
+        self.sessions.iter().flat_map(|(version, transports)| {
             transports.iter().map(move |transport| (*version, *transport))
         })
     }
@@ -81,7 +81,7 @@ impl Transport {
         }
     }
 
-    /// Where on the server; `None` if there is no server to connect to.
+    /// The path on the server; `None` for stdio.
     pub(super) fn path(self) -> Option<&'static str> {
         match self {
             Http => Some("/mcp"),

@@ -1,4 +1,4 @@
-//! The official SDKs as clients of the `trunkline` binary: every SDK, protocol version and transport.
+//! The official SDKs as clients of the `trunkline` binary, with all protocol versions and transports.
 
 mod client;
 mod script;
@@ -16,7 +16,7 @@ use crate::sample_db;
 use crate::served::Served;
 use crate::workspace::{self, Workspace};
 
-/// Of one conversation, which takes about a second.
+/// Deadline of one session, which takes about a second.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -26,30 +26,35 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let folder = workspace.fresh_folder("target/sdk")?;
     let mut runs = 0;
     for client in &CLIENTS {
-        for (version, transport) in client.conversations() {
+        for (version, transport) in client.sessions() {
             let name = format!("{}-{version}-{}", client.name, transport.name());
             let database = folder.join(format!("{name}.db"));
-            // The clients write, and each finds the same rows.
+            // Each client writes to its own copy.
             std::fs::copy(&sample, &database)
                 .with_context(|| format!("cannot write {}", database.display()))?;
             let mut script = scripts.command(workspace, client)?;
             script.arg(version).arg(transport.name());
-            talk(workspace, script, transport, &Database { program: &program, path: &database })
-                .with_context(|| format!("{name} failed"))?;
+            run_session(
+                workspace,
+                script,
+                transport,
+                &Database { program: &program, path: &database },
+            )
+            .with_context(|| format!("{name} failed"))?;
             runs += 1;
         }
     }
-    println!("{runs} conversations");
+    println!("{runs} sessions");
     Ok(())
 }
 
-/// What is served, and by which program.
+/// The served database, and the server program.
 struct Database<'p> {
     program: &'p Path,
     path: &'p Path,
 }
 
-fn talk(
+fn run_session(
     workspace: &Workspace,
     mut script: Command,
     transport: Transport,
@@ -68,5 +73,5 @@ fn talk(
     )?;
     script.arg(format!("{}{path}", server.url));
     workspace::run_within(DEADLINE, &mut script)
-        .with_context(|| format!("the server said:\n{}", server.log_tail()))
+        .with_context(|| format!("log of the server:\n{}", server.log_tail()))
 }

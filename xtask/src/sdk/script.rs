@@ -1,4 +1,4 @@
-//! The clients' scripts, and what runs them.
+//! The scripts of the clients, and their interpreters.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
 
 pub(super) struct Scripts {
     node: Node,
-    /// By the client's name.
+    /// By the name of the client.
     pythons: Vec<(&'static str, Python)>,
 }
 
@@ -38,7 +38,7 @@ impl Scripts {
                 let (_, python) = python.context("every Python client has its Python")?;
                 let mut command = python.command(workspace);
                 command.arg(Path::new(PYTHON).join(client.script));
-                // The scripts lie in the checkout, where no compiled ones belong.
+                // Avoids compiled files in the checkout.
                 command.env("PYTHONDONTWRITEBYTECODE", "1");
                 Ok(command)
             }

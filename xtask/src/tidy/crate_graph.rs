@@ -1,4 +1,4 @@
-//! Which crate may depend on which. ARCHITECTURE.md says why.
+//! The allowed dependencies between crates. ARCHITECTURE.md explains them.
 
 use crate::metadata::{Metadata, Package};
 use crate::tidy::finding::Finding;
@@ -6,11 +6,11 @@ use crate::tidy::finding::Finding;
 struct Rule {
     name: &'static str,
     may_need: &'static [&'static str],
-    /// Only behind a feature of the crate.
+    /// Optional dependencies, enabled by a feature of the crate.
     may_offer: &'static [&'static str],
 }
 
-/// A new crate gets its row here first.
+/// A new crate needs a row here.
 const RULES: &[Rule] = &[
     rule("trunkline-edn", &[]),
     rule("trunkline-macros", &[]),
@@ -72,7 +72,7 @@ fn check_member(member: &Package, members: &[&str]) -> Vec<Finding> {
     let Some(rule) = RULES.iter().find(|rule| rule.name == member.name) else {
         return vec![Finding::in_crate(
             &member.name,
-            "the crate graph has no row for it (xtask/src/tidy/crate_graph.rs)",
+            "missing in the crate graph (xtask/src/tidy/crate_graph.rs)",
         )];
     };
     let mut findings = Vec::new();
@@ -86,7 +86,7 @@ fn check_member(member: &Package, members: &[&str]) -> Vec<Finding> {
             let message = format!("may not depend on {name}");
             findings.push(Finding::in_crate(&member.name, message));
         } else if !dependency.optional {
-            let message = format!("may depend on {name} only behind a feature");
+            let message = format!("may depend on {name} only as an optional dependency");
             findings.push(Finding::in_crate(&member.name, message));
         }
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_edges_of_the_table() {
+    fn rejects_edges_outside_of_the_table() {
         check_edge("trunkline-sql", normal("trunkline"), None);
         check_edge("trunkline-sql", normal("serde"), None);
         check_edge(
@@ -130,19 +130,17 @@ mod tests {
         check_edge(
             "trunkline",
             normal("trunkline-edn"),
-            Some("trunkline: may depend on trunkline-edn only behind a feature"),
+            Some("trunkline: may depend on trunkline-edn only as an optional dependency"),
         );
         check_edge(
             "trunkline-new",
             normal("serde"),
-            Some(
-                "trunkline-new: the crate graph has no row for it (xtask/src/tidy/crate_graph.rs)",
-            ),
+            Some("trunkline-new: missing in the crate graph (xtask/src/tidy/crate_graph.rs)"),
         );
     }
 
     #[test]
-    fn the_kind_of_an_edge_counts() {
+    fn the_kind_of_an_edge_matters() {
         let optional = Dependency { optional: true, ..normal("trunkline-edn") };
         check_edge("trunkline", optional, None);
         let dev = Dependency { kind: Some("dev".to_owned()), ..normal("trunkline-sql") };

@@ -1,4 +1,4 @@
-//! What our crates bring along: how many crates a user of the library compiles, and what the core does without.
+//! Limits on dependencies: the number of crates that a user of the library compiles, and crates that the core must not use.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use anyhow::Result;
 use crate::tidy::finding::Finding;
 use crate::workspace::{self, Workspace};
 
-/// With the default features. Each crate is compiled, reviewed and updated by everybody who depends on us.
+/// Maximum with the default features. Users compile, review and update every one of them.
 const MOST: usize = 80;
 
-/// The core has neither a runtime nor HTTP.
+/// Crates that the core must not depend on: runtimes and HTTP.
 const NOT_IN_CORE: &[&str] = &["tokio", "tokio-util", "hyper", "hyper-util", "http", "http-body"];
 
-/// A crate's name and its version.
+/// The name and version of a crate.
 type Dependency = (String, String);
 
 /// The crates that `cargo` compiles for `package` with its default features, itself included.
@@ -42,9 +42,8 @@ pub(super) fn check_count(count: usize) -> Option<Finding> {
 pub(super) fn check_core(dependencies: &BTreeSet<Dependency>) -> Vec<Finding> {
     let unwanted = dependencies.iter().filter(|(name, _)| NOT_IN_CORE.contains(&&**name));
     let finding = |(name, _): &Dependency| {
-        let message = format!(
-            "depends on {name} (`cargo tree -p trunkline-core -i {name}` shows through what)"
-        );
+        let message =
+            format!("depends on {name} (`cargo tree -p trunkline-core -i {name}` shows the path)");
         Finding::in_crate("trunkline-core", message)
     };
     unwanted.map(finding).collect()
@@ -65,25 +64,25 @@ mod tests {
     const TREE: &str = "trunkline v0.1.0 (/here)\nbytes v1.0.0\nhttp v1.5.0\nbytes v1.0.0 (*)\n\n";
 
     #[test]
-    fn a_crate_counts_once_for_each_version() {
+    fn counts_each_version_once() {
         assert_eq!(distinct(TREE).len(), 3);
         assert_eq!(distinct(&format!("{TREE}bytes v2.0.0")).len(), 4);
     }
 
     #[test]
-    fn the_limit_is_too_many() {
+    fn rejects_the_limit() {
         assert!(check_count(MOST - 1).is_none());
         assert!(check_count(MOST).is_some());
     }
 
     #[test]
-    fn the_core_does_without_a_runtime_and_without_http() {
+    fn rejects_runtimes_and_http_in_the_core() {
         let found = |tree| check_core(&distinct(tree)).iter().map(ToString::to_string).collect();
         let none: Vec<String> =
             found("trunkline-core v0.1.0 (/here)\nbytes v1.0.0\ntokio-stream v0.1.0");
         assert_eq!(none, [""; 0]);
         let http: Vec<String> = found(TREE);
-        let expected = "trunkline-core: depends on http (`cargo tree -p trunkline-core -i http` shows through what)";
+        let expected = "trunkline-core: depends on http (`cargo tree -p trunkline-core -i http` shows the path)";
         assert_eq!(http, [expected]);
     }
 }

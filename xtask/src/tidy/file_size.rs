@@ -1,11 +1,11 @@
-//! A file is as long as its concept, and no concept is this long.
+//! Limits the length of source files.
 
 use std::path::Path;
 
 use crate::tidy::finding::{Finding, in_crate_source, is_test_file};
 use crate::tidy::source::Source;
 
-/// Lines of code: blank lines, comments and the test module are not counted.
+/// Maximum lines of code. Blank lines, comments and the test module do not count.
 const CAP: usize = 500;
 
 pub(super) fn check(path: &Path, source: &Source) -> Option<Finding> {
@@ -19,7 +19,7 @@ pub(super) fn check(path: &Path, source: &Source) -> Option<Finding> {
         Finding::in_file(
             path,
             line,
-            format!("{lines} lines of code, and {CAP} is the cap: find the second concept"),
+            format!("{lines} lines of code; the maximum is {CAP}: split the file"),
         )
     })
 }
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_fails() {
+    fn rejects_long_files() {
         let at_the_cap = "a\n".repeat(CAP);
         let over = "a\n".repeat(CAP + 1);
         let long_tests = format!("{at_the_cap}#[cfg(test)]\nmod tests {{\n{over}}}\n");

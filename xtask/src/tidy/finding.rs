@@ -1,11 +1,11 @@
-//! What breaks a rule, and where.
+//! Violations of rules, with their places.
 
 use std::fmt;
 use std::path::Path;
 
-/// Something that breaks a rule.
+/// A violation of a rule.
 pub(crate) struct Finding {
-    /// A file with its line, or a crate.
+    /// A file with a line, or a crate.
     pub(super) place: String,
     message: String,
 }
@@ -26,7 +26,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The path inside `crates/<name>/src`, with the crate's name.
+/// The path relative to `crates/<name>/src`, and the name of the crate.
 pub(super) fn in_crate_source(path: &Path) -> Option<(&str, &Path)> {
     let mut parts = path.strip_prefix("crates").ok()?.components();
     let name = parts.next()?.as_os_str().to_str()?;
@@ -34,7 +34,7 @@ pub(super) fn in_crate_source(path: &Path) -> Option<(&str, &Path)> {
     Some((name, inside))
 }
 
-/// Whether a whole file is test code by its place.
+/// Whether a file contains only test code, by its path.
 pub(super) fn is_test_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "tests.rs")
         || path

@@ -1,5 +1,4 @@
-//! Features that no crate of the graph may turn on. Cargo unifies features, so one crate that does
-//! changes every other.
+//! Features that must not be enabled by any crate, since Cargo unifies features over the whole graph.
 
 use crate::metadata::Metadata;
 use crate::tidy::finding::Finding;
@@ -13,7 +12,7 @@ struct Forbidden {
 const FORBIDDEN: &[Forbidden] = &[Forbidden {
     package: "serde_json",
     feature: "arbitrary_precision",
-    because: "it changes how every number of every user is read",
+    because: "it changes how all crates parse numbers",
 }];
 
 pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
@@ -30,7 +29,7 @@ pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
                 findings.push(Finding::in_crate(
                     rule.package,
                     format!(
-                        "the feature `{}` is on ({}); `cargo tree -e features -i {}` tells who wants it",
+                        "the feature `{}` is enabled ({}); `cargo tree -e features -i {}` shows by which crate",
                         rule.feature, rule.because, rule.package
                     ),
                 ));
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn arbitrary_precision_fails() {
+    fn rejects_arbitrary_precision() {
         check_features("serde_json", &["default", "raw_value"], false);
         check_features("serde_json", &["default", "arbitrary_precision"], true);
         check_features("another", &["arbitrary_precision"], false);

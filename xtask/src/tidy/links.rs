@@ -1,11 +1,11 @@
-//! A relative link in a Markdown file leads to a file.
+//! Checks that relative links in Markdown files lead to existing files.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::tidy::finding::{Finding, in_crate_source};
 
 pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
-    // Markdown inside `src` is API documentation: its links name items, and rustdoc checks them.
+    // Markdown in `src` is API documentation, whose links rustdoc checks.
     if in_crate_source(path).is_some() {
         return Vec::new();
     }
@@ -21,11 +21,7 @@ pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> 
             None => resolve(folder, file),
         };
         if !resolved.is_some_and(|file| exists(&file)) {
-            findings.push(Finding::in_file(
-                path,
-                number,
-                format!("the link `{target}` leads nowhere"),
-            ));
+            findings.push(Finding::in_file(path, number, format!("broken link `{target}`")));
         }
     }
     findings
@@ -70,7 +66,7 @@ fn inline_targets(line: &str) -> Vec<&str> {
 
 fn definition_target(line: &str) -> Option<&str> {
     let (label, rest) = line.strip_prefix('[')?.split_once("]:")?;
-    // `[^note]:` is a footnote, and what follows is prose.
+    // `[^note]:` is a footnote, followed by text.
     if label.starts_with('^') || label.contains(']') {
         return None;
     }
@@ -85,14 +81,14 @@ fn target(text: &str) -> Option<&str> {
     text.split(|c: char| c == ')' || c.is_whitespace()).next()
 }
 
-/// `https:`, `mailto:` and their like.
+/// Whether the target has a scheme like `https:` or `mailto:`.
 fn has_scheme(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     })
 }
 
-/// The path without `.` and `..`; `None` if it leaves the checkout.
+/// Resolves `.` and `..`. Returns `None` for paths outside of the checkout.
 fn resolve(folder: &Path, relative: &str) -> Option<PathBuf> {
     let mut resolved = PathBuf::new();
     for part in folder.join(relative).components() {
@@ -121,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_link_fails() {
+    fn rejects_broken_links() {
         check_links("README.md", "[a](docs/config.md)", &[]);
         check_links("README.md", "[a](docs/)", &[]);
         check_links("README.md", "[a](docs/confg.md)", &[1]);
@@ -137,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_relative_link_passes() {
+    fn ignores_other_links() {
         check_links("README.md", "[a](https://example.com/b.md)", &[]);
         check_links("README.md", "[a](mailto:a@example.com)", &[]);
         check_links("README.md", "[a](#part)", &[]);

@@ -1,7 +1,6 @@
-//! The project's own rules: those that no compiler and no linter knows.
+//! The project's own rules, which neither compiler nor linter checks.
 //!
-//! A rule is a function from what it looks at to [`Finding`](finding::Finding)s. What it looks at is handed to it,
-//! so its tests show it failing on bad input without a file system.
+//! A rule is a pure function that returns [`Finding`](finding::Finding)s, so that it can be tested without a file system.
 
 mod crate_graph;
 mod dependencies;
@@ -21,7 +20,7 @@ use crate::metadata::Metadata;
 use crate::tidy::source::Source;
 use crate::workspace::Workspace;
 
-/// Checks every rule over the whole checkout and prints what breaks one.
+/// Checks all rules and prints the findings.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = Vec::new();
 
@@ -52,7 +51,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("{finding}");
     }
     if !findings.is_empty() {
-        bail!("{} places break a rule; they are listed above", findings.len());
+        bail!("{} violations of rules", findings.len());
     }
     println!("{} .rs and {} .md files", rust.len(), markdown.len());
     println!("{crates} crates are compiled for trunkline with its default features");

@@ -1,8 +1,7 @@
-//! A Rust file, split into its code and its comments.
+//! Splits a Rust file into code and comments.
 
-/// Both views have the lines and columns of the file. What belongs to the other view is blank in
-/// them, and the characters of string literals are `_` in `code`, so that a rule about code
-/// never stumbles over prose.
+/// Both views have the lines and columns of the file; the parts of the other view are blank. Characters of string literals
+/// are `_` in `code`, so that rules about code ignore text.
 pub(crate) struct Source {
     pub(crate) code: String,
     pub(crate) comments: String,
@@ -19,8 +18,7 @@ impl Source {
         splitter.source
     }
 
-    /// Lines of code with their numbers, from the first to where the file's test module starts.
-    /// An out-of-line `mod tests;` ends nothing: its code is not here.
+    /// Lines of code with their numbers, up to an inline test module.
     pub(crate) fn code_before_tests(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut lines: Vec<(usize, &str)> =
             numbered(&self.code).filter(|(_, line)| !line.trim().is_empty()).collect();
@@ -48,13 +46,13 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 struct Splitter<'a> {
     rest: &'a str,
-    /// The last character of code: it tells the `r` of a raw string from that of `for`.
+    /// The last character of code, which distinguishes the `r` of a raw string from that of `for`.
     last: char,
     source: Source,
 }
 
 impl Splitter<'_> {
-    /// Takes one comment, one literal or one character; false at the end.
+    /// Consumes one comment, literal or character. Returns false at the end.
     fn step(&mut self) -> bool {
         let Some(first) = self.rest.chars().next() else {
             return false;
@@ -147,7 +145,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Tells `'a'` from the lifetime `'a`.
+/// Distinguishes `'a'` from the lifetime `'a`.
 fn is_char_literal(text: &str) -> bool {
     let mut chars = text.chars().skip(1);
     chars.next() == Some('\\') || chars.next() == Some('\'')
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_comments_part() {
+    fn splits_code_and_comments() {
         check("a // b\nc", "a     \nc", "  // b\n ");
         check("a /* b /* c */ d */ e", "a                   e", "  /* b /* c */ d */  ");
         check(r#"f("// no")"#, "f(___ ___)", "          ");
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inline_test_module_ends_the_code() {
+    fn code_ends_at_an_inline_test_module() {
         check_before_tests("a\n\n// b\nc", &[1, 4]);
         check_before_tests("a\n#[cfg(test)]\nmod tests {\nb\n}", &[1]);
         check_before_tests("a\n#[cfg(test)]\nmod tests;\nb", &[1, 2, 3, 4]);

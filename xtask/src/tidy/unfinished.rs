@@ -1,4 +1,4 @@
-//! What is merged is finished.
+//! Rejects marks of unfinished work.
 
 use std::path::Path;
 
@@ -14,11 +14,7 @@ pub(super) fn check(path: &Path, source: &Source) -> Vec<Finding> {
     code.chain(comments)
         .filter_map(|(number, line, marks)| {
             let mark = marks.iter().find(|mark| line.contains(**mark))?;
-            Some(Finding::in_file(
-                path,
-                number,
-                format!("`{mark}`: finish it, or say in an issue what is missing"),
-            ))
+            Some(Finding::in_file(path, number, format!("`{mark}`: finish it, or open an issue")))
         })
         .collect()
 }
@@ -34,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_unfinished_work_fails() {
+    fn rejects_marks_of_unfinished_work() {
         check_marks("fn a() { todo!() }", 1);
         check_marks("fn a() { unimplemented!(\"b\") }", 1);
         check_marks("// FIXME: b", 1);

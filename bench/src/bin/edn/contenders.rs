@@ -1,4 +1,4 @@
-//! Who reads and writes, each as its documentation says. What each makes of the data is checked first.
+//! The compared libraries, used as documented. Their results are checked first.
 
 use std::fmt::Debug;
 use std::hint::black_box;
@@ -12,23 +12,23 @@ use trunkline_edn::Value;
 use crate::Subject;
 use crate::data::Data;
 
-/// Reading, until the value is dropped: who reads pays for that, too.
+/// Reading, including the drop of the value.
 const READ: &str = "read";
 /// Reading, without the drop.
 const READ_AND_KEEP: &str = "read and keep";
 const WRITE: &str = "write";
 
 pub(crate) fn subjects(data: Data) -> Result<Vec<Subject>> {
-    // They are read until the end.
+    // Values are read until the end.
     let (edn, json): (&'static str, &'static str) = (data.edn.leak(), data.json.leak());
     let ours: Value = edn.parse()?;
-    ensure!(ours.to_string() == edn, "trunkline-edn writes something else than was read");
+    ensure!(ours.to_string() == edn, "trunkline-edn does not write what was read");
     let clojure: Edn<'static> = read_string(edn).map_err(failed)?;
     ensure!(clojure.to_string().parse::<Value>()? == ours, "clojure-reader differs");
     let format = edn_format::parse_str(edn).map_err(failed)?;
     ensure!(edn_format::emit_str(&format).parse::<Value>()? == ours, "edn-format differs");
     let serde: serde_json::Value = serde_json::from_str(json)?;
-    let records = serde.as_array().context("the data are an array")?.len();
+    let records = serde.as_array().context("the data is not an array")?.len();
     ensure!(ours.as_sequence().map(<[_]>::len) == Some(records), "JSON and EDN differ");
 
     let (text, length) = (edn, edn.len());
@@ -56,7 +56,7 @@ pub(crate) fn subjects(data: Data) -> Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Whether dropping what was made is part of the time.
+/// Whether the time includes dropping the result.
 #[derive(Clone, Copy)]
 enum Drop {
     Timed,
@@ -77,7 +77,7 @@ fn turn<T: 'static>(drop: Drop, make: impl Fn() -> T + 'static) -> Box<dyn Fn() 
     })
 }
 
-/// Their errors are no errors that `anyhow` takes.
+/// Their errors do not implement `std::error::Error`.
 fn failed(error: impl Debug) -> anyhow::Error {
     anyhow::anyhow!("{error:?}")
 }

@@ -1,4 +1,4 @@
-//! Records of a service, the same each time, as EDN and as JSON.
+//! Deterministic records of a service, as EDN and as JSON.
 
 use std::fmt::Write as _;
 
@@ -21,15 +21,15 @@ const CITIES: [&str; 6] = ["Zürich", "Oslo", "São Paulo", "San Francisco", "K�
 const TAGS: [&str; 6] = ["vip", "newsletter", "eu", "wholesale", "trial", "late-payer"];
 const STATES: [&str; 4] = ["order.state/open", "order.state/paid", "order.state/sent", "returned"];
 const NOTES: [&str; 5] = [
-    "Called about the delivery; wants it at the back door, between nine and noon.",
-    "Said: \"no substitutes\".\nSecond line of what was said.",
+    "Called about the delivery; requests the side entrance, between nine and noon.",
+    "Note: \"no substitutes\".\nThe second line of the notes.",
     "Path C:\\orders\\2024\tchecked",
     "Größe passt nicht, Umtausch gegen die nächste Größe vereinbart.",
     "Nothing open.",
 ];
 
 impl Data {
-    /// So many bytes of EDN, or a few more.
+    /// Generates at least this number of bytes of EDN.
     pub(crate) fn generate(bytes: usize) -> Self {
         let mut writer = Writer { edn: String::new(), json: String::new(), begins: true };
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -88,11 +88,11 @@ fn order(writer: &mut Writer, random: &mut Random) {
     writer.close("}", "}");
 }
 
-/// Writes both at once.
+/// Writes both formats.
 struct Writer {
     edn: String,
     json: String,
-    /// Whether nothing stands before the next part that it would be separated from.
+    /// Whether the next part needs no separator.
     begins: bool,
 }
 
@@ -102,7 +102,7 @@ impl Writer {
         self.json.push_str(json);
     }
 
-    /// Writes what separates a part from the one before it.
+    /// Writes a separator.
     fn begin(&mut self) {
         if !std::mem::replace(&mut self.begins, false) {
             self.both(" ", ",");
@@ -120,7 +120,7 @@ impl Writer {
         self.begins = false;
     }
 
-    /// A key, behind which its value has to be written.
+    /// Writes a key, which a value must follow.
     fn entry(&mut self, key: &str) -> &mut Self {
         if !std::mem::replace(&mut self.begins, true) {
             self.both(", ", ",");
@@ -136,7 +136,7 @@ impl Writer {
         let _ = write!(self.json, "\"{name}\"");
     }
 
-    /// Has only characters that both escape, and in the same way.
+    /// Writes a string, whose characters both formats escape in the same way.
     fn string(&mut self, text: &str) {
         self.begin();
         let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
@@ -149,7 +149,7 @@ impl Writer {
         self.literal(&integer.to_string());
     }
 
-    /// Not a whole number: edn-format would write it as an integer.
+    /// Writes a number with a fraction, since edn-format would write a whole one as an integer.
     fn float(&mut self, random: &mut Random) {
         let (whole, hundredths) = (random.below(2_000) as i64 - 180, 1 + random.below(9));
         self.literal(&format!("{whole}.{}{hundredths}", random.below(10)));
@@ -161,7 +161,7 @@ impl Writer {
     }
 }
 
-/// Numbers that are the same each time: xorshift64.
+/// Deterministic pseudo-random numbers (xorshift64).
 struct Random(u64);
 
 impl Random {

@@ -1,7 +1,7 @@
-//! What the allocator keeps.
+//! The free memory of the allocator.
 
-/// Puts together what was freed in pieces, and gives it back to the system.
+/// Returns free memory to the system.
 pub(crate) fn trim() {
-    // SAFETY: it takes a number, and what is in use stays where it is.
+    // SAFETY: the argument is a number, and memory in use is not affected.
     unsafe { libc::malloc_trim(0) };
 }

@@ -1,8 +1,7 @@
-//! EDN read to values and written again, beside clojure-reader and edn-format, and the same data as
-//! JSON by serde_json.
+//! Compares reading and writing EDN with clojure-reader and edn-format, and with serde_json for the same data as JSON.
 //!
-//! `edn [--json] [--rounds N]`. All take turns within a round. For a profiler, `edn --profile OF TASK`
-//! gives one of them twenty turns and nobody else any.
+//! `edn [--json] [--rounds N]`. The libraries alternate within a round. For a profiler,
+//! `edn --profile OF TASK` runs one of them twenty times.
 
 mod contenders;
 mod data;
@@ -16,15 +15,15 @@ use trunkline_bench::{median, turns};
 
 use crate::data::Data;
 
-/// So long is the EDN.
+/// Length of the EDN text in bytes.
 const BYTES: usize = 10_000_000;
 const PROFILED_TURNS: usize = 20;
 
-/// What one of them does with all of its text, once, and is timed.
+/// A timed task, which processes the whole text once.
 struct Subject {
     task: &'static str,
     of: &'static str,
-    /// How long the text is that it reads or writes.
+    /// Length of the text in bytes.
     bytes: usize,
     turn: Box<dyn Fn() -> Duration>,
 }
@@ -66,7 +65,7 @@ fn profile(of: &str, task: &str) -> Result<()> {
 
 fn round(subjects: &[Subject]) -> Vec<Row> {
     let row = |subject: &Subject| {
-        // What the one before has left to the allocator shall be nobody's gain or loss.
+        // The previous subject must not affect the state of the allocator.
         heap::trim();
         (subject.turn)();
         let millis = (subject.turn)().as_secs_f64() * 1e3;

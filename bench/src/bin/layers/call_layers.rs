@@ -38,7 +38,7 @@ fn alone() -> Result<Vec<Subject>> {
     .collect()
 }
 
-/// The two which have nothing to do for a handler that is not async.
+/// The two layers that do nothing for a handler that is not async.
 fn waiting() -> Result<Vec<Subject>> {
     let subject = |what, limits| {
         let router = Router::new().function("add", ["a", "b"], |a: i64, b: i64| async move {
@@ -60,7 +60,7 @@ fn waiting() -> Result<Vec<Subject>> {
 
 fn on_top() -> Result<Vec<Subject>> {
     let rules = Rules::new().require("add", scope("calc.write"));
-    // It refuses nobody, and does all else that it does.
+    // The limits are never reached.
     let rate_limit = RateLimitLayer::new(Rate { calls: u32::MAX, ..Rate::default() });
     let pass = from_fn(|call: Call, next: Next| next.run(call));
     let recorded = |redact| {
@@ -83,7 +83,7 @@ fn on_top() -> Result<Vec<Subject>> {
     .collect()
 }
 
-/// A group of its own, because params that are validated have a schema.
+/// A separate group, because validated params have a schema.
 fn validating() -> Result<Vec<Subject>> {
     let router = || {
         let add = |Params(add): Params<Add>| add.a + add.b;
@@ -114,7 +114,7 @@ fn built(router: Router) -> Result<Rpc> {
     Ok(router.build()?)
 }
 
-/// What the transport of a caller with a token knows.
+/// The extensions of an authenticated caller.
 fn known_caller() -> Extensions {
     let claims = [("scope".to_owned(), json!("calc.read calc.write"))];
     let mut extensions = Extensions::new();

@@ -1,4 +1,4 @@
-//! HTTP requests without a socket, with and without what the configuration adds to them.
+//! HTTP requests without a socket, with and without optional settings.
 
 use anyhow::Result;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
-//! What each optional layer costs one call in process: the call of `dispatch`, through `Rpc::handle`.
+//! The cost of each optional layer for one call in process: the call of `dispatch`, through `Rpc::handle`.
 //!
-//! `layers [--json] [--rounds N]`. The first row of a group is what the others of the group add to. The
-//! rows take turns, several times within a round.
+//! `layers [--json] [--rounds N]`. The first row of a group is the baseline of the others. The rows
+//! alternate several times within a round.
 
 mod call_layers;
 mod http_layers;
@@ -14,7 +14,7 @@ use trunkline_bench::{median, turns};
 
 use turn::{CALLS, Subject};
 
-/// How many turns each has in a round.
+/// Number of turns per round.
 const TURNS: usize = 10;
 
 #[global_allocator]

@@ -1,4 +1,4 @@
-//! HTTP/1.1 on one connection that is kept.
+//! HTTP/1.1 on one persistent connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,12 +12,12 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 pub struct Http {
     stream: BufReader<TcpStream>,
-    /// What each request begins with.
+    /// The head of each request.
     head: String,
     request: Vec<u8>,
 }
 
-/// How long a body is.
+/// The framing of a body.
 enum Length {
     Known(usize),
     Chunked,
@@ -32,7 +32,7 @@ impl Http {
             "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n"
         );
-        // Larger than any reply to five rows: reading it is one call.
+        // Larger than any reply with five rows, so that one call reads it.
         Ok(Self { stream: BufReader::with_capacity(1 << 16, stream), head, request: Vec::new() })
     }
 
@@ -43,8 +43,8 @@ impl Http {
         loop {
             let line = self.line()?;
             let Some((name, value)) = line.split_once(':') else {
-                ensure!(line.is_empty(), "no header: {line:?}");
-                return length.context("the reply says no length");
+                ensure!(line.is_empty(), "not a header: {line:?}");
+                return length.context("the reply has no length");
             };
             if name.eq_ignore_ascii_case("content-length") {
                 length = Some(Length::Known(value.trim().parse()?));
@@ -59,10 +59,10 @@ impl Http {
         loop {
             let line = self.line()?;
             let size = usize::from_str_radix(&line, 16)
-                .with_context(|| format!("no size of a chunk: {line:?}"))?;
+                .with_context(|| format!("not the size of a chunk: {line:?}"))?;
             self.read_exactly(size, body)?;
             let end = self.line()?;
-            ensure!(end.is_empty(), "after a chunk comes {end:?}");
+            ensure!(end.is_empty(), "unexpected end of a chunk: {end:?}");
             if size == 0 {
                 return Ok(());
             }

@@ -1,12 +1,11 @@
-//! A client that asks one thing after the other, of any server, over HTTP or stdio. No SDK stands between
-//! the clock and the server.
+//! A client without an SDK that sends sequential requests to any server, over HTTP or stdio.
 //!
 //! `sql_client REQUEST --keys N --rows N --rows-at POINTER --row-text TEXT --seconds S http ADDR`
 //! `sql_client … stdio PROGRAM [ARG...]`
 //!
-//! In the request, `"$KEY"` becomes another number below `--keys` each time. In the first reply the array
-//! at the JSON pointer has to have so many rows; in every later one the text that each row holds has to
-//! stand as often as in the first. Checking is not timed.
+//! `"$KEY"` in the request is replaced by a different number below `--keys` each time. In the first reply, the array at
+//! the JSON pointer must have `--rows` rows. Later replies must contain the text of the rows as often as the first one.
+//! The time of these checks is not included.
 
 mod http;
 mod stdio;
@@ -22,7 +21,7 @@ use crate::stdio::Stdio;
 
 const WARM_UP: u64 = 20;
 
-/// Keys that follow each other lie far apart. It is a prime.
+/// Distance between successive keys, a prime.
 const STRIDE: u64 = 7919;
 
 struct Options {
@@ -34,7 +33,7 @@ struct Options {
     duration: Duration,
 }
 
-/// A connection that carries one request at a time.
+/// A connection with one request at a time.
 trait Connection {
     /// Sends a message and reads the reply into the buffer.
     fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<()>;
@@ -43,7 +42,7 @@ trait Connection {
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let options = Options::take(&mut args)?;
-    let transport = args.next().context("http or stdio?")?;
+    let transport = args.next().context("missing transport: http or stdio")?;
     let rest: Vec<String> = args.collect();
     let mut connection: Box<dyn Connection> = match (transport.as_str(), &*rest) {
         ("http", [address]) => Box::new(Http::connect(address)?),
@@ -60,7 +59,7 @@ impl Options {
         let request = args.next().context("which request?")?;
         let mut option = |name: &str| {
             let given = args.next();
-            ensure!(given.as_deref() == Some(name), "{name} is next, not {given:?}");
+            ensure!(given.as_deref() == Some(name), "expected {name}, got {given:?}");
             args.next().with_context(|| format!("{name} needs a value"))
         };
         Ok(Self {
@@ -73,15 +72,15 @@ impl Options {
         })
     }
 
-    /// How many calls there were, and how long they were waited for.
+    /// Number of calls, and the total waiting time.
     fn run(&self, connection: &mut dyn Connection) -> Result<(u64, Duration)> {
         let finder = memmem::Finder::new(&self.row_text);
         let mut reply = Vec::new();
         connection.exchange(&self.request_of(0), &mut reply)?;
         let rows = self.rows_of(&reply)?;
-        ensure!(rows == self.rows, "{rows} rows came, and not {}", self.rows);
+        ensure!(rows == self.rows, "got {rows} rows, expected {}", self.rows);
         let texts = finder.find_iter(&reply).count();
-        ensure!(texts >= rows, "no row has {:?}", self.row_text);
+        ensure!(texts >= rows, "no row contains {:?}", self.row_text);
 
         let (mut calls, mut waited) = (0, Duration::ZERO);
         for number in 1.. {
@@ -90,7 +89,7 @@ impl Options {
             connection.exchange(&request, &mut reply)?;
             let took = start.elapsed();
             let found = finder.find_iter(&reply).count();
-            ensure!(found == texts, "reply {number} has {found} rows' texts, and not {texts}");
+            ensure!(found == texts, "reply {number} contains {found} texts, expected {texts}");
             if number > WARM_UP {
                 calls += 1;
                 waited += took;
@@ -110,8 +109,8 @@ impl Options {
     fn rows_of(&self, reply: &[u8]) -> Result<usize> {
         let shown = || String::from_utf8_lossy(reply).into_owned();
         let value: Value = serde_json::from_slice(reply)
-            .with_context(|| format!("the reply is no JSON: {}", shown()))?;
+            .with_context(|| format!("the reply is not JSON: {}", shown()))?;
         let rows = value.pointer(&self.rows_at).and_then(Value::as_array);
-        Ok(rows.with_context(|| format!("nothing is at {}: {}", self.rows_at, shown()))?.len())
+        Ok(rows.with_context(|| format!("no array at {}: {}", self.rows_at, shown()))?.len())
     }
 }

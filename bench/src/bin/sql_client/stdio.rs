@@ -1,4 +1,4 @@
-//! A process that reads and writes a message a line.
+//! A process that reads and writes one message per line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio as Pipe};
@@ -18,7 +18,7 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Starts the server and shakes hands with it.
+    /// Starts the server and initialises the session.
     pub fn start(program: &str, args: &[String]) -> Result<Self> {
         let mut child = Command::new(program)
             .args(args)
@@ -34,7 +34,7 @@ impl Stdio {
         let mut greeting = Vec::new();
         server.exchange(INITIALIZE, &mut greeting)?;
         let greeting = String::from_utf8_lossy(&greeting).into_owned();
-        ensure!(greeting.contains("\"2025-11-25\""), "it was not understood: {greeting}");
+        ensure!(greeting.contains("\"2025-11-25\""), "unexpected reply to initialize: {greeting}");
         server.send(INITIALIZED)?;
         Ok(server)
     }
@@ -59,7 +59,7 @@ impl Connection for Stdio {
 
 impl Drop for Stdio {
     fn drop(&mut self) {
-        // Either fails only when the process is gone already.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

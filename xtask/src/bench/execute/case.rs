@@ -1,4 +1,4 @@
-//! What is asked, how, and of whom.
+//! The measured commands, forms and servers.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -36,10 +36,10 @@ pub(super) enum Form {
     JsonRpc,
 }
 
-/// More than a commit takes.
+/// Longer than a commit takes.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is compared stands next to each other, because a noisy machine changes slowly.
+/// Compared cases are measured in sequence, since load on the machine changes slowly.
 pub(super) const CASES: [Case; 9] = [
     Case::of(Place::Memory, Command::Read, Form::Native, 16),
     Case::of(Place::Memory, Command::Read, Form::JsonRpc, 16),
@@ -57,7 +57,7 @@ impl Case {
         Self { place, command, form, connections }
     }
 
-    /// The same, natively.
+    /// The same command, natively.
     pub(super) fn natively(self) -> Self {
         Self { form: Form::Native, ..self }
     }
@@ -91,7 +91,7 @@ impl Case {
         }
     }
 
-    /// How many more there are after so many requests.
+    /// Expected increase after this number of requests.
     pub(super) fn range_of_effects(self, requests: u64) -> RangeInclusive<u64> {
         match self.command {
             Command::Read => 0..=0,
@@ -127,16 +127,16 @@ const READ: &str = r#"{"jsonrpc":"2.0","method":"todo.read","params":["bench"],"
 /// The result of one request.
 pub(super) fn execute(server: &Server, body: &str) -> Result<Value> {
     let reply = probe::exchange(&server.address, "/execute", &[], body)?;
-    let (_, content) = reply.split_once("\r\n\r\n").context("the reply is no HTTP")?;
+    let (_, content) = reply.split_once("\r\n\r\n").context("the reply is not HTTP")?;
     let reply: Value =
-        serde_json::from_str(content).with_context(|| format!("the reply is no JSON: {reply}"))?;
+        serde_json::from_str(content).with_context(|| format!("the reply is not JSON: {reply}"))?;
     let result = reply.get("result").with_context(|| format!("the reply is {reply}"))?;
     Ok(result.clone())
 }
 
 fn number(value: &Value, pointer: &str) -> Result<u64> {
     let number = value.pointer(pointer).and_then(Value::as_u64);
-    number.with_context(|| format!("there is no number at {pointer} in {value}"))
+    number.with_context(|| format!("no number at {pointer} in {value}"))
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_under_way_may_have_their_effect() {
+    fn pending_requests_may_have_an_effect() {
         let range =
             |command| Case::of(Place::Disk, command, Form::Native, 16).range_of_effects(100);
         assert_eq!(range(Command::Read), 0..=0);

@@ -1,15 +1,15 @@
-//! What we aim at: that a client may speak JSON-RPC, and it costs next to nothing.
+//! The goal: JSON-RPC costs little more than native commands.
 
 use super::Measured;
 use super::case::{CASES, Case, Command, Form};
 use crate::bench::goals::{Goal, Verdict};
 use crate::bench::spread::Spread;
 
-/// How many times the CPU time of the native form.
+/// Maximum ratio to the CPU time of the native form.
 const JSON_RPC: f64 = 1.10;
 
 /// # Panics
-/// Of no rounds.
+/// If `rounds` is empty.
 pub(in crate::bench) fn verdicts(rounds: &[Measured]) -> Vec<Verdict> {
     let json_rpc = CASES.into_iter().filter(|case| case.form == Form::JsonRpc);
     json_rpc.map(|case| verdict(rounds, case)).collect()
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
     use crate::bench::execute::Sample;
 
-    /// A round in which JSON-RPC takes so many times as long as the native form.
+    /// A round in which JSON-RPC takes this multiple of the time of the native form.
     fn round(times: f64) -> Measured {
         let sample = |case: Case| {
             let cpu_micros_per_request =

@@ -1,5 +1,5 @@
-//! Records of `trunkline-resources`, read and written natively and by JSON-RPC over one server, and how many a
-//! second can be made to last.
+//! Measures records of `trunkline-resources`: reads and writes over HTTP, natively and by JSON-RPC, and durable imports per
+//! second.
 
 mod case;
 mod goals;
@@ -23,7 +23,7 @@ use crate::workspace::{self, Workspace};
 pub(super) use self::goals::verdicts;
 pub(super) use self::report::Report;
 
-/// What a round has measured.
+/// The measurements of a round.
 pub(super) struct Measured {
     samples: Vec<Sample>,
     /// Without a server.
@@ -36,7 +36,7 @@ struct Sample {
     requests_per_second: f64,
 }
 
-/// All that a round needs.
+/// The environment of a round.
 pub(super) struct Setup<'w> {
     workspace: &'w Workspace,
     /// Examples of `trunkline-resources`.
@@ -45,14 +45,14 @@ pub(super) struct Setup<'w> {
     places: Places,
 }
 
-/// The record that is read and updated, in `bench/load`, too.
+/// The record that is read and updated. Its id is also in `bench/load`.
 const RECORD: &str =
     r#"{"command":"create","resource":"todo","id":"bench","payload":{"title":"Make tea"}}"#;
 
-/// Seconds before the clock runs: what is loaded and grown at first belongs to no case.
+/// Seconds of warm-up.
 const WARM_UP: u32 = 1;
 
-/// How many records are made without a server, and by how many tasks at a time.
+/// Number of imported records, and of concurrent tasks.
 const IMPORTED: usize = 20_000;
 const IMPORTING: usize = 64;
 
@@ -71,7 +71,7 @@ impl<'w> Setup<'w> {
         Ok(Self { workspace, server, import, places })
     }
 
-    /// Each place in turn, with a server and files of its own.
+    /// Measures each place in sequence, with separate servers and files.
     pub(super) fn round(&self, seconds: u32) -> Result<Measured> {
         let mut samples = Vec::new();
         for place in [Place::Memory, Place::Disk] {
@@ -103,7 +103,7 @@ impl<'w> Setup<'w> {
         let load = self.post(server, case, seconds)?;
         let cpu = server.cpu_time()? - before;
         let done = case.effects(server)? - effects;
-        // Those of the last requests, whose replies nobody waited for, may be more.
+        // The last requests, whose replies wrk did not wait for, may have had effects as well.
         let range = case.range_of_effects(load.requests);
         ensure!(range.contains(&done), "{} requests had {done} effects", load.requests);
         let requests = load.requests as f64;
@@ -120,7 +120,7 @@ impl<'w> Setup<'w> {
         load::post(self.workspace, &Post { url, body_file, headers: &[], connections, seconds })
     }
 
-    /// How many records a second are made to last without a server, on all cores.
+    /// Durable imports per second without a server, on all cores.
     fn import(&self) -> Result<f64> {
         #[derive(Deserialize)]
         struct Imported {

@@ -1,4 +1,4 @@
-//! Where the files of the records are.
+//! The locations of the database files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use crate::workspace::Workspace;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Place {
-    /// Where a commit waits for the disk.
+    /// Commits wait for the disk.
     Disk,
-    /// Where nothing waits, and what is left is the work of the processor.
+    /// Commits do not wait, so that only CPU work remains.
     Memory,
 }
 
@@ -26,13 +26,13 @@ impl Place {
     }
 }
 
-/// A folder for each; dropped, it removes what it left in memory.
+/// A folder for each location. The folder in memory is removed on drop.
 pub(super) struct Places {
     disk: PathBuf,
     memory: PathBuf,
 }
 
-/// The file system of Linux that is in memory.
+/// An in-memory file system of Linux.
 const SHM: &str = "/dev/shm";
 
 impl Places {
@@ -42,7 +42,7 @@ impl Places {
         Ok(Self { disk: workspace.fresh_folder("target/bench/records")?, memory })
     }
 
-    /// A folder with nothing in it.
+    /// Creates an empty folder.
     pub(super) fn fresh(&self, place: Place) -> Result<&Path> {
         let folder = match place {
             Place::Disk => &self.disk,
@@ -52,14 +52,15 @@ impl Places {
             fs::remove_dir_all(folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(folder)
     }
 }
 
 impl Drop for Places {
     fn drop(&mut self) {
-        // It is not there if nothing was measured.
+        // The folder does not exist if nothing was measured.
         let _ = fs::remove_dir_all(&self.memory);
     }
 }

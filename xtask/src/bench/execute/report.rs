@@ -1,4 +1,4 @@
-//! What was measured of records.
+//! The report on records.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ struct Row {
 
 impl Report {
     /// # Panics
-    /// Of no rounds.
+    /// If `rounds` is empty.
     pub(in crate::bench) fn of(rounds: &[Measured]) -> Self {
         let in_process = rounds.iter().map(|round| round.in_process_per_second);
         Self {

@@ -1,4 +1,4 @@
-//! Servers under callgrind, and the instructions that they take for a request.
+//! Servers under callgrind, which counts the instructions per request.
 
 use std::fs::{self, File};
 use std::net::TcpStream;
@@ -28,12 +28,12 @@ pub(super) struct Row {
 pub(super) struct Load {
     pub(super) case: &'static str,
     pub(super) request: Request,
-    /// The number of requests that are counted.
+    /// The number of counted requests.
     pub(super) count: u32,
 }
 
 impl Load {
-    /// This number of single calls, or a tenth of it of batches.
+    /// This number of single calls, or a tenth of it for batches.
     pub(super) fn of(workspace: &Workspace, case: Case, singles: u32) -> Result<Self> {
         let count = if case == Case::Batch { singles / 10 } else { singles };
         Ok(Self { case: case.about(), request: Request::of(workspace, case)?, count })
@@ -43,7 +43,7 @@ impl Load {
 /// Fails if callgrind is missing.
 pub(in crate::bench) fn require() -> Result<()> {
     let version = |program| workspace::output(Command::new(program).arg("--version"));
-    let missing = "valgrind counts the instructions and is missing: `apt-get install valgrind`";
+    let missing = "valgrind is missing: `apt-get install valgrind`";
     version("valgrind").and_then(|_| version("callgrind_control")).map(drop).context(missing)
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Starts a server of `bench/`, which is built already.
+    /// Starts a server of `bench/`, which is already built.
     pub(super) fn contender(
         workspace: &Workspace,
         binaries: &Path,
@@ -72,7 +72,7 @@ impl Counted {
         Ok(server)
     }
 
-    /// Starts a command that listens at an address, which `arguments` adds to it.
+    /// Starts a command that listens on an address, which `arguments` passes to it.
     pub(super) fn listening(
         workspace: &Workspace,
         name: &'static str,
@@ -81,7 +81,7 @@ impl Counted {
         let server = Self::start(workspace, name, arguments)?;
         let start = Instant::now();
         while TcpStream::connect(&server.address).is_err() {
-            ensure!(start.elapsed() < DEADLINE, "{} does not listen", server.address);
+            ensure!(start.elapsed() < DEADLINE, "{} does not accept connections", server.address);
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(server)
@@ -114,7 +114,7 @@ impl Counted {
         loads.iter().map(row).collect()
     }
 
-    /// The instructions per request, after half as many requests that warm the server up.
+    /// The instructions per request, after a warm-up with half as many requests.
     fn count(&mut self, load: &Load) -> Result<f64> {
         let mut connection = Connection::open(&self.address, &load.request)?;
         (0..load.count / 2).try_for_each(|_| connection.exchange())?;
@@ -138,7 +138,7 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // Either fails only when the process is gone already.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_of_a_dump() {
+    fn total_of_a_dump() {
         assert_eq!(total("events: Ir\nfn=(1)\n1 2\ntotals: 697542\n"), Some(697_542));
         assert_eq!(total("events: Ir\n"), None);
     }

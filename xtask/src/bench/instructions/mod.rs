@@ -1,4 +1,4 @@
-//! User instructions per request, counted by callgrind. They repeat within a percent on a noisy machine.
+//! User instructions per request, counted by callgrind. They are reproducible within a percent.
 
 mod callgrind;
 mod recorded;
@@ -32,7 +32,7 @@ const UNKNOWN_BODY: &str =
     r#"{"jsonrpc":"2.0","method":"unknown.method","params":{"a":40,"b":2},"id":1}"#;
 const SELECT_BODY: &str = r#"{"jsonrpc":"2.0","method":"db.execute_raw_query","params":{"query":"SELECT c_custkey, c_name, c_acctbal FROM customer LIMIT 5"},"id":1}"#;
 
-/// A case, the two servers whose counts are divided, and the largest ratio that is accepted.
+/// A case, the two compared servers, and the maximum ratio.
 const GOALS: [(&str, &str, &str, f64); 5] = [
     ("single call", "ours", "axum_serde", 0.95),
     ("batch of 100", "ours", "axum_serde", 0.90),
@@ -41,16 +41,16 @@ const GOALS: [(&str, &str, &str, f64); 5] = [
     (SELECT, SERVE, SERVE_WITHOUT_HISTORY, 1.15),
 ];
 
-/// The cost of `tools/call` above an HTTP server that does nothing, divided by that of rmcp.
+/// Maximum ratio of the cost of `tools/call` to that of rmcp, each minus the cost of a minimal HTTP server.
 const TOOL_GOAL: f64 = 0.13;
 
-/// The cost of the SELECT without history above that of an unknown method.
+/// Maximum cost of the SELECT without history, minus the cost of an unknown method.
 const SELECT_GOAL: f64 = 40_000.0;
 
-/// The number of single calls that are counted.
+/// The number of counted single calls.
 const SINGLES: u32 = 1_000;
 
-/// Measures the servers of `bench/`, which are built already, and the binary.
+/// Measures the servers of `bench/`, which are already built, and the binary.
 pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> {
     let mut rows = Vec::new();
     let contenders = [
@@ -78,7 +78,7 @@ pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> 
             callgrind.arg(&binary).args(["serve", "--sample", "--listen", address]).args(extra);
             callgrind.arg("--db").arg(folder.join("sample.db"));
             callgrind.arg("--data-dir").arg(folder.join("data"));
-            // With its thresholds set, the server does not execute itself anew to set them.
+            // With these variables, the server does not restart itself to set them.
             callgrind.env("MALLOC_TRIM_THRESHOLD_", "1048576");
         })?;
         rows.extend(server.rows(&[unknown(), select()])?);
@@ -105,7 +105,7 @@ impl Report {
         Some(row.instructions)
     }
 
-    /// The ratios that have a goal.
+    /// The ratios with goals.
     pub(super) fn verdicts(&self) -> Vec<Verdict> {
         let verdict = |what: String, figure: Option<f64>, goal| {
             Some(Verdict::of(what, Spread::of([figure?]), Some(Goal::AtMost(goal))))

@@ -1,4 +1,4 @@
-//! The check of `cargo xtask ci`: requests take no more instructions than recorded.
+//! The check of `cargo xtask ci`: requests need no more instructions than recorded.
 
 use std::fmt;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::workspace::Workspace;
 
 /// A case, and the instructions of `ours` divided by those of `axum_serde`.
 ///
-/// To update them, write the ratios here that `cargo xtask instructions` prints: lower ones after each
-/// improvement, higher ones only with the reason in the commit.
+/// `cargo xtask instructions` prints the current ratios. Update them here after each improvement; an increase needs a
+/// reason in the commit message.
 const RECORDED: [(Case, f64); 2] = [(Case::Single, 0.94), (Case::Batch, 0.90)];
 
-/// Counts of the same binary differ by less.
+/// The tolerance, which is larger than the differences between runs.
 const TOLERANCE: f64 = 0.03;
 
-/// The number of single calls that are counted. Counts repeat, so fewer are enough than for a table.
+/// The number of counted single calls, fewer than for the full report.
 const SINGLES: u32 = 200;
 
-/// Counts both servers, which are built already, and compares their ratios with the recorded ones.
+/// Measures both servers, which are already built, and compares their ratios with the recorded ones.
 pub(in crate::bench) fn check(workspace: &Workspace, binaries: &Path) -> Result<()> {
     let loads = RECORDED.map(|(case, _)| Load::of(workspace, case, SINGLES));
     let loads = loads.into_iter().collect::<Result<Vec<_>>>()?;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_count_is_not_accepted() {
+    fn missing_counts_are_errors() {
         let rows = [
             ("ours", "single call", 1.0),
             ("axum_serde", "single call", 1.0),

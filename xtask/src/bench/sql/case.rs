@@ -1,4 +1,4 @@
-//! What is asked.
+//! The measured queries.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(super) const CASES: [Case; 3] =
 pub(super) const ROWS_OF_SENSOR: &str = "SELECT * FROM readings WHERE sensor = ?";
 pub(super) const ROWS_FROM: &str = "SELECT * FROM readings WHERE id >= ? ORDER BY id LIMIT 1000";
 
-/// What the client puts another number for, each time.
+/// The placeholder that the client replaces by a different number in each request.
 const KEY: &str = "$KEY";
 
 impl Case {
@@ -43,7 +43,7 @@ impl Case {
         }
     }
 
-    /// Keys are below it.
+    /// The upper bound of keys, exclusive.
     pub(super) fn keys(self) -> u32 {
         match self {
             Self::FiveRowsHttp | Self::FiveRowsStdio => SENSORS,
@@ -51,7 +51,7 @@ impl Case {
         }
     }
 
-    /// The message that a side is sent.
+    /// The request to a side.
     pub(super) fn request(self, side: Side) -> Value {
         let (name, arguments) = match side {
             Side::Ours => {
@@ -74,7 +74,7 @@ impl Case {
         }
     }
 
-    /// In `bench/toolbox/tools.yaml`.
+    /// The name of the tool in `bench/toolbox/tools.yaml`.
     fn tool(self) -> &'static str {
         match self {
             Self::FiveRowsHttp | Self::FiveRowsStdio => "rows_of_sensor",

@@ -1,4 +1,4 @@
-//! The database that both sides serve: 100,000 rows, the same on every machine.
+//! The database of both sides: 100,000 deterministic rows.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 pub(super) const ROWS: u32 = 100_000;
 pub(super) const SENSORS: u32 = ROWS / 5;
 
-/// Stands in every row once.
+/// Text that every row contains once.
 pub(super) const ROW_TEXT: &str = "station-";
 
 const SCHEMA: &str = "
@@ -24,11 +24,11 @@ CREATE TABLE readings (
 );
 CREATE INDEX readings_by_sensor ON readings (sensor);";
 
-/// Rows of a sensor lie far apart. It is a prime, so each sensor has as many as any other.
+/// The distance between rows of a sensor. A prime, so that all sensors have the same number of rows.
 const STRIDE: u32 = 7919;
 const SEED: u64 = 0x7472_756e_6b6c_696e;
 
-/// The path of the database, which is written once.
+/// Writes the database once, and returns its path.
 pub(super) fn provide(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/bench/database");
     let file = folder.join("readings.db");
@@ -45,7 +45,7 @@ fn write(file: &Path) -> Result<()> {
     let mut random = SEED;
     for row in 0..ROWS {
         random = next(random);
-        // Three decimals, as sensors give them.
+        // Three decimals, like a sensor.
         let value = (random >> 44) as f64 / 1000.0;
         let (hour, minute, second) = (row / 3600 % 24, row / 60 % 60, row % 60);
         insert.execute(params![
@@ -61,7 +61,7 @@ fn write(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A linear congruential generator: Knuth's constants, of which only the upper bits are used.
+/// A linear congruential generator with Knuth's constants, of which only the upper bits are used.
 fn next(random: u64) -> u64 {
     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }

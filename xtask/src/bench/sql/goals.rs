@@ -1,4 +1,4 @@
-//! What we aim at beside Toolbox, and by ourselves.
+//! Goals compared with Toolbox, and absolute ones.
 
 use super::case::Case;
 use super::program::Sizes;
@@ -8,13 +8,13 @@ use crate::bench::goals::{Goal, Verdict};
 use crate::bench::spread::Spread;
 
 const IDLE_MEGABYTES: f64 = 15.0;
-/// As a share of Toolbox's time.
+/// Maximum ratio to Toolbox's time.
 const START: f64 = 0.2;
-/// Of our program, stripped of its symbols.
+/// Maximum size of our program without symbols.
 const PROGRAM_MEGABYTES: f64 = 15.0;
 
 /// # Panics
-/// Of no rounds.
+/// If `rounds` is empty.
 pub(in crate::bench) fn verdicts(rounds: &[Vec<Measured>], sizes: &Sizes) -> Vec<Verdict> {
     let ratio = |what, figure: &dyn Fn(&Measured) -> Option<f64>, goal| {
         let ratios = rounds.iter().filter_map(|round| {

@@ -1,5 +1,5 @@
-//! A SQLite file, served by the `trunkline` binary and by Google's MCP Toolbox, each as it comes, and read
-//! by one client that asks one thing after the other.
+//! Compares the `trunkline` binary with Google's MCP Toolbox, both with default settings: one SQLite file, and one client
+//! with sequential requests.
 
 mod case;
 mod database;
@@ -29,7 +29,7 @@ pub(super) use self::goals::verdicts;
 pub(super) use self::program::Sizes;
 pub(super) use self::report::Report;
 
-/// What a round has measured of one side.
+/// The measurements of one side in a round.
 pub(super) struct Measured {
     side: Side,
     samples: Vec<Sample>,
@@ -40,18 +40,18 @@ pub(super) struct Measured {
 struct Sample {
     case: Case,
     calls_per_second: f64,
-    /// Of the server. Over stdio it is the client's child, and not measured.
+    /// The CPU time of the server. Not measured over stdio, where the server is a child of the client.
     cpu_micros_per_call: Option<f64>,
 }
 
-/// All that a round needs.
+/// The environment of a round.
 pub(super) struct Setup {
     programs: Programs,
     client: PathBuf,
     log: PathBuf,
 }
 
-/// What the client prints at the end.
+/// The output of the client.
 #[derive(Deserialize)]
 struct Asked {
     calls: u64,
@@ -62,7 +62,7 @@ const MEGABYTE: f64 = 1e6;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// How often a server that starts is knocked at.
+/// Polling interval of a starting server.
 const TICK: Duration = Duration::from_micros(200);
 
 impl Setup {
@@ -78,7 +78,7 @@ impl Setup {
         self.programs.sizes(workspace)
     }
 
-    /// The sides in turn.
+    /// Measures both sides in sequence.
     pub(super) fn round(&self, seconds: u32) -> Result<Vec<Measured>> {
         let measure = |side: Side| self.measure(side, seconds).with_context(|| side.about());
         SIDES.into_iter().map(measure).collect()
@@ -91,7 +91,7 @@ impl Setup {
         let server = Process::start(&mut command)?;
         wait_for(&address)?;
         let start = begun.elapsed();
-        // What a server loads at its first calls belongs to what it holds.
+        // Includes memory that is allocated by the first calls.
         self.over_http(side, Case::FiveRowsHttp, &address, 0)?;
         let idle_bytes = server.resident_bytes()?;
         let mut samples = Vec::new();
@@ -113,7 +113,7 @@ impl Setup {
         ask(self.client(side, case, seconds).args(["http", address]))
     }
 
-    /// The server is a child of the client's, on a core of its own.
+    /// The server is a child of the client, on a separate core.
     fn over_stdio(&self, side: Side, case: Case, seconds: u32) -> Result<Asked> {
         let server = self.programs.stdio(side);
         let mut client = self.client(side, case, seconds);
@@ -169,7 +169,7 @@ fn wait_for(address: &str) -> Result<()> {
     let begun = Instant::now();
     while TcpStream::connect(address).is_err() {
         if begun.elapsed() > DEADLINE {
-            bail!("it does not listen at {address}");
+            bail!("the server does not accept connections at {address}");
         }
         std::thread::sleep(TICK);
     }

@@ -1,4 +1,4 @@
-//! The programs of both sides, and how each is started.
+//! The programs of both sides, and their command lines.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use crate::workspace::{self, Workspace};
 pub(super) struct Programs {
     ours: PathBuf,
     toolbox: PathBuf,
-    /// Toolbox's.
+    /// The program of Toolbox.
     config: PathBuf,
     database: PathBuf,
 }
 
-/// In bytes; ours is stripped of its symbols.
+/// Size in bytes; ours without symbols.
 pub(crate) struct Sizes {
     pub(super) ours: u64,
     pub(super) toolbox: u64,
@@ -43,7 +43,7 @@ impl Programs {
         Ok(Sizes { ours: stripped.metadata()?.len(), toolbox: self.toolbox.metadata()?.len() })
     }
 
-    /// A server that listens at the address and writes what it has to say to the log.
+    /// Starts a server on this address, with its output in the log.
     pub(super) fn http(&self, side: Side, address: &str, log: &Path) -> Result<Command> {
         let mut command = match side {
             Side::Ours => {
@@ -65,7 +65,7 @@ impl Programs {
         Ok(command)
     }
 
-    /// A server that speaks on stdin and stdout.
+    /// A server on stdin and stdout.
     pub(super) fn stdio(&self, side: Side) -> Command {
         match side {
             Side::Ours => {
@@ -84,7 +84,7 @@ impl Programs {
     fn toolbox(&self) -> Command {
         let mut command = pinned(SERVER_CORE, &self.toolbox);
         command
-            // Neither is work for a call.
+            // Stdin and stdout without work for calls.
             .args(["--disable-reload", "--disable-version-check", "--config"])
             .arg(&self.config)
             .envs(toolbox::variables())

@@ -1,4 +1,4 @@
-//! What was measured of both sides.
+//! The report on both sides.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ struct Program {
 
 impl Report {
     /// # Panics
-    /// Of no rounds.
+    /// If `rounds` is empty.
     pub(in crate::bench) fn of(rounds: &[Vec<Measured>], sizes: &Sizes) -> Self {
         let rows = |case| SIDES.map(|side| Row::of(rounds, side, case));
         Self {

@@ -1,4 +1,4 @@
-//! Who is asked.
+//! The compared servers.
 
 use serde::Serialize;
 
@@ -19,11 +19,11 @@ impl Side {
         }
     }
 
-    /// Where in a reply the rows are, as a JSON pointer.
+    /// The JSON pointer to the rows in a reply.
     pub(super) fn rows_at(self) -> &'static str {
         match self {
             Self::Ours => "/result/structuredContent/rows",
-            // A block for each.
+            // One content block per row.
             Self::Toolbox => "/result/content",
         }
     }

@@ -1,4 +1,4 @@
-//! Google's MCP Toolbox: a program in a package of npm.
+//! Google's MCP Toolbox, which is published as an npm package.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::case::{ROWS_FROM, ROWS_OF_SENSOR};
 use crate::peers;
 use crate::workspace::{self, Workspace};
 
-/// Declares the tools. Variables of the environment stand for what they read.
+/// The declaration of the tools, with environment variables for the statements.
 pub(super) const CONFIG: &str = "bench/toolbox/tools.yaml";
 pub(super) const DATABASE: &str = "BENCH_DATABASE";
 
@@ -16,7 +16,7 @@ const SOURCES: &str = "bench/toolbox";
 const MANIFEST: &str = "package.json";
 const LOCK: &str = "package-lock.json";
 
-/// Installs the version of the lock file once, and returns the program's path.
+/// Installs the version of the lock file once, and returns the path of the program.
 pub(super) fn provide(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/peers/toolbox");
     let sources = Path::new(SOURCES);
@@ -34,11 +34,14 @@ pub(super) fn provide(workspace: &Workspace) -> Result<PathBuf> {
         npm.context("npm is missing or failed (Debian packages nodejs and npm)").map(drop)
     })?;
     let program = folder.join("node_modules/@toolbox-sdk/server-linux-x64/bin/toolbox");
-    ensure!(program.is_file(), "Toolbox is published for x86-64 only: leave `sql` out");
+    ensure!(
+        program.is_file(),
+        "Toolbox is published for x86-64 only; select other parts with `--only`"
+    );
     Ok(program)
 }
 
-/// What stands for the statements in the configuration.
+/// The environment variables of the configuration.
 pub(super) fn variables() -> [(&'static str, &'static str); 2] {
     [("BENCH_ROWS_OF_SENSOR", ROWS_OF_SENSOR), ("BENCH_ROWS_FROM", ROWS_FROM)]
 }

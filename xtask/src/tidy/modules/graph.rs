@@ -1,4 +1,4 @@
-//! Which module of a crate uses which.
+//! The uses between the modules of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::tree::{Tree, join};
 pub(super) struct Edge {
     pub(super) from: String,
     pub(super) to: String,
-    /// The first in the file of `from`.
+    /// The line of the first use in the file of `from`.
     pub(super) line: usize,
-    /// What is used.
+    /// The used path.
     pub(super) path: String,
 }
 
-/// The longest chain of re-exports that is followed.
+/// Maximum length of a chain of re-exports.
 const MAX_REEXPORTS: usize = 16;
 
-/// All uses, one for each pair of modules. A re-export is no use: who imports through it uses the module
-/// that defines the item.
+/// All uses, one for each pair of modules. Re-exports do not count: importing through one uses the module that defines the
+/// item.
 pub(super) fn edges(tree: &Tree) -> Vec<Edge> {
     let mut edges: BTreeMap<(String, String), Edge> = BTreeMap::new();
     for (from, module) in tree {
@@ -30,7 +30,7 @@ pub(super) fn edges(tree: &Tree) -> Vec<Edge> {
             let Some(Target { module: to, is_item: true }) = resolve(tree, from, path, 0) else {
                 continue;
             };
-            // Modules of one file are one.
+            // Modules in one file count as one.
             if tree[&to].file == module.file {
                 continue;
             }
@@ -44,7 +44,7 @@ pub(super) fn edges(tree: &Tree) -> Vec<Edge> {
     edges.into_values().collect()
 }
 
-/// The other crates that modules use: the module, the line, and the crate.
+/// The external crates that modules use: module, line and crate.
 pub(super) fn crates(tree: &Tree) -> Vec<(&str, usize, &str)> {
     let mut crates = Vec::new();
     for (from, module) in tree {
@@ -60,14 +60,14 @@ pub(super) fn crates(tree: &Tree) -> Vec<(&str, usize, &str)> {
     crates
 }
 
-/// Where a path leads.
+/// The target of a path.
 struct Target {
     module: String,
-    /// Whether it names something in the module, and not the module itself.
+    /// Whether the path names an item of the module, and not the module itself.
     is_item: bool,
 }
 
-/// Where a path leads that stands in a module, if that is in this crate.
+/// Resolves a path in a module, if its target is in this crate.
 fn resolve(tree: &Tree, from: &str, path: &[String], reexports: usize) -> Option<Target> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {
@@ -89,21 +89,21 @@ fn resolve(tree: &Tree, from: &str, path: &[String], reexports: usize) -> Option
         || module.items.contains(first)
         || module.imports.iter().any(|import| import.name == *first);
     if is_known {
-        // An import of an external crate leads nowhere.
+        // Imports of external crates have no target in this crate.
         return find(tree, from, path, reexports)
             .filter(|target| target.module != from || module.items.contains(first));
     }
     in_globs(tree, from, path, reexports)
 }
 
-/// Where a path leads from a module on.
+/// Resolves a path relative to a module.
 fn find(tree: &Tree, module: &str, path: &[String], reexports: usize) -> Option<Target> {
     let Some((first, rest)) = path.split_first() else {
         return Some(Target { module: module.to_owned(), is_item: false });
     };
     let here = &tree[module];
     if here.children.contains(first) {
-        // A function or a macro may have the name of a module. Then what follows tells.
+        // A function or a macro may have the name of a module. The next segment decides.
         return find(tree, &join(module, first), rest, reexports);
     }
     let item = Target { module: module.to_owned(), is_item: true };
@@ -111,7 +111,7 @@ fn find(tree: &Tree, module: &str, path: &[String], reexports: usize) -> Option<
         return Some(item);
     }
     if let Some(import) = here.imports.iter().find(|import| import.name == *first) {
-        // A name that is imported from a crate of the same name.
+        // A name imported from a crate of the same name.
         if import.path.first() == Some(first) {
             return Some(item);
         }
@@ -144,7 +144,7 @@ fn parent(module: &str) -> &str {
     module.rsplit_once("::").map_or("", |(parent, _)| parent)
 }
 
-/// The sets of modules that use each other, of which each has at least two.
+/// The sets of at least two modules that use each other.
 pub(super) fn cycles(edges: &[Edge]) -> Vec<BTreeSet<String>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for edge in edges {

@@ -1,6 +1,6 @@
 //! Modules import downwards: each crate declares the order of its modules, and no module uses a later one.
 //!
-//! The declaration is in the manifest of the crate, from the lowest module to the highest:
+//! The order is declared in the manifest of the crate, from the lowest module to the highest:
 //!
 //! ```toml
 //! [package.metadata.modules]
@@ -13,10 +13,10 @@
 //! tokio = ["client", "server"]
 //! ```
 //!
-//! `only` names the modules that may use a crate; the root file may.
+//! `only` lists the modules that may use an external crate, in addition to the root file.
 //!
-//! The root file may use all modules, and none may use what it defines. Inside a module the files must not use each
-//! other in a cycle. A recursive type may have one in its folder, with the reason.
+//! The root file may use all modules, and no module may use items that it defines. The files of a module must not have
+//! cycles, except for recursive types that are declared with a reason.
 
 mod graph;
 mod tree;
@@ -34,23 +34,23 @@ use crate::workspace::Workspace;
 use graph::Edge;
 use tree::Tree;
 
-/// What a manifest declares.
+/// The declaration in a manifest.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Declaration {
-    /// The modules of the crate's root, the lowest first.
+    /// The modules of the crate root, lowest first.
     order: Vec<String>,
-    /// Folders whose files may use each other, with the reason.
+    /// Folders whose files may have cycles, with the reason.
     #[serde(default)]
     recursive: BTreeMap<String, String>,
-    /// Crates, each with the modules that may use it.
+    /// External crates, with the modules that may use them.
     #[serde(default)]
     only: BTreeMap<String, Vec<String>>,
 }
 
 pub(super) fn check(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
     let Some(declared) = package.metadata.get("modules") else {
-        let message = "its manifest declares no order of modules ([package.metadata.modules])";
+        let message = "the manifest has no order of modules ([package.metadata.modules])";
         return Ok(vec![Finding::in_crate(&package.name, message)]);
     };
     let declared = Declaration::deserialize(declared)
@@ -97,7 +97,7 @@ fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding
             findings.push(Finding::in_file(&folder.join(&tree[module].file), line, message));
         }
     }
-    // Cycles across the modules of the root have an edge upwards.
+    // Cycles between modules of the root have an upward edge, which is reported already.
     let within: Vec<Edge> =
         edges.into_iter().filter(|edge| rank(&edge.from) == rank(&edge.to)).collect();
     let mut used = BTreeSet::new();
@@ -123,13 +123,13 @@ fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding
         findings.push(Finding::in_crate(&folder.display().to_string(), message));
     }
     for exception in declared.recursive.keys().filter(|folder| !used.contains(*folder)) {
-        let message = format!("`{exception}` is declared recursive, and has no cycle");
+        let message = format!("`{exception}` is declared recursive, but has no cycle");
         findings.push(Finding::in_crate(&folder.display().to_string(), message));
     }
     findings
 }
 
-/// Whether a module is the root file, one of `folders`, or in one.
+/// Whether a module is the root file, one of `folders`, or below one.
 fn is_in(module: &str, folders: &[String]) -> bool {
     module.is_empty()
         || folders.iter().any(|folder| {
@@ -143,12 +143,12 @@ fn stale(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding> {
     let place = folder.display().to_string();
     let root = &tree[""];
     let modules = &root.children;
-    // Modules in the root file belong to it.
+    // Inline modules belong to the root file.
     let missing = modules.iter().filter(|module| tree[*module].file != root.file);
     let missing = missing.filter(|module| !declared.order.contains(module));
-    let missing = missing.map(|module| format!("the order of modules lacks `{module}`"));
+    let missing = missing.map(|module| format!("`{module}` is missing in the order of modules"));
     let extra = declared.order.iter().filter(|module| !modules.contains(*module));
-    let extra = extra.map(|module| format!("the order of modules has `{module}`, which is none"));
+    let extra = extra.map(|module| format!("`{module}` in the order of modules does not exist"));
     missing.chain(extra).map(|message| Finding::in_crate(&place, message)).collect()
 }
 

@@ -4,14 +4,14 @@ use anyhow::Context;
 
 use super::*;
 
-/// `files` are those of a crate with `src/lib.rs`; `expected` are parts of the findings, in their order.
+/// `files` are the files of a crate with `src/lib.rs`; `expected` are parts of the findings, in order.
 #[track_caller]
 fn check(order: &[&str], recursive: &[&str], files: &[(&str, &str)], expected: &[&str]) {
     let files: HashMap<&Path, &str> =
         files.iter().map(|(path, text)| (Path::new(*path), *text)).collect();
     let read = |path: &Path| {
         let name = path.strip_prefix("src").context("outside of src")?;
-        files.get(name).map(|text| (*text).to_owned()).context("there is no such file")
+        files.get(name).map(|text| (*text).to_owned()).context("file not found")
     };
     let tree = tree::read(Path::new("src/lib.rs"), &read).unwrap();
     let declared = Declaration {
@@ -28,7 +28,7 @@ fn check(order: &[&str], recursive: &[&str], files: &[(&str, &str)], expected: &
 }
 
 #[test]
-fn uses_upwards_are_found() {
+fn rejects_upward_uses() {
     let above = "`crate::b::B` is in b, which is above this module";
     let rows: &[(&str, &[&str])] = &[
         ("use crate::b::B;", &[above]),
@@ -41,7 +41,7 @@ fn uses_upwards_are_found() {
         ("use crate::b as other;\ntype T = other::B;", &["`other::B` is in b"]),
         ("use crate::all::*;\ntype T = B;", &["`B` is in b"]),
         ("pub use crate::b::B;\nfn f(_: B) {}", &["src/a.rs:2: `B` is in b"]),
-        // A re-export alone is no use, and neither are tests and other crates.
+        // Re-exports, tests and other crates do not count as uses.
         ("pub use crate::b::B;", &[]),
         ("#[cfg(test)]\nmod tests { use crate::b::B; }", &[]),
         ("#[cfg(test)]\nuse crate::b::B;", &[]),
@@ -59,7 +59,7 @@ fn uses_upwards_are_found() {
 }
 
 #[test]
-fn files_of_a_folder_have_no_cycle() {
+fn rejects_cycles_in_a_folder() {
     let cycle = [
         ("lib.rs", "mod a;"),
         ("a/mod.rs", "mod b;\nuse b::B;\npub struct A;"),
@@ -72,16 +72,16 @@ fn files_of_a_folder_have_no_cycle() {
 }
 
 #[test]
-fn declarations_are_not_stale() {
+fn rejects_stale_declarations() {
     let files = [("lib.rs", "mod a;"), ("a.rs", "")];
     check(&["a"], &[], &files, &[]);
-    check(&[], &[], &files, &["the order of modules lacks `a`"]);
-    check(&["a", "b"], &[], &files, &["the order of modules has `b`, which is none"]);
-    check(&["a"], &["a"], &files, &["`a` is declared recursive, and has no cycle"]);
+    check(&[], &[], &files, &["`a` is missing in the order of modules"]);
+    check(&["a", "b"], &[], &files, &["`b` in the order of modules does not exist"]);
+    check(&["a"], &["a"], &files, &["`a` is declared recursive, but has no cycle"]);
 }
 
 #[test]
-fn crates_are_used_where_they_may() {
+fn rejects_uses_of_restricted_crates() {
     let rows: &[(&str, &[&str])] = &[
         ("use tokio::spawn;", &["src/a.rs:1: `tokio` here, but only io may use it"]),
         ("fn f() { tokio::spawn(g) }", &["`tokio` here"]),

@@ -1,4 +1,4 @@
-//! The modules of a crate, with what each defines, re-exports and mentions.
+//! The modules of a crate, with the names that each defines, re-exports and uses.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
 
-/// The modules of a crate by their paths, like `router::registry`; the root is "".
+/// The modules of a crate by path, like `router::registry`; the root is "".
 pub(super) type Tree = BTreeMap<String, Module>;
 
 pub(super) struct Module {
     /// Relative to the root file's folder.
     pub(super) file: PathBuf,
     pub(super) children: HashSet<String>,
-    /// The names of what is defined here.
+    /// The names of defined items.
     pub(super) items: HashSet<String>,
     pub(super) imports: Vec<Import>,
-    /// What the code mentions.
+    /// The paths in the code.
     pub(super) mentions: Vec<Mention>,
 }
 
-/// One name that a `use` brings into scope.
+/// A name that a `use` imports.
 pub(super) struct Import {
     pub(super) path: Vec<String>,
     /// `*` for all names.
@@ -37,7 +37,7 @@ pub(super) struct Mention {
     pub(super) line: usize,
 }
 
-/// Reads the modules of the crate with this root file. Test modules are left out.
+/// Reads the modules of the crate with this root file, except for test modules.
 pub(super) fn read(root: &Path, read: &impl Fn(&Path) -> Result<String>) -> Result<Tree> {
     let mut tree = Tree::new();
     let folder = root.parent().context("a root file lies in a folder")?;
@@ -89,7 +89,7 @@ fn add(
                 let files = [folder.join("mod.rs"), folder.with_extension("rs")];
                 let Some((file, items)) = files.iter().find_map(|file| Some((file, open(file)?)))
                 else {
-                    bail!("no file of the module {path} was found, or it does not parse");
+                    bail!("the file of the module {path} is missing or invalid");
                 };
                 let place = Place { module: &path, file, children: &folder };
                 add(tree, place, &items, open)?;
@@ -164,7 +164,7 @@ impl Module {
         self.imports.push(Import { path, name, is_public, line });
     }
 
-    /// Finds paths in what a macro is given.
+    /// Finds paths in the arguments of a macro.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let (mut line, mut colons) = (0, 0);
