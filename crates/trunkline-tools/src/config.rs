@@ -36,18 +36,18 @@ pub struct ToolConfig {
     pub limits: ProcessLimits,
 }
 
-/// A program that lowers its own limits and then runs another program under them. [`launch`](crate::launch)
-/// implements it; `trunkline tool run` calls that.
+/// A program that lowers its own limits and then runs another program under them. It is implemented by
+/// [`launch`](crate::launch), which `trunkline tool run` calls.
 ///
 /// It is started with [`arguments`](Self::arguments), then `--cpu-seconds N --memory-bytes N
 /// --file-bytes N --open-files N --processes N`, optionally `--cgroup DIRECTORY` (it writes `0` to the
 /// `cgroup.procs` in it), `--`, and the program to run with its arguments.
 ///
 /// Its stdin is a socket. The first line is the stdin of the program; each other line sends the program SIGTERM.
-/// When the socket is closed, as when the service has ended, the launcher kills the program and everything that
-/// it has started; so it does when the program ends. It ends as the program did, with its exit code or by its
-/// signal. Before that it may write a line to the socket: `signal N` if it cannot end by that signal itself,
-/// `unstarted REASON` if the program was not started.
+/// When the socket is closed, for example because the service has ended, or when the program ends, the launcher kills
+/// the program and everything that it has started. It ends with the exit code or the signal of the program. Before
+/// that it may write a line to the socket: `signal N` if it cannot end with that signal itself, `unstarted REASON` if
+/// the program was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// The program: an absolute path.
@@ -56,23 +56,22 @@ pub struct Launcher {
     pub arguments: Vec<OsString>,
 }
 
-/// The limits of a process of a tool. The limits of each process are those of all that it starts; only
-/// [`processes`](Self::processes) counts them together.
+/// The limits of a process of a tool. They apply to each process that it starts separately, except
+/// [`processes`](Self::processes), which counts all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {
     /// Seconds of CPU time (`RLIMIT_CPU`). Default: 60.
     pub cpu_seconds: u64,
-    /// Bytes of address space (`RLIMIT_AS`). Default: 4 GiB, since some runtimes reserve much that they
-    /// never use.
+    /// Bytes of address space (`RLIMIT_AS`). Default: 4 GiB, since some runtimes reserve much more than they use.
     pub memory_bytes: u64,
     /// Bytes of each file that it writes (`RLIMIT_FSIZE`). Default: 64 MiB.
     pub file_bytes: u64,
     /// Open files (`RLIMIT_NOFILE`). Default: 256.
     pub open_files: u64,
-    /// Processes and threads, besides those that its user runs already. Default: 64.
+    /// Processes and threads, in addition to those that its user already runs. Default: 64.
     ///
-    /// `RLIMIT_NPROC` does not hold for root: there it is a cgroup that bounds them, if the service may
-    /// make one ([`ProcessBound`](crate::ProcessBound)).
+    /// `RLIMIT_NPROC` has no effect for root. There, a cgroup limits the processes, if the service can create one
+    /// ([`ProcessBound`](crate::ProcessBound)).
     pub processes: u64,
 }
 

@@ -75,10 +75,10 @@ async fn run(
 }
 
 /// The operations that manage a folder: `agent.list_tools` lists its tools and rejected files,
-/// `agent.reload_tools` reads the folder again and lists the changes. Neither of them is a tool: merge them into
-/// the router of the agent, not into that of the tools.
+/// `agent.reload_tools` reads the folder again and lists the changes. They are not tools: merge them into the router
+/// of the agent, not into that of the tools.
 ///
-/// The one error is -32000, for a folder that cannot be read; the previous tools stay.
+/// The error is -32000 if the folder cannot be read; the previous tools stay.
 pub fn management<S>(folder: &ToolFolder) -> Router<S> {
     let list = Operation::new(LIST_TOOLS, list)
         .title("List tools")

@@ -213,11 +213,9 @@ fn without_annotations(schema: &mut schemars::Schema) {
 /// The reason why a URL is invalid. It quotes from the URL, so it is computed for the redacted URL.
 fn invalid_url_reason(error: UrlError, shown: &str) -> String {
     match error {
-        UrlError::UserInfo => {
-            "user or password in the URL; set the key separately (command line: \
+        UrlError::UserInfo => "user or password in the URL; set the key separately (command line: \
              `TRUNKLINE_AGENT_KEY`)"
-                .to_owned()
-        }
+            .to_owned(),
         error => shown.parse::<Url>().err().unwrap_or(error).to_string(),
     }
 }

@@ -17,7 +17,7 @@ async fn start(script: Vec<Answer>) -> (ModelServer, TestServer) {
 
 async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Value {
     let (_model, server) = start(script).await;
-    let found = to_json(server.chat(&json!({ "message": "Repeat what I say." })).await);
+    let found = to_json(server.chat(&json!({ "message": "Repeat this." })).await);
     includes(name, &found, &expected);
     found
 }

@@ -253,7 +253,7 @@ async fn failures_of_the_model_are_errors() {
     let mut config = short_limits("http://127.0.0.1:9");
     config.model.as_mut().unwrap().max_retries = 1;
     let found = to_json(config.build().await.chat(&json!({ "message": "Hi" })).await);
-    includes("nobody there", &found, &failed(-32000, "unreachable", "cannot be reached"));
+    includes("unreachable", &found, &failed(-32000, "unreachable", "cannot be reached"));
 }
 
 #[tokio::test]

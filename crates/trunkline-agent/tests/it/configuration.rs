@@ -27,7 +27,7 @@ async fn check(allow: &[&str], deny: &[&str], expected: &[&str]) {
 #[tokio::test]
 async fn tools_are_offered_by_patterns() {
     let all =
-        ["add", "erase_note", "wait", "hang", "greet_person", "fail", "large", "unsaid", "jot"];
+        ["add", "erase_note", "wait", "hang", "greet_person", "fail", "large", "undeclared", "jot"];
     check(&[], &[], &all).await;
     check(&["inner"], &["*a*", "greet*", "un*"], &["inner"]).await;
     check(&[], &["note.*", "*.add"], &all[2..]).await;
@@ -37,14 +37,14 @@ async fn tools_are_offered_by_patterns() {
 
 #[tokio::test]
 async fn skips_confirmation_of_listed_operations() {
-    let script = || vec![Answer::calls(&[("1", "unsaid", "")]), Answer::text("Done.")];
-    for (trusted, pending) in [(&[][..], true), (&["unsaid"], false), (&["un*"], false)] {
+    let script = || vec![Answer::calls(&[("1", "undeclared", "")]), Answer::text("Done.")];
+    for (listed, pending) in [(&[][..], true), (&["undeclared"], false), (&["un*"], false)] {
         let model = ModelServer::rows(script()).await;
         let mut config = TestConfig::with_model(&model.url);
-        config.agent.skip_confirmation = trusted.iter().copied().collect();
+        config.agent.skip_confirmation = listed.iter().copied().collect();
         let reply = config.build().await.chat(&json!({ "message": "Go." })).await.unwrap();
-        assert_eq!(reply.get("pending").is_some(), pending, "{trusted:?}: {reply:#}");
-        assert_eq!(reply["steps"][0].get("result").is_none(), pending, "{trusted:?}: {reply:#}");
+        assert_eq!(reply.get("pending").is_some(), pending, "{listed:?}: {reply:#}");
+        assert_eq!(reply["steps"][0].get("result").is_none(), pending, "{listed:?}: {reply:#}");
     }
 }
 

@@ -17,7 +17,8 @@ async fn check(context_tokens: u64, expected: [&str; 3]) {
     let model = ModelServer::rows(script).await;
     let mut config = TestConfig::with_model(&model.url);
     config.agent.context_tokens = context_tokens;
-    config.agent.deny = ["note.*", "wait", "hang", "greet", "fail", "unsaid"].into_iter().collect();
+    config.agent.deny =
+        ["note.*", "wait", "hang", "greet", "fail", "undeclared"].into_iter().collect();
     let server = config.build().await;
     let mut reply = Value::Null;
     for turn in ["1", "2", "3", "4"] {
@@ -41,8 +42,9 @@ async fn check(context_tokens: u64, expected: [&str; 3]) {
 /// The earlier turns in a request of the fourth.
 fn turns(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
-    let said = messages.iter().filter(|message| message["role"] == "user");
-    let turns: String = said.map(|message| &message["content"].as_str().unwrap()[..1]).collect();
+    let questions = messages.iter().filter(|message| message["role"] == "user");
+    let turns: String =
+        questions.map(|message| &message["content"].as_str().unwrap()[..1]).collect();
     turns.strip_suffix('4').unwrap().to_owned()
 }
 

@@ -20,8 +20,8 @@ const CHATS: usize = 100;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 #[derive(serde::Deserialize, trunkline::JsonSchema)]
-struct Said {
-    said: String,
+struct Message {
+    text: String,
 }
 
 /// A model that calls `echo` with the user's message, and then streams the message.
@@ -29,13 +29,13 @@ async fn echo_model() -> ModelServer {
     let script = |_, request: &Value| {
         let messages = request["messages"].as_array().unwrap();
         let of_user = messages.iter().rfind(|message| message["role"] == "user").unwrap();
-        let said = of_user["content"].as_str().unwrap();
+        let text = of_user["content"].as_str().unwrap();
         match messages.last().unwrap()["role"].as_str() {
             Some("tool") => {
-                let pieces: Vec<_> = said.chars().map(|one| json!({ "content": one })).collect();
+                let pieces: Vec<_> = text.chars().map(|one| json!({ "content": one })).collect();
                 Answer::deltas(&pieces)
             }
-            _ => Answer::calls(&[("", "echo", &json!({ "said": said }).to_string())]),
+            _ => Answer::calls(&[("", "echo", &json!({ "text": text }).to_string())]),
         }
     };
     ModelServer::serve(script).await
@@ -64,8 +64,8 @@ async fn events(api: &Http, message: &str) -> Vec<(String, Value)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn isolates_events_of_concurrent_chats() {
-    let echo = Operation::new("echo", |Params(Said { said }): Params<Said>| said);
-    let rpc = Router::new().operation(echo.input::<Said>().read_only().tool("echo"));
+    let echo = Operation::new("echo", |Params(Message { text }): Params<Message>| text);
+    let rpc = Router::new().operation(echo.input::<Message>().read_only().tool("echo"));
     let rpc = rpc.build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
@@ -86,7 +86,7 @@ async fn isolates_events_of_concurrent_chats() {
         };
         let tokens: String = of("token").map(|token| token["text"].as_str().unwrap()).collect();
         assert_eq!(tokens, *message);
-        let called: Vec<_> = of("tool_call").map(|call| &call["arguments"]["said"]).collect();
+        let called: Vec<_> = of("tool_call").map(|call| &call["arguments"]["text"]).collect();
         let results: Vec<_> = of("tool_result").map(|result| &result["result"]).collect();
         assert_eq!((called, results), (vec![&json!(message)], vec![&json!(message)]));
         let answers: Vec<_> = of("response").map(|reply| &reply["result"]["response"]).collect();

@@ -30,7 +30,7 @@ async fn check_with(
 
 const ADD: &str = r#"{"a": 40, "b": 2}"#;
 
-fn said(text: &str) -> Value {
+fn text_reply(text: &str) -> Value {
     json!({ "response": text, "error": null })
 }
 
@@ -113,7 +113,7 @@ async fn accepts_deviating_replies() {
             events(&[both, json!({ "choices": [other] }), done()])
         }),
     ] {
-        check(name, vec![answer], said("42.")).await;
+        check(name, vec![answer], text_reply("42.")).await;
     }
 }
 
@@ -275,8 +275,8 @@ async fn ids_are_short_and_unique() {
         let messages = requests[1]["messages"].as_array().unwrap();
         let called = messages[2]["tool_calls"].as_array().unwrap();
         let ids: Vec<_> = called.iter().map(|call| call["id"].as_str().unwrap()).collect();
-        let told: Vec<_> = messages[3..].iter().map(|tool| &tool["tool_call_id"]).collect();
-        assert_eq!(ids, told, "{id:.9}");
+        let result_ids: Vec<_> = messages[3..].iter().map(|tool| &tool["tool_call_id"]).collect();
+        assert_eq!(ids, result_ids, "{id:.9}");
         assert!(ids[0] != ids[1], "{id:.9}: {ids:?}");
         assert!(ids.iter().all(|id| (1..=64).contains(&id.len())), "{id:.9}");
         assert_eq!(ids[0] == id, id == "own", "{id:.9}: {ids:?}");
@@ -287,7 +287,7 @@ async fn ids_are_short_and_unique() {
 #[tokio::test]
 async fn generated_ids_are_unique_in_a_conversation() {
     let script = |index: usize, _: &Value| match index % 2 {
-        0 => Answer::calls(&[("", "add", ADD), ("", "unsaid", "{}")]),
+        0 => Answer::calls(&[("", "add", ADD), ("", "undeclared", "{}")]),
         _ => Answer::text("Done."),
     };
     let model = ModelServer::serve(script).await;
@@ -322,7 +322,7 @@ async fn rejects_large_replies() {
     for (name, answer, expected) in [
         ("text", Answer::text("more than 8"), too_large("text")),
         ("text in pieces", events(&[text("12345"), text("6789")]), too_large("text")),
-        ("8 bytes", Answer::text("12345678"), said("12345678")),
+        ("8 bytes", Answer::text("12345678"), text_reply("12345678")),
         ("arguments", Answer::calls(&[("1", "add", &" ".repeat(22))]), too_large("calls")),
         ("a name", Answer::calls(&[("1", &"x".repeat(25), "")]), too_large("calls")),
         (
@@ -339,7 +339,7 @@ async fn rejects_large_replies() {
         check_with(name, set, vec![answer], expected).await;
     }
     let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("42.")];
-    check_with("within", set, script, said("42.")).await;
+    check_with("within", set, script, text_reply("42.")).await;
 }
 
 #[tokio::test]
@@ -414,8 +414,8 @@ async fn does_not_execute_truncated_calls() {
         let script = vec![whole(&message, "length"), Answer::text("Shorter.")];
         let expected = json!({ "response": "Shorter.", "steps": steps });
         let requests = check(name, script, expected).await;
-        let told = requests[1]["messages"].as_array().unwrap().last().unwrap();
-        includes(name, told, &json!({ "content": "…the reply was truncated" }));
+        let result = requests[1]["messages"].as_array().unwrap().last().unwrap();
+        includes(name, result, &json!({ "content": "…the reply was truncated" }));
     }
 }
 
@@ -437,7 +437,7 @@ async fn disables_streaming_only_if_it_is_rejected() {
         ("404", Answer::refusal(404, "Streaming is not implemented")),
         ("501", Answer::refusal(501, "unknown field `stream_options`")),
     ] {
-        let requests = check(name, vec![refusal, Answer::text("42.")], said("42.")).await;
+        let requests = check(name, vec![refusal, Answer::text("42.")], text_reply("42.")).await;
         assert_eq!(streams(&requests), [true, false], "{name}");
     }
 

@@ -35,10 +35,10 @@ const DEADLINE: Duration = Duration::from_secs(120);
 async fn echo_model() -> ModelServer {
     let script = |_, request: &Value| {
         let last = request["messages"].as_array().unwrap().last().unwrap();
-        let said = last["content"].as_str().unwrap();
+        let text = last["content"].as_str().unwrap();
         match last["role"].as_str() {
-            Some("tool") => Answer::text(&format!("It says {said}")),
-            _ => Answer::calls(&[("1", "echo", &json!({ "said": said }).to_string())]),
+            Some("tool") => Answer::text(&format!("Echo: {text}")),
+            _ => Answer::calls(&[("1", "echo", &json!({ "text": text }).to_string())]),
         }
     };
     ModelServer::serve(script).await
@@ -80,19 +80,19 @@ async fn chat(
     let mut conversation = None;
     let mut turns = 0;
     while turns < TURNS || reloads.load(Ordering::Relaxed) < RELOADS {
-        let said = format!("{number}: {turns}");
-        let mut params = json!({ "message": said });
+        let text = format!("{number}: {turns}");
+        let mut params = json!({ "message": text });
         if let Some(id) = conversation {
             params["conversation_id"] = id;
         }
         let mut reply: Value = client.call("agent.chat", &params).await.unwrap();
-        let arguments = json!({ "said": said });
+        let arguments = json!({ "text": text });
         let steps = reply["steps"].as_array_mut().unwrap();
         assert_eq!(steps.len(), 1, "{steps:?}");
         steps[0].as_object_mut().unwrap().remove("ms");
         let step = json!({ "tool": "echo", "arguments": arguments, "result": arguments });
         assert_eq!(steps[0], step);
-        assert_eq!(reply["response"], format!("It says {arguments}"));
+        assert_eq!(reply["response"], format!("Echo: {arguments}"));
         conversation = Some(reply["conversation_id"].take());
         turns += 1;
         ended.send(()).unwrap();
@@ -108,19 +108,20 @@ async fn reload(tools: &Path, reloading: &Http, version: usize) {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", "application/json".parse().unwrap());
     let reply = reloading.post(headers, "{}".into()).await.unwrap().json().await.unwrap();
-    let told: Value = serde_json::from_slice(&reply.unwrap()).unwrap();
-    let differences = json!([told["added"], told["changed"], told["removed"], told["rejected"]]);
+    let report: Value = serde_json::from_slice(&reply.unwrap()).unwrap();
+    let differences =
+        json!([report["added"], report["changed"], report["removed"], report["rejected"]]);
     assert_eq!(differences, json!([[other], ["echo"], [earlier], []]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_do_not_disturb_turns() {
-    let (tools, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (tools, conversations) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in ["echo", "other_0"] {
         fs::write(tools.path().join(format!("{name}.toml")), manifest(name, 0)).unwrap();
     }
     let model_server = echo_model().await;
-    let server = serve(tools.path(), kept.path(), &model_server.url).await;
+    let server = serve(tools.path(), conversations.path(), &model_server.url).await;
     let url = format!("http://{}", server.local_addr());
     let reloading = Http::connect(&format!("{url}/tools/reload")).unwrap();
     let client = Client::new(Http::connect(&format!("{url}/api")).unwrap());

@@ -31,8 +31,8 @@ async fn erases_deleted_conversations() {
     let server = TestConfig::answering().await.build_in(directory.path()).await;
     let size = || fs::metadata(directory.path().join(FILE)).unwrap().len();
     let long = format!("{MARKER} {}", "x".repeat(50_000));
-    let said = server.chat(&json!({ "message": long })).await.unwrap();
-    let id = &said["conversation_id"];
+    let reply = server.chat(&json!({ "message": long })).await.unwrap();
+    let id = &reply["conversation_id"];
     for _ in 0..3 {
         server.chat(&json!({ "message": long, "conversation_id": id })).await.unwrap();
     }
@@ -72,8 +72,8 @@ async fn erases_from_files_without_auto_vacuum() {
     file.execute_batch("PRAGMA journal_mode = wal").unwrap();
     drop(file);
     let server = TestConfig::answering().await.build_in(directory.path()).await;
-    let said = server.chat(&json!({ "message": MARKER })).await.unwrap();
-    let id = json!({ "conversation_id": said["conversation_id"] });
+    let reply = server.chat(&json!({ "message": MARKER })).await.unwrap();
+    let id = json!({ "conversation_id": reply["conversation_id"] });
     server.call("agent.delete_conversation", &id).await.unwrap();
     assert!(!holds_marker(directory.path()));
 }
@@ -95,9 +95,10 @@ async fn truncates_the_last_turn() {
     let id = &reply["conversation_id"];
     server.chat(&json!({ "message": "And now?", "conversation_id": id })).await.unwrap();
     let messages = &model.requests()[2]["messages"];
-    let [large, failed, said] = [3, 4, 5].map(|index| messages[index]["content"].as_str().unwrap());
+    let [large, failed, answer] =
+        [3, 4, 5].map(|index| messages[index]["content"].as_str().unwrap());
     assert!(large.starts_with("\"xxx") && large.ends_with("bytes shown]"), "{large}");
-    assert!(failed.starts_with("Error: It is broken") && said == "First.", "{failed} {said}");
+    assert!(failed.starts_with("Error: It is broken") && answer == "First.", "{failed} {answer}");
 }
 
 #[tokio::test]

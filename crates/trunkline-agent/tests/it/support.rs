@@ -175,7 +175,7 @@ fn service(calls: &Arc<CallRecord>) -> Rpc {
         )
         .operation(fail.read_only().tool("fail"))
         .operation(Operation::new("large", || "x".repeat(100_000)).read_only().tool("large"))
-        .operation(Operation::new("unsaid", || 1).tool("unsaid"))
+        .operation(Operation::new("undeclared", || 1).tool("undeclared"))
         .operation(Operation::new("jot", || "jotted").additive().tool("jot"))
         .method("inner", || 1)
         .build()

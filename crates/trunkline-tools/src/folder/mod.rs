@@ -145,9 +145,8 @@ impl ToolFolder {
         let reads_started = self.0.reads_started.load(Ordering::Acquire);
         let _lock = self.0.refresh_lock.lock().await;
         let folder = self.clone();
-        let reloaded =
-            tokio::task::spawn_blocking(move || folder.reload_since(reads_started)).await;
-        reloaded.unwrap_or_else(|error| {
+        let report = tokio::task::spawn_blocking(move || folder.reload_since(reads_started)).await;
+        report.unwrap_or_else(|error| {
             Err(FolderError { path: self.0.path.clone(), source: error.into() })
         })
     }
@@ -158,21 +157,21 @@ impl ToolFolder {
         let failure = read.as_ref().err().map(|error| error.source.to_string());
         *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         let new = Arc::new(read?);
-        let reloaded = new.since(&before);
+        let report = new.since(&before);
         *self.0.catalog.write().unwrap_or_else(PoisonError::into_inner) = new;
-        if reloaded.has_changes() {
+        if report.has_changes() {
             tracing::info!(
-                added = ?reloaded.added,
-                changed = ?reloaded.changed,
-                removed = ?reloaded.removed,
+                added = ?report.added,
+                changed = ?report.changed,
+                removed = ?report.removed,
                 "the tools have changed"
             );
             let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
             for listener in listeners.iter() {
-                listener(self, &reloaded);
+                listener(self, &report);
             }
         }
-        Ok(reloaded)
+        Ok(report)
     }
 
     /// The current tools and rejected manifests, without reading the folder and without changes.

@@ -18,8 +18,8 @@ pub(crate) use protocol::{Report, arguments};
 use protocol::Request;
 use supervisor::Supervisor;
 
-/// Runs a program under limits, and ends with its exit code or signal. Implements a [`Launcher`](crate::Launcher), which
-/// documents the arguments.
+/// Runs a program under limits, and ends with its exit code or signal. This implements a
+/// [`Launcher`](crate::Launcher), which documents the arguments.
 ///
 /// Lowers the limits of this process, waits for a line on stdin and controls the process until the program has ended:
 /// call it from `main`, with no other thread.

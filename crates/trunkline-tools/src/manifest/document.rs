@@ -117,7 +117,7 @@ fn parse_command(
     };
     if elements.len() > ToolManifest::MAX_COMMAND_ELEMENTS {
         let reason =
-            format!("a command must have at max {} elements", ToolManifest::MAX_COMMAND_ELEMENTS);
+            format!("a command must have at most {} elements", ToolManifest::MAX_COMMAND_ELEMENTS);
         return Err(diagnostic(command, reason));
     }
     let is_invalid = |element: &&Spanned<String>| element.get_ref().contains('\0');
@@ -161,7 +161,7 @@ fn parse_variables(names: Vec<Spanned<String>>) -> Result<Vec<String>, Diagnosti
         }
         if index == ToolManifest::MAX_VARIABLES {
             let reason =
-                format!("a manifest must have at max {} variables", ToolManifest::MAX_VARIABLES);
+                format!("a manifest must have at most {} variables", ToolManifest::MAX_VARIABLES);
             return Err(diagnostic(&name, reason));
         }
         variables.push(name.into_inner());

@@ -6,7 +6,7 @@ use rustix::fs::{Access, access};
 
 use crate::config::ToolConfig;
 
-/// Returns the absolute path of an executable program, or the reason why there is none.
+/// Returns the absolute path of an executable program, or the reason for rejecting its name.
 pub(crate) fn find(name: &str, folder: &Path, config: &ToolConfig) -> Result<PathBuf, String> {
     let relative = Path::new(name);
     if relative.is_absolute() {

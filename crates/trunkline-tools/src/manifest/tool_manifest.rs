@@ -16,11 +16,11 @@ use crate::config::ToolConfig;
 /// name = "shout"                      # A-Z a-z 0-9 _ -, at most 64
 /// title = "Shout"                     # optional, as all keys after `command` except `input_schema`
 /// description = "Converts text to capitals."
-/// command = ["./shout.sh"]            # the program and its arguments; there is no shell
+/// command = ["./shout.sh"]            # the program and its arguments, run without a shell
 /// timeout_ms = 5000                   # default: 30,000
 /// max_output_bytes = 65536            # of stdout; default: 1 MiB
 /// env = ["LANG"]                      # variables that the command inherits, in addition to PATH
-/// read_only = true                    # it changes nothing; or destructive = true
+/// read_only = true                    # or destructive = true; unknown if neither is set
 ///
 /// [input_schema]                      # JSON Schema, draft 2020-12
 /// type = "object"

@@ -32,7 +32,8 @@ pub(super) struct Pipes {
 pub(super) struct OutputTooLarge;
 
 impl Pipes {
-    /// The pipes of a process that gets `input`, from its launcher if it has one, and may write `max_output` bytes to stdout.
+    /// The pipes of a process that gets `input`, from its launcher if it has one, and may write `max_output` bytes to
+    /// stdout.
     pub(super) fn new(
         child: &mut Child,
         launcher: Option<OwnedWriteHalf>,

@@ -7,7 +7,7 @@ use trunkline_tools::{Launcher, ProcessBound, ProcessLimits, ToolConfig};
 
 use super::support::Folder;
 
-/// Writes its arguments to a file, and is_running the program.
+/// Writes its arguments to a file, and runs the program.
 const LAUNCHER: &str = "\
 printf '%s\\n' \"$@\" > ../arguments
 while [ \"$1\" != -- ]; do shift; done
