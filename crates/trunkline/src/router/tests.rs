@@ -161,20 +161,20 @@ fn rejects_invalid_limits() {
         change(&mut limits);
         Router::<()>::new().limits(limits)
     };
-    let depth = "limit `depth`: from 1 to 1,024";
+    let depth = "limit `depth` must be from 1 to 1,024";
     problem(set(|limits| limits.depth = 0), depth);
     problem(set(|limits| limits.depth = 1_025), depth);
     problem(
         set(|limits| limits.batch_parallelism = 0),
-        "limit `batch_parallelism`: at least 1, or no batch would ever end",
+        "limit `batch_parallelism` must be at least 1",
     );
     problem(
         set(|limits| limits.concurrent_calls = Some(0)),
-        "limit `concurrent_calls`: at least 1, or no call would ever run",
+        "limit `concurrent_calls` must be at least 1",
     );
     problem(
         set(|limits| limits.blocking_threads = 0),
-        "limit `blocking_threads`: at least 1, or no blocking call would ever run",
+        "limit `blocking_threads` must be at least 1",
     );
     let work: [fn(&mut Limits); 6] = [
         |limits| limits.depth = 1,

@@ -337,7 +337,7 @@ async fn fetches_again_after_a_failed_load() {
     let (issuer, url) = Issuer::serve(String::new()).await;
     issuer.publish(StatusCode::BAD_GATEWAY, String::new());
     let keys = Keys::url_with(url, refresh(HOUR, HOUR)).unwrap();
-    check_failure("down", keys.load().await, &["answered with 502"]);
+    check_failure("down", keys.load().await, &["returned status 502"]);
     issuer.publish(StatusCode::OK, set([good.named_jwk("a")]));
     let jwt = Jwt::new(keys, JwtConfig::default());
     assert!(jwt.verify(&good.token("a")).await.is_ok());

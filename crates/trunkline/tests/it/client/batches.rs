@@ -124,7 +124,7 @@ async fn a_notification_that_cannot_be_sent_fails_the_batch() {
     let ((client, script), (other, _)) = (client(|_, _| panic!()), client(|_, _| panic!()));
     let foreign = "call not sent: it was created by another client than the batch";
     let params = "cannot send the params: Invalid params (-32602): params \
-                  serialise to an array or an object";
+                  must be an array or an object";
     for (notification, variant, text) in
         [(other.notify("n", ()), "OtherClient", foreign), (client.notify("n", 5), "Params", params)]
     {

@@ -131,7 +131,7 @@ async fn reads_replies() {
         (edn, r#"{:jsonrpc "2.0" :id 1}"#, Err("neither a result nor an error")),
         (edn, "\"\u{a0}", Err("invalid EDN: ")),
         (edn, "", Err("no reply to the call")),
-        ("200 OK\nContent-Type: text/plain", "{}", Err("not JSON")),
+        ("200 OK\nContent-Type: text/plain", "{}", Err("instead of JSON")),
     ];
     for (head, body, expected) in rows {
         let peer = Peer::always(Answer::http(head, body)).await;

@@ -173,5 +173,5 @@ async fn handshakes_time_out() {
     let ended = in_time("the handshake", client.call::<()>("m", ()).into_future()).await;
     let error = ended.unwrap_err();
     assert_eq!(error.to_string(), format!("cannot connect to {url}"));
-    assert!(format!("{error:?}").contains("TooLate(50ms)"), "{error:?}");
+    assert!(format!("{error:?}").contains("ConnectTimeout(50ms)"), "{error:?}");
 }

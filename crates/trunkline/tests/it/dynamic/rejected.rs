@@ -38,7 +38,7 @@ fn a_rejected_replacement_changes_nothing() {
             tool("b", "taken"),
             "tool `taken` is used by method `tool.sum.other` and method `tool.b`, ",
         ),
-        (tool("b", "b c"), "tool `b c`, registered at "),
+        (tool("b", "b c"), "invalid tool name `b c`, registered at "),
         (named(["b"]).route_layer("c", from_fn(through)), "no method registered before "),
         (
             named(["b"]).authorize(Rules::new().require("c", authenticated())),

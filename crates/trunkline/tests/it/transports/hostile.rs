@@ -79,10 +79,10 @@ async fn replies_as_lines() {
         (r#"{"jsonrpc":"2.0","result":4,"id":"1"}"#, Err("its id is \"1\", not 1")),
         (r#"{"jsonrpc":"2.0","result":4,"error":{},"id":1}"#, Err("both a result and an error")),
         (r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"id":null}"#, Err("no")),
-        (r#"{"jsonrpc":"2.0","result":4}"#, Err("no id")),
-        ("<html>", Err("no JSON-RPC 2.0 response")),
-        ("\u{0}", Err("no JSON-RPC 2.0 response")),
-        (r#"{"jsonrpc":"2.0","result":4"#, Err("no JSON-RPC 2.0 response")),
+        (r#"{"jsonrpc":"2.0","result":4}"#, Err("without an `id`")),
+        ("<html>", Err("invalid JSON-RPC 2.0 response")),
+        ("\u{0}", Err("invalid JSON-RPC 2.0 response")),
+        (r#"{"jsonrpc":"2.0","result":4"#, Err("invalid JSON-RPC 2.0 response")),
         ("[]", Err("an array")),
         (r#"[{"jsonrpc":"2.0","result":3,"id":1}]"#, Err("an array")),
         (&long, Err("exceeds 10000 bytes")),
@@ -91,7 +91,7 @@ async fn replies_as_lines() {
         check(Framing::Lines, format!("{sent}\n{REPLY}\n").as_bytes(), false, expected).await;
     }
     let half = &REPLY[..20];
-    check(Framing::Lines, half.as_bytes(), true, Err("no JSON-RPC 2.0 response")).await;
+    check(Framing::Lines, half.as_bytes(), true, Err("invalid JSON-RPC 2.0 response")).await;
     check(Framing::Lines, b"\xff\n", false, Err("not UTF-8")).await;
     check(Framing::Lines, b"", true, Err("closed before the reply was complete")).await;
 }
@@ -134,7 +134,7 @@ async fn a_duplicate_reply_is_an_error() {
     let (first, ()) = in_time("the first", async { tokio::join!(first, answering) }).await;
     assert_eq!(first.unwrap(), 1);
     let error = in_time("the second", second).await.unwrap_err();
-    assert!(error.to_string().contains("answered twice"), "{error}");
+    assert!(error.to_string().contains("duplicate reply"), "{error}");
 }
 
 /// A server that sends refusals without an id, and its client.
