@@ -131,11 +131,14 @@ pub mod __private {
     };
 }
 
-/// The README and the pages of the documentation that have code of this crate.
+/// The READMEs and the pages of the documentation that have code of this crate.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+
+    #[doc = include_str!("../README.md")]
+    struct CrateReadme;
 
     #[doc = include_str!("../../../docs/getting-started/library.md")]
     struct Library;
