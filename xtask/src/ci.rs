@@ -16,6 +16,7 @@ use crate::openrpc;
 use crate::publish;
 use crate::sdk;
 use crate::tidy;
+use crate::tokens;
 use crate::tools;
 use crate::workspace::{Workspace, run};
 
@@ -34,6 +35,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("example-tools", "the tools in examples/tools work", example_tools::run),
     step("sdk", "the official MCP SDKs call the server", sdk::run),
     step("inspector", "MCP Inspector calls every tool", inspector::run),
+    step("tokens", "the list of tools costs few tokens", tokens::run),
     step(
         "agent",
         "an agent answers questions about Chinook, and the history records every hop",

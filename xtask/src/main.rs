@@ -28,6 +28,7 @@ mod sdk;
 mod served;
 mod soak;
 mod tidy;
+mod tokens;
 mod tools;
 mod workspace;
 

@@ -61,13 +61,13 @@ fn run_session(
     database: &Database<'_>,
 ) -> Result<()> {
     let Some(path) = transport.path() else {
-        script.arg(database.program).args(["mcp", "--writable", "--db"]).arg(database.path);
+        script.arg(database.program).args(["mcp", "--writable", "--output-schemas", "--db"]).arg(database.path);
         return workspace::run_within(DEADLINE, &mut script);
     };
     let server = Served::start(
         workspace
             .command(database.program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--writable", "--db"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--writable", "--output-schemas", "--db"])
             .arg(database.path),
         &database.path.with_extension("log"),
     )?;

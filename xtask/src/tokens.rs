@@ -1,0 +1,40 @@
+//! The tokens of `tools/list`, which a model reads in every conversation.
+
+use std::fs::File;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::workspace::{self, Workspace};
+
+/// The maximum number of tokens (o200k) of the list, by the flags of the server.
+const LIMITS: [(&[&str], usize); 2] = [(&["--writable"], 1_500), (&[], 700)];
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+#[derive(Deserialize)]
+struct Reply<'r> {
+    #[serde(borrow)]
+    result: &'r RawValue,
+}
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let tokenizer = tiktoken_rs::o200k_base()?;
+    let program = workspace.build("trunkline")?;
+    let folder = workspace.fresh_folder("target/tokens")?;
+    let request = folder.join("request.json");
+    std::fs::write(&request, LIST)?;
+    for (flags, maximum) in LIMITS {
+        // The first server, which is writable, creates the database.
+        let mut server = workspace.command(&program);
+        server.args(["mcp", "--db"]).arg(folder.join("empty.db")).args(flags);
+        let printed = workspace::output(server.stdin(File::open(&request)?))?;
+        let reply: Reply<'_> = serde_json::from_str(&printed)
+            .with_context(|| format!("expected one reply, got {printed}"))?;
+        let tokens = tokenizer.encode_ordinary(reply.result.get()).len();
+        println!("tools/list of `trunkline mcp {}`: {tokens} tokens", flags.join(" "));
+        ensure!(tokens <= maximum, "{tokens} tokens exceed the limit of {maximum}");
+    }
+    Ok(())
+}
