@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         }
         ["json-to-edn", "--keys", "string"] => Conversion::JsonToEdn(Keys::String),
         _ => {
-            // If it cannot be told, the exit code still says it.
+            // If this fails, the exit code still reports the error.
             let _ = stderr().write_all(USAGE.as_bytes());
             return ExitCode::from(2);
         }
@@ -50,7 +50,7 @@ fn run(conversion: Conversion) -> Result<(), Box<dyn std::error::Error>> {
     let converted = match conversion {
         Conversion::EdnToJson => {
             let value = trunkline_edn::read(&text)?;
-            // With the line and the column of what has no JSON.
+            // Adds the line and the column of the value without a JSON representation.
             json::to_string(&value).map_err(|error| error.located_in(&text))?
         }
         Conversion::JsonToEdn(keys) => {

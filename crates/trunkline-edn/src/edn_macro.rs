@@ -55,18 +55,18 @@ macro_rules! edn {
 macro_rules! __edn {
     // The end of the forms.
     (@forms $of:ident [$($parts:tt)*] [$($tag:tt)+]) => {
-        ::core::compile_error!("behind a tag stands a form")
+        ::core::compile_error!("expected a form after the tag")
     };
     (@forms value [$value:expr,] []) => { $value };
-    (@forms value [] []) => { ::core::compile_error!("there is no form") };
+    (@forms value [] []) => { ::core::compile_error!("expected a form") };
     (@forms value [$($parts:tt)*] []) => {
-        ::core::compile_error!("there is more than one form")
+        ::core::compile_error!("expected one form")
     };
     (@forms map [$($key:expr, $value:expr,)*] []) => {
         $crate::edn_macro::map(::std::vec![$(($key, $value)),*])
     };
     (@forms map [$($parts:tt)*] []) => {
-        ::core::compile_error!("a map has as many values as keys")
+        ::core::compile_error!("the last key of the map has no value")
     };
     (@forms $of:ident [$($part:expr,)*] []) => {
         $crate::edn_macro::$of(::std::vec![$($part),*])
@@ -150,13 +150,13 @@ macro_rules! __edn {
     // Errors.
     (@forms $of:ident $parts:tt $tags:tt $word:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "`", ::core::stringify!($word), "` is neither a variable, which is written `~",
-            ::core::stringify!($word), "`, nor a symbol, `'", ::core::stringify!($word), "`"
+            "unexpected `", ::core::stringify!($word), "`; write `~", ::core::stringify!($word),
+            "` for a variable, or `'", ::core::stringify!($word), "` for a symbol"
         ))
     };
     (@forms $of:ident $parts:tt $tags:tt $other:tt $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "`edn!` does not take `", ::core::stringify!($other), "` here"
+            "unexpected `", ::core::stringify!($other), "`"
         ))
     };
 
@@ -179,8 +179,8 @@ macro_rules! __edn {
     };
     (@name $what:ident $name:tt $of:ident $parts:tt $tags:tt - $number:literal $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "a comma stands before the number `-", ::core::stringify!($number),
-            "` here, and a name that ends so is written in quotes, as `:\"a-1\"`"
+            "write a comma before the number `-", ::core::stringify!($number),
+            "`, or quotes around a name that ends with it, as in `:\"a-1\"`"
         ))
     };
     // The end of a keyword, in one step with a literal and the next keyword, as in a map.
@@ -223,8 +223,8 @@ macro_rules! __edn {
 
 /// The type of a literal in `edn!`: one for each kind, so that Rust infers it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no literal of `edn!`",
-    note = "numbers stand without a suffix; what has another type stands behind `~`"
+    message = "`{Self}` is not a literal of `edn!`",
+    note = "write numbers without a suffix, and other values after `~`"
 )]
 pub trait Literal: Into<Value> {}
 
@@ -245,7 +245,7 @@ pub fn literal(literal: impl Literal) -> Value {
 /// ```
 pub const fn check_literal(text: &str) {
     if let [b'0', b'0'..=b'9', ..] | [b'-', b'0', b'0'..=b'9', ..] = text.as_bytes() {
-        panic!("a number that begins with a zero is octal in EDN, and decimal in Rust");
+        panic!("a number that begins with a zero is octal in EDN, but decimal in Rust");
     }
 }
 
@@ -254,7 +254,7 @@ pub fn keyword(text: &str) -> Value {
     Value::Keyword(valid(Keyword::new(text)))
 }
 
-/// The symbol of a text with a quote before it.
+/// The symbol of a text that starts with a quote.
 #[track_caller]
 pub fn symbol(quoted: &str) -> Value {
     Value::Symbol(valid(Symbol::new(quoted.trim_start_matches('\''))))
@@ -297,9 +297,9 @@ pub fn map(entries: Vec<(Value, Value)>) -> Value {
 
 /// Panics for invalid input, as `edn!` documents.
 #[track_caller]
-fn valid<T>(made: Result<T, Error>) -> T {
-    match made {
-        Ok(made) => made,
+fn valid<T>(result: Result<T, Error>) -> T {
+    match result {
+        Ok(value) => value,
         Err(error) => panic!("edn!: {}", error.reason()),
     }
 }

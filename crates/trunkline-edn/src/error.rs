@@ -22,10 +22,10 @@ struct Inner {
 #[non_exhaustive]
 pub enum Reason {
     /// The text has no form.
-    #[error("there is no form")]
+    #[error("the text contains no form")]
     NoForm,
     /// There is text after the form.
-    #[error("there is more text behind the form")]
+    #[error("unexpected text after the form")]
     TrailingForm,
     /// The text ends within a form.
     #[error("the text ends within {within}")]
@@ -52,7 +52,7 @@ pub enum Reason {
         limit: usize,
     },
     /// A number has more digits than the limit.
-    #[error("a ratio, or an integer that is not decimal, has at most {limit} digits")]
+    #[error("a ratio or a non-decimal integer must have at most {limit} digits")]
     TooManyDigits {
         /// [`Limits::digits`](crate::Limits::digits).
         limit: usize,
@@ -85,7 +85,7 @@ pub enum Reason {
         text: Box<str>,
     },
     /// A character is not allowed in tokens.
-    #[error("`{found}` stands in no symbol, keyword or character")]
+    #[error("`{found}` is not allowed in a symbol, keyword or character")]
     Constituent {
         /// The character.
         found: char,
@@ -103,10 +103,10 @@ pub enum Reason {
         text: Box<str>,
     },
     /// Half of a surrogate pair without the other.
-    #[error("a \\u escape is half of a surrogate pair")]
+    #[error("lone surrogate in a \\u escape")]
     LoneSurrogate,
     /// A `#` before an invalid character.
-    #[error("`#{found}` begins nothing")]
+    #[error("`#{found}` is not valid syntax")]
     Dispatch {
         /// The character after the `#`.
         found: char,
@@ -118,13 +118,15 @@ pub enum Reason {
         text: Box<str>,
     },
     /// A tag is not a symbol.
-    #[error("a tag is a symbol")]
+    #[error("a tag must be a symbol")]
     Tag,
     /// `#:` is not followed by a namespace and a map.
-    #[error("`#:` is followed by a namespace and a map")]
+    #[error("`#:` must be followed by a namespace and a map")]
     NamespacedMap,
     /// Metadata has an invalid type, or precedes a value that cannot have metadata.
-    #[error("metadata is a map, a keyword, a symbol or a string, before a collection or a symbol")]
+    #[error(
+        "metadata must be a map, a keyword, a symbol or a string, before a collection or a symbol"
+    )]
     Metadata,
     /// Not an instant, or outside of the years 0000 to 9999.
     #[error("\"{text}\" is not an instant")]
@@ -139,13 +141,13 @@ pub enum Reason {
         text: Box<str>,
     },
     /// `#inst` or `#uuid` is not followed by a string.
-    #[error("#{tag} is followed by a string")]
+    #[error("#{tag} must be followed by a string")]
     NoString {
         /// The tag.
         tag: &'static str,
     },
     /// A map's last key has no value.
-    #[error("a map has as many values as keys")]
+    #[error("the last key of the map has no value")]
     OddMap,
     /// A map has a duplicate key, or a set a duplicate value.
     #[error("duplicate key: {key}")]
@@ -154,25 +156,25 @@ pub enum Reason {
         key: Box<str>,
     },
     /// The text is not JSON.
-    #[error("not JSON: {what}")]
+    #[error("invalid JSON: {what}")]
     Json {
         /// The problem.
         what: &'static str,
     },
     /// JSON cannot represent the value.
-    #[error("JSON has no {what}")]
+    #[error("JSON cannot represent {what}")]
     NoJson {
         /// The value: `##Inf`.
         what: Box<str>,
     },
     /// JSON has no equivalent of a tag.
-    #[error("JSON has no equivalent of the tag #{tag}")]
+    #[error("JSON cannot represent the tag #{tag}")]
     UnknownTag {
         /// The tag.
         tag: Box<str>,
     },
     /// JSON cannot represent a key.
-    #[error("a key of JSON is text: there is none for a {key}")]
+    #[error("a {key} cannot be a key in JSON")]
     NoJsonKey {
         /// The type of the key: `vector`.
         key: &'static str,

@@ -1,5 +1,5 @@
-//! EDN, the data notation of Clojure: exact values, a strict reader, writers, serde, and JSON both
-//! ways.
+//! EDN, the data notation of Clojure: exact values, a strict reader, writers, serde, and conversion to and from
+//! JSON.
 //!
 //! ```
 //! use trunkline_edn::{Value, edn, json};
@@ -43,7 +43,7 @@
 //! # Ok::<(), trunkline_edn::Error>(())
 //! ```
 //!
-//! [`json`] has the table between EDN and JSON; [`edn!`] writes values in Rust.
+//! [`json`] converts between EDN and JSON; [`edn!`] creates values in Rust code.
 #![forbid(unsafe_code)]
 
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! The text that a reader reads, its errors, and the strings of EDN and JSON.
+//! A scanner of text, and the strings of EDN and JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ impl<'a> Scanner<'a> {
         &self.text[self.at..]
     }
 
-    /// Takes the next character, which is within a form.
+    /// Consumes the next character of the form `within`.
     pub(crate) fn next_char(&mut self, within: &'static str) -> Result<char, Error> {
         let c = self.rest().chars().next().ok_or_else(|| self.unexpected_end(within))?;
         self.at += c.len_utf8();
@@ -52,7 +52,7 @@ impl<'a> Scanner<'a> {
         self.error(Reason::UnexpectedEnd { within }, self.text.len())
     }
 
-    /// Reads a string, at its first quote. It is borrowed if it has no escape sequences.
+    /// Reads a string at its opening quote. The result is borrowed if the string has no escape sequences.
     pub(crate) fn string(&mut self, notation: Notation) -> Result<Cow<'a, str>, Error> {
         self.at += 1;
         let plain = self.plain(notation)?;
@@ -81,7 +81,7 @@ impl<'a> Scanner<'a> {
         if notation == Notation::Json
             && let Some(at) = plain.bytes().position(|byte| byte < 0x20)
         {
-            let reason = Reason::Json { what: "a control character in a string is not escaped" };
+            let reason = Reason::Json { what: "unescaped control character in a string" };
             return Err(self.error(reason, self.at + at));
         }
         self.at += plain.len();
@@ -140,7 +140,7 @@ impl<'a> Scanner<'a> {
         is_hexadecimal.then(|| u16::from_str_radix(digits, 16).ok())?
     }
 
-    /// Up to three octal digits, which end at what ends a number.
+    /// Up to three octal digits, terminated like a number.
     fn octal_escape(&mut self, offset: usize) -> Option<char> {
         let start = offset + 1;
         self.at = start;
@@ -158,7 +158,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The character that escapes a byte after a backslash; 0 for none. EDN does not escape those with `u`.
+/// The character that follows the backslash in the escape sequence of a byte; 0 if it needs none. EDN does not escape
+/// those with `u`.
 const ESCAPES: [u8; 256] = escapes();
 
 const fn escapes() -> [u8; 256] {
@@ -178,8 +179,8 @@ const fn escapes() -> [u8; 256] {
     escapes
 }
 
-/// Appends a string, with the escape sequences that JSON requires, or those that Clojure writes: few readers of EDN know
-/// others.
+/// Appends a string with the escape sequences that JSON requires, or with those that Clojure writes, since few EDN
+/// readers support others.
 pub(crate) fn write_string(text: &str, notation: Notation, out: &mut String) {
     out.push('"');
     let mut written = 0;

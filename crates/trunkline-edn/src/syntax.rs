@@ -1,12 +1,12 @@
-//! Classes of characters, and the syntax of symbols and keywords: as in Clojure's reader, which accepts more
-//! than the specification of EDN.
+//! Character classes, and the syntax of symbols and keywords. They follow Clojure's reader, which accepts more than
+//! the EDN specification.
 
 /// The class of each ASCII byte. Bytes of other characters are [`OTHER`].
 pub(crate) const CLASSES: [u8; 256] = classes();
 
 /// White space, including the comma.
 pub(crate) const SPACE: u8 = 1;
-/// Begins or ends a form by itself, and ends a number.
+/// Starts or ends a form by itself, and ends a number.
 pub(crate) const MACRO: u8 = 2;
 /// Ends a symbol or a keyword: all macro characters but `#`.
 pub(crate) const END: u8 = 4;
@@ -39,7 +39,7 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// White space between forms: as Java's `Character.isWhitespace`, and the comma.
+/// White space between forms: Java's `Character.isWhitespace`, and the comma.
 pub(crate) fn is_space(c: char) -> bool {
     match c {
         c if c.is_ascii() => CLASSES[c as usize] & SPACE != 0,
@@ -49,7 +49,7 @@ pub(crate) fn is_space(c: char) -> bool {
     }
 }
 
-/// The zeros of Unicode's decimal digits in 16 bits. A token that begins with a digit of any script is a
+/// The zeros of the decimal digits in Unicode's first 16 bits. A token that begins with a digit of any script is a
 /// number, and invalid unless the digit is ASCII.
 const ZEROS: [u16; 37] = [
     0x0030, 0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6,
@@ -96,7 +96,7 @@ const CHARACTER_NAMES: [(char, &str); 6] = [
     ('\u{c}', "formfeed"),
 ];
 
-/// The character of this name: that of `newline`.
+/// The character with this name, such as `newline`.
 pub(crate) fn named_character(name: &str) -> Option<char> {
     CHARACTER_NAMES.iter().find(|(_, known)| *known == name).map(|(c, _)| *c)
 }
@@ -121,7 +121,7 @@ pub(crate) fn fingerprint(text: &str) -> usize {
     byte(0) + 3 * byte(last / 2) + 7 * byte(last) + 11 * last
 }
 
-/// Whether a text is a symbol to the reader.
+/// Whether the reader accepts a text as a symbol.
 pub(crate) fn is_symbol(text: &str) -> bool {
     let mut chars = text.chars();
     let (first, second) = (chars.next(), chars.next());
@@ -135,7 +135,7 @@ pub(crate) fn is_symbol(text: &str) -> bool {
     !is_number && !is_literal && !begins_other && is_token(text) && is_symbol_token(text)
 }
 
-/// Whether a text without its colon is a keyword to the reader. Clojure's reader accepts more than
+/// Whether the reader accepts a text, without its colon, as a keyword. Clojure's reader accepts more than
 /// [`is_plain_keyword`]: `:1a`, `:a/b/c`.
 pub(crate) fn is_keyword(text: &str) -> bool {
     !text.is_empty() && !text.starts_with(':') && is_token(text) && is_keyword_token(text)
@@ -163,7 +163,7 @@ pub(crate) fn is_symbol_token(text: &str) -> bool {
         None => (&text[..slash], &text[slash + 1..]),
     };
     let is_name = name == "/" || begins(name);
-    // A line separator ends what the reader's pattern takes for a namespace.
+    // In the reader's pattern, a line separator ends the namespace.
     let is_namespace = begins(namespace)
         && !namespace.ends_with(':')
         && !namespace.chars().skip(1).any(|c| c == '\u{85}');
@@ -176,7 +176,7 @@ fn is_token(text: &str) -> bool {
         .all(|c| !is_space(c) && (!c.is_ascii() || CLASSES[c as usize] & (END | FORBIDDEN) == 0))
 }
 
-/// Whether a text is a keyword to every reader of EDN: by the specification, with at most one slash and
+/// Whether every EDN reader accepts a text as a keyword: by the specification, with at most one slash and
 /// letters of any script.
 pub(crate) fn is_plain_keyword(text: &str) -> bool {
     // Most keywords are ASCII, without a namespace.

@@ -148,7 +148,7 @@ fn pretty_edn() {
 #[test]
 fn errors() {
     check_error(&[], b"1 {:a 2}\n  {:b [3 ##NaN]} 4", "1\n{\"a\":2}\n", {
-        "document 3, line 2, column 10, in /b/1: JSON has no ##NaN"
+        "document 3, line 2, column 10, in /b/1: JSON cannot represent ##NaN"
     });
     check_error(&[], b"[1]\n\n ; c\n[2 08] 3", "[1]\n", {
         "document 2, line 4, column 4, in /1: `08` is not a number"
@@ -161,7 +161,7 @@ fn errors() {
     });
     check_error(&[], b"1 ]", "1\n", "document 2, line 1, column 3: unmatched `]`");
     check_error(&[], b"#my/t [1]", "", {
-        "document 1, line 1, column 1: JSON has no equivalent of the tag #my/t"
+        "document 1, line 1, column 1: JSON cannot represent the tag #my/t"
     });
     check_error(
         &[],
@@ -173,13 +173,13 @@ fn errors() {
         "document 2, line 2, column 8: duplicate key: \"a\""
     });
     check_error(&FROM_JSON, b"[1]\n[nul]", "[1]\n", {
-        "document 2, line 2, column 2, in /0: not JSON: a value is expected"
+        "document 2, line 2, column 2, in /0: invalid JSON: expected a value"
     });
     check_error(
         &FROM_JSON,
         b"1,2",
         "1\n",
-        "document 2, line 1, column 2: not JSON: a value is expected",
+        "document 2, line 1, column 2: invalid JSON: expected a value",
     );
     check_error(&FROM_JSON, b"[\"a", "", {
         "document 1, line 1, column 4, in /0: the text ends within a string"

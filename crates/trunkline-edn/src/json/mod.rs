@@ -1,4 +1,4 @@
-//! JSON both ways.
+//! Conversion to and from JSON.
 //!
 //! | EDN | JSON |
 //! |---|---|
@@ -30,7 +30,7 @@
 //! # Ok::<(), trunkline_edn::Error>(())
 //! ```
 //!
-//! Depth is limited both ways: to [`FromJson::depth`], and to 1,024 when JSON is written.
+//! Depth is limited in both directions: to [`FromJson::depth`], and to 1,024 when JSON is written.
 
 mod reader;
 mod writer;

@@ -1,4 +1,4 @@
-//! JSON to values, or to EDN text.
+//! Conversion of JSON to values, or to EDN text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -102,9 +102,9 @@ trait Sink<'a> {
     fn scalar(&mut self, value: Value);
     fn string(&mut self, text: Cow<'a, str>);
     fn open(&mut self, is_object: bool) -> Self::Open;
-    /// Adds a key, unless it is a duplicate: returns whether it is new.
+    /// Adds a key and returns true, unless it is a duplicate.
     fn key(&mut self, open: &mut Self::Open, key: Cow<'a, str>, keys: Keys) -> bool;
-    /// Passes the comma after a value.
+    /// Adds the separator after a value.
     fn separate(&mut self, is_object: bool);
     /// Closes an array or an object. The error is a duplicate key.
     fn close(&mut self, open: Self::Open, is_object: bool) -> Result<(), Error>;
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     /// Reads exactly one value.
     fn document(&mut self, sink: &mut impl Sink<'a>) -> Result<(), Error> {
         if !self.next_value(sink)? {
-            return Err(self.unexpected("a value is missing"));
+            return Err(self.unexpected("expected a value"));
         }
         self.skip_space();
         match self.input.peek() {
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the next value: returns whether there is one.
+    /// Reads the next value. Returns false at the end of the text.
     fn next_value(&mut self, sink: &mut impl Sink<'a>) -> Result<bool, Error> {
         self.skip_space();
         let start = self.input.at;
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
     fn array(&mut self, sink: &mut impl Sink<'a>, depth: usize) -> Result<(), Error> {
         let open = sink.open(false);
         let mut count = 0;
-        self.pass();
+        self.skip();
         let mut elements = || {
             while self.continues(count == 0, b']')? {
                 if count > 0 {
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         let offset = self.input.at;
         let mut open = sink.open(true);
         let mut is_first = true;
-        self.pass();
+        self.skip();
         while self.continues(is_first, b'}')? {
             if !is_first {
                 sink.separate(true);
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         sink.close(open, true).map_err(|error| self.duplicate(offset).unwrap_or(error))
     }
 
-    /// Whether a value or a key follows in an array or an object. Passes the comma before it, or the closing bracket.
+    /// Whether a value or a key follows in an array or an object. Skips the comma before it, or the closing bracket.
     fn continues(&mut self, is_first: bool, close: u8) -> Result<bool, Error> {
         self.skip_space();
         let is_object = close == b'}';
@@ -221,13 +221,13 @@ impl<'a> Reader<'a> {
             }
             _ if is_first => Ok(true),
             Some(b',') => {
-                self.pass();
+                self.skip();
                 Ok(true)
             }
             None if is_object => Err(self.input.unexpected_end("an object")),
             None => Err(self.input.unexpected_end("an array")),
-            Some(_) if is_object => Err(self.unexpected("`,` or `}` is expected")),
-            Some(_) => Err(self.unexpected("`,` or `]` is expected")),
+            Some(_) if is_object => Err(self.unexpected("expected `,` or `}`")),
+            Some(_) => Err(self.unexpected("expected `,` or `]`")),
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         match self.input.peek() {
             Some(b'"') => {}
             None => return Err(self.input.unexpected_end("an object")),
-            Some(_) => return Err(self.unexpected("a key is expected, in quotes")),
+            Some(_) => return Err(self.unexpected("expected a key in quotes")),
         }
         let key = self.input.string(Notation::Json)?;
         if sink.key(open, key.clone(), self.options.keys) {
@@ -255,11 +255,11 @@ impl<'a> Reader<'a> {
         self.skip_space();
         match self.input.peek() {
             Some(b':') => {
-                self.pass();
+                self.skip();
                 Ok(())
             }
             None => Err(self.input.unexpected_end("an object")),
-            Some(_) => Err(self.unexpected("`:` is expected")),
+            Some(_) => Err(self.unexpected("expected `:`")),
         }
     }
 
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
             "null" => Ok(Value::Nil),
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            _ => Err(self.input.error(Reason::Json { what: "a value is expected" }, offset)),
+            _ => Err(self.input.error(Reason::Json { what: "expected a value" }, offset)),
         }
     }
 
@@ -289,8 +289,8 @@ impl<'a> Reader<'a> {
         word
     }
 
-    /// Passes a byte and the white space after it.
-    fn pass(&mut self) {
+    /// Skips a byte and the white space after it.
+    fn skip(&mut self) {
         self.input.at += 1;
         self.skip_space();
     }
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
         self.input.error(Reason::Json { what }, self.input.at)
     }
 
-    /// The error of the first duplicate key in an object, which is read again.
+    /// The error of the first duplicate key in an object. Reads the object again.
     #[cold]
     fn duplicate(&self, object: usize) -> Option<Error> {
         let options = FromJson { depth: usize::MAX, ..self.options.clone() };
@@ -331,7 +331,8 @@ impl Iterator for Reader<'_> {
     }
 }
 
-/// A float, or a decimal for numbers out of its range, if there is a fraction or an exponent; else an integer.
+/// Parses a number: as an integer, or with a fraction or an exponent as a float, or as a decimal if it is out of the
+/// range of floats.
 fn number(word: &str) -> Result<Value, Reason> {
     let unsigned = word.strip_prefix('-').unwrap_or(word);
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
@@ -356,7 +357,7 @@ fn number(word: &str) -> Result<Value, Reason> {
     }
 }
 
-/// Builds values: those in all open arrays and objects, with their keys.
+/// Builds values. Contains the keys and values of all open arrays and objects.
 struct Values(Vec<Value>);
 
 impl<'a> Sink<'a> for Values {
@@ -396,7 +397,7 @@ impl<'a> Sink<'a> for Values {
     }
 }
 
-/// Writes EDN on one line, without values in between, which take many times the memory of a text of numbers.
+/// Writes EDN on one line, without intermediate values, which can take many times the memory of the text.
 #[derive(Default)]
 struct Transcription {
     out: String,

@@ -1,4 +1,4 @@
-//! Values to JSON.
+//! Conversion of values to JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ pub struct ToJson {
 /// Maximum depth of arrays and objects that are written.
 const MAX_DEPTH: usize = 1_024;
 
-/// A value as JSON, on one line.
+/// Converts a value to JSON, on one line.
 ///
 /// # Errors
 /// [`Reason::NoJson`], [`Reason::UnknownTag`], [`Reason::NoJsonKey`] or [`Reason::SameJsonKey`], with the path to
@@ -95,7 +95,7 @@ impl Writer<'_> {
 
     fn object(&mut self, map: &Map, depth: usize) -> Result<(), Error> {
         let depth = deeper(depth)?;
-        // Before the values, whose errors have longer paths.
+        // Checked before the values, whose errors have longer paths.
         check_keys(map, self.options)
             .map_err(|(reason, at)| Error::from(reason).at_form(FormStep::key(at)))?;
         self.out.push('{');
@@ -122,7 +122,7 @@ impl Writer<'_> {
             Value::Ratio(ratio) => write_float(ratio.to_f64(), self.out)
                 .map_err(|_| Reason::NoJson { what: quoted(&ratio.to_string()) })?,
             Value::String(text) => write_string(text, Notation::Json, self.out),
-            // The others are strings of their text as a key.
+            // Other scalars are written as strings, with the same text as in keys.
             value => write_string(&text_of(value, self.options)?, Notation::Json, self.out),
         }
         Ok(())
@@ -133,7 +133,7 @@ fn deeper(depth: usize) -> Result<usize, Reason> {
     depth.checked_sub(1).ok_or(Reason::TooDeep { limit: MAX_DEPTH })
 }
 
-/// The value without its tags, if they are to be unwrapped.
+/// Removes the tags of a value, if they are unwrapped.
 fn untagged<'a>(mut value: &'a Value, options: &ToJson) -> Result<&'a Value, Reason> {
     while let Value::Tagged(tagged) = value {
         if !options.unwrap_tags {

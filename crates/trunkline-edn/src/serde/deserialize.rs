@@ -1,5 +1,5 @@
-//! Deserializes values and their parts: from this crate's deserializer with their types, from other formats as
-//! strings, numbers, sequences and maps.
+//! Deserialization of values: from this crate's deserializer with their exact types, from other formats as strings,
+//! numbers, sequences and maps.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// A value in which collections may nest to a depth.
+/// A value with a limited depth of collections.
 #[derive(Clone, Copy)]
 struct AnyValue {
     depth: usize,
@@ -148,7 +148,7 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-/// A key. Text of another format, which has no keywords, is a keyword if every reader of EDN accepts it.
+/// A key. Text of other formats, which have no keywords, becomes a keyword if every EDN reader accepts it.
 struct AnyKey(AnyValue);
 
 impl<'de> DeserializeSeed<'de> for AnyKey {
@@ -178,7 +178,7 @@ impl<'de> Visitor<'de> for AnyKey {
     }
 }
 
-/// A tagged value, which only EDN has.
+/// A tagged value, which only EDN can represent.
 impl<'de> Deserialize<'de> for Tagged {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {

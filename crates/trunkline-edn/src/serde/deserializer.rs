@@ -14,7 +14,7 @@ use crate::value::{Decimal, Integer, Map, Ratio, Value};
 #[derive(Clone, Copy)]
 pub struct Deserializer<'de> {
     value: &'de Value,
-    /// The number of levels that collections may still nest.
+    /// The remaining depth of collections.
     depth: usize,
     /// Whether the value is the key of a map: text is parsed as a number if the type is a number, and the reverse.
     is_key: bool,
@@ -99,7 +99,7 @@ macro_rules! integers {
     )*};
 }
 
-/// Methods whose hints make no difference.
+/// Methods whose hints are ignored.
 macro_rules! forward {
     ($($method:ident($($hint:ty),*) => $to:ident,)*) => {$(
         fn $method<V: Visitor<'de>>(self, $(_: $hint,)* visitor: V) -> Result<V::Value, Error> {
@@ -273,7 +273,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
             Value::Map(map) => match map.entries() {
                 [(name, value)] => visitor.visit_enum(Variant::of(name, value, self.within()?)),
                 _ => {
-                    let found = de::Unexpected::Other("map that has not one entry");
+                    let found = de::Unexpected::Other("map with other than one entry");
                     Err(de::Error::invalid_value(found, &visitor))
                 }
             },
@@ -320,7 +320,7 @@ where
     }
 }
 
-/// For `MapAccess` and other code of serde that deserializes from a part: as [`from_ref`](crate::from_ref) does.
+/// Deserializes like [`from_ref`](crate::from_ref), for `MapAccess` and other code of serde.
 impl<'de> IntoDeserializer<'de, Error> for &'de Value {
     type Deserializer = Deserializer<'de>;
 
@@ -352,7 +352,7 @@ impl<'de, T> Parts<'de, T> {
         Some(item)
     }
 
-    /// Checks that the type has taken all of them.
+    /// Checks that the type has consumed all of them.
     fn end(self, name: &str) -> Result<(), Error> {
         if self.taken == self.items.len() {
             return Ok(());

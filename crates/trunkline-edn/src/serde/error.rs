@@ -8,8 +8,8 @@ use crate::error::{Error, Reason, quoted};
 use crate::location::truncate;
 use crate::value::Value;
 
-/// Maximum depth of collections in other types than [`Value`], and of a `Value` in another format. Both need
-/// stack: with types of a few fields, in a debug build, a third of a thread's 2 MiB.
+/// Maximum depth of collections in types other than [`Value`], and of a `Value` in another format. In a debug build,
+/// types with a few fields use a third of the 2 MiB stack of a thread.
 pub(super) const MAX_DEPTH: usize = 128;
 
 /// The number of levels that remain in a collection.
@@ -60,7 +60,7 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> Error {
         [one, other] => format!("expected {one} or {other}"),
         many => format!("expected one of {}", many.join(", ")),
     };
-    // The type may have more names than a message that is cut.
+    // Quoted here, since a type with many names could make the message longer than its limit.
     Error::from(Reason::Other(format!("unknown {what} `{}`, {expected}", quoted(name))))
 }
 

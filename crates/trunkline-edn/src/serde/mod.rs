@@ -1,4 +1,4 @@
-//! Rust types to EDN and back.
+//! Conversion between Rust types and EDN.
 
 mod deserialize;
 mod deserializer;
@@ -15,7 +15,7 @@ use crate::text;
 use crate::value::Value;
 use serializer::Serializer;
 
-/// A value as EDN, on one line. [`to_value`] has the mapping.
+/// Serializes a value as EDN, on one line. [`to_value`] has the mapping.
 ///
 /// ```
 /// #[derive(serde::Serialize)]
@@ -33,7 +33,7 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
     to_value(value).map(|value| value.to_string())
 }
 
-/// A value as EDN, indented.
+/// Serializes a value as EDN, indented.
 ///
 /// # Errors
 /// As [`to_string`].

@@ -1,5 +1,5 @@
-//! Serializes values and their parts: to this crate's serializer with their types, to other formats as strings,
-//! numbers, sequences and maps.
+//! Serialization of values: to this crate's serializer with their exact types, to other formats as strings, numbers,
+//! sequences and maps.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ impl Serialize for Value {
 /// A value in collections.
 struct Nested<'a> {
     value: &'a Value,
-    /// The number of levels that collections may still nest in another format.
+    /// The remaining depth of collections in another format.
     depth: usize,
 }
 
@@ -55,7 +55,7 @@ impl Serialize for Nested<'_> {
     }
 }
 
-/// A collection, which this crate's serializer takes as a whole.
+/// A collection, which is passed to this crate's serializer as a whole.
 struct Collection<'a> {
     of: Of<'a>,
     depth: usize,
@@ -100,7 +100,9 @@ impl Serialize for Collection<'_> {
             }
             Of::Tagged(tagged) => {
                 let tag = tagged.tag();
-                Err(S::Error::custom(format_args!("a value tagged #{tag} can only be EDN")))
+                Err(S::Error::custom(format_args!(
+                    "a value tagged #{tag} can only be serialized as EDN"
+                )))
             }
         }
     }
@@ -146,7 +148,7 @@ impl Serialize for EdnKey<'_> {
 fn check_keys(map: &Map) -> Result<(), String> {
     let Some(first) = map.keys().next() else { return Ok(()) };
     if map.keys().any(|key| matches!(key, Value::Float(_))) {
-        return Err("a float is a key in EDN only".to_owned());
+        return Err("a float can be a key only in EDN".to_owned());
     }
     // Distinct values of one type have distinct texts.
     if map.keys().all(|key| discriminant(key) == discriminant(first)) {

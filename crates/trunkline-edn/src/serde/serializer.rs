@@ -15,7 +15,7 @@ use crate::value::{Decimal, Inst, Integer, Keyword, Map, Ratio, Symbol, Uuid, Va
 pub(super) struct Serializer {
     /// Strings are the text of keys, which become keywords.
     is_key: bool,
-    /// The number of levels that collections may still nest.
+    /// The remaining depth of collections.
     depth: usize,
 }
 
@@ -73,7 +73,7 @@ impl ser::Serializer for Serializer {
         serialize_f64(f64) serialize_bool(bool) serialize_char(char)
     }
 
-    /// By its shortest text: `0.1`, not what is nearest to that in 32 bits.
+    /// Uses the shortest text: `0.1`, not the nearest 32-bit float as a 64-bit float.
     fn serialize_f32(self, number: f32) -> Result<Value, Error> {
         let text = zmij::Buffer::new().format(number).to_owned();
         Ok(Value::Float(text.parse().unwrap_or_else(|_| number.into())))
@@ -126,7 +126,7 @@ impl ser::Serializer for Serializer {
             handoff::UUID => parsed::<Uuid>(value),
             handoff::INTEGER => parsed::<Integer>(value),
             handoff::DECIMAL => parsed::<Decimal>(value),
-            // Its digits are within the limit of the reader.
+            // The digits are within the limit of the reader.
             handoff::RATIO => parsed_by(|text| Ratio::parse(text, usize::MAX), value),
             _ => value.serialize(self),
         }

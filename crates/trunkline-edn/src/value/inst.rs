@@ -50,7 +50,7 @@ impl Inst {
         self.0.subsec_nanosecond().unsigned_abs()
     }
 
-    /// Each part of the timestamp can be missing together with the parts after it, which jiff has no form for.
+    /// Each part of the timestamp can be missing together with the following parts, which jiff does not support.
     fn parse(text: &str) -> Option<Self> {
         const FULL: [u8; 19] = *b"0000-01-01T00:00:00";
         let mut ends = [19, 16, 13, 10, 7, 4].into_iter();
@@ -91,7 +91,7 @@ fn fraction(text: &str) -> Option<(i32, &str)> {
     (end > 0).then(|| ((0..9).fold(0, |sum, at| sum * 10 + value(at)), rest))
 }
 
-/// The time that a zone is before UTC. Without one, it is UTC.
+/// The offset of a time zone. UTC without one.
 fn offset(zone: &str) -> Option<SignedDuration> {
     let Some(clock) = zone.strip_prefix(['+', '-']) else {
         return matches!(zone, "" | "Z").then_some(SignedDuration::ZERO);
@@ -141,7 +141,7 @@ impl TryFrom<SystemTime> for Inst {
     }
 }
 
-/// An error where the clock of the system does not reach that far, as that of Windows before 1601.
+/// Fails if the instant is out of the range of the system clock, such as before 1601 on Windows.
 impl TryFrom<Inst> for SystemTime {
     type Error = Error;
 

@@ -14,7 +14,7 @@ pub struct Integer(Repr);
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Small(i64),
-    /// Decimal digits, with a minus sign or none, without leading zeros. Never what an `i64` holds.
+    /// Decimal digits with an optional minus sign, without leading zeros, for integers out of the range of `i64`.
     Large(Box<str>),
 }
 
@@ -38,7 +38,7 @@ impl Integer {
         }
     }
 
-    /// The integer of decimal digits, of which there is at least one.
+    /// The integer of one or more decimal digits.
     pub(crate) fn from_digits(negative: bool, digits: &str) -> Self {
         let significant = digits.trim_start_matches('0');
         // An `i64` holds any 18 digits.
@@ -95,7 +95,7 @@ macro_rules! from {
             }
         }
 
-        /// None if the type does not hold the integer.
+        /// Fails if the integer is out of the range of the type.
         impl TryFrom<&Integer> for $type {
             type Error = Error;
 
@@ -117,7 +117,7 @@ impl Ord for Integer {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
             (Repr::Small(this), Repr::Small(other)) => this.cmp(other),
-            // What is large is further from zero than anything small.
+            // Large integers are further from zero than small ones.
             (Repr::Small(_), Repr::Large(other)) => match other.starts_with('-') {
                 true => Ordering::Greater,
                 false => Ordering::Less,
@@ -134,7 +134,7 @@ impl Ord for Integer {
     }
 }
 
-/// Without leading zeros, more digits are more, and as many compare as text does.
+/// Compares digits without leading zeros, by length and then as text.
 fn compare_digits(a: &str, b: &str) -> Ordering {
     (a.len(), a).cmp(&(b.len(), b))
 }
@@ -145,7 +145,7 @@ impl PartialOrd for Integer {
     }
 }
 
-/// Decimal digits with a sign or none.
+/// Parses decimal digits with an optional sign.
 impl FromStr for Integer {
     type Err = Error;
 
@@ -158,7 +158,7 @@ impl FromStr for Integer {
     }
 }
 
-/// Decimal digits, without the `N` that EDN has behind those over 64 bits.
+/// Formats decimal digits, without the suffix `N` of integers over 64 bits in EDN.
 impl fmt::Display for Integer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

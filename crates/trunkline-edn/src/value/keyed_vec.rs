@@ -60,7 +60,7 @@ impl<T> KeyedVec<T> {
         }
     }
 
-    /// The items, to change their values but not their keys.
+    /// The items. Their keys must not be changed.
     pub(super) fn items_mut(&mut self) -> &mut [T] {
         match self {
             Self::Small(items) => items,
@@ -232,7 +232,7 @@ fn table(items: &[impl Keyed]) -> Result<HashTable<u32>, usize> {
     }
 }
 
-/// Adds an item to the table, unless its key is there: returns whether it is new.
+/// Adds an item to the table and returns true, unless its key is a duplicate.
 fn add(table: &mut HashTable<u32>, items: &[impl Keyed], at: usize) -> bool {
     let hash = |at: usize| random_hash(items[at].key());
     let new = hash(at);
@@ -243,7 +243,7 @@ fn add(table: &mut HashTable<u32>, items: &[impl Keyed], at: usize) -> bool {
     true
 }
 
-/// A hash with the key of this process: input cannot be made to collide.
+/// A hash with a random key per process, so that input cannot be crafted to collide.
 fn random_hash(value: &impl Hash) -> u64 {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).hash_one(value)

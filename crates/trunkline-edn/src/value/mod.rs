@@ -90,7 +90,7 @@ macro_rules! accessors {
 }
 
 impl Value {
-    /// The value in a map for a name: for the keyword, else for the string.
+    /// The value in a map for a name, as a keyword or else as a string.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         let Self::Map(map) = self else { return None };
@@ -191,7 +191,7 @@ impl Value {
         })
     }
 
-    /// The key that a name becomes: a keyword if every reader of EDN accepts it, else a string.
+    /// Converts a name to a key: a keyword if every EDN reader accepts it, else a string.
     pub(crate) fn from_name(name: &str) -> Self {
         Keyword::plain(name).map_or_else(|| name.into(), Self::Keyword)
     }
@@ -238,7 +238,7 @@ impl PartialEq for Value {
 
 impl Eq for Value {}
 
-/// Agrees with the equality: lists and vectors are equal, and both zeros, and every NaN.
+/// Consistent with equality: lists equal vectors, both zeros are equal, and all NaN are equal.
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let kind = match self {

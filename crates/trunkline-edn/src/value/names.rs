@@ -18,7 +18,7 @@ impl Symbol {
     /// The symbol of this text.
     ///
     /// # Errors
-    /// [`Reason::Symbol`] when the text is not a symbol to the reader: a number, `nil`, white space.
+    /// [`Reason::Symbol`] when the reader does not accept the text as a symbol: a number, `nil`, white space.
     pub fn new(text: &str) -> Result<Self, Error> {
         if syntax::is_symbol(text) {
             return Ok(Self(text.into()));
@@ -31,7 +31,7 @@ impl Keyword {
     /// The keyword of this text, which has no colon.
     ///
     /// # Errors
-    /// [`Reason::Keyword`] when `:text` is not a keyword to the reader.
+    /// [`Reason::Keyword`] when the reader does not accept `:text` as a keyword.
     pub fn new(text: &str) -> Result<Self, Error> {
         if syntax::is_keyword(text) {
             return Ok(Self(text.into()));

@@ -41,7 +41,7 @@ impl Set {
         self.0.find(value).is_some()
     }
 
-    /// Appends a value unless the set contains it: returns whether it is new.
+    /// Appends a value and returns true, unless the set contains it.
     pub fn insert(&mut self, value: impl Into<Value>) -> bool {
         let value = value.into();
         if self.contains(&value) {
@@ -51,7 +51,7 @@ impl Set {
         true
     }
 
-    /// Removes a value: returns whether the set contained it. The others keep their order.
+    /// Removes a value. Returns whether the set contained it. The others keep their order.
     pub fn remove(&mut self, value: &Value) -> bool {
         let Some(at) = self.0.find(value) else { return false };
         self.0.remove(at);

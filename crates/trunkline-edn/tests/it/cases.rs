@@ -1,15 +1,15 @@
-//! Documents in data files, each with what it is in the other notation.
+//! Documents from data files, each with its equivalent in the other notation.
 
 use serde_json::Value as Row;
 use trunkline_edn::json::{self, FromJson, Keys};
 use trunkline_edn::{Value, read};
 
-/// The rows of a data file: one object a line.
+/// The rows of a data file, one object per line.
 fn rows(file: &str) -> Vec<Row> {
     file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The text in a row, which has no other member in its place.
+/// A text member of a row.
 #[track_caller]
 fn text<'r>(row: &'r Row, name: &str) -> &'r str {
     row[name].as_str().unwrap_or_else(|| panic!("no {name} in {row}"))
@@ -41,7 +41,7 @@ fn check_json(row: &Row) {
         let options = FromJson { keys, ..FromJson::default() };
         let value = json::from_str_with(document, &options)
             .unwrap_or_else(|error| panic!("{row}: {error}"));
-        // As text, too: a list equals a vector.
+        // Compares the text as well, since a list equals a vector.
         assert_eq!(value.to_string(), text(row, expected), "{row}");
         assert_eq!(value, text(row, expected).parse::<Value>().unwrap(), "{row}");
         let again: Row = serde_json::from_str(&json::to_string(&value).unwrap()).unwrap();

@@ -1,10 +1,10 @@
-//! The example that converts one document, as a program.
+//! The example program `convert`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// The exit code, what is on stdout, and how stderr begins.
+/// Checks the exit code, stdout, and the start of stderr.
 #[track_caller]
 fn check(arguments: &[&str], input: &[u8], code: i32, stdout: &str, stderr: &str) {
     let test = std::env::current_exe().unwrap();
@@ -14,7 +14,7 @@ fn check(arguments: &[&str], input: &[u8], code: i32, stdout: &str, stderr: &str
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
-    // Who gets wrong arguments reads nothing.
+    // With wrong arguments, the program does not read stdin.
     let writing = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writing.join().unwrap();
@@ -40,11 +40,11 @@ fn errors() {
         "error: line 2, column 2, in /1: `:a/` is not a keyword\n"
     });
     check(&["edn-to-json"], b"[1\n {:a ##NaN}]", 1, "", {
-        "error: line 2, column 6, in /1/a: JSON has no ##NaN\n"
+        "error: line 2, column 6, in /1/a: JSON cannot represent ##NaN\n"
     });
-    check(&["edn-to-json"], b"", 1, "", "error: line 1, column 1: there is no form\n");
+    check(&["edn-to-json"], b"", 1, "", "error: line 1, column 1: the text contains no form\n");
     check(&["json-to-edn"], b"[1] 2", 1, "", {
-        "error: line 1, column 5: not JSON: unexpected text after the value\n"
+        "error: line 1, column 5: invalid JSON: unexpected text after the value\n"
     });
     check(&["json-to-edn"], b"\"\xff\"", 1, "", "error: stream did not contain valid UTF-8\n");
 }

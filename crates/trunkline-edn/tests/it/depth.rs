@@ -9,7 +9,7 @@ const DEEP: usize = 1_000_000;
 const DEFAULT_DEPTH: usize = 1_024;
 /// The default stack of threads in Rust.
 const THREAD_STACK: usize = 2 * 1_024 * 1_024;
-/// Much longer than any text takes here, and much shorter than quadratic time.
+/// Much longer than linear time, and much shorter than quadratic time.
 const TIME: Duration = Duration::from_secs(60);
 
 /// Runs on a thread with this stack. A stack overflow ends the process.
@@ -58,12 +58,12 @@ fn check_too_deep(text: &str) {
     assert!(error.to_string().len() < 100_000);
 }
 
-/// Values recurse: the default limit has to fit the stack of a thread, also in a debug build.
+/// Values recurse: the default limit must fit the stack of a thread, even in a debug build.
 #[test]
 fn values_of_the_default_depth_fit_the_stack_of_a_thread() {
     for (open, middle, close) in NESTED {
         on_a_stack(THREAD_STACK, move || {
-            // Some of them have two levels, and others a level for the innermost value.
+            // Some forms take two levels, or one for the innermost value.
             let depths = [DEFAULT_DEPTH, DEFAULT_DEPTH / 2, DEFAULT_DEPTH / 2 - 1];
             let texts = depths
                 .map(|depth| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth)));
@@ -99,7 +99,7 @@ fn deep_duplicates() {
 }
 
 #[test]
-fn json_is_written_to_a_depth() {
+fn limits_the_depth_of_written_json() {
     on_a_stack(4 * THREAD_STACK, || {
         let text = format!("{}{}", "[".repeat(2_000), "]".repeat(2_000));
         let value = read_with(&text, &deep()).expect("a form");
@@ -113,7 +113,7 @@ fn deep() -> Limits {
     Limits { depth: 4 * DEEP, ..Limits::default() }
 }
 
-/// Reads a text of about a mebibyte, of which it should not matter what it is.
+/// Checks the time to read a text of about one mebibyte.
 #[track_caller]
 fn check_time(name: &str, text: &str) {
     let begun = Instant::now();
@@ -127,13 +127,13 @@ fn check_time(name: &str, text: &str) {
 
 const SIZE: usize = 1_024 * 1_024;
 
-/// As often as it fits, in a vector.
+/// Repeats a form in a vector up to the size.
 fn repeated(form: &str) -> String {
     format!("[{}]", form.repeat(SIZE / form.len()))
 }
 
 #[test]
-fn nested_keys_take_no_longer() {
+fn nested_keys_take_linear_time() {
     for (open, middle, close) in NESTED {
         let form = format!("{}{middle}{}", open.repeat(500), close.repeat(500));
         let form = format!("#{{{form} [{form}]}}");
@@ -142,7 +142,7 @@ fn nested_keys_take_no_longer() {
 }
 
 #[test]
-fn many_keys_take_no_longer() {
+fn many_keys_take_linear_time() {
     let count = SIZE / 8;
     let keys = |key: &dyn Fn(usize) -> String| (0..count).map(key).collect::<Vec<_>>().join(" ");
     check_time("integers", &format!("#{{{}}}", keys(&|at| at.to_string())));
@@ -157,7 +157,7 @@ fn many_keys_take_no_longer() {
 }
 
 #[test]
-fn long_texts_take_no_longer() {
+fn long_texts_take_linear_time() {
     let digits = "9".repeat(SIZE);
     let zeros = "0".repeat(SIZE);
     check_time("an integer", &digits);
@@ -191,9 +191,9 @@ fn long_texts_take_no_longer() {
     check_time("a key in the way", &format!("{{\"{}\" {}", "a".repeat(SIZE), "{1 [".repeat(400)));
 }
 
-/// What is looked up in a text once more, for each key of which the text is long.
+/// Locates an error in a text again, after long keys and discarded forms.
 #[test]
-fn places_take_no_longer_to_find() {
+fn locating_an_error_takes_linear_time() {
     let discarded = "#_1 ".repeat(SIZE / 8);
     for begin in [
         format!("#:{}{{:a ", "n".repeat(SIZE / 2)),
@@ -201,7 +201,7 @@ fn places_take_no_longer_to_find() {
         format!("{{[{}] ", "1 ".repeat(SIZE / 4)),
     ] {
         let text = format!("{begin}{discarded}##Inf}}");
-        // The same path again, of which no more is known than its text.
+        // The same path, without the indices of forms.
         let error = read(&text.replace("##Inf", "08")).expect_err("no number");
         let error = Error::from(Reason::NoForm).within(error.path().steps()[0].clone());
         check_found(error, &text, begin.len() + discarded.len());

@@ -1,4 +1,4 @@
-//! A second opinion: what clojure-reader makes of the same texts, and where it is known to differ.
+//! Differential tests against clojure-reader, and the known differences.
 
 use clojure_reader::edn::{self, Edn};
 use proptest::collection::vec;
@@ -8,25 +8,25 @@ use trunkline_edn::{Keyword, List, Map, Ratio, Set, Symbol, Tagged, Value, Vecto
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_048, ..ProptestConfig::default() })]
 
-    /// Tokens that both know, in whatever order: both read the same, or both refuse.
+    /// Random sequences of tokens that both support: both return the same value, or both reject the text.
     #[test]
-    fn both_say_the_same(text in texts()) {
+    fn agrees_on_random_tokens(text in texts()) {
         prop_assert_eq!(ours(&text), theirs(&text), "{}", text);
     }
 }
 
-/// None if it is refused.
+/// Returns `None` if the text is rejected.
 fn ours(text: &str) -> Option<Value> {
     read(text).ok()
 }
 
-/// They stop behind the first form, which has to be the only one.
+/// Returns `None` if the text is not exactly one form. clojure-reader stops after the first form.
 fn theirs(text: &str) -> Option<Value> {
     let (form, rest) = edn::read(text).ok()?;
     if rest.trim().is_empty() { value(&form) } else { None }
 }
 
-/// What they read, if there is such a value.
+/// Converts a form of clojure-reader, if there is an equivalent value.
 fn value(form: &Edn<'_>) -> Option<Value> {
     let all = |parts: &[Edn<'_>]| parts.iter().map(value).collect::<Option<Vec<_>>>();
     Some(match form {
@@ -124,26 +124,26 @@ const TOKENS: &[&str] = &[
     "#{",
 ];
 
-/// What both make of a text, written by us.
+/// Checks the results of both for a text, as written by this crate.
 #[track_caller]
 fn check(text: &str, here: Option<&str>, there: Option<&str>) {
     let written = |value: Option<Value>| value.map(|value| value.to_string());
     assert_eq!(written(ours(text)).as_deref(), here, "{text:?} here");
     assert_eq!(written(theirs(text)).as_deref(), there, "{text:?} there");
-    assert_ne!(here, there, "{text:?} is no difference");
+    assert_ne!(here, there, "{text:?} is not a difference");
 }
 
-/// Where they differ, as Clojure does from them, too.
+/// Texts where clojure-reader differs from this crate and from Clojure.
 #[test]
 fn known_differences() {
-    // Escapes and characters that they do not have.
+    // Escapes and characters that clojure-reader does not support.
     check(r#""\u00e9""#, Some("\"é\""), None);
     check(r#""\ud83d\ude00""#, Some("\"😀\""), None);
     check(r#""\b\f\101""#, Some(r#""\b\fA""#), None);
     check(r"\u03A9", Some(r"\Ω"), None);
     check(r"\o101", Some(r"\A"), None);
     check(r"\backspace", Some(r"\backspace"), None);
-    // Numbers that their `no_std` core does not have, and octals.
+    // Numbers that its `no_std` core does not support, and octals.
     check("##Inf", Some("##Inf"), None);
     check("7N", Some("7"), None);
     check("9223372036854775808", Some("9223372036854775808N"), None);
@@ -151,19 +151,19 @@ fn known_differences() {
     check("017", Some("15"), Some("17"));
     check("08", None, Some("8"));
     check("1#_2", Some("1"), None);
-    // What Clojure adds to EDN.
+    // Additions of Clojure to EDN.
     check("^a []", Some("[]"), None);
     check("#:a{:b 1}", Some("{:a/b 1}"), None);
-    // Duplicates in what is discarded.
+    // Duplicates in discarded forms.
     check("[#_#{1 1}]", None, Some("[]"));
-    // Tags that have a meaning.
+    // Tags with a meaning.
     check("#inst \"2024\"", Some("#inst \"2024-01-01T00:00:00Z\""), Some("#inst \"2024\""));
     check("#uuid \"x\"", None, Some("#uuid \"x\""));
 }
 
-/// Names that they take, and that cannot be made here.
+/// Names that clojure-reader accepts and this crate rejects.
 #[test]
-fn their_names() {
+fn invalid_names() {
     for text in ["a/", "/a", "a:", "a::b", "::a", ":a:", ":a/", "a@b"] {
         assert!(edn::read(text).is_ok(), "{text}");
         assert_eq!(ours(text), None, "{text}");
@@ -172,7 +172,7 @@ fn their_names() {
 
 /// Lists and vectors with the same parts are equal in Clojure.
 #[test]
-fn their_equality() {
+fn equality_of_sequences() {
     assert!(edn::read("#{[1] (1)}").is_ok());
     assert_eq!(ours("#{[1] (1)}"), None);
 }

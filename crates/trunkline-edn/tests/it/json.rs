@@ -1,4 +1,4 @@
-//! EDN as JSON and JSON as EDN, with options, and what each refuses, where and why.
+//! Conversion to and from JSON, with options and errors.
 
 use trunkline_edn::json::{self, FromJson, Keys, Reader, ToJson};
 use trunkline_edn::{Error, Step, Value, read};
@@ -62,11 +62,11 @@ fn numbers() {
         Ok("[1.50,1,0.00,1E+400,1E-9,12345678901234567890.12]")
     });
     check("[1/2 -1/3 4/2]", &PLAIN, Ok("[0.5,-0.3333333333333333,2]"));
-    check("[1 ##Inf]", &PLAIN, Err("line 1, column 4, in /1: JSON has no ##Inf"));
-    check("##-Inf", &PLAIN, Err("line 1, column 1: JSON has no ##-Inf"));
-    check("{:a 1e400}", &PLAIN, Err("line 1, column 5, in /a: JSON has no ##Inf"));
+    check("[1 ##Inf]", &PLAIN, Err("line 1, column 4, in /1: JSON cannot represent ##Inf"));
+    check("##-Inf", &PLAIN, Err("line 1, column 1: JSON cannot represent ##-Inf"));
+    check("{:a 1e400}", &PLAIN, Err("line 1, column 5, in /a: JSON cannot represent ##Inf"));
     let huge = format!("(1{}/3)", "0".repeat(400));
-    let reason = format!("line 1, column 2, in /0: JSON has no 1{}…", "0".repeat(63));
+    let reason = format!("line 1, column 2, in /0: JSON cannot represent 1{}…", "0".repeat(63));
     check(&huge, &PLAIN, Err(&reason));
 }
 
@@ -91,13 +91,13 @@ fn keys() {
         ("#{1}", "set"),
         ("{1 2}", "map"),
     ] {
-        let reason = format!("a key of JSON is text: there is none for a {name}");
+        let reason = format!("a {name} cannot be a key in JSON");
         check(&format!("{{{key} 1}}"), &PLAIN, Err(&format!("line 1, column 2: {reason}")));
         let inner = format!("line 2, column 6, in /1/b: {reason}");
         check(&format!("[0 {{:b {{:c 1\n #_d {key} 2}}}}]"), &PLAIN, Err(&inner));
     }
     check("{:a 1 [2] #_3 4}", &UNWRAPPED, {
-        Err("line 1, column 7: a key of JSON is text: there is none for a vector")
+        Err("line 1, column 7: a vector cannot be a key in JSON")
     });
 }
 
@@ -123,53 +123,57 @@ fn options() {
     });
     let tagged = "[#my/point [1 #x #y 2] {#k :a #v 3}]";
     check(tagged, &PLAIN, {
-        Err("line 1, column 2, in /0: JSON has no equivalent of the tag #my/point")
+        Err("line 1, column 2, in /0: JSON cannot represent the tag #my/point")
     });
     check(tagged, &UNWRAPPED, Ok(r#"[[1,2],{"a":3}]"#));
     check("[1 {#k :a 3}]", &PLAIN, {
-        Err("line 1, column 5, in /1: JSON has no equivalent of the tag #k")
+        Err("line 1, column 5, in /1: JSON cannot represent the tag #k")
     });
     check("[#my/point [1 #x {:a ##NaN}]]", &UNWRAPPED, {
-        Err("line 1, column 22, in /0/1/a: JSON has no ##NaN")
+        Err("line 1, column 22, in /0/1/a: JSON cannot represent ##NaN")
     });
 }
 
-/// The part is found behind everything that is no part.
+/// Errors are located after comments, discarded forms and metadata.
 #[test]
 fn positions() {
     check("; c\n#_{:a 1} {:a [0 #_(1 ##NaN) ^:m [] ,\n #_#_1 2 ##NaN]}", &PLAIN, {
-        Err("line 3, column 10, in /a/2: JSON has no ##NaN")
+        Err("line 3, column 10, in /a/2: JSON cannot represent ##NaN")
     });
-    check("#:n{:b [\\é ##NaN]}", &PLAIN, Err("line 1, column 12, in /n~1b/1: JSON has no ##NaN"));
+    check(
+        "#:n{:b [\\é ##NaN]}",
+        &PLAIN,
+        Err("line 1, column 12, in /n~1b/1: JSON cannot represent ##NaN"),
+    );
     check("{:a {:a 1} :b {:b {:a ##NaN}}}", &PLAIN, {
-        Err("line 1, column 23, in /b/b/a: JSON has no ##NaN")
+        Err("line 1, column 23, in /b/b/a: JSON cannot represent ##NaN")
     });
     check("[#{1 (2 {:c [##Inf]})}]", &PLAIN, {
-        Err("line 1, column 14, in /0/1/1/c/0: JSON has no ##Inf")
+        Err("line 1, column 14, in /0/1/1/c/0: JSON cannot represent ##Inf")
     });
     check("^{[1] 2} {[1] 3}", &PLAIN, {
-        Err("line 1, column 11: a key of JSON is text: there is none for a vector")
+        Err("line 1, column 11: a vector cannot be a key in JSON")
     });
-    // Two keys of which no more is told than what they have in common, or that have one text.
+    // Two keys with the same truncated text, or the same text.
     let long = "x".repeat(64);
-    let reason = format!("line 2, column 69, in /{long}…: JSON has no ##NaN");
+    let reason = format!("line 2, column 69, in /{long}…: JSON cannot represent ##NaN");
     check(&format!("{{\"{long}a\" 1\n\"{long}b\" ##NaN}}"), &PLAIN, Err(&reason));
     check("{:a {:x 1 x 2}}", &PLAIN, {
         Err("line 1, column 11, in /a: two keys have the text \"x\" in JSON")
     });
     check("[#_1 {#_:k 1 #_1 #t [##NaN]}]", &UNWRAPPED, {
-        Err("line 1, column 22, in /0/1/0: JSON has no ##NaN")
+        Err("line 1, column 22, in /0/1/0: JSON cannot represent ##NaN")
     });
-    // What is said of a part, in the text of the whole.
+    // An error of a part, located in the whole text.
     let part = json::to_string(&read("[1 ##NaN]").unwrap()).unwrap_err();
     let error = part.within(Step::key("b")).within(Step::Index(1));
     let error = error.located_in("[{:b [1 2]} {:a {:b [1 2]} #_b b #_0 [1 #_1 #t 2]}]");
-    assert_eq!(error.to_string(), "line 1, column 45, in /1/b/1: JSON has no ##NaN");
+    assert_eq!(error.to_string(), "line 1, column 45, in /1/b/1: JSON cannot represent ##NaN");
     let error = json::to_string(&read("[1 ##NaN]").unwrap()).unwrap_err();
-    assert_eq!(error.located_in("[1]").position(), None, "there is no such part");
+    assert_eq!(error.located_in("[1]").position(), None, "the path does not exist");
 
     let error = json::to_string(&read("[##NaN]").unwrap()).unwrap_err();
-    assert_eq!(error.to_string(), "in /0: JSON has no ##NaN", "without the text");
+    assert_eq!(error.to_string(), "in /0: JSON cannot represent ##NaN", "without the text");
     assert_eq!(error.clone().located_in("1").position(), None, "another text");
     let located = error.located_in("[ ##NaN]");
     assert_eq!(located.clone().located_in("[##NaN]"), located, "a position stays");
@@ -185,7 +189,7 @@ fn from_json() {
     });
     check_back(r#"{"\u0061":1}"#, Ok("{:a 1}"));
     check_back("\"2024-01-01T00:00:00Z\"", Ok("\"2024-01-01T00:00:00Z\""));
-    check_back("\u{7f}", Err("line 1, column 1: not JSON: a value is expected"));
+    check_back("\u{7f}", Err("line 1, column 1: invalid JSON: expected a value"));
 }
 
 #[test]
@@ -203,7 +207,7 @@ fn numbers_from_json() {
     for wrong in ["01", "-", "+1", ".5", "1.", "1.e5", "1e", "1e+", "0x1", "1_0", "--1", "-a", "1a"]
     {
         let reason = match wrong.starts_with(['+', '.']) {
-            true => "not JSON: a value is expected".to_owned(),
+            true => "invalid JSON: expected a value".to_owned(),
             false => format!("`{wrong}` is not a number"),
         };
         check_back(&format!("[{wrong}]"), Err(&format!("line 1, column 2, in /0: {reason}")));
@@ -217,30 +221,30 @@ fn numbers_from_json() {
 
 #[test]
 fn no_json() {
-    check_back("", Err("line 1, column 1: not JSON: a value is missing"));
-    check_back("1 \n2", Err("line 2, column 1: not JSON: unexpected text after the value"));
+    check_back("", Err("line 1, column 1: invalid JSON: expected a value"));
+    check_back("1 \n2", Err("line 2, column 1: invalid JSON: unexpected text after the value"));
     check_back("[1", Err("line 1, column 3, in /1: the text ends within an array"));
     check_back("[1,", Err("line 1, column 4, in /1: the text ends within an array"));
     check_back("{\"a\"", Err("line 1, column 5, in /a: the text ends within an object"));
     check_back("{\"a\":\"b", Err("line 1, column 8, in /a: the text ends within a string"));
     check_back("{\"a\\", Err("line 1, column 5: the text ends within a string"));
-    check_back("[1,]", Err("line 1, column 4, in /1: not JSON: a value is expected"));
-    check_back("[1 2]", Err("line 1, column 4, in /1: not JSON: `,` or `]` is expected"));
-    check_back("[{\"a\":1]", Err("line 1, column 8, in /0: not JSON: `,` or `}` is expected"));
-    check_back("{\"a\":1,}", Err("line 1, column 8: not JSON: a key is expected, in quotes"));
-    check_back("{a:1}", Err("line 1, column 2: not JSON: a key is expected, in quotes"));
-    check_back("{\"a\" 1}", Err("line 1, column 6, in /a: not JSON: `:` is expected"));
-    check_back("]", Err("line 1, column 1: not JSON: a value is expected"));
-    check_back("nul", Err("line 1, column 1: not JSON: a value is expected"));
-    check_back("[True]", Err("line 1, column 2, in /0: not JSON: a value is expected"));
-    check_back("\u{feff}1", Err("line 1, column 1: not JSON: a value is expected"));
-    check_back("// c\n1", Err("line 1, column 1: not JSON: a value is expected"));
+    check_back("[1,]", Err("line 1, column 4, in /1: invalid JSON: expected a value"));
+    check_back("[1 2]", Err("line 1, column 4, in /1: invalid JSON: expected `,` or `]`"));
+    check_back("[{\"a\":1]", Err("line 1, column 8, in /0: invalid JSON: expected `,` or `}`"));
+    check_back("{\"a\":1,}", Err("line 1, column 8: invalid JSON: expected a key in quotes"));
+    check_back("{a:1}", Err("line 1, column 2: invalid JSON: expected a key in quotes"));
+    check_back("{\"a\" 1}", Err("line 1, column 6, in /a: invalid JSON: expected `:`"));
+    check_back("]", Err("line 1, column 1: invalid JSON: expected a value"));
+    check_back("nul", Err("line 1, column 1: invalid JSON: expected a value"));
+    check_back("[True]", Err("line 1, column 2, in /0: invalid JSON: expected a value"));
+    check_back("\u{feff}1", Err("line 1, column 1: invalid JSON: expected a value"));
+    check_back("// c\n1", Err("line 1, column 1: invalid JSON: expected a value"));
     check_back("[\"é\n\"]", {
-        Err("line 1, column 4, in /0: not JSON: a control character in a string is not escaped")
+        Err("line 1, column 4, in /0: invalid JSON: unescaped control character in a string")
     });
     for lone in [r"\ud83d", r"\ude00", r"\ud83d\u0041", r"\ud83dx", r"\ude00\ud83d"] {
         check_back(&format!("[\"{lone}\"]"), {
-            Err("line 1, column 3, in /0: a \\u escape is half of a surrogate pair")
+            Err("line 1, column 3, in /0: lone surrogate in a \\u escape")
         });
     }
     check_back(r#""\x41""#, Err(r"line 1, column 2: `\x41` is not an escape sequence"));
@@ -249,7 +253,7 @@ fn no_json() {
 }
 
 #[test]
-fn the_same_key_twice() {
+fn duplicate_keys() {
     check_back(r#"{"a":1,"b":2,"a":3}"#, Err("line 1, column 14: duplicate key: \"a\""));
     check_back("[{\"x\": {\"a b\": [{}, 1],\n \"\\u0061 b\": 2}}]", {
         Err("line 2, column 2, in /0/x: duplicate key: \"a b\"")
@@ -279,7 +283,7 @@ fn many_documents() {
     let mut reader = Reader::new("1 [2,x] 3");
     assert!(reader.next().unwrap().is_ok());
     let error = reader.next().unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "line 1, column 6, in /1: not JSON: a value is expected");
+    assert_eq!(error.to_string(), "line 1, column 6, in /1: invalid JSON: expected a value");
     assert!(reader.next().is_none(), "an error ends it");
 }
 

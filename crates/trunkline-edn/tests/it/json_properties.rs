@@ -1,11 +1,11 @@
-//! What holds of every JSON text, with a second opinion.
+//! Property tests of JSON, compared with `serde_json`.
 
 use proptest::prelude::*;
 use serde_json::Value as Other;
 use trunkline_edn::json::{self, FromJson, Keys};
 use trunkline_edn::{Reason, Value};
 
-/// Texts that are JSON, or nearly.
+/// Texts that are JSON or nearly JSON.
 fn text() -> impl Strategy<Value = String> {
     let token = prop_oneof![
         Just("[".to_owned()),
@@ -21,7 +21,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(token, 1..8).prop_map(|tokens| tokens.concat())
 }
 
-/// JSON of whatever content.
+/// Random JSON.
 fn document() -> impl Strategy<Value = Other> {
     let leaf = prop_oneof![
         Just(Other::Null),
@@ -41,7 +41,7 @@ fn document() -> impl Strategy<Value = Other> {
     })
 }
 
-/// What both make of a text.
+/// Compares both readers for a text.
 fn check(text: &str) {
     for keys in [Keys::Keyword, Keys::String] {
         let options = FromJson { keys, ..FromJson::default() };
@@ -51,13 +51,13 @@ fn check(text: &str) {
     match (json::from_str(text), serde_json::from_str::<Other>(text)) {
         (Ok(ours), Ok(other)) => {
             let again = json::to_string(&ours).unwrap();
-            // The integer has no negative zero.
+            // Integers have no negative zero.
             if !text.contains("-0") {
                 assert_eq!(serde_json::from_str::<Other>(&again).unwrap(), other, "{text:?}");
             }
         }
         (Err(_), Err(_)) => {}
-        // The other has no decimals.
+        // `serde_json` has no decimals.
         (Ok(_), Err(error)) if error.to_string().starts_with("number out of range") => {}
         (Ok(value), Err(error)) => panic!("{text:?} is read as {value}, not so: {error}"),
         (Err(error), Ok(_)) => {
@@ -71,22 +71,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_texts_are_json(text in text()) {
+    fn agrees_with_serde_json(text in text()) {
         check(&text);
     }
 
     #[test]
-    fn whatever_is_json_survives(document in document(), strings in any::<bool>(), pretty in any::<bool>()) {
+    fn json_round_trips(document in document(), strings in any::<bool>(), pretty in any::<bool>()) {
         let text = match pretty {
             true => serde_json::to_string_pretty(&document).unwrap(),
             false => document.to_string(),
         };
         let keys = if strings { Keys::String } else { Keys::Keyword };
         let value = json::from_str_with(&text, &FromJson { keys, ..FromJson::default() }).unwrap();
-        // The other reads floats nearly, the same text the same way.
+        // `serde_json` rounds floats, but the same text in the same way.
         let read = |text: &str| serde_json::from_str::<Other>(text).unwrap();
         prop_assert_eq!(read(&json::to_string(&value).unwrap()), read(&text));
-        // By way of EDN, too.
+        // Through EDN text as well.
         let edn: Value = value.to_string().parse().unwrap();
         prop_assert_eq!(edn, value);
     }

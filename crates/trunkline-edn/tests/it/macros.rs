@@ -1,4 +1,4 @@
-//! EDN within Rust.
+//! The macro `edn!`.
 
 use trunkline_edn::{Decimal, Keyword, Map, Value, edn};
 

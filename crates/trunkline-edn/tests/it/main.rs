@@ -1,5 +1,5 @@
-//! What the crate does, through what a user of it calls.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+//! Tests of the public API.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod cases;
 mod convert;

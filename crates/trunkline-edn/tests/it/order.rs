@@ -1,4 +1,4 @@
-//! Numbers in their order, and what decimals are made of.
+//! The order of numbers, and the parts of decimals.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use trunkline_edn::{Decimal, Integer};
 
-/// Each is less than those behind it, and equal to itself.
+/// Checks that each number is less than the following ones, and equal to itself.
 #[track_caller]
 fn check<T: FromStr<Err: Debug> + Ord + Debug>(ascending: &[&str]) {
     let numbers: Vec<T> = ascending.iter().map(|text| text.parse().unwrap()).collect();
@@ -18,7 +18,7 @@ fn check<T: FromStr<Err: Debug> + Ord + Debug>(ascending: &[&str]) {
 }
 
 #[test]
-fn integers_have_an_order() {
+fn orders_integers() {
     check::<Integer>(&[
         "-100000000000000000000",
         "-20000000000000000001",
@@ -39,7 +39,7 @@ fn integers_have_an_order() {
 }
 
 #[test]
-fn decimals_have_an_order() {
+fn orders_decimals() {
     check::<Decimal>(&[
         "-1E+2147483647",
         "-100",
@@ -70,7 +70,7 @@ fn decimals_have_an_order() {
 }
 
 #[test]
-fn decimals_are_digits_and_a_scale() {
+fn decimals_have_digits_and_a_scale() {
     for (text, digits, scale) in [
         ("1.50", "150", 2),
         ("-0.05", "-5", 2),

@@ -1,4 +1,4 @@
-//! What holds for every value, and for every text.
+//! Property tests of values and texts.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -13,20 +13,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_reads_back(value in values()) {
+    fn values_round_trip(value in values()) {
         check_written(&value)?;
     }
 
     #[test]
-    fn what_is_read_is_written_so_that_it_reads_back(text in texts()) {
+    fn texts_round_trip(text in texts()) {
         if let Ok(value) = read(&text) {
             check_written(&value)?;
         }
     }
 
-    /// Every other value is unlikely to be equal: what makes it so does not change what it equals.
+    /// Random values are rarely equal, so each is compared with an equal variant of itself.
     #[test]
-    fn equal_values_have_one_hash(value in values()) {
+    fn equal_values_have_equal_hashes(value in values()) {
         let twin = twin(&value);
         prop_assert_eq!(&twin, &value);
         prop_assert_eq!(&value, &twin);
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn distinct_values_are_no_duplicates(values in vec(few_values(), 0..40)) {
+    fn distinct_values_are_not_duplicates(values in vec(few_values(), 0..40)) {
         let distinct = Set::from_iter(values.clone());
         let searched: Vec<&Value> = values.iter().fold(Vec::new(), |mut found, value| {
             if !found.contains(&value) {
@@ -56,7 +56,7 @@ fn check_written(value: &Value) -> Result<(), TestCaseError> {
     for written in [&compact, &format!("{value:#}")] {
         let again = read(written).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(&again, value);
-        // Equal are also values of different kinds.
+        // Values of different types can be equal.
         prop_assert_eq!(again.to_string(), compact.as_str());
     }
     Ok(())
@@ -66,7 +66,7 @@ fn hash(value: &Value) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// An equal value that is another wherever it can be: lists for vectors, the other order, more zeros.
+/// An equal value with another representation: lists for vectors, another order, more zeros.
 fn twin(value: &Value) -> Value {
     match value {
         Value::List(list) => Value::Vector(list.iter().map(twin).collect()),
@@ -101,7 +101,7 @@ fn values() -> impl Strategy<Value = Value> {
             vec(part.clone(), 0..6).prop_map(|parts| Value::Set(Set::from_iter(parts))),
             vec((part.clone(), part.clone()), 0..6)
                 .prop_map(|entries| Value::Map(Map::from_iter(entries))),
-            // Many keys are found in another way than few.
+            // Large maps use an index.
             vec((any::<i16>(), part.clone()), 20..24)
                 .prop_map(|entries| Value::Map(Map::from_iter(entries))),
             (prop::sample::select(&["a", "a/b", "é", "inst.x", "uuid/v"]), part).prop_map(tagged),
@@ -109,7 +109,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// So few that many are equal.
+/// Few values, so that many are equal.
 fn few_values() -> impl Strategy<Value = Value> {
     let atoms = prop_oneof![
         (0..3).prop_map(Value::from),
@@ -144,7 +144,7 @@ fn atoms() -> impl Strategy<Value = Value> {
         (digits, "[1-9][0-9]{0,30}").prop_map(move |(upper, lower)| {
             Ratio::of(&integer(upper), &integer(lower)).expect("no zero")
         }),
-        // Those that EDN has.
+        // Characters that EDN supports.
         any::<u16>()
             .prop_map(|unit| { char::from_u32(unit.into()).map_or(Value::Nil, Value::Char) }),
         any::<String>().prop_map(Value::from),
@@ -167,7 +167,7 @@ fn names() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Soups of what texts are made of, some of which are forms.
+/// Random sequences of tokens, some of which are valid.
 fn texts() -> impl Strategy<Value = String> {
     let tokens = prop_oneof![
         6 => prop::sample::select(TOKENS).prop_map(str::to_owned),
@@ -178,7 +178,7 @@ fn texts() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         4 => vec(tokens.clone(), 0..12).prop_map(|tokens| tokens.concat()),
-        // So that most are closed.
+        // Closes most brackets.
         4 => (vec(tokens, 0..8), prop::sample::select(BRACKETS)).prop_map(|(tokens, (open, close))| {
             format!("{open}{}{close}", tokens.join(" "))
         }),

@@ -1,10 +1,10 @@
-//! What is read, and what is refused, where and why. What the data file says is also what Clojure 1.11
-//! says, but for what the documentation of the reader lists.
+//! Valid and invalid texts. The data file agrees with Clojure 1.11, except for the differences in the documentation
+//! of the reader.
 
 use serde::Deserialize;
 use trunkline_edn::{Limits, Reader, Value, read_with};
 
-/// A text that is read and written again, or refused.
+/// A text, and its value written again or its error.
 #[derive(Deserialize)]
 struct Row {
     group: String,
@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-/// The forms of a text with the part of it that each takes; then an error, if there is one.
+/// Checks the forms of a text with their spans, and the error at the end, if any.
 #[track_caller]
 fn check_forms(text: &str, forms: &[(&str, &str)], error: Option<&str>) {
     let mut reader = Reader::new(text);
@@ -48,7 +48,7 @@ fn check_forms(text: &str, forms: &[(&str, &str)], error: Option<&str>) {
     }
     let last = reader.next().map(|read| read.map_err(|error| error.to_string()));
     assert_eq!(last, error.map(|error| Err(error.to_owned())), "{text:?}");
-    assert!(reader.next().is_none(), "nothing is read behind the end");
+    assert!(reader.next().is_none(), "the reader has ended");
 }
 
 #[test]
@@ -116,13 +116,13 @@ fn limits() {
     check_within(namespaces(350), &map(20), Err(error));
     let large = map(5).repeat(100);
     assert_eq!(Reader::with_limits(&large, namespaces(500)).filter(Result::is_ok).count(), 100);
-    // What is long may have more.
+    // Longer text may have more.
     let text = format!("[{}]", "#:com.example.user{:id 1 :name 2}\n".repeat(600_000));
     assert!(read_with(&text, &Limits::default()).is_ok());
     check_within(namespaces(0), "#:a{:b 1}", Ok("{:a/b 1}"));
 
     let digits = |digits| Limits { digits, ..Limits::default() };
-    let message = "a ratio, or an integer that is not decimal, has at most 20 digits";
+    let message = "a ratio or a non-decimal integer must have at most 20 digits";
     let error = format!("line 1, column 1: {message}");
     check_within(digits(20), "0xfffffffffffffffffffff", Err(&error));
     check_within(digits(20), "0x00000ffffffffffffffff", Ok("18446744073709551615N"));

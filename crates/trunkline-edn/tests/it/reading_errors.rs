@@ -1,8 +1,8 @@
-//! What is said of texts that are refused.
+//! Errors of invalid texts.
 
 use trunkline_edn::{Inst, Keyword, Path, Reason, Step, Symbol, Uuid, Value};
 
-/// Texts with what is said of them, behind `line 1, `.
+/// Checks the error of each text, without `line 1, `.
 #[track_caller]
 fn check(rows: &[(&str, &str)]) {
     for (text, expected) in rows {
@@ -13,12 +13,12 @@ fn check(rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn places() {
+fn positions() {
     check(&[
         ("[1\n {:a/b (2 08)}]", "line 2, column 11, in /1/a~1b/1: `08` is not a number"),
         ("\n\n  08", "line 3, column 3: `08` is not a number"),
         ("[1\r\n08]", "line 2, column 1, in /1: `08` is not a number"),
-        // Characters are counted, not bytes.
+        // Columns count characters, not bytes.
         ("[é 猫 😀 08]", "column 8, in /3: `08` is not a number"),
         ("[\"é\n猫\" 08]", "line 2, column 4, in /1: `08` is not a number"),
         ("{\"é~/\" [08]}", "column 9, in /é~0~1/0: `08` is not a number"),
@@ -28,7 +28,7 @@ fn places() {
         ("{1.50M {#uuid \"F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6\" 08}}", {
             "column 54, in /1.50M/f81d4fae-7dec-11d0-a765-00a0c91e6bf6: `08` is not a number"
         }),
-        // What is discarded, and metadata, is no part of the value.
+        // Discarded forms and metadata are not part of the value.
         ("{:a #_1 08}", "column 9, in /a: `08` is not a number"),
         ("[1 #_2 #_3 08]", "column 12, in /1: `08` is not a number"),
         ("[1 #my/tag [2 08]]", "column 15, in /1/1: `08` is not a number"),
@@ -38,7 +38,7 @@ fn places() {
 }
 
 #[test]
-fn second_keys() {
+fn duplicate_keys() {
     check(&[
         ("{:b {:a 1 :a 2}}", "column 11, in /b: duplicate key: :a"),
         ("{:a 1\n :b 2\n :a 3}", "line 3, column 2: duplicate key: :a"),
@@ -53,7 +53,7 @@ fn second_keys() {
 }
 
 #[test]
-fn long_texts_are_cut() {
+fn truncates_long_texts() {
     let long = "1a".repeat(50);
     let cut = "1a".repeat(32);
     let nines = "9".repeat(100);
@@ -85,9 +85,9 @@ fn long_texts_are_cut() {
     }
 }
 
-/// The message has the ends of a long path, and the error all of it.
+/// The message has both ends of a long path, and the error has all of it.
 #[test]
-fn long_paths_are_cut() {
+fn truncates_long_paths() {
     let cut = format!("{}…é{}", "/é".repeat(64), "/é".repeat(64));
     let reason = format!("column 521, in {cut}: `08` is not a number");
     check(&[(&format!("{}08", "{:é ".repeat(130)), &reason)]);
@@ -97,9 +97,9 @@ fn long_paths_are_cut() {
     assert_eq!(error.path().to_string(), "/0".repeat(200));
 }
 
-/// A terminal may read what is said.
+/// A terminal would interpret control characters.
 #[test]
-fn control_characters_are_escaped() {
+fn escapes_control_characters() {
     check(&[
         (":a\x1bb:", "column 1: `:a\\u{1b}b:` is not a keyword"),
         ("\\\u{9b}1m", "column 1: `\\\\u{9b}1m` is not a character"),
@@ -108,7 +108,7 @@ fn control_characters_are_escaped() {
 }
 
 #[test]
-fn the_parts_of_an_error() {
+fn errors_have_reason_path_and_position() {
     let error = "{:a [1 08]}".parse::<Value>().expect_err("no number");
     assert_eq!(error.reason(), &Reason::Number { text: "08".into() });
     let steps = [Step::Key("a".to_owned()), Step::Index(1)];

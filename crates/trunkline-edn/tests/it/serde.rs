@@ -1,4 +1,4 @@
-//! Rust types as EDN and back: everything that serde's data model knows.
+//! Round trips of all types of serde's data model.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -10,28 +10,28 @@ use trunkline_edn::{
     from_ref, from_str, from_value, to_string, to_string_pretty, to_value,
 };
 
-/// What is written, and read as the same again: from text and from a value.
+/// Checks that a value is written as `edn`, and read back from text and from a value.
 #[track_caller]
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T, edn: &str) {
     assert_eq!(to_string(&value).unwrap(), edn);
     check_read(edn, &value);
 }
 
-/// What is only read.
+/// Checks that `edn` is read as the expected value.
 #[track_caller]
 fn check_read<T: DeserializeOwned + PartialEq + Debug>(edn: &str, expected: &T) {
     assert_eq!(&from_str::<T>(edn).unwrap(), expected, "{edn}");
     assert_eq!(&from_value::<T>(edn.parse().unwrap()).unwrap(), expected, "{edn}");
 }
 
-/// What is only written.
+/// Checks that a value is written as expected.
 #[track_caller]
 fn check_written(value: &(impl Serialize + ?Sized), expected: Result<&str, &str>) {
     let found = to_string(value).map_err(|error| error.to_string());
     assert_eq!(found.as_deref().map_err(String::as_str), expected);
 }
 
-/// What is not read, and why.
+/// Checks the error of reading `edn`.
 #[track_caller]
 fn check_error<T: DeserializeOwned + Debug>(edn: &str, expected: &str) {
     assert_eq!(from_str::<T>(edn).unwrap_err().to_string(), expected, "{edn}");
@@ -67,8 +67,8 @@ struct Pair(u8, char);
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Shape {
     Point,
-    #[serde(rename = "two words")]
-    Words,
+    #[serde(rename = "in two parts")]
+    TwoParts,
     Circle(u8),
     Line(u8, u8),
     Rect {
@@ -212,7 +212,7 @@ fn maps() {
     check_written(&Twice, Err("duplicate key: :a"));
 }
 
-/// A map with a key twice.
+/// A map with a duplicate key.
 struct Twice;
 
 impl Serialize for Twice {
@@ -241,7 +241,7 @@ fn structs() {
 #[test]
 fn enums() {
     check(Shape::Point, ":Point");
-    check(Shape::Words, "\"two words\"");
+    check(Shape::TwoParts, "\"in two parts\"");
     check(Shape::Circle(1), "{:Circle 1}");
     check(Shape::Line(1, 2), "{:Line [1 2]}");
     check(Shape::Rect { width: 1, height: 2 }, "{:Rect {:width 1, :height 2}}");
@@ -249,7 +249,7 @@ fn enums() {
     check_read("[Point \"Point\" {:Point nil}]", &[const { Shape::Point }; 3]);
     check_read("{\"Rect\" (1 2)}", &Shape::Rect { width: 1, height: 2 });
     check_error::<Shape>(":Square", {
-        "line 1, column 1: unknown variant `Square`, expected one of `Point`, `two words`, \
+        "line 1, column 1: unknown variant `Square`, expected one of `Point`, `in two parts`, \
         `Circle`, `Line`, `Rect`, `Nothing`"
     });
     let long = "x".repeat(1_000);
@@ -275,13 +275,13 @@ fn enums() {
         "line 1, column 27, in /Rect/height: expected u8, found vector"
     });
     check_error::<Shape>("{}", {
-        "line 1, column 1: expected enum Shape, found map that has not one entry"
+        "line 1, column 1: expected enum Shape, found map with other than one entry"
     });
     check_error::<Shape>("1", "line 1, column 1: expected enum Shape, found integer `1`");
 }
 
 #[test]
-fn what_serde_keeps_for_later() {
+fn buffered_by_serde() {
     let at = "2024-01-01T00:00:00Z".parse().unwrap();
     check(Internal::A { at }, "{:kind \"A\", :at #inst \"2024-01-01T00:00:00Z\"}");
     check_read("{:kind :B, :is-open true, :ns/name 1}", {
@@ -316,7 +316,7 @@ const INNER: &str = "{:tags [:a], :at #inst \"2024-01-01T00:00:00Z\", :price 1.5
 #[test]
 fn flattened() {
     let text = "{:name :n, :tags [:a], :at #inst \"2024-01-01T00:00:00Z\", :price 1.5M, \
-        :more 1, \"two words\" {:a [nil 2.5]}}";
+        :more 1, \"in two parts\" {:a [nil 2.5]}}";
     let outer = Outer {
         name: keyword("n"),
         inner: Inner {
@@ -324,10 +324,10 @@ fn flattened() {
             at: "2024".parse().unwrap(),
             price: "1.5".parse().unwrap(),
         },
-        rest: from_str("{:more 1, \"two words\" {:a [nil 2.5]}}").unwrap(),
+        rest: from_str("{:more 1, \"in two parts\" {:a [nil 2.5]}}").unwrap(),
     };
     check(outer, text);
-    // What is written keeps everything, and what is read there has text for keywords.
+    // Writing keeps all types. Buffered values have text for keywords.
     let text = "{:name :n, :tags [], :at #inst \"2024-01-01T00:00:00Z\", :price 1.5M, \"k\" :v}";
     let outer: Outer = from_str(text).unwrap();
     assert_eq!(outer.rest, from_str::<Map>("{:k \"v\"}").unwrap());
@@ -338,7 +338,7 @@ fn flattened() {
 }
 
 #[test]
-fn values_keep_what_they_are() {
+fn values_keep_their_types() {
     let own: Own = from_str(OWN).unwrap();
     assert_eq!(to_string(&own).unwrap(), OWN);
     check(own, OWN);
@@ -363,7 +363,7 @@ fn values_keep_what_they_are() {
         OWN,
     ] {
         let value = edn(text);
-        // As text, too: a list equals a vector.
+        // Compares the text as well, since a list equals a vector.
         assert_eq!(to_value(&value).unwrap().to_string(), value.to_string());
         assert_eq!(from_ref::<Value>(&value).unwrap().to_string(), value.to_string());
         assert_eq!(from_str::<Option<Value>>(text).unwrap().unwrap_or_default(), value);
@@ -377,7 +377,7 @@ fn own_small() -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn values_are_read_of_what_says_the_same() {
+fn reads_values_from_equivalent_forms() {
     check_read("[\"a\" b :c \\d]", &["a", "b", "c", "d"].map(keyword).to_vec());
     check_read("[\"2024\"]", &vec!["2024".parse::<Inst>().unwrap()]);
     check_read(
@@ -428,7 +428,7 @@ fn other_formats() {
     let json = r#"{"a":["b/c","d","e","f"],"g":[1,2.5,"1.50","1/3"],"h":["2024-01-01T00:00:00Z"],"1":null,"f81d4fae-7dec-11d0-a765-00a0c91e6bf6":"12345678901234567890123456789012345678901234567890"}"#;
     assert_eq!(serde_json::to_string(&value).unwrap(), json);
     let error = serde_json::to_string(&edn("[#my/tag 1]")).unwrap_err();
-    assert_eq!(error.to_string(), "a value tagged #my/tag can only be EDN");
+    assert_eq!(error.to_string(), "a value tagged #my/tag can only be serialized as EDN");
 
     let value: Value =
         serde_json::from_str(r#"{"a":["b",1,18446744073709551615,1.5,null],"c d":{}}"#).unwrap();

@@ -1,4 +1,4 @@
-//! Values in other formats: which maps they have, and which not.
+//! Values in other formats.
 
 use serde::Serialize;
 use trunkline_edn::{Map, Value, to_string};
@@ -11,7 +11,7 @@ fn check(edn: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn keys_have_one_text_each() {
+fn keys_have_distinct_texts() {
     check("{:a 1, \"b\" 2, c 3, \\d 4, 5 5, 6.5M 6, 1/7 7, true 8}", {
         Ok(r#"{"a":1,"b":2,"c":3,"d":4,"5":5,"6.5":6,"1/7":7,"true":8}"#)
     });
@@ -27,8 +27,8 @@ fn keys_have_one_text_each() {
     check("{#inst \"2024\" 1, \"2024-01-01T00:00:00Z\" 2}", {
         Err("two keys have the text \"2024-01-01T00:00:00Z\"")
     });
-    check("{1.5 1}", Err("a float is a key in EDN only"));
-    check("{:a 1, ##NaN 2}", Err("a float is a key in EDN only"));
+    check("{1.5 1}", Err("a float can be a key only in EDN"));
+    check("{:a 1, ##NaN 2}", Err("a float can be a key only in EDN"));
     check("{[1] 1}", Err("key must be a string"));
     let key = "k".repeat(1_000);
     let refused = format!("two keys have the text \"{}…\"", "k".repeat(64));
@@ -36,13 +36,13 @@ fn keys_have_one_text_each() {
 }
 
 #[test]
-fn floats_are_what_the_format_makes_of_them() {
+fn floats_depend_on_the_format() {
     check("[1.5 ##NaN ##Inf ##-Inf]", Ok("[1.5,null,null,null]"));
 }
 
-/// Serde's own serializer stands before the one of the format there.
+/// With `flatten`, a serializer of serde wraps that of the format.
 #[test]
-fn flattened_maps_are_what_the_format_has() {
+fn flattened_maps_depend_on_the_format() {
     #[derive(Serialize)]
     struct Outer {
         #[serde(flatten)]
@@ -50,7 +50,7 @@ fn flattened_maps_are_what_the_format_has() {
     }
     #[track_caller]
     fn check(edn: &str, json: Result<&str, &str>) {
-        let Ok(Value::Map(rest)) = edn.parse() else { panic!("{edn} is no map") };
+        let Ok(Value::Map(rest)) = edn.parse() else { panic!("{edn} is not a map") };
         let outer = Outer { rest };
         assert_eq!(to_string(&outer).unwrap(), edn);
         let found = serde_json::to_string(&outer).map_err(|error| error.to_string());
@@ -58,5 +58,5 @@ fn flattened_maps_are_what_the_format_has() {
     }
     check("{:a 1, \"b\" 2}", Ok(r#"{"a":1,"b":2}"#));
     check("{:a 1, \"a\" 2}", Err("two keys have the text \"a\""));
-    check("{1.5 1, [:a] 2}", Err("a float is a key in EDN only"));
+    check("{1.5 1, [:a] 2}", Err("a float can be a key only in EDN"));
 }

@@ -1,4 +1,4 @@
-//! Numbers through serde: the nearest float, bounds, and what survives where serde keeps it for later.
+//! Numbers with serde: rounding, limits, and buffering.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use trunkline_edn::{Decimal, Integer, Map, Ratio, from_str};
 
-/// The bits of the float, which is how its neighbours differ.
+/// Compares the bits of the float, to distinguish it from its neighbours.
 #[track_caller]
 fn check_nearest(edn: &str, expected: f64) {
     let found: f64 = from_str(edn).unwrap();
@@ -29,18 +29,18 @@ fn power_of_two(exponent: usize) -> String {
 }
 
 #[test]
-fn ratios_are_the_nearest_float() {
+fn rounds_ratios_to_the_nearest_float() {
     check_nearest("1/3", 1.0 / 3.0);
     check_nearest("-36028797018963969/2", -18_014_398_509_481_984.0);
     check_nearest("100000000000000000000000/3", 33_333_333_333_333_333_000_000.0);
-    // 2.5 times the least float, and a bit more: rounded once.
+    // Slightly more than 2.5 times the smallest float. Rounded once.
     check_nearest(&format!("2882303761517117441/{}", power_of_two(1_134)), 1.5e-323);
     check_nearest(&format!("5/{}", power_of_two(1_075)), 1e-323);
     check_nearest(&format!("-7/{}", power_of_two(1_075)), -2e-323);
-    // Half of the least float, and a bit more.
+    // Slightly more than half of the smallest float.
     check_nearest(&format!("1/{}", power_of_two(1_075)), 0.0);
     check_nearest(&format!("9007199254740993/{}", power_of_two(1_128)), 5e-324);
-    // The largest that is not normal, and what rounds to the least that is.
+    // The largest subnormal float, and a ratio that rounds to the smallest normal one.
     check_nearest(&format!("4503599627370495/{}", power_of_two(1_074)), 2.225_073_858_507_201e-308);
     check_nearest(&format!("9007199254740991/{}", power_of_two(1_075)), f64::MIN_POSITIVE);
     check_nearest(&format!("18014398509481983/{}", power_of_two(1_075)), 2.0 * f64::MIN_POSITIVE);
@@ -48,16 +48,16 @@ fn ratios_are_the_nearest_float() {
 }
 
 #[test]
-fn ratios_have_a_bound() {
+fn limits_the_digits_of_ratios() {
     let ratio = |digits: usize| format!("{}/{}", "7".repeat(digits), "3".repeat(digits - 1));
-    let refused = "a ratio, or an integer that is not decimal, has at most 1024 digits";
+    let refused = "a ratio or a non-decimal integer must have at most 1024 digits";
 
     let longest: Ratio = ratio(1_024).parse().unwrap();
     assert_eq!(from_str::<Ratio>(&format!("{:?}", ratio(1_024))).unwrap(), longest);
     let padded = format!("-{}1/{}2", "0".repeat(2_000), "0".repeat(2_000));
     assert_eq!(padded.parse::<Ratio>().unwrap().to_string(), "-1/2");
 
-    // What takes a second without a bound, and what takes minutes.
+    // Without the limit, these take a second and several minutes.
     let long = ratio(16 << 10);
     assert_eq!(long.parse::<Ratio>().unwrap_err().to_string(), refused);
     let long = ratio(1 << 20);
@@ -69,13 +69,12 @@ fn ratios_have_a_bound() {
     let error = serde_json::from_str::<Ratio>(&format!("{long:?}")).unwrap_err().to_string();
     assert!(error.starts_with(refused), "{error}");
 
-    // What is there already is written, whatever it has.
+    // Existing values are written regardless of the limit.
     let long = Ratio::of(&"7".repeat(1_025).parse().unwrap(), &2.into()).unwrap();
     assert_eq!(trunkline_edn::to_string(&long).unwrap(), long.to_string());
 }
 
-/// A field that serde keeps for later: with the others of its map, of its variant, or for the next
-/// variant.
+/// Fields that serde buffers: in a flattened map, an internally tagged variant, or an untagged enum.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Flat<T> {
     #[serde(flatten)]
@@ -100,7 +99,7 @@ enum Untagged<T> {
 }
 
 #[track_caller]
-fn check_kept<T: DeserializeOwned + PartialEq + Debug + Clone>(edn: &str, expected: T) {
+fn check_buffered<T: DeserializeOwned + PartialEq + Debug + Clone>(edn: &str, expected: T) {
     let text = format!("{{:type :A, :n {edn}}}");
     let inner = Number { n: expected.clone() };
     assert_eq!(from_str(&text), Ok(Flat { inner }));
@@ -109,13 +108,13 @@ fn check_kept<T: DeserializeOwned + PartialEq + Debug + Clone>(edn: &str, expect
 }
 
 #[track_caller]
-fn check_not_kept<T: DeserializeOwned + Debug>(edn: &str, expected: &str) {
+fn check_not_buffered<T: DeserializeOwned + Debug>(edn: &str, expected: &str) {
     let error = from_str::<Flat<T>>(&format!("{{:n {edn}}}")).unwrap_err().to_string();
     assert_eq!(error, format!("line 1, column 1: {expected}"));
 }
 
 #[test]
-fn numbers_survive_what_serde_keeps_for_later() {
+fn numbers_survive_buffering() {
     for text in [
         "1.5",
         "0.1",
@@ -127,7 +126,7 @@ fn numbers_survive_what_serde_keeps_for_later() {
         "-1E-400",
         "0",
     ] {
-        check_kept::<Decimal>(&format!("{text}M"), text.parse().unwrap());
+        check_buffered::<Decimal>(&format!("{text}M"), text.parse().unwrap());
     }
     for text in [
         "1/3",
@@ -139,7 +138,7 @@ fn numbers_survive_what_serde_keeps_for_later() {
         "1/100000000000000000000",
         "1/12345678901234567891",
     ] {
-        check_kept::<Ratio>(text, text.parse().unwrap());
+        check_buffered::<Ratio>(text, text.parse().unwrap());
     }
     for text in [
         "1",
@@ -147,25 +146,25 @@ fn numbers_survive_what_serde_keeps_for_later() {
         "-18446744073709551616",
         "340282366920938463463374607431768211456",
     ] {
-        check_kept::<Integer>(&format!("{text}N"), text.parse().unwrap());
+        check_buffered::<Integer>(&format!("{text}N"), text.parse().unwrap());
     }
-    // A float is still read of whatever number a float tells.
-    check_kept("1.5M", 1.5);
-    check_kept("0.10M", 0.1);
-    check_kept("1/3", 1.0 / 3.0);
-    check_kept("-1/2", -0.5);
-    check_kept("-22/7", -22.0 / 7.0);
-    check_not_kept::<f64>("0.12345678901234567890123M", {
+    // A float field still accepts any number.
+    check_buffered("1.5M", 1.5);
+    check_buffered("0.10M", 0.1);
+    check_buffered("1/3", 1.0 / 3.0);
+    check_buffered("-1/2", -0.5);
+    check_buffered("-22/7", -22.0 / 7.0);
+    check_not_buffered::<f64>("0.12345678901234567890123M", {
         "expected f64, found string \"0.12345678901234567890123\""
     });
-    check_not_kept::<Ratio>("2.0", "expected a ratio, found floating point `2.0`");
-    check_not_kept::<Ratio>("##Inf", "expected a ratio, found floating point `inf`");
-    check_not_kept::<Ratio>("##NaN", "expected a ratio, found floating point `NaN`");
+    check_not_buffered::<Ratio>("2.0", "expected a ratio, found floating point `2.0`");
+    check_not_buffered::<Ratio>("##Inf", "expected a ratio, found floating point `inf`");
+    check_not_buffered::<Ratio>("##NaN", "expected a ratio, found floating point `NaN`");
 }
 
-/// A value that serde keeps knows a number by what it looks like, and has all of its digits.
+/// A buffered value recognises a number by its form, and keeps all digits.
 #[test]
-fn numbers_in_values_that_serde_keeps() {
+fn numbers_in_buffered_values() {
     #[derive(Deserialize)]
     struct Rest {
         #[serde(flatten)]

@@ -1,5 +1,5 @@
-//! The types of the standard library that serde knows, as values and as keys of maps: what is written is
-//! read as the same again, or the difference is documented at `to_value`.
+//! Round trips of the standard library types that serde supports, as values and as keys of maps. Differences are
+//! documented at `to_value`.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trunkline_edn::{Inst, Keyword, Symbol, Uuid, from_str, from_value, to_string, to_value};
 
-/// Written as this EDN, and read as the same again, from text and from a value.
+/// Checks that a value is written as `edn`, and read back from text and from a value.
 #[track_caller]
 fn check_same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, edn: &str) {
     assert_eq!(to_string(value).unwrap(), edn, "{value:?}");
@@ -27,7 +27,7 @@ fn check_same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, ed
     assert_eq!(&from_value::<T>(to_value(value).unwrap()).unwrap(), value, "{edn}");
 }
 
-/// A value by itself, in collections, and as a key: alone, in a tuple and of a map in a map.
+/// Checks a value by itself, in collections, and as a key: alone, in a tuple, and in a nested map.
 #[track_caller]
 fn check<T>(value: T, edn: &str, key: &str)
 where
@@ -43,7 +43,7 @@ where
     check_same(&outer, &format!("{{:a {{{key} 1}}}}"));
 }
 
-/// One text for both.
+/// Checks a type with the same text as a value and as a key.
 #[track_caller]
 fn check_atom<T>(value: T, edn: &str)
 where
@@ -105,14 +105,14 @@ fn numbers_and_atoms() {
 
 #[cfg(unix)]
 #[test]
-fn texts_of_the_system() {
+fn system_strings() {
     check_atom(OsString::from("a"), "{:Unix [97]}");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum Choice {
     One,
-    #[serde(rename = "two words")]
+    #[serde(rename = "in two parts")]
     Two,
     Address(IpAddr),
     Pair(char, Option<SocketAddr>),
@@ -144,7 +144,7 @@ fn compound_types() {
     check_atom(BTreeSet::from(["a".to_owned()]), "[\"a\"]");
     check_atom(BTreeMap::from([(address, Some(1))]), "{\"10.0.0.1\" 1}");
     check_atom(Choice::One, ":One");
-    check_atom(Choice::Two, "\"two words\"");
+    check_atom(Choice::Two, "\"in two parts\"");
     check_atom(Choice::Address(address), "{:Address \"10.0.0.1\"}");
     check_atom(Choice::Pair('a', None), "{:Pair [\\a nil]}");
     check_atom(Choice::Fields { id: Id(1) }, "{:Fields {:id 1}}");
@@ -176,7 +176,7 @@ fn own_types() {
     check_atom("2024".parse::<Inst>().unwrap(), "#inst \"2024-01-01T00:00:00Z\"");
 }
 
-/// As documented at `to_value`: what EDN has one form for.
+/// Values that have the same form in EDN, as documented at `to_value`.
 #[test]
 fn nil_is_one_value() {
     for value in [None, Some(None), Some(Some(1))] {
@@ -187,9 +187,9 @@ fn nil_is_one_value() {
     assert_eq!(to_string(&twice).unwrap_err().to_string(), "duplicate key: nil");
 }
 
-/// Several keys, some of which are maps and collections of this crate's own, which are known as such.
+/// Several keys, some of which are maps and collections of this crate.
 #[test]
-fn keys_beside_keys() {
+fn several_keys() {
     let mixed = BTreeMap::from([
         (Choice::One, trunkline_edn::edn!([1, (2, 3), #{4}])),
         (Choice::Address([10, 0, 0, 1].into()), trunkline_edn::edn!({[1] {1.5 (2)}})),
@@ -212,12 +212,12 @@ fn choices() -> impl Strategy<Value = Choice> {
     ]
 }
 
-/// Their text has no flow label.
+/// Addresses without a flow label, which their text omits.
 fn sockets() -> impl Strategy<Value = SocketAddr> {
     any::<(IpAddr, u16)>().prop_map(SocketAddr::from)
 }
 
-/// Maps whose keys and values have all types of atoms.
+/// Maps with keys and values of all scalar types.
 type Everything = (
     BTreeMap<(IpAddr, SocketAddrV4), (Ipv6Addr, SocketAddrV4)>,
     BTreeMap<IpAddr, Ipv4Addr>,

@@ -1,4 +1,4 @@
-//! Values in Rust: what they are made from, asked for, and changed.
+//! Values in Rust: conversions, accessors and changes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,7 +14,7 @@ fn check(value: impl Into<Value>, expected: &str) {
 }
 
 #[test]
-fn what_values_are_made_from() {
+fn converts_to_values() {
     let text = String::from("a");
     check(&text, "\"a\"");
     check(text, "\"a\"");
@@ -30,9 +30,9 @@ fn what_values_are_made_from() {
     check(HashSet::from([1]), "#{1}");
 }
 
-/// What each accessor gets from a form, and from no other.
+/// Each accessor returns the values of one type only.
 #[test]
-fn what_values_are_asked_for() {
+fn accessors() {
     let forms = "true -7 1.5 2.50M 1/4 \"a\" :a/b a/b (1) [1] {:a 1} #{1} nil \\a #a 1";
     let forms = read(&format!("[{forms}]")).unwrap();
     let forms = forms.as_sequence().unwrap();
@@ -51,7 +51,7 @@ fn what_values_are_asked_for() {
 }
 
 #[test]
-fn a_value_of_a_map_is_changed() {
+fn changes_a_value_in_a_map() {
     let mut value = edn!({:a 1, "a" 2, "b" 3, "c d" {:e 4}});
     for (name, new) in [("a", 10), ("b", 30)] {
         *value.get_mut(name).unwrap() = new.into();
@@ -62,14 +62,14 @@ fn a_value_of_a_map_is_changed() {
     check(value, "{:a 10, \"a\" 2, \"b\" 30, \"c d\" {:e 40}}");
 }
 
-/// All of them, each in a map of few entries and in one of many, which is indexed.
+/// Changes all entries, in a small map and in a large one, which has an index.
 #[test]
-fn entries_are_changed() {
+fn changes_entries() {
     for count in [3, 100] {
         let map = Map::from_iter((0..count).map(|at| (at, at)));
         let with = |of: fn(i64) -> i64| Map::from_iter((0..count).map(|at| (at, of(at))));
         let number = |value: &Value| value.as_i64().unwrap();
-        // Its digest is known before it changes.
+        // The hash is cached before the change.
         assert!(Set::from_iter([map.clone()]).contains(&map.clone().into()));
 
         let mut doubled = map.clone();
@@ -96,7 +96,7 @@ fn entries_are_changed() {
     }
 }
 
-/// Equal, as each other's keys, too.
+/// Checks that two maps are equal, and equal as keys.
 #[track_caller]
 fn check_same(map: &Map, expected: &Map) {
     assert_eq!(map, expected);
@@ -112,9 +112,9 @@ fn check_same(map: &Map, expected: &Map) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// A map is a list of entries, whatever is done to it.
+    /// Compares random changes of a map with those of a list of entries.
     #[test]
-    fn maps_are_lists_of_entries(steps in vec((0..3_u8, 0..60_i64, any::<i64>()), 0..200)) {
+    fn maps_behave_like_lists_of_entries(steps in vec((0..3_u8, 0..60_i64, any::<i64>()), 0..200)) {
         let (mut map, mut entries) = (Map::new(), Vec::<(i64, i64)>::new());
         for (step, key, value) in steps {
             let found = entries.iter().position(|(known, _)| *known == key);
@@ -137,9 +137,9 @@ proptest! {
     }
 }
 
-/// Taking out the last entry is no matter of how many there are.
+/// Removing the last entry takes constant time.
 #[test]
-fn maps_are_emptied_in_no_time() {
+fn removing_all_entries_takes_linear_time() {
     let begun = Instant::now();
     let count = 100_000;
     let mut map = Map::from_iter((0..count).map(|at| (at, at)));
@@ -151,7 +151,7 @@ fn maps_are_emptied_in_no_time() {
 }
 
 #[test]
-fn instants_of_the_system() {
+fn converts_system_times() {
     for seconds in [-1, 0, 1, 1_700_000_000] {
         let inst = Inst::new(seconds, 500).unwrap();
         assert_eq!(Inst::try_from(SystemTime::try_from(inst).unwrap()), Ok(inst));
@@ -160,9 +160,9 @@ fn instants_of_the_system() {
     assert_eq!(before, Ok(UNIX_EPOCH - Duration::from_micros(1)));
 }
 
-/// `Debug` and `Display` of a collection are the EDN of the value that it is.
+/// `Debug` and `Display` of a collection are EDN.
 #[test]
-fn collections_show_themselves_as_edn() {
+fn formats_collections_as_edn() {
     let long = "x".repeat(70);
     for text in ["(:a 1)", "[:a 1]", "{:a 1, :b 2}", "#{:a 1}", "#my/tag [1]"] {
         for text in [text.to_owned(), text.replace('1', &format!("[{long} {long}]"))] {
@@ -188,7 +188,7 @@ fn show(shown: &(impl std::fmt::Display + std::fmt::Debug)) -> [String; 4] {
 }
 
 #[test]
-fn values_have_the_width_that_is_asked_for() {
+fn formats_with_a_width() {
     let vector = Vector::from([1, 2]);
     let tagged = Tagged::new("t".parse().unwrap(), 1);
     let keyword = Value::from(Keyword::new("a").unwrap());
@@ -202,7 +202,7 @@ fn values_have_the_width_that_is_asked_for() {
 
 /// Comparing nested keys one by one would take exponential time.
 #[test]
-fn nested_keys_that_are_inserted() {
+fn inserts_nested_keys() {
     let nested = |key_first: bool| {
         (0..200).fold(Value::Nil, |inner, at| {
             let mut set = Set::new();

@@ -1,11 +1,11 @@
-//! Values as text: on one line, and indented.
+//! Formatting of values, on one line and indented.
 
 use trunkline_edn::{
     Decimal, Error, Inst, Integer, Keyword, List, Map, Ratio, Reason, Set, Symbol, Tagged, Uuid,
     Value, Vector, read,
 };
 
-/// What is written is read again as the same value, unless its kind has no text of its own.
+/// Checks the text of a value, and that it is read back as an equal value.
 #[track_caller]
 fn check(value: impl Into<Value>, expected: &str) {
     let value = value.into();
@@ -36,9 +36,9 @@ fn atoms() {
     check('\u{ffff}', "\\\u{ffff}");
 }
 
-/// EDN's characters have 16 bits.
+/// Characters of EDN have 16 bits.
 #[test]
-fn characters_over_16_bits_are_strings() {
+fn writes_characters_over_16_bits_as_strings() {
     assert_eq!(Value::from('😀').to_string(), "\"😀\"");
     assert_eq!(Value::from(vec!['\u{10000}', 'a']).to_string(), "[\"\u{10000}\" \\a]");
 }
@@ -119,9 +119,9 @@ fn collections() {
     check(Map::from_iter([(vec![1], 1), (vec![], 2)]), "{[1] 1, [] 2}");
 }
 
-/// Names that would be read as something else cannot be made.
+/// Names that would be read as another form are invalid.
 #[test]
-fn names_that_cannot_be() {
+fn rejects_invalid_names() {
     let symbols = [
         "",
         " ",
@@ -182,7 +182,7 @@ fn names_that_cannot_be() {
 }
 
 #[test]
-fn numbers_that_cannot_be() {
+fn rejects_invalid_numbers() {
     let no_number = |text: &str| Error::from(Reason::Number { text: text.into() });
     for text in ["", "-", "1.0", "1N", "0x1", " 1", "٣"] {
         assert_eq!(text.parse::<Integer>(), Err(no_number(text)));
@@ -199,7 +199,7 @@ fn numbers_that_cannot_be() {
     assert_eq!("4/2".parse::<Ratio>(), Err(no_number("4/2")));
 }
 
-/// A form and the lines that it is written on.
+/// Checks the lines of an indented form.
 #[track_caller]
 fn check_pretty(text: &str, lines: &[&str]) {
     let value = read(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
@@ -210,7 +210,7 @@ fn check_pretty(text: &str, lines: &[&str]) {
 }
 
 #[test]
-fn what_fits_is_on_one_line() {
+fn writes_short_forms_on_one_line() {
     check_pretty("[]", &["[]"]);
     check_pretty("{:a   1 :b [ 2 #{3} ]}", &["{:a 1, :b [2 #{3}]}"]);
     let wide = |count| format!("[{}]", "é".repeat(count));
@@ -222,7 +222,7 @@ fn what_fits_is_on_one_line() {
 }
 
 #[test]
-fn each_part_has_a_line() {
+fn writes_a_line_for_each_part() {
     let long = "x".repeat(60);
     check_pretty(&format!("({long} 1 [2 3])"), &[&format!("({long} 1 [2 3])")]);
     check_pretty(
@@ -247,9 +247,9 @@ fn each_part_has_a_line() {
     );
 }
 
-/// What is behind the last part counts: brackets and commas.
+/// The brackets and commas after the last part count.
 #[test]
-fn room_for_the_end() {
+fn closing_brackets_fit_on_the_line() {
     let wide = |count| "x".repeat(count);
     check_pretty(&format!("[[[{} a]]]", wide(72)), &[&format!("[[[{} a]]]", wide(72))]);
     check_pretty(&format!("[[[{} a]]]", wide(73)), &[&format!("[[[{}", wide(73)), "   a]]]"]);
@@ -262,9 +262,9 @@ fn room_for_the_end() {
     check_pretty(&format!("{{1 2 3 [{wider}]}}"), &["{1 2,", &format!(" 3 [{wider}]}}")]);
 }
 
-/// Behind the 80th column, nothing is indented further.
+/// Indentation does not exceed the 80th column.
 #[test]
-fn indentation_ends() {
+fn indentation_is_limited() {
     let key = |depth: usize| format!(":{}", depth.to_string().repeat(30));
     let mut text = "[1 2]".to_owned();
     for depth in (0..6).rev() {

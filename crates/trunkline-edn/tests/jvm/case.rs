@@ -1,4 +1,4 @@
-//! One document, as we and Clojure have it.
+//! The comparison of one document with Clojure.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use crate::json;
 use crate::notation::{normal, notation};
 use crate::oracle::Answer;
 
-/// A document, and what we make of it.
+/// A document, with the result of this crate.
 pub(crate) struct Case {
     pub(crate) document: String,
     pub(crate) ours: Result<Value, Error>,
-    /// What we write of the value, if there is one: on one line, and indented.
+    /// The value written by this crate, on one line and indented. Empty for an invalid document.
     written: Vec<String>,
 }
 
-/// How we and Clojure differ.
+/// A difference between this crate and Clojure.
 #[derive(Debug)]
 pub(crate) enum Disagreement {
-    /// We refuse what it reads.
+    /// Only Clojure accepts the document.
     Refused,
-    /// We read what it refuses: why it does.
+    /// Only this crate accepts the document. Contains the error of Clojure.
     Accepted(String),
     /// The values differ.
     Value,
-    /// One has JSON where the other has none, or other JSON: ours.
+    /// The JSON differs. Contains the result of this crate.
     Json(#[expect(dead_code, reason = "shown by `Debug`")] Result<String, Error>),
-    /// What we write is read there as another value, or not at all.
+    /// Clojure reads the written value as another value, or rejects it.
     Written,
 }
 
@@ -41,12 +41,12 @@ impl Case {
         Self { document, ours, written }
     }
 
-    /// What Clojure is asked about: the document, and what we write of it.
+    /// The texts to send to Clojure: the document, and the written values.
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
         std::iter::once(&self.document).chain(&self.written).cloned()
     }
 
-    /// Compares what we make of the document with what Clojure does of our texts.
+    /// Compares the result of this crate with the answers of Clojure.
     pub(crate) fn compare(&self, theirs: &[Answer]) -> Result<(), Disagreement> {
         let (answer, written) = theirs.split_first().expect("every document is answered");
         let (value, expected, json) = match (&self.ours, answer) {

@@ -1,10 +1,10 @@
-//! Every character where it might mean something, and keys of JSON that might be keywords.
+//! Characters at all positions of tokens, and keys of JSON that might be keywords.
 
 use std::collections::BTreeMap;
 
 use trunkline_edn::{json, read};
 
-/// All of Latin script, all that are digits or white space anywhere, and one of 61 others.
+/// All Latin characters, all digits and white space, and one of 61 others.
 pub(crate) fn characters() -> impl Iterator<Item = char> {
     let is_wanted = |c: &char| {
         let code = u32::from(*c);
@@ -14,7 +14,7 @@ pub(crate) fn characters() -> impl Iterator<Item = char> {
     basic.chain(['\u{feff}', '\u{10000}', '\u{1d7ce}', '\u{1f600}', '\u{10ffff}'])
 }
 
-/// What a character does at the beginning, within and at the end of tokens.
+/// Documents with a character at the start, in the middle and at the end of tokens.
 pub(crate) fn documents(c: char) -> [String; 13] {
     [
         format!("{c}a"),
@@ -33,11 +33,11 @@ pub(crate) fn documents(c: char) -> [String; 13] {
     ]
 }
 
-/// An object of JSON with the character in its keys, as EDN.
+/// A JSON object with the character in its keys, as EDN.
 fn from_json(c: char) -> String {
     let keys = ["?", "a?", "?a", "a/?", "?/a", "-?"].map(|key| key.replace('?', &c.to_string()));
     let object: BTreeMap<_, _> = keys.into_iter().map(|key| (key, ())).collect();
-    let object = serde_json::to_string(&object).expect("its keys are text");
+    let object = serde_json::to_string(&object).expect("the keys are text");
     let value = json::from_str(&object).expect("it is JSON");
     let written = value.to_string();
     assert_eq!(read(&written).as_ref(), Ok(&value), "{written}");

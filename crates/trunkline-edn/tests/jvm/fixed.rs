@@ -1,9 +1,9 @@
-//! Documents at the boundaries of what Clojure's reader takes, on both sides of each.
+//! Documents at the boundaries of what Clojure's reader accepts, on both sides of each.
 
-/// A line is a document; an empty line only separates.
+/// One document per line. Empty lines are separators.
 const LINES: &str = include_str!("boundaries.txt");
 
-/// What does not stand on a line of its own, or not visibly.
+/// Documents that cannot be lines, or that contain invisible characters.
 const OTHERS: &[&str] = &[
     "",
     " ",
@@ -82,7 +82,7 @@ const OTHERS: &[&str] = &[
     "[a^:a b]",
 ];
 
-/// How deep the deep ones are, which Clojure's reader needs its stack for.
+/// The depth of deep documents, which fits the stack of Clojure's reader.
 const DEEP: usize = 200;
 
 pub(crate) fn documents() -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Documents that are right, or nearly always: one production of EDN a function.
+//! Generator of mostly valid documents, with one function per production of EDN.
 
 use crate::random::Random;
 
@@ -22,7 +22,7 @@ struct Grammar<'r> {
 }
 
 impl Grammar<'_> {
-    /// A form of at most so many levels.
+    /// A form of at most `depth` levels.
     fn form(&mut self, depth: usize) {
         if depth == 0 {
             return self.atom();
@@ -105,7 +105,7 @@ impl Grammar<'_> {
                 let radix = 2 + self.random.below(35) as u32;
                 let r = self.random.of(&['r', 'R']);
                 let digits = self.random.digits(1, 20, radix);
-                // No `N` goes behind these: it would be one more digit.
+                // No `N` after these, since it would be another digit.
                 self.out += &format!("{radix}{r}{digits}");
                 return;
             }
@@ -114,7 +114,7 @@ impl Grammar<'_> {
         self.push(&["", "", "N"]);
     }
 
-    /// At most so many, the first of which is no zero unless it is alone.
+    /// At most `most` digits, without leading zeros.
     fn decimal_digits(&mut self, most: usize) {
         let most = if self.random.percent(70) { 3 } else { most };
         let digits = self.random.digits(1, most, 10);
@@ -187,7 +187,7 @@ impl Grammar<'_> {
 
     // Text
 
-    /// A character that a string holds as it is.
+    /// A character that needs no escape in a string.
     fn character_of_text(&mut self) -> char {
         match self.random.below(12) {
             0 => self.random.of(&['é', 'ß', 'λ', '猫', '\u{a0}', '\u{feff}', '\u{2028}', '￿']),
@@ -211,7 +211,7 @@ impl Grammar<'_> {
                 1 => {
                     self.out.push('\\');
                     self.push(&["0", "7", "00", "101", "377", "033"]);
-                    // Digits behind it would be its own.
+                    // Digits after it would be part of the escape.
                     self.out.push(' ');
                 }
                 2 => self.push(&["\\ud83d\\ude00", "\\uD834\\uDD1E"]),
@@ -221,7 +221,7 @@ impl Grammar<'_> {
         self.out.push('"');
     }
 
-    /// Of no surrogate.
+    /// An escape other than a surrogate.
     fn unicode_escape(&mut self) {
         let unit = self.random.of(&[0, 0x22, 0x5c, 0xe9, 0x3a9, 0xd7ff, 0xe000, 0xffff]);
         self.out += &format!("\\u{unit:04x}");
@@ -253,7 +253,7 @@ impl Grammar<'_> {
         self.name();
     }
 
-    /// Of a symbol, or of a keyword behind its colon.
+    /// The text of a symbol, or of a keyword after its colon.
     fn name(&mut self) {
         if self.random.percent(30) {
             self.part();
@@ -274,7 +274,7 @@ impl Grammar<'_> {
     // Tags
 
     fn inst(&mut self) {
-        // Years before 1583 are of another calendar there; few of them are enough.
+        // Clojure uses another calendar before 1583, so few such years are generated.
         let year = match self.random.below(40) {
             0 => self.random.below(1583),
             1 => self.random.of(&[1583, 1600, 1900, 1969, 1970, 2000, 9999]),
@@ -327,7 +327,7 @@ impl Grammar<'_> {
         self.out.push(close);
     }
 
-    /// Forms with space between them, and perhaps around them.
+    /// Forms separated by space, and possibly surrounded by it.
     fn separated(&mut self, depth: usize) {
         for at in 0..self.random.below(6) {
             if at > 0 || self.random.percent(10) {
@@ -342,7 +342,7 @@ impl Grammar<'_> {
 
     fn map(&mut self, depth: usize) {
         self.out.push('{');
-        // Over eight entries, Clojure has another map.
+        // Clojure uses another type of map for more than eight entries.
         let count = if self.random.percent(5) { 12 } else { self.random.below(4) };
         for _ in 0..count {
             if self.random.percent(60) {
@@ -357,7 +357,7 @@ impl Grammar<'_> {
         self.out.push('}');
     }
 
-    /// Mostly one that no other key equals.
+    /// A key, mostly distinct from the others.
     fn key(&mut self) {
         let number = self.random.below(1_000);
         match self.random.below(5) {
@@ -392,7 +392,7 @@ impl Grammar<'_> {
         self.push(&[" ", " ", " ", ",", "\n", "\r\n", "\t", " ; c\n", ";\r", "\u{2003}", "\u{1c}"]);
     }
 
-    /// Space that may have discarded forms in it.
+    /// Space that may contain discarded forms.
     fn gap(&mut self) {
         self.space();
         if self.random.percent(4) {

@@ -1,10 +1,10 @@
-//! Our JSON beside that of the oracle, which has its own notation of floats.
+//! Comparison of JSON with that of the oracle, which has its own notation of floats.
 
 use serde::de::IgnoredAny;
 
 use crate::notation::bits;
 
-/// Whether our JSON is what is expected, in which a float is `d` and its bits.
+/// Whether the JSON of this crate equals the expected one, in which a float is `d` and its bits.
 pub(crate) fn is_like(ours: &str, expected: &str) -> bool {
     let is_json = serde_json::from_str::<IgnoredAny>(ours).is_ok();
     let (ours, expected) = (tokens(ours), tokens(expected));
@@ -13,7 +13,7 @@ pub(crate) fn is_like(ours: &str, expected: &str) -> bool {
 
 fn is_token((ours, expected): (&str, &str)) -> bool {
     if let Some(digits) = expected.strip_prefix('d') {
-        // A float stays one, in whatever reads the JSON.
+        // A float must remain a float for every JSON reader.
         let float = ours.parse().ok().filter(|_| ours.contains(['.', 'e', 'E']));
         return float.is_some_and(|float| format!("{:016x}", bits(float)) == digits);
     }
@@ -24,7 +24,7 @@ fn is_token((ours, expected): (&str, &str)) -> bool {
     ours == expected
 }
 
-/// Strings, punctuation, and what lies between.
+/// Splits JSON into strings, punctuation and other tokens.
 fn tokens(json: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = json;
@@ -34,9 +34,9 @@ fn tokens(json: &str) -> Vec<&str> {
             '[' | ']' | '{' | '}' | ',' | ':' => 1,
             _ => rest.find(['[', ']', '{', '}', ',', ':', '"']).unwrap_or(rest.len()),
         };
-        let (token, behind) = rest.split_at(length);
+        let (token, after) = rest.split_at(length);
         tokens.push(token);
-        rest = behind;
+        rest = after;
     }
     tokens
 }

@@ -1,7 +1,7 @@
-//! The crate beside Clojure itself: what one reads the other reads, as the same value, as the same JSON;
-//! and what we write reads there as what we read.
+//! Comparison with Clojure: both accept the same documents, with the same values and the same JSON, and Clojure reads
+//! the output of this crate as the same values.
 //!
-//! The tests need Clojure, so they are left out unless asked for: `cargo xtask clojure`.
+//! The tests require Clojure and are ignored by default. Run them with `cargo xtask clojure`.
 
 mod case;
 mod characters;
@@ -22,7 +22,7 @@ const GENERATED: usize = 10_000;
 
 #[test]
 #[ignore = "needs Clojure: cargo xtask clojure"]
-fn documents_of_every_boundary_are_what_clojure_reads() {
+fn agrees_on_fixed_documents() {
     let tally = check(fixed::documents());
     println!("fixed documents: {tally}");
     assert!(tally.unseen().is_empty(), "no differences any more: {:?}", tally.unseen());
@@ -30,7 +30,7 @@ fn documents_of_every_boundary_are_what_clojure_reads() {
 
 #[test]
 #[ignore = "needs Clojure: cargo xtask clojure"]
-fn generated_documents_are_what_clojure_reads() {
+fn agrees_on_generated_documents() {
     let seed = match std::env::var("EDN_SEED") {
         Ok(seed) => seed.parse().expect("EDN_SEED is an integer"),
         Err(_) => 5,
@@ -39,7 +39,7 @@ fn generated_documents_are_what_clojure_reads() {
     let mut random = Random::new(seed);
     let tally = check((0..GENERATED).map(|_| generated(&mut random)).collect());
     println!("generated documents: {tally}");
-    // Else nothing much was compared.
+    // Ensures that enough was compared.
     assert!(tally.forms > GENERATED / 2, "too few forms");
     assert!(tally.refusals > GENERATED / 5, "too few refusals");
     assert!(tally.excessive().is_empty(), "too frequent: {:?}", tally.excessive());
@@ -47,7 +47,7 @@ fn generated_documents_are_what_clojure_reads() {
 
 #[test]
 #[ignore = "needs Clojure: cargo xtask clojure"]
-fn every_character_is_what_clojure_reads() {
+fn agrees_on_characters() {
     let tally = check(characters::characters().flat_map(characters::documents).collect());
     println!("characters: {tally}");
 }

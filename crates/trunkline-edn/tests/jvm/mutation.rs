@@ -1,8 +1,8 @@
-//! Documents that are mostly wrong.
+//! Generator of mostly invalid documents.
 
 use crate::random::Random;
 
-/// What stands for something somewhere.
+/// Tokens with a meaning in some context.
 const TOKENS: &[&str] = &[
     "",
     " ",
@@ -179,7 +179,7 @@ const TOKENS: &[&str] = &[
     "1E2147483648M",
 ];
 
-/// Some of them.
+/// A random sequence of tokens.
 pub(crate) fn soup(random: &mut Random) -> String {
     let count = 1 + random.below(6);
     let mut soup = String::new();
@@ -192,7 +192,7 @@ pub(crate) fn soup(random: &mut Random) -> String {
     soup
 }
 
-/// A document with one or two changes in it.
+/// A document with one or two changes.
 pub(crate) fn mutated(random: &mut Random, document: &str) -> String {
     let mut chars: Vec<char> = document.chars().collect();
     for _ in 0..=random.below(2) {

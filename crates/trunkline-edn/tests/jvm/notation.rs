@@ -2,7 +2,7 @@
 
 use trunkline_edn::{Inst, Map, Set, Tagged, Value};
 
-/// A value, so that what differs in anything has another text.
+/// The text of a value, which is distinct for values that differ in any way.
 pub(crate) fn notation(value: &Value) -> String {
     match value {
         Value::Nil => "nil".to_owned(),
@@ -37,8 +37,8 @@ pub(crate) fn notation(value: &Value) -> String {
     }
 }
 
-/// The value as Clojure has it, where the order of sets and maps is none and an instant has
-/// milliseconds: those in the order of their notations, the rest cut.
+/// The value as represented in Clojure: sets and maps are sorted by notation, and instants are truncated to
+/// milliseconds.
 pub(crate) fn normal(value: &Value) -> Value {
     match value {
         Value::Inst(inst) => {
@@ -63,11 +63,11 @@ pub(crate) fn normal(value: &Value) -> Value {
     }
 }
 
-/// Whether the value or a part of it is an instant like this.
-pub(crate) fn has_inst(value: &Value, wanted: fn(Inst) -> bool) -> bool {
-    let has = |value: &Value| has_inst(value, wanted);
+/// Whether the value contains an instant that matches the predicate.
+pub(crate) fn has_inst(value: &Value, predicate: fn(Inst) -> bool) -> bool {
+    let has = |value: &Value| has_inst(value, predicate);
     match value {
-        Value::Inst(inst) => wanted(*inst),
+        Value::Inst(inst) => predicate(*inst),
         Value::Tagged(tagged) => has(tagged.value()),
         Value::List(list) => list.iter().any(has),
         Value::Vector(vector) => vector.iter().any(has),
@@ -77,7 +77,7 @@ pub(crate) fn has_inst(value: &Value, wanted: fn(Inst) -> bool) -> bool {
     }
 }
 
-/// All that is not a number has the same.
+/// All NaN have the same bits.
 pub(crate) fn bits(float: f64) -> u64 {
     if float.is_nan() { 0x7ff8 << 48 } else { float.to_bits() }
 }

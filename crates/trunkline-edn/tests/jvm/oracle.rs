@@ -1,4 +1,4 @@
-//! Clojure as a process: texts in, what it makes of them out.
+//! A Clojure process that reads texts and returns their values.
 
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
@@ -7,27 +7,27 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Of all texts together, which take some ten seconds.
+/// The timeout for all texts together, which take about ten seconds.
 const DEADLINE: Duration = Duration::from_secs(240);
 
-/// What Clojure makes of a text.
+/// The answer of Clojure for a text.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// One form.
     Form {
         /// The form, in the notation of the oracle.
         notation: String,
-        /// The same as JSON in that notation, or why there is none.
+        /// The JSON in that notation, or the error.
         json: Result<String, String>,
     },
-    /// It is not one form: why.
+    /// The error of a text that is not one form.
     Refusal(String),
 }
 
 impl Answer {
     fn of(text: &str) -> Self {
-        if let Some(complaint) = text.strip_prefix('!') {
-            return Self::Refusal(complaint.to_owned());
+        if let Some(error) = text.strip_prefix('!') {
+            return Self::Refusal(error.to_owned());
         }
         let (notation, json) = text.split_once('\n').expect("a form is answered by two lines");
         let json = json.strip_prefix('!').map_or(Ok(json), Err);
@@ -36,7 +36,7 @@ impl Answer {
     }
 }
 
-/// Asks about texts, in one process. The answers have the order of the texts.
+/// Sends texts to one process. The answers are in the order of the texts.
 ///
 /// # Panics
 /// When Clojure is missing, ends early, or takes too long.
@@ -45,10 +45,10 @@ pub(crate) fn ask(texts: Vec<String>) -> Vec<Answer> {
     let mut clojure = start();
     let stdin = clojure.0.stdin.take().expect("stdin is piped");
     let stdout = clojure.0.stdout.take().expect("stdout is piped");
-    // Both at once: each end waits until the other has taken what it wrote.
+    // Reads and writes concurrently, since each side blocks until the other has read.
     let writing = thread::spawn(move || write(stdin, &texts));
     let (send, receive) = mpsc::channel();
-    // At the deadline nobody listens any more.
+    // After the timeout, there is no receiver.
     thread::spawn(move || drop(send.send(read(stdout, count))));
     let answers = match receive.recv_timeout(DEADLINE) {
         Ok(answers) => answers.expect("Clojure ended before it had answered; see its stderr"),
@@ -69,12 +69,12 @@ fn start() -> Clojure {
     Clojure(started)
 }
 
-/// Killed when it is dropped.
+/// Killed on drop.
 struct Clojure(Child);
 
 impl Drop for Clojure {
     fn drop(&mut self) {
-        // Either fails only when the process is gone already.
+        // These fail only if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

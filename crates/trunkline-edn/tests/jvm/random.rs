@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! A reproducible random number generator.
 
 /// The generator SplitMix64: the same numbers from the same seed, on every machine.
 pub(crate) struct Random(u64);
@@ -15,17 +15,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Less than `end`, which is not zero.
+    /// A number below `end`, which is not zero.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.bits() % end as u64) as usize
     }
 
-    /// True so many times of a hundred.
+    /// True with a probability of `times` percent.
     pub(crate) fn percent(&mut self, times: usize) -> bool {
         self.below(100) < times
     }
 
-    /// One of these, of which there is at least one.
+    /// One of the choices, which must not be empty.
     pub(crate) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

@@ -8,8 +8,8 @@ use crate::scanner::Scanner;
 use crate::value::Set;
 
 impl Error {
-    /// Adds the position in the text that the value was read from: the position of the value at the path, or of the
-    /// invalid key in it. The text is read again. An existing position is kept.
+    /// Adds the position of the value at the path, or of an invalid key in it. `text` must be the text that the value
+    /// was read from; it is read again. An existing position is kept.
     ///
     /// ```
     /// use trunkline_edn::{Value, json};
@@ -17,9 +17,9 @@ impl Error {
     /// let text = "{:scores\n [1.5 ##NaN]}";
     /// let scores: Value = text.parse()?;
     /// let error = json::to_string(&scores).unwrap_err();
-    /// assert_eq!(error.to_string(), "in /scores/1: JSON has no ##NaN");
+    /// assert_eq!(error.to_string(), "in /scores/1: JSON cannot represent ##NaN");
     /// let error = error.located_in(text);
-    /// assert_eq!(error.to_string(), "line 2, column 7, in /scores/1: JSON has no ##NaN");
+    /// assert_eq!(error.to_string(), "line 2, column 7, in /scores/1: JSON cannot represent ##NaN");
     /// # Ok::<(), trunkline_edn::Error>(())
     /// ```
     #[must_use]
@@ -44,13 +44,13 @@ fn offset_of(text: &str, steps: &[FormStep]) -> Option<usize> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader without limits, for text that was read before.
+    /// A reader without limits, for valid text.
     fn unlimited(text: &'a str, at: usize) -> Self {
         let limits = Limits { depth: usize::MAX, digits: usize::MAX, namespaces: usize::MAX };
         Self { input: Scanner { text, at }, ..Self::with_limits(text, limits) }
     }
 
-    /// Goes from the beginning of a collection, with its tags and metadata, to the form that a step leads to.
+    /// Moves from the start of a collection, including its tags and metadata, to the form at a step.
     fn enter(&mut self, step: &FormStep) -> Option<()> {
         let kind = self.enter_collection()?;
         let (mut count, mut key) = (0, None);
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes the opening bracket of a collection, with the tags and the metadata before it.
+    /// Skips the opening bracket of a collection, and the tags and metadata before it.
     fn enter_collection(&mut self) -> Option<Kind<'a>> {
         loop {
             if !matches!(self.input.peek()?, b'(' | b'[' | b'{' | b'#' | b'^') {

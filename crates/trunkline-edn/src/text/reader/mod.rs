@@ -1,4 +1,4 @@
-//! Text to values, by recursive descent.
+//! A recursive descent reader.
 
 mod form;
 mod locate;
@@ -60,7 +60,7 @@ impl FromStr for Value {
 ///
 /// * a second form after the first one,
 /// * UUIDs that are not canonical, and instants outside of the years 0000 to 9999,
-/// * strings with half of a surrogate pair, and escapes with digits that are not ASCII,
+/// * strings with a lone surrogate, and escapes with digits that are not ASCII,
 /// * decimals with an exponent over 32 bits, in the text or in its normal notation,
 /// * `#:` with anything but white space before the namespace, and keys of such maps that could not be
 ///   read back: `#:a{:1b 2}`.
@@ -111,7 +111,7 @@ pub struct Reader<'a> {
 /// Namespaces may always add this multiple of the length of a form to its keys.
 const NAMESPACE_FACTOR: usize = 8;
 
-/// The beginning of a form that contains others.
+/// The start of a form that contains others.
 enum Opening<'a> {
     Collection(Kind<'a>),
     /// `#tag …`
@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
         self.input.error(reason, self.input.at)
     }
 
-    /// Reads a form that contains others. It recurses, so that its variables are few.
+    /// Reads a form that contains others. It recurses, so it has few variables.
     fn compound(&mut self, depth: usize) -> Result<Value, Error> {
         let offset = self.input.at;
         let opening = self.opening()?;
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes the beginning of a form that contains others.
+    /// Reads the start of a form that contains others.
     fn opening(&mut self) -> Result<Opening<'a>, Error> {
         let offset = self.input.at;
         let (opening, length) = match &self.input.text.as_bytes()[offset..] {
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         Ok(Opening::Collection(Kind::Map(Some(namespace))))
     }
 
-    /// Reads the values of a collection to `values`, and passes its closing bracket.
+    /// Reads the values of a collection into `values`, and skips its closing bracket.
     fn parts(&mut self, kind: Kind<'a>, depth: usize) -> Result<(), Error> {
         loop {
             self.skip_space(depth)?;
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error in a collection of the values from `start`, which are removed.
+    /// Adds the step in a collection to an error, and removes its values from `start`.
     #[cold]
     fn in_collection(&mut self, kind: Kind<'a>, start: usize, error: Error) -> Error {
         let step = kind.step(&self.values[start..]);
@@ -407,8 +407,8 @@ impl Iterator for Reader<'_> {
     }
 }
 
-/// The keywords that were read most recently. Most texts repeat a few keywords: a copy costs less than the
-/// validation, and shares the text of long ones.
+/// A cache of recent keywords. Most texts repeat a few keywords. A copy costs less than validation, and shares the
+/// text of long keywords.
 #[derive(Debug, Default)]
 struct KeywordCache(Vec<Option<Keyword>>);
 

@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         let offset = self.input.at;
         self.input.at += 1;
         let start = self.input.at;
-        // The first character is part of the token, also if it would end another one.
+        // The first character is part of the token, even if it would end another one.
         let first = self.input.next_char("a character")?;
         self.token()?;
         let text = &self.input.text[start..self.input.at];

@@ -80,7 +80,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes a collection that has `tail` characters after it on its last line.
+    /// Writes a collection that is followed by `tail` characters on its last line.
     fn collection(&mut self, collection: Collection<'_>, tail: usize) {
         let Measure { width, end } = self.measures[self.next];
         if self.column + width + tail <= WIDTH {

@@ -60,7 +60,7 @@ fn ask(request: Format, reply: Format, body: &str) -> Option<String> {
     reply.into_text().map(|text| String::from_utf8(text).unwrap())
 }
 
-/// Sends a message in EDN and compares the reply in EDN. `""` is no reply.
+/// Sends a message in EDN and compares the reply in EDN. `""` means no reply.
 #[track_caller]
 fn check(body: &str, expected: &str) {
     let found = ask(Format::Edn, Format::Edn, body).unwrap_or_default();
@@ -164,7 +164,7 @@ fn fallible_edn_handlers() {
     );
     check(
         r###"{:jsonrpc "2.0" :method "try-bad" :params ["##Inf"] :id 1}"###,
-        r###"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/result", :reason "JSON has no ##Inf"}}, :id 1}"###,
+        r###"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/result", :reason "JSON cannot represent ##Inf"}}, :id 1}"###,
     );
 }
 
@@ -185,7 +185,7 @@ fn edn_handlers_in_json() {
     );
     json(
         r#"{"jsonrpc":"2.0","method":"bad","params":["{:a [##Inf]}"],"id":"x"}"#,
-        r###"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/result/a/0","reason":"JSON has no ##Inf"}},"id":"x"}"###,
+        r###"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/result/a/0","reason":"JSON cannot represent ##Inf"}},"id":"x"}"###,
     );
     check_mixed(
         Format::Json,
@@ -237,11 +237,14 @@ fn rejects_invalid_edn() {
             r#"{:reason "duplicate key: :a", :path "/params/0", :line 1, :column 47, :offset 46}"#,
         ),
     );
-    check("", &error(r#"{:reason "there is no form", :path "", :line 1, :column 1, :offset 0}"#));
+    check(
+        "",
+        &error(r#"{:reason "the text contains no form", :path "", :line 1, :column 1, :offset 0}"#),
+    );
     check(
         "1 2",
         &error(
-            r#"{:reason "there is more text behind the form", :path "", :line 1, :column 3, :offset 2}"#,
+            r#"{:reason "unexpected text after the form", :path "", :line 1, :column 3, :offset 2}"#,
         ),
     );
     check("\u{feff}[]", &error(r#"{:offset 0, :reason "the body starts with a byte-order mark"}"#));
@@ -252,10 +255,10 @@ fn rejects_invalid_edn() {
 #[test]
 fn rejects_values_without_json() {
     for (params, path, reason) in [
-        ("[[##Inf]]", "/params/0/0", "JSON has no ##Inf"),
-        ("[##NaN]", "/params/0", "JSON has no ##NaN"),
-        ("[#my/point [1 2]]", "/params/0", "JSON has no equivalent of the tag #my/point"),
-        ("{:a {nil 1}}", "/params/a", "a key of JSON is text: there is none for a nil"),
+        ("[[##Inf]]", "/params/0/0", "JSON cannot represent ##Inf"),
+        ("[##NaN]", "/params/0", "JSON cannot represent ##NaN"),
+        ("[#my/point [1 2]]", "/params/0", "JSON cannot represent the tag #my/point"),
+        ("{:a {nil 1}}", "/params/a", "a nil cannot be a key in JSON"),
         ("{:a 1 \"a\" 2}", "/params", "two keys have the text \"a\" in JSON"),
     ] {
         for method in ["echo", "same", "nothing"] {
@@ -276,7 +279,7 @@ fn rejects_values_without_json() {
     );
     check(
         "##Inf",
-        r###"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "", :reason "JSON has no ##Inf"}}, :id nil}"###,
+        r###"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "", :reason "JSON cannot represent ##Inf"}}, :id nil}"###,
     );
 }
 
@@ -322,7 +325,7 @@ fn batches() {
             {:jsonrpc "2.0" :method "echo" :params [##NaN] :id :b}
             {:jsonrpc "2.0" :method "same" :params [:k] :id 1/2}
             5)"#,
-        r###"[{:jsonrpc "2.0", :result 3, :id :a} {:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON has no ##NaN"}}, :id :b} {:jsonrpc "2.0", :result [:k], :id 1/2} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request must be an object"}}, :id nil}]"###,
+        r###"[{:jsonrpc "2.0", :result 3, :id :a} {:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON cannot represent ##NaN"}}, :id :b} {:jsonrpc "2.0", :result [:k], :id 1/2} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request must be an object"}}, :id nil}]"###,
     );
     check(r#"[{:jsonrpc "2.0" :method "add" :params [1 2]}]"#, "");
     check_mixed(

@@ -50,8 +50,8 @@ async fn serves_a_map_of_handlers() {
     check(client, "status", "", status).await;
     check(client, "fail", r#","params":[1]"#, r#""error":{"code":4,"message":"no","data":[1]}"#)
         .await;
-    check(client, "bad-data", "", r#""error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/error/data","reason":"JSON has no equivalent of the tag #my/tag"}}"#).await;
-    let error = r#""error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/result/0","reason":"JSON has no equivalent of the tag #my/tag"}}"#;
+    check(client, "bad-data", "", r#""error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/error/data","reason":"JSON cannot represent the tag #my/tag"}}"#).await;
+    let error = r#""error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/result/0","reason":"JSON cannot represent the tag #my/tag"}}"#;
     check(client, "unknown-tag", "", error).await;
 
     let request = r#"{"jsonrpc":"2.0","method":"wrong","id":1}"#;

@@ -65,7 +65,7 @@ async fn history_is_json_and_redacted() {
         r#"{:jsonrpc "2.0" :method "login" :params {:password ##Inf} :id 1}"#,
         json!([["login", 1, -32603,
             r#"{"jsonrpc":"2.0","method":"login","id":1}"#,
-            r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/params/password","reason":"JSON has no ##Inf"}},"id":1}"#]]),
+            r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/params/password","reason":"JSON cannot represent ##Inf"}},"id":1}"#]]),
     )
     .await;
 }

@@ -79,7 +79,7 @@ async fn lines() {
     .await;
     check(
         r#"{:jsonrpc "2.0" :method "echo" :params [#a/b 1] :id x/y}"#,
-        &[r#"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON has no equivalent of the tag #a/b"}}, :id x/y}"#],
+        &[r#"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON cannot represent the tag #a/b"}}, :id x/y}"#],
     )
     .await;
     check("[]", &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a batch must contain at least one request"}}, :id nil}"#]).await;
