@@ -28,11 +28,11 @@ pub(crate) fn respond(
         let Message { json, memory } = source.next().await?;
         let event = Event::json_text("message", &json);
         let event = match memory {
-            Some(memory) => event.reserved(memory),
+            Some(memory) => event.with_reservation(memory),
             None => event,
         };
         Some((event, source))
     });
     let events = EventStream::new(iter(first).chain(messages));
-    events.keep_alive(keep_alive).recorded(recording).into_response()
+    events.keep_alive(keep_alive).recording(recording).into_response()
 }

@@ -61,7 +61,10 @@ fn run_session(
     database: &Database<'_>,
 ) -> Result<()> {
     let Some(path) = transport.path() else {
-        script.arg(database.program).args(["mcp", "--writable", "--output-schemas", "--db"]).arg(database.path);
+        script
+            .arg(database.program)
+            .args(["mcp", "--writable", "--output-schemas", "--db"])
+            .arg(database.path);
         return workspace::run_within(DEADLINE, &mut script);
     };
     let server = Served::start(

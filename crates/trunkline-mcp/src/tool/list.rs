@@ -27,11 +27,12 @@ struct Entry<'a> {
     input_schema: InputSchema<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Annotations::is_empty")]
     annotations: Annotations,
 }
 
 /// The hints about a tool. An absent one has the protocol's default, which is the worst case.
-#[derive(Serialize)]
+#[derive(Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Annotations {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +93,10 @@ impl Annotations {
             idempotent_hint: is_idempotent.then_some(true),
             open_world_hint: description.closed_world.then_some(false),
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 

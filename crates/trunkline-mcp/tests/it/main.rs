@@ -6,6 +6,7 @@ mod dynamic_tools;
 mod edn;
 mod history;
 mod layers;
+mod listing;
 mod notifications;
 mod random;
 mod sse;

@@ -18,8 +18,8 @@ struct Term {
     is_nullable: bool,
 }
 
-/// The order that was asked for. It ends with the columns that identify a row, so that pages neither
-/// overlap nor leave rows out; in the direction of the last term, for which an index can still serve.
+/// The requested order. It ends with the columns that identify a row, so that pages neither overlap nor omit rows, in
+/// the direction of the last term, so that an index can be used.
 pub(super) fn by(table: &Table, order: Option<&OrderBy>) -> Result<Order, Error> {
     let mut terms = match order {
         None => Vec::new(),
@@ -56,8 +56,8 @@ impl Order {
         }
     }
 
-    /// The columns whose values are the place of a row in this order. Empty if rows can have the same place, or
-    /// if there are too many columns.
+    /// The columns whose values determine the position of a row in this order. Empty if rows can have the same position,
+    /// or if there are too many columns.
     pub(super) fn key(&self) -> impl Iterator<Item = &str> {
         let has_key = self.is_total && self.terms.len() <= Self::MAX_KEY_TERMS;
         let terms = if has_key { self.terms.as_slice() } else { &[] };
@@ -73,7 +73,7 @@ impl Order {
             let (beyond, column) = (term.beyond(value, parameter), quote(&term.column));
             condition = format!("({beyond} OR ({column} IS ?{parameter} AND {condition}))");
         }
-        // This follows from the condition, and lets an index lead to the first row.
+        // Implied by the condition, and lets SQLite find the first row by an index.
         match (self.terms.first(), key.first()) {
             (Some(term), Some(value)) if *value != Value::Null => {
                 let column = quote(&term.column);
@@ -95,8 +95,8 @@ impl Term {
         Self { column: column.name.clone(), desc, is_nullable: !column.not_null }
     }
 
-    /// The condition under which a row comes after another value of this term alone. SQLite takes NULL for the
-    /// smallest value.
+    /// The condition under which a row comes after another value of this term alone. In SQLite, NULL is the smallest
+    /// value.
     fn beyond(&self, value: &Value, parameter: usize) -> String {
         let column = quote(&self.column);
         match (self.desc, value) {
@@ -128,7 +128,10 @@ fn parse_term(table: &Table, text: &str) -> Result<Term, Error> {
     let (name, desc) = match text.rsplit_once(char::is_whitespace) {
         Some((name, word)) if word.eq_ignore_ascii_case("desc") => (name.trim_end(), true),
         Some((name, word)) if word.eq_ignore_ascii_case("asc") => (name.trim_end(), false),
-        _ => (text, false),
+        _ => match text.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (text, false),
+        },
     };
     Ok(Term::of(table.column(name)?, desc))
 }

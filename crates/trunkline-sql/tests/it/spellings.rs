@@ -47,6 +47,7 @@ fn unambiguous_spellings_are_accepted() {
         (json!({}), json!({"columns": ["*"]})),
         (json!({"order_by": "name DESC"}), json!({"order_by": "name desc"})),
         (json!({"order_by": "name DESC"}), json!({"order_by": ["name desc"]})),
+        (json!({"order_by": "name DESC"}), json!({"order_by": ["-name"]})),
         (json!({"order_by": "name DESC"}), json!({"order_by": {"column": "name", "desc": true}})),
         (
             json!({"order_by": "name DESC"}),
