@@ -12,6 +12,7 @@ use crate::error::{OpenError, StoreError};
 
 /// A database file, and the settings of its connections.
 pub(crate) struct Database {
+    directory: PathBuf,
     path: PathBuf,
     schema: Schema,
     lock_wait: Duration,
@@ -27,31 +28,48 @@ const CACHED_STATEMENTS: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 
 impl Database {
+    pub(crate) fn new(directory: &Path, schema: Schema, config: &StoreConfig) -> Self {
+        let StoreConfig { lock_wait, erase_deleted, .. } = *config;
+        let max_log_bytes = if erase_deleted { 0 } else { config.max_log_bytes };
+        let (directory, path) = (directory.to_owned(), directory.join(schema.file));
+        Self { directory, path, schema, lock_wait, max_log_bytes, erase_deleted }
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Whether something is at the path of the file.
+    pub(crate) fn exists(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok()
+    }
+
+    /// Checks that the file could be created, as far as that can be known without creating it.
+    pub(crate) fn check_creation(&self) -> Result<(), OpenError> {
+        let directory = &self.directory;
+        let mut existing = directory.ancestors().filter(|path| path.symlink_metadata().is_ok());
+        let existing = existing.next().unwrap_or(Path::new("."));
+        check_writable(existing)
+            .map_err(|source| OpenError::Create { path: directory.clone(), source })
+    }
+
     /// Creates the directory and the file if they are missing, and migrates the schema. The connection is left open.
-    pub(crate) fn open(
-        directory: &Path,
-        schema: Schema,
-        config: &StoreConfig,
-    ) -> Result<(Self, Connection), OpenError> {
+    pub(crate) fn open(&self) -> Result<Connection, OpenError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             |source| OpenError::Create { path, source }
         };
-        create_directory(directory).map_err(failed(directory))?;
-        let path = directory.join(schema.file);
-        create_file(&path).map_err(failed(&path))?;
-        let StoreConfig { lock_wait, erase_deleted, .. } = *config;
-        let max_log_bytes = if erase_deleted { 0 } else { config.max_log_bytes };
-        let database = Self { path, schema, lock_wait, max_log_bytes, erase_deleted };
+        create_directory(&self.directory).map_err(failed(&self.directory))?;
+        create_file(&self.path).map_err(failed(&self.path))?;
         let since = Instant::now();
         loop {
-            match database.migrate() {
+            match self.migrate() {
                 Err(OpenError::Open { source: StoreError::Busy, .. })
-                    if since.elapsed() < lock_wait =>
+                    if since.elapsed() < self.lock_wait =>
                 {
                     thread::sleep(RETRY_AFTER);
                 }
-                outcome => return outcome.map(|connection| (database, connection)),
+                outcome => return outcome,
             }
         }
     }
@@ -174,6 +192,19 @@ pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
         (),
         |row| Ok(row.get::<_, i64>(0)? == 0),
     )
+}
+
+/// Checks that files can be created in a directory.
+fn check_writable(directory: &Path) -> io::Result<()> {
+    if !fs::metadata(directory)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, access};
+        access(directory, Access::WRITE_OK | Access::EXEC_OK)?;
+    }
+    Ok(())
 }
 
 fn create_directory(path: &Path) -> io::Result<()> {

@@ -46,7 +46,7 @@ pub enum StoreError {
     Unavailable {
         /// The reason.
         reason: String,
-        /// The error of the database; none if the store was never open.
+        /// The error of the database or of the system.
         source: Option<Cause>,
     },
     /// The database failed. Nothing was done, but for one case: if the commit failed while it was being made durable
@@ -150,8 +150,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The fault of the disk or of the files on it, if that is the reason. It is safe to send to a client. The caller
-    /// can then continue with a store that is [unavailable](crate::Store::unavailable).
+    /// The fault of the disk or of the files on it, if that is the reason. It is safe to send to a client.
     #[must_use]
     pub fn disk_reason(&self) -> Option<String> {
         match self {
@@ -160,6 +159,18 @@ impl OpenError {
                 Some(reason.clone())
             }
             _ => None,
+        }
+    }
+}
+
+impl From<OpenError> for StoreError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Open { source, .. } => source,
+            error => match error.disk_reason() {
+                Some(reason) => Self::Unavailable { reason, source: Some(Arc::new(error)) },
+                None => Self::Failed(Arc::new(error)),
+            },
         }
     }
 }

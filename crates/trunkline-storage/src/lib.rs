@@ -38,12 +38,14 @@
 
 mod config;
 mod database;
+mod deferred;
 mod error;
 mod queue;
 mod reader;
 mod reserve;
 mod store;
 mod task;
+mod workers;
 mod writer;
 
 pub use config::{Schema, StoreConfig};

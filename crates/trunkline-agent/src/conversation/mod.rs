@@ -69,7 +69,7 @@ impl Conversations {
     /// Opens `agent.sqlite` in `directory`. Both are created if they are missing, for their owner only. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be created or opened, or is another program's database.
+    /// If the file cannot be created or opened, or is another program's database.
     pub fn open(directory: &Path, config: ConversationConfig) -> Result<Self, OpenError> {
         let store = Store::open(directory, SCHEMA, store_config(&config), maintain(&config))?;
         Ok(Self { store, config: Arc::new(config) })

@@ -1,4 +1,4 @@
-//! Commands, executed on what is stored.
+//! Execution of commands on the store.
 
 mod change;
 mod execute;
@@ -19,7 +19,7 @@ use crate::excerpt::excerpt;
 use crate::store;
 use trunkline_storage::{OpenError, Store};
 
-/// The records of some resource types, in a dedicated SQLite database. Clones are the same records.
+/// The records of the declared resource types, in a dedicated SQLite database. Clones share the database.
 #[derive(Clone)]
 pub struct Resources(Arc<Inner>);
 
@@ -30,11 +30,11 @@ struct Inner {
 }
 
 impl Resources {
-    /// Opens the records in `directory`, which is made if it is missing. The futures of these resources
-    /// need a tokio runtime with its timer enabled.
+    /// Opens the database in `directory`, and creates both if they are missing. The methods of this type need a tokio
+    /// runtime with its timer enabled.
     ///
     /// # Errors
-    /// The problem of the directory, or of the database in it.
+    /// If the directory or the database cannot be opened.
     pub fn open(
         directory: impl AsRef<Path>,
         types: ResourceTypes,
@@ -44,19 +44,28 @@ impl Resources {
         Ok(Self(Arc::new(Inner { types, store, config })))
     }
 
-    /// Records whose file cannot be opened: each command fails with this reason, which clients can read.
+    /// Records in `directory`, whose database is created by the first change, or opened by the first command if it
+    /// exists. Before that, commands find no records.
     #[must_use]
-    pub fn unavailable(
+    pub fn deferred(
+        directory: impl AsRef<Path>,
         types: ResourceTypes,
         config: ResourcesConfig,
-        reason: impl Into<String>,
     ) -> Self {
-        let store = Store::unavailable(reason);
+        let store = store::deferred(directory.as_ref(), &config);
         Self(Arc::new(Inner { types, store, config }))
     }
 
-    /// The reason why the last commands could not read or change records. It is safe
-    /// to send to a client, and looks at no file.
+    /// Opens the database of [deferred](Self::deferred) records if it exists. Otherwise checks that it could be
+    /// created, and creates nothing. Blocks.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open). Commands try again.
+    pub fn prepare(&self) -> Result<(), OpenError> {
+        self.0.store.prepare()
+    }
+
+    /// The reason why the last commands could not access the database. Safe to send to a client. Does not access files.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.0.store.problem()
@@ -68,16 +77,16 @@ impl Resources {
         &self.0.types
     }
 
-    /// How they are kept and asked.
+    /// The configuration.
     pub(crate) fn config(&self) -> &ResourcesConfig {
         &self.0.config
     }
 
-    /// Takes no more commands, finishes those that were taken, and returns whether that was in time.
+    /// Rejects new commands, finishes those that were accepted, and returns whether they finished within `timeout`.
     /// Blocks.
     #[must_use]
-    pub fn close(&self, patience: Duration) -> bool {
-        self.0.store.close(patience)
+    pub fn close(&self, timeout: Duration) -> bool {
+        self.0.store.close(timeout)
     }
 }
 
@@ -91,23 +100,23 @@ impl fmt::Debug for Resources {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Context {
-    /// The caller. Requests of different callers may have the same `requestId`.
+    /// The caller. Different callers can use the same `requestId`.
     pub caller: Caller,
-    /// Whether it may have been executed before.
+    /// Whether the command may have been executed before.
     pub mode: Mode,
 }
 
-/// The caller of a command: a name that distinguishes callers. The default is that of all unknown callers.
+/// The caller of a command, identified by name. The default is the name of unauthenticated callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Caller(String);
 
 impl Caller {
-    /// The caller of this name.
+    /// A caller with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
 
-    /// Its name.
+    /// The name of the caller.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -117,31 +126,31 @@ impl Caller {
 /// Whether a command may have been executed before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It is executed, or it fails.
+    /// The command is executed.
     #[default]
     Execute,
-    /// A change that has been made is not made again: a record that is there need not be created, one that has
-    /// the values is not changed, one that is gone need not be deleted.
+    /// A change that is already in effect succeeds without a further change: creating an existing record, updating
+    /// fields to their present values, deleting a missing record.
     Repeat,
 }
 
-/// The id of a command that has to have one.
-fn addressed(command: &Command) -> Result<RecordId, Error> {
+/// The id of a command that requires one.
+fn required_id(command: &Command) -> Result<RecordId, Error> {
     let missing =
         || Error::invalid(&["id"], format!("{} needs the id of a record", command.command));
     command.id.clone().ok_or_else(missing)
 }
 
-fn no_id(command: &Command) -> Result<(), Error> {
+fn check_no_id(command: &Command) -> Result<(), Error> {
     let unexpected = || Error::invalid(&["id"], format!("{} takes no id", command.command));
     command.id.is_none().then_some(()).ok_or_else(unexpected)
 }
 
-/// Refuses what is left in the payload, which the command does not know.
-fn nothing_else(command: &Command) -> Result<(), Error> {
+/// Rejects the rest of the payload, which the command does not use.
+fn check_empty_payload(command: &Command) -> Result<(), Error> {
     match command.payload.keys().next() {
         Some(name) => {
-            let reason = format!("{} knows no {:?}: leave it out", command.command, excerpt(name));
+            let reason = format!("{} has no param {:?}; remove it", command.command, excerpt(name));
             Err(Error::invalid(&[name], reason))
         }
         None => Ok(()),

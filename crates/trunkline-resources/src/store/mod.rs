@@ -1,4 +1,4 @@
-//! Records and requests in a database file: its schema, and the statements on it.
+//! The database of records and requests: its schema and its statements.
 
 mod purge;
 mod read;
@@ -9,7 +9,7 @@ mod write;
 mod tests;
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use trunkline_storage::{OpenError, Schema, Store};
@@ -17,7 +17,7 @@ use trunkline_storage::{OpenError, Schema, Store};
 use crate::config::ResourcesConfig;
 use purge::Purge;
 
-pub(crate) use row::{Mark, Request, Row, Standing, now};
+pub(crate) use row::{IdState, Request, Row, StateId, now};
 
 const SCHEMA: Schema = Schema {
     file: "trunkline.sqlite",
@@ -70,16 +70,25 @@ const SCHEMA: Schema = Schema {
 
 /// Opens `trunkline.sqlite` in `directory`.
 pub(crate) fn open(directory: &Path, config: &ResourcesConfig) -> Result<Store, OpenError> {
-    let mut purge = Purge::new(config);
-    Store::open(directory, SCHEMA, config.store.clone(), move |connection, transaction| {
-        purge.run_if_due(connection, transaction)
-    })
+    Store::open(directory, SCHEMA, config.store.clone(), purge(config))
 }
 
-/// Records and requests, in a transaction of the store.
+/// Like [`open`], but the first write creates the file.
+pub(crate) fn deferred(directory: &Path, config: &ResourcesConfig) -> Store {
+    Store::deferred(directory, SCHEMA, config.store.clone(), purge(config))
+}
+
+fn purge(
+    config: &ResourcesConfig,
+) -> impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + use<> {
+    let mut purge = Purge::new(config);
+    move |connection, transaction| purge.run_if_due(connection, transaction)
+}
+
+/// Access to records and requests in a transaction of the store.
 pub(crate) struct Records<'c> {
     connection: &'c Connection,
-    /// The end of a scan.
+    /// The deadline of a scan.
     until: Option<Instant>,
 }
 
@@ -92,7 +101,7 @@ impl<'c> Records<'c> {
         Self { connection, until: Some(until) }
     }
 
-    /// Whether there is time to look at another record.
+    /// Whether there is time to read another record.
     pub(crate) fn has_time(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
     }

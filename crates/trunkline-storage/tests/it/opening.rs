@@ -288,11 +288,51 @@ async fn problems_are_those_of_the_storage() {
     }
     drop(fixture.read(|_| Err::<(), _>(fault())).await);
     assert!(fixture.store.problem().is_some());
+}
 
-    let store = Store::unavailable("the disk is full");
-    let outcome = store.read(pending(), |_| Ok::<_, StoreError>(())).await;
-    let text = "the storage cannot be read or written: the disk is full";
-    assert_eq!(outcome.unwrap_err().to_string(), text);
-    assert_eq!(store.problem().as_deref(), Some("the disk is full"));
+fn deferred(directory: &Path) -> Store {
+    Store::deferred(directory, SCHEMA, StoreConfig::default(), |_, _| Ok(()))
+}
+
+/// Neither `prepare` nor reads create anything.
+#[tokio::test]
+async fn a_deferred_store_is_created_by_the_first_write() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("not/yet");
+    let (store, other) = (deferred(&directory), deferred(&directory));
+    store.prepare().unwrap();
+    assert_eq!(ids(&store).await, [""; 0]);
+    assert!(!parent.path().join("not").exists());
+    let insert = store.write(pending(), 0, |connection| put(connection, "a", ""));
+    insert.await.unwrap();
+    assert_eq!(ids(&store).await, ["a"]);
+    assert_eq!(ids(&other).await, ["a"], "a file that another store created");
+    assert!(store.close(PATIENCE) && other.close(PATIENCE));
+}
+
+/// A file in place of the directory: reads see an empty store, and a write succeeds once the file is gone.
+#[tokio::test]
+async fn a_deferred_store_that_cannot_be_created() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("a/b");
+    fs::write(parent.path().join("a"), "").unwrap();
+    let store = deferred(&directory);
+    let insert = || store.write(pending(), 0, |connection| put(connection, "a", ""));
+    assert!(store.prepare().unwrap_err().disk_reason().is_some());
+    assert!(store.problem().is_some());
+    assert_eq!(ids(&store).await, [""; 0]);
+    assert!(matches!(insert().await, Err(StoreError::Unavailable { .. })));
+    fs::remove_file(parent.path().join("a")).unwrap();
+    insert().await.unwrap();
+    assert_eq!((store.problem(), ids(&store).await), (None, vec!["a".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_deferred_store_that_is_closed_creates_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = deferred(directory.path());
     assert!(store.close(PATIENCE));
+    let insert = store.write(pending(), 0, |connection| put(connection, "a", ""));
+    assert!(matches!(insert.await, Err(StoreError::Closed)));
+    assert!(!directory.path().join(FILE).exists());
 }

@@ -1,0 +1,152 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::task::spawn_blocking;
+
+use crate::config::{Schema, StoreConfig};
+use crate::database::Database;
+use crate::error::{OpenError, StoreError, WorkError};
+use crate::workers::{Workers, lock};
+
+/// A database that is opened by the first read of an existing file, or created by the first write.
+pub(crate) struct Deferred {
+    database: Arc<Database>,
+    config: StoreConfig,
+    maintain: Arc<Mutex<Maintain>>,
+    opened: OnceLock<Workers>,
+    /// Held while the file is opened.
+    opening: Mutex<()>,
+    /// The reason why the last attempt failed.
+    problem: Mutex<Option<String>>,
+    is_closed: AtomicBool,
+}
+
+type Maintain = Box<dyn FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send>;
+
+impl Deferred {
+    pub(crate) fn new(
+        directory: &Path,
+        schema: Schema,
+        config: StoreConfig,
+        maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Self {
+        Self {
+            database: Arc::new(Database::new(directory, schema, &config)),
+            config,
+            maintain: Arc::new(Mutex::new(Box::new(maintain))),
+            opened: OnceLock::new(),
+            opening: Mutex::default(),
+            problem: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// The open file, if it is open.
+    pub(crate) fn opened(&self) -> Option<&Workers> {
+        self.opened.get()
+    }
+
+    pub(crate) fn config(&self) -> &StoreConfig {
+        &self.config
+    }
+
+    /// The reason why the file could not be opened.
+    pub(crate) fn problem(&self) -> Option<String> {
+        lock(&self.problem).clone()
+    }
+
+    /// Opens the file if it exists; otherwise checks that it could be created. Blocks.
+    pub(crate) fn prepare(&self) -> Result<(), OpenError> {
+        if self.database.exists() {
+            return self.open();
+        }
+        let checked = self.database.check_creation();
+        *lock(&self.problem) = checked.as_ref().err().map(reason);
+        checked
+    }
+
+    /// The open file, which is created if it is missing.
+    pub(crate) async fn for_writing(self: &Arc<Self>) -> Result<&Workers, StoreError> {
+        if self.opened().is_none() {
+            let deferred = Arc::clone(self);
+            in_background(move || deferred.open()).await??;
+        }
+        self.opened().ok_or(StoreError::Closed)
+    }
+
+    /// The open file. None if there is no file.
+    pub(crate) async fn for_reading(self: &Arc<Self>) -> Result<Option<&Workers>, StoreError> {
+        if self.opened().is_none() {
+            let deferred = Arc::clone(self);
+            let exists = in_background(move || {
+                let exists = deferred.database.exists();
+                if exists { deferred.open().map(|()| exists) } else { Ok(exists) }
+            });
+            if !exists.await?? && !self.is_closed.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+        }
+        self.opened().map(Some).ok_or(StoreError::Closed)
+    }
+
+    /// Runs work on an empty database, in memory.
+    pub(crate) async fn read_empty<T: Send + 'static, E: WorkError>(
+        &self,
+        cancel: impl Future<Output = ()>,
+        mut work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let schema = *self.database.schema();
+        let reading = in_background(move || work(&empty(schema).map_err(StoreError::from)?));
+        tokio::select! {
+            biased;
+            outcome = reading => outcome?,
+            () = cancel => Err(StoreError::Cancelled.into()),
+        }
+    }
+
+    /// Takes no more work, and returns the open file, if it is open.
+    pub(crate) fn close(&self) -> Option<&Workers> {
+        self.is_closed.store(true, Ordering::Release);
+        // An attempt to open the file ends first.
+        drop(lock(&self.opening));
+        self.opened()
+    }
+
+    /// Opens the file. Blocks.
+    pub(crate) fn open(&self) -> Result<(), OpenError> {
+        let _opening = lock(&self.opening);
+        if self.opened.get().is_none() && !self.is_closed.load(Ordering::Acquire) {
+            let maintain = Arc::clone(&self.maintain);
+            let maintain =
+                move |connection: &_, transaction| lock(&maintain)(connection, transaction);
+            let opened = Workers::start(Arc::clone(&self.database), self.config.clone(), maintain);
+            *lock(&self.problem) = opened.as_ref().err().map(reason);
+            // The lock is held: no other thread has set it.
+            drop(self.opened.set(opened?));
+        }
+        Ok(())
+    }
+}
+
+/// An empty database in memory, with the tables of the schema.
+fn empty(schema: Schema) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    schema.migrations.iter().try_for_each(|migration| connection.execute_batch(migration))?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Runs blocking work on a thread for it.
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StoreError> {
+    spawn_blocking(work).await.map_err(|_| StoreError::Panicked)
+}
+
+/// The problem of a file that could not be opened, without its path.
+fn reason(error: &OpenError) -> String {
+    error.disk_reason().unwrap_or_else(|| "the storage failed".to_owned())
+}

@@ -1,0 +1,167 @@
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use crate::config::StoreConfig;
+use crate::database::Database;
+use crate::error::{OpenError, StoreError, WorkError};
+use crate::queue::Queue;
+use crate::reader;
+use crate::reserve::Reserve;
+use crate::task::{Claim, task};
+use crate::writer::Writer;
+
+/// An open database file and its threads, which end when this is dropped.
+pub(crate) struct Workers {
+    config: StoreConfig,
+    reads: Arc<Queue>,
+    writes: Arc<Queue>,
+    /// Fewer scans run than there are readers, so that other reads do not wait for them.
+    scans: Arc<Semaphore>,
+    waiting_scans: Semaphore,
+    /// Disconnected when the threads have ended.
+    running: Mutex<Receiver<()>>,
+    /// The faults that the last write and the last read ended in.
+    write_problem: Mutex<Option<String>>,
+    read_problem: Mutex<Option<String>>,
+}
+
+impl Workers {
+    /// Creates the file if it is missing, migrates the schema, and starts the threads. Blocks.
+    pub(crate) fn start(
+        database: Arc<Database>,
+        config: StoreConfig,
+        maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<Self, OpenError> {
+        let keeper = database.open()?;
+        let reserve = Reserve::shared();
+        let permits = |number: usize| Semaphore::new(number.min(Semaphore::MAX_PERMITS));
+        let (ended, running) = channel();
+        let readers = config.readers.max(1);
+        let workers = Self {
+            reads: Arc::new(Queue::new(config.read_queue, usize::MAX)),
+            writes: Arc::new(Queue::new(config.write_queue, config.write_queue_bytes)),
+            scans: Arc::new(permits((readers - 1).max(1))),
+            waiting_scans: permits(config.read_queue),
+            running: Mutex::new(running),
+            write_problem: Mutex::default(),
+            read_problem: Mutex::default(),
+            config,
+        };
+        // From here on, an error drops `workers`, which ends the threads that have started.
+        let readers = (0..readers).map(|_| reader::start(&database, &workers.reads, &reserve));
+        let readers = readers.collect::<Result<_, _>>()?;
+        let writer = Writer {
+            queue: Arc::clone(&workers.writes),
+            group: workers.config.group,
+            maintain,
+            connection: None,
+            log_limit: database.max_log_bytes,
+            keeper: Some(keeper),
+            database,
+            reserve,
+            readers,
+            _ended: ended,
+        };
+        writer.start()?;
+        Ok(workers)
+    }
+
+    /// The fault that the last work ended in.
+    pub(crate) fn problem(&self) -> Option<String> {
+        lock(&self.write_problem).clone().or_else(|| lock(&self.read_problem).clone())
+    }
+
+    pub(crate) async fn write<T: Send + 'static, E: WorkError>(
+        &self,
+        cancel: impl Future<Output = ()>,
+        bytes: usize,
+        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let (task, mut pending) = task(self.claim(bytes), work);
+        self.writes.push(task)?;
+        let outcome = pending.confirmed(cancel, self.config.confirm_wait).await?;
+        note(&self.write_problem, outcome)
+    }
+
+    pub(crate) async fn read<T: Send + 'static, E: WorkError>(
+        &self,
+        cancel: impl Future<Output = ()>,
+        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        self.run(self.claim(0), cancel, work).await
+    }
+
+    pub(crate) async fn scan<T: Send + 'static, E: WorkError>(
+        &self,
+        cancel: impl Future<Output = ()>,
+        mut work: impl FnMut(&Connection, Instant) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let mut cancel = pin!(cancel);
+        let claim = self.claim(0);
+        let waiting = self.waiting_scans.try_acquire().map_err(|_| StoreError::Busy)?;
+        let permit = Arc::clone(&self.scans).acquire_owned();
+        let permit = claim.in_time(cancel.as_mut(), permit).await?;
+        let permit = permit.map_err(|_| StoreError::Closed)?;
+        drop(waiting);
+        let (scanned, max_time) = (Arc::clone(&claim), self.config.max_scan_time);
+        let work = move |connection: &_| {
+            // The permit ends with the work, which goes on for a moment when its caller has gone.
+            let _permit = &permit;
+            work(connection, Instant::now() + max_time.min(scanned.rest() / 2))
+        };
+        self.run(claim, cancel, work).await
+    }
+
+    /// As [`Store::close`](crate::Store::close).
+    pub(crate) fn close(&self, patience: Duration) -> bool {
+        self.end();
+        lock(&self.running).recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    fn claim(&self, bytes: usize) -> Arc<Claim> {
+        Claim::new(self.config.timeout, bytes)
+    }
+
+    async fn run<T: Send + 'static, E: WorkError>(
+        &self,
+        claim: Arc<Claim>,
+        cancel: impl Future<Output = ()>,
+        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let (task, mut pending) = task(claim, work);
+        self.reads.push(task)?;
+        note(&self.read_problem, pending.in_time(cancel).await?)
+    }
+
+    fn end(&self) {
+        self.reads.close();
+        self.writes.close();
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Records whether an outcome is a fault of the storage.
+fn note<T, E: WorkError>(problem: &Mutex<Option<String>>, outcome: Result<T, E>) -> Result<T, E> {
+    match outcome.as_ref().map_err(WorkError::store_error) {
+        Ok(_) => *lock(problem) = None,
+        Err(Some(StoreError::Unavailable { reason, .. })) => *lock(problem) = Some(reason.clone()),
+        Err(Some(error @ StoreError::Failed(_))) => *lock(problem) = Some(error.to_string()),
+        Err(_) => {}
+    }
+    outcome
+}
+
+/// Nothing panics while it holds one of these locks.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
