@@ -1,4 +1,4 @@
-//! The settings of HTTP services.
+//! The configuration of HTTP services.
 
 use std::time::Duration;
 
@@ -8,40 +8,44 @@ use trunkline_access::Tokens;
 use super::authority::Hosts;
 use super::status::StatusPolicy;
 
-/// Configuration of an [`HttpService`](super::HttpService). `Default` is safe for a server on this machine.
+/// Configuration of an [`HttpService`](super::HttpService). `Default` is safe for a local server.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// The paths of JSON-RPC. A path that neither is listed nor has a [route](super::Routes) is 404.
-    /// Default: every path, for a service that is mounted in another router; `/` next to routes.
+    /// The paths of JSON-RPC. Other paths without a [route](super::Routes) return 404. Default: every path, for
+    /// a service that is mounted in another router; `/` if the service has routes.
     pub paths: Vec<String>,
-    /// How many bytes a body may have. Default 1 MiB. More is 413.
+    /// Whether the [routes](super::Routes) also answer a `GET` at a path of JSON-RPC that accepts `text/html` by name, as
+    /// browsers do. Default: no, and it is 405.
+    pub html_routes: bool,
+    /// The maximum size of a body, in bytes. Default 1 MiB. A larger body returns 413.
     pub max_body: usize,
-    /// How long a body may take to arrive. Default 10 s. Then it is 408. `None`: for ever.
+    /// The maximum time for a body to arrive. Default 10 s. After that, the request returns 408. `None`: no
+    /// limit.
     pub body_timeout: Option<Duration>,
-    /// The HTTP status of JSON-RPC errors. Default: 200, except of calls refused for who made them.
+    /// The HTTP status of JSON-RPC errors. Default: 200, except for calls refused because of the caller.
     pub status_policy: StatusPolicy,
-    /// The names that clients may call this server, without ports. Default: `localhost`,
-    /// `127.0.0.1`, `[::1]`, to which a [`Server`](crate::Server) adds its address. Others are
-    /// 403: a web page that rebinds its name to this machine is stopped here.
+    /// The host names of this server, without ports. Default: `localhost`, `127.0.0.1`, `[::1]`, to which a
+    /// [`Server`](crate::Server) adds its address. Requests to other hosts return 403, which prevents DNS
+    /// rebinding.
     pub hosts: Hosts,
-    /// The origins of web pages, as `https://name:port`, that may call besides those of this
-    /// server itself; `*` is any. Default: none. Others are 403; requests without an Origin pass.
-    /// Parse an [`Origin`](super::Origin) to be told of an entry that no browser would send.
+    /// The origins of web pages, as `https://name:port`, that may send requests, in addition to the origin of
+    /// this server. `*` allows any origin. Default: none. Other origins return 403; requests without `Origin`
+    /// are accepted. Parse an [`Origin`](super::Origin) to validate an entry.
     pub allow_origins: Vec<String>,
-    /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
+    /// The origins that may send requests and read the replies (CORS). `*` allows any origin. Default: none.
     pub cors_origins: Vec<String>,
-    /// Headers of every response that does not set them itself. Default: none. [`security_headers`] are the usual ones.
+    /// The headers of every response that does not set them itself. Default: none. See [`security_headers`].
     ///
     /// [`security_headers`]: super::security_headers
     pub headers: HeaderMap,
-    /// Whether each request has an id: the `X-Request-Id` of the client, if there is exactly one, of 1 to 128 letters,
-    /// digits and `-_.:/+=@~`; otherwise 32 random hexadecimal digits. Default: no.
+    /// Whether requests have ids. The id is the `X-Request-Id` of the client if it is sent once and has 1 to 128
+    /// letters, digits and `-_.:/+=@~`, or else 32 random hexadecimal digits. Default: no.
     ///
-    /// The id is a header of the response; a header of the request, where handlers find it with
-    /// [`Headers`](super::Headers); and the field `http.request.id` of the span of each call.
+    /// The id is a header of the response, a header of the request, which handlers access with
+    /// [`Headers`](super::Headers), and the field `http.request.id` of the span of each call.
     pub request_ids: bool,
-    /// The tokens, listed or signed, of which a request must carry one (`Authorization: Bearer …`). Default:
-    /// none, and all requests pass.
+    /// The accepted tokens, listed or signed (`Authorization: Bearer …`). Default: none, and no token is
+    /// required.
     pub bearer: Tokens,
 }
 
@@ -49,6 +53,7 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
+            html_routes: false,
             max_body: 1 << 20,
             body_timeout: Some(Duration::from_secs(10)),
             status_policy: StatusPolicy::default(),

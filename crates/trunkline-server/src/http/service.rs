@@ -1,4 +1,4 @@
-//! An [`Rpc`] as a service of HTTP requests.
+//! The HTTP service.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -38,10 +38,10 @@ use super::{negotiate, origin, request_id};
 use crate::request::{Head, Peer};
 use trunkline_core::dispatch::Dispatcher;
 
-/// JSON-RPC calls, and routes, as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
-/// it with `route_service`. Cloning is cheap.
+/// A service of HTTP requests for JSON-RPC calls and routes. Serve it with a [`Server`](crate::Server), or mount it
+/// in axum with `route_service`. Cloning is cheap.
 ///
-/// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls pass no layer of theirs.
+/// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls do not pass the layers of routes.
 #[derive(Clone)]
 pub struct HttpService(Arc<Inner>);
 
@@ -51,13 +51,13 @@ struct Inner {
     routes: Vec<Routes>,
     /// The routes in their layers.
     router: axum::Router,
-    /// None without origins that may read replies.
+    /// `None` if no origins may read replies.
     cors: Option<CorsLayer>,
     headers: ResponseHeaders,
 }
 
 impl HttpService {
-    /// A service of HTTP requests that hold calls.
+    /// Creates a service.
     #[must_use]
     pub fn with_config(rpc: Dispatcher, settings: HttpConfig) -> Self {
         Self::new(Guard { rpc, settings }, Vec::new())
@@ -70,11 +70,11 @@ impl HttpService {
         Self(Arc::new(Inner { guard, routes, router, cors, headers }))
     }
 
-    /// Adds routes: those of another protocol, or an axum router. They pass the same checks as calls. Other
-    /// paths are 404, whatever the fallback of the router.
+    /// Adds routes of another protocol, or an axum router. Their requests pass the same checks as calls. Other
+    /// paths return 404; the fallback of the router is ignored.
     ///
     /// # Panics
-    /// When a route overlaps one that was merged before.
+    /// When a route overlaps another one.
     #[must_use]
     pub fn merge(self, routes: impl Into<Routes>) -> Self {
         let Inner { guard, routes: mut merged, .. } = Arc::unwrap_or_clone(self.0);
@@ -82,7 +82,7 @@ impl HttpService {
         Self::new(Arc::unwrap_or_clone(guard), merged)
     }
 
-    /// Answers one request.
+    /// Handles a request.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -91,9 +91,9 @@ impl HttpService {
         self.handle_from(request, None).await
     }
 
-    /// Answers one request of a client at `peer`.
+    /// Handles a request of a client at `peer`.
     ///
-    /// The head is checked before the future is made, which is moved around and should be small.
+    /// The headers are checked before the future is created, to keep the future small.
     pub(crate) fn handle_from<B>(
         &self,
         request: Request<B>,
@@ -107,14 +107,14 @@ impl HttpService {
         self.finish(step, request_id)
     }
 
-    /// Adds the address of the server to the names that clients may call it.
+    /// Adds the address of the server to the accepted hosts.
     pub(crate) fn bind(&mut self, address: SocketAddr) {
         let mut guard = (*self.0.guard).clone();
         guard.settings.hosts.allow_address(address.ip());
         *self = Self::new(guard, self.0.routes.clone());
     }
 
-    /// Answers a request with the CORS headers of its reply.
+    /// Handles a request, and adds CORS headers to the response.
     async fn share<B>(
         self,
         cors: CorsLayer,
@@ -132,7 +132,7 @@ impl HttpService {
         response
     }
 
-    /// Begins to answer a request: its first step, and its id.
+    /// Starts to handle a request. Returns its first step and its id.
     fn begin<B>(
         &self,
         mut request: Request<B>,
@@ -151,7 +151,7 @@ impl HttpService {
         (step, request_id)
     }
 
-    /// Answers a request after its first step, with the headers of all responses.
+    /// Completes a request after its first step, and adds the headers of all responses.
     async fn finish<B>(&self, step: Step<B>, request_id: Option<HeaderValue>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
@@ -162,7 +162,7 @@ impl HttpService {
         response
     }
 
-    /// Finds the receiver of a request, and checks the head if that reads messages.
+    /// Finds the target of a request, and checks the headers if the target is a handler of messages.
     fn first_step<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -179,7 +179,7 @@ impl HttpService {
         Step::Later(Box::pin(route(router, request, peer)))
     }
 
-    /// Checks the head of a request whose body is a message.
+    /// Checks the headers of a request whose body is a message.
     fn begin_call<B>(
         &self,
         target: Target,
@@ -231,7 +231,7 @@ impl HttpService {
         Step::Call(target, extensions(&endpoint, parts, peer), formats, body)
     }
 
-    /// Does the remaining work of a request, without the headers of all responses.
+    /// Completes a request, without the headers of all responses.
     async fn run<B>(&self, step: Step<B>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
@@ -276,7 +276,7 @@ impl HttpService {
                 let response = respond(guard.settings.status_policy.status(&reply), reply);
                 guard.reserve(&Endpoint::CALLS, response, memory, formats.reply)
             }
-            // History has it as the refusal of a batch.
+            // The history records it as the refusal of a batch.
             Err(error) => Endpoint::CALLS.refuse(&error.into(), formats.reply),
         }
     }
@@ -320,7 +320,7 @@ impl Inner {
     }
 }
 
-/// The receiver of the message that a request has for a body.
+/// The handler of a message.
 enum Target {
     Calls,
     Messages(Endpoint, MessageHandler),
@@ -335,7 +335,7 @@ impl Target {
     }
 }
 
-/// The remaining work of a request whose head was checked.
+/// The remaining work of a request after its headers were checked.
 enum Step<B> {
     Call(Target, Extensions, Formats, B),
     Refused(Response<ReplyBody>),
@@ -363,9 +363,9 @@ where
     response.map(ReplyBody::from_axum)
 }
 
-/// The layer of the origins that may read replies.
+/// The CORS layer, if there are origins that may read replies.
 ///
-/// Pages that may call may send any header and method: only routes know which there are.
+/// It allows any header and method, since only the routes know the supported ones.
 fn cors(settings: &HttpConfig) -> Option<CorsLayer> {
     if settings.cors_origins.is_empty() {
         return None;
@@ -397,7 +397,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        // Without the request, the boxed future is small.
+        // The boxed future is small because it does not contain the request.
         let (step, request_id) = service.begin(request, None);
         Box::pin(async move { Ok(service.finish(step, request_id).await) })
     }
