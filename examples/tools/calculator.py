@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Computes an expression exactly. stdin has the arguments: {"expression":"1/3 + 0.5"}
+"""Computes an expression exactly. Arguments on stdin: {"expression":"1/3 + 0.5"}
 
-Numbers are decimal, with or without an exponent (1.5e-3). Powers bind strongest, to the right (2^3^2 is 2^9), then
-signs (-2^2 is -4), then * / %, then + -. The sign of % is that of the divisor.
+Numbers are decimal, with or without an exponent (1.5e-3). Precedence, from highest to lowest: powers, which are
+right-associative (2^3^2 is 2^9), signs (-2^2 is -4), * / %, + -. The result of % has the sign of the divisor.
 """
 import ast
 import json
@@ -36,7 +36,7 @@ def limited(number):
 
 def power(base, exponent):
     if exponent.denominator != 1:
-        raise ValueError("the exponent of a power must be a whole number")
+        raise ValueError("the exponent of a power must be an integer")
     bits = max(base.numerator.bit_length(), base.denominator.bit_length()) - 1
     if bits * abs(exponent) > MAX_BITS:
         raise ValueError(TOO_LARGE)
@@ -84,6 +84,6 @@ except ZeroDivisionError:
 except SyntaxError as error:
     sys.exit(f"invalid expression: {error.msg}")
 except (RecursionError, MemoryError):
-    sys.exit("the expression is nested too deep")
+    sys.exit("the expression is nested too deeply")
 except ValueError as error:
     sys.exit(str(error))

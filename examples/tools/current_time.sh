@@ -1,10 +1,10 @@
 #!/bin/sh
-# The time, as JSON. The arguments stand on one line: {"timezone":"Europe/Berlin"}
+# Prints the time as JSON. Arguments on one line of stdin: {"timezone":"Europe/Berlin"}
 set -eu
 
 zone=$(sed -n 's/.*"timezone":"\([^"]*\)".*/\1/p')
 zone=${zone:-UTC}
-# `date` takes what is no zone for UTC: zones are files of their own format, below one folder.
+# `date` uses UTC for unknown zones, so check that the zone is a file in the TZif format.
 is_zone() {
     case "$1" in
     /* | *..*) return 1 ;;
@@ -12,7 +12,7 @@ is_zone() {
     [ -f "/usr/share/zoneinfo/$1" ] && [ "$(head -c 4 "/usr/share/zoneinfo/$1")" = TZif ]
 }
 if [ "$zone" != UTC ] && ! is_zone "$zone"; then
-    echo "there is no time zone $zone on this machine (package tzdata)" >&2
+    echo "unknown time zone $zone (package tzdata has the time zones)" >&2
     exit 1
 fi
 

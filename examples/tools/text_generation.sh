@@ -1,9 +1,9 @@
 #!/bin/sh
-# Asks an OpenAI-compatible endpoint for a text. The arguments stand on one line:
+# Generates text with an OpenAI-compatible endpoint. Arguments on one line of stdin:
 # {"prompt":"…","max_tokens":100}
 #
-# Texts stay as JSON has written them, from the arguments to the request and from the reply to the result:
-# nothing has to be escaped.
+# JSON strings are copied unchanged from the arguments to the request and from the reply to the result, so that nothing
+# has to be escaped.
 set -eu
 
 fail() {
@@ -11,8 +11,8 @@ fail() {
     exit 1
 }
 
-# The first string at this path in the JSON on stdin, in its quotes. Each part of the path is a member's name;
-# an array's has none: /choices//message/content
+# Prints the first string at this path in the JSON on stdin, with its quotes. Parts of the path are names of members, and
+# empty for arrays: /choices//message/content
 string() {
     awk -v wanted="$1" '
         { json = json $0 "\n" }
@@ -52,18 +52,18 @@ string() {
     fail "no model is configured: set TRUNKLINE_AGENT_URL and TRUNKLINE_AGENT_MODEL where the server is started"
 command -v curl >/dev/null || fail "curl is not installed: apt install curl"
 case "$TRUNKLINE_AGENT_MODEL${TRUNKLINE_AGENT_KEY:-}" in
-*[\"\\]*) fail "quotes and backslashes cannot stand in the model's name or the key" ;;
+*[\"\\]*) fail "quotes and backslashes are not allowed in the name of the model and the key" ;;
 esac
 
 read -r arguments
 prompt=$(printf '%s\n' "$arguments" | string /prompt)
-[ -n "$prompt" ] || fail "there is no prompt"
+[ -n "$prompt" ] || fail "the prompt is missing"
 tokens=$(printf '%s\n' "$arguments" | sed -n 's/.*"max_tokens":\([0-9][0-9]*\).*/\1/p')
 
 authorization=
 [ -z "${TRUNKLINE_AGENT_KEY:-}" ] || authorization="header = \"Authorization: Bearer $TRUNKLINE_AGENT_KEY\""
 
-# The key is in a pipe: other users of the machine can read command lines.
+# The key is passed in a pipe, since other users of the machine can read command lines.
 reply=$(
     printf '{"model":"%s","max_tokens":%s,"messages":[{"role":"user","content":%s}]}' \
         "$TRUNKLINE_AGENT_MODEL" "${tokens:-512}" "$prompt" |
@@ -75,5 +75,5 @@ HEADERS
 ) || fail "the model at $TRUNKLINE_AGENT_URL did not answer"
 
 text=$(printf '%s\n' "$reply" | string /choices//message/content)
-[ -n "$text" ] || fail "the model's reply has no text"
+[ -n "$text" ] || fail "the reply of the model has no text"
 printf '{"text":%s}\n' "$text"

@@ -110,7 +110,7 @@ pub(super) const CALLS: &[Call] = &[
     ),
     // A union of object and array.
     Call {
-        outcome_of_strings: Some(Fails("/data")),
+        outcome_of_strings: Some(Fails("`data`")),
         ..call(
             "insert_record",
             &[
@@ -123,7 +123,7 @@ pub(super) const CALLS: &[Call] = &[
         )
     },
     Call {
-        outcome_of_strings: Some(Fails("/data")),
+        outcome_of_strings: Some(Fails("`data`")),
         ..call(
             "insert_record",
             &[
