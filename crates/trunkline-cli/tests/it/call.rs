@@ -106,7 +106,7 @@ fn what_people_see() {
             &["table_name=regionx"],
             1,
             none,
-            &["error -32003: ", "\n  reason: ", "did you mean \"region\"?"],
+            &["error -32003: ", "\n  reason: ", "did you mean `region`?"],
         ),
         ("a method that is none", &["call", &url, "nope"], &[], 1, none, &["error -32601: "]),
         ("a notification", &["call", &url, "nope", "--notify"], &[], 0, none, none),
