@@ -5,35 +5,36 @@ use std::time::Duration;
 pub struct Schema {
     /// The name of the file in its directory.
     pub file: &'static str,
-    /// The mark that distinguishes the file from those of other programs (`PRAGMA application_id`).
+    /// The id that distinguishes the file from those of other programs (`PRAGMA application_id`).
     pub application_id: i32,
-    /// SQL scripts, each of which leads from a version of the schema to the next. The first one begins with an empty
-    /// file; their number is the newest version (`PRAGMA user_version`). Released ones are never changed.
+    /// SQL scripts, each of which migrates the schema to the next version. The first one applies to an empty file, and
+    /// the number of scripts is the newest version (`PRAGMA user_version`). Released scripts must not be changed.
     pub migrations: &'static [&'static str],
 }
 
-/// Configuration of a [`Store`](crate::Store). Every field is a bound, but for `erase_deleted`.
+/// Configuration of a [`Store`](crate::Store). All fields but `erase_deleted` are limits.
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
-    /// The maximum time of a read, waiting included, and until a write has begun. Default 5 s.
+    /// The maximum time of a read, including the time in the queue, and the maximum time until a write starts.
+    /// Default 5 s.
     pub timeout: Duration,
-    /// The further wait for a write that has begun, until it is answered
+    /// The further wait for a write that has started, after which it fails as
     /// [`Unconfirmed`](crate::StoreError::Unconfirmed). Default 5 s.
     pub confirm_wait: Duration,
-    /// Connections that read at the same time, each on a thread. At least 1. One of several is left for reads that are
-    /// no scans. Default 4.
+    /// The number of concurrent readers, each with a thread and a connection. At least 1. Scans leave one of several
+    /// readers free. Default 4.
     pub readers: usize,
     /// The maximum number of waiting reads. Default 1,024.
     pub read_queue: usize,
     /// The maximum number of waiting writes. Default 4,096.
     pub write_queue: usize,
-    /// The maximum memory of the waiting writes in bytes, as their callers estimate it. Default 64 MiB.
+    /// The maximum memory of the waiting writes in bytes, as estimated by their callers. Default 64 MiB.
     pub write_queue_bytes: usize,
     /// The maximum number of writes in one transaction. Default 256.
     pub group: usize,
     /// The maximum wait for a lock that another process holds. Default 2 s.
     pub lock_wait: Duration,
-    /// The maximum time of a scan, which has at most half of its remaining `timeout`. Default 1 s.
+    /// The maximum time of a scan, limited to half of its remaining `timeout`. Default 1 s.
     pub max_scan_time: Duration,
     /// The size of the write-ahead log in bytes above which the writer waits for the readers, at most `lock_wait`, and
     /// empties it. Default 64 MiB.

@@ -8,15 +8,14 @@ use rusqlite::ErrorCode;
 
 use crate::reserve::heap_limit;
 
-/// The reason why work on a store had no effect. `Display` is safe to send to a client; causes are in `source()`, for
-/// the log.
+/// The reason why work on a store failed. `Display` is safe to send to a client; `source()` has the cause, for the log.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Too much work waits already, or another process holds the lock. Nothing was done.
-    #[error("too many commands wait; try again")]
+    /// The queue is full, or another process holds the lock. Nothing was done.
+    #[error("too many waiting commands; try again")]
     Busy,
-    /// Other queries of the process exhaust the heap limit of SQLite. Nothing was done.
+    /// Other queries of the process have exhausted the heap limit of SQLite. Nothing was done.
     #[error(
         "out of memory: other queries use up the SQLite heap limit{}; try again",
         limit.map(|limit| format!(" of {limit} bytes")).unwrap_or_default()
@@ -25,23 +24,23 @@ pub enum StoreError {
         /// The limit in bytes, if it is known.
         limit: Option<u64>,
     },
-    /// The deadline passed before the work began, or the work only read. Nothing was done.
-    #[error("the command did not end within {} ms", limit.as_millis())]
+    /// The deadline passed before the work started, or while it was reading. Nothing was done.
+    #[error("the command timed out after {} ms", limit.as_millis())]
     Timeout {
-        /// The time that the work had.
+        /// The timeout of the work.
         limit: Duration,
     },
-    /// The caller cancelled the work before it began, or it only read. Nothing was done.
+    /// The caller cancelled the work before it started, or while it was reading. Nothing was done.
     #[error("the command was cancelled")]
     Cancelled,
-    /// The work began, and its commit was not durable in time: it may still become so.
-    #[error("the command was not confirmed in time: look whether it was done")]
+    /// The work started, but its commit was not durable in time. It may still become durable.
+    #[error("the command was not confirmed in time; check whether it was executed")]
     Unconfirmed,
     /// The store is closed.
     #[error("the server is stopping")]
     Closed,
     /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Nothing was
-    /// done, but for the same case as with [`Failed`](Self::Failed).
+    /// done, with the same exception as for [`Failed`](Self::Failed).
     #[error("the storage cannot be read or written: {reason}")]
     Unavailable {
         /// The reason.
@@ -49,8 +48,8 @@ pub enum StoreError {
         /// The error of the database or of the system.
         source: Option<Cause>,
     },
-    /// The database failed. Nothing was done, but for one case: if the commit failed while it was being made durable
-    /// (`fsync`), and the machine then crashes, the change may come back.
+    /// The database failed. Nothing was done, with one exception: if the commit failed in `fsync` and the machine then
+    /// crashes, the change may reappear.
     #[error("the storage failed")]
     Failed(#[source] Cause),
     /// The work panicked. Nothing was done.
@@ -74,7 +73,7 @@ impl WorkError for StoreError {
 }
 
 impl StoreError {
-    /// Whether the storage is at fault, so that the connection may be unusable.
+    /// Whether the error is a fault of the storage, after which the connection may be unusable.
     pub(crate) fn is_fault(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Unavailable { .. }) || self.is_of_memory()
     }
@@ -95,7 +94,7 @@ impl From<rusqlite::Error> for StoreError {
             Some(DatabaseBusy | DatabaseLocked) => return Self::Busy,
             Some(OutOfMemory) => return Self::OutOfMemory { limit: heap_limit() },
             Some(DiskFull) => "the disk is full",
-            Some(SystemIoFailure) => "the disk is full or fails",
+            Some(SystemIoFailure) => "the disk is full or failing",
             Some(ReadOnly) => "the disk or the file is read-only",
             Some(CannotOpen) => "the file cannot be opened",
             Some(DatabaseCorrupt | NotADatabase) => "the file is corrupt",
@@ -133,7 +132,7 @@ pub enum OpenError {
     },
     /// The file was written by a newer version. It was not changed.
     #[error(
-        "{} was written by a newer version: its schema is {found}, and {known} is the newest known here",
+        "{} was written by a newer version: its schema version is {found}, the newest supported one is {known}",
         path.display()
     )]
     Newer {
@@ -150,7 +149,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The fault of the disk or of the files on it, if that is the reason. It is safe to send to a client.
+    /// The fault of the disk or its files, if that is the reason. It is safe to send to a client.
     #[must_use]
     pub fn disk_reason(&self) -> Option<String> {
         match self {

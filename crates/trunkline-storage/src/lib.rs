@@ -1,16 +1,16 @@
 //! Durable storage in a private database file, for the crates of trunkline that keep records.
 //!
-//! A [`Store`] runs closures on connections, and knows nothing of what they read and write:
+//! A [`Store`] runs closures on connections:
 //!
-//! * One thread writes. It runs the work that waits as one transaction, each closure in a savepoint, and answers all
-//!   of it after the commit (*group commit*), since making a commit durable takes a thousand times as long as most work.
-//! * Several threads read, each in its transaction, while the writer is busy.
-//! * Work that has not begun by its deadline, or whose caller has gone, never begins. Reads are interrupted.
-//! * Queues are bounded. Work beyond their bounds fails at once with [`StoreError::Busy`].
-//! * When other users of the process exhaust the heap limit of SQLite, a reserve of memory lets work finish.
+//! * One thread writes. It runs all waiting work in one transaction, each closure in a savepoint, and answers all of it
+//!   after the commit (*group commit*), since a durable commit takes a thousand times as long as most work.
+//! * Several threads read concurrently with the writer, each in its own transaction.
+//! * Work that has not started by its deadline, or was abandoned by its caller, never starts. Reads are interrupted.
+//! * Queues are bounded. When one is full, work fails with [`StoreError::Busy`].
+//! * When other queries of the process exhaust the heap limit of SQLite, a reserve of memory lets work complete.
 //!
-//! The file and its directory are readable by their owner only. A [`Schema`] names the file and has the migrations from
-//! each version to the next.
+//! The file and its directory are readable by their owner only. A [`Schema`] contains the name of the file and the
+//! migrations.
 //!
 //! ```
 //! use std::future::pending;

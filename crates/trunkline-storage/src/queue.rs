@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use crate::error::{OpenError, StoreError};
 use crate::task::Task;
 
-/// Tasks that wait for a thread, first in first out.
+/// A queue of tasks for threads, first in first out.
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -17,7 +17,7 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Box<dyn Task>>,
-    /// The bytes of those that wait.
+    /// The bytes of the waiting tasks.
     bytes: usize,
     is_closed: bool,
 }
@@ -27,18 +27,18 @@ impl Queue {
         Self { state: Mutex::default(), changed: Condvar::new(), max_tasks, max_bytes }
     }
 
-    /// Adds a task, unless too many wait already.
+    /// Adds a task, unless the queue is full.
     pub(crate) fn push(&self, task: Box<dyn Task>) -> Result<(), StoreError> {
         let bytes = task.claim().bytes;
         let mut state = self.state();
         if state.is_closed {
             return Err(StoreError::Closed);
         }
-        if !self.has_room(&state, bytes) {
+        if !self.has_capacity(&state, bytes) {
             state.waiting.retain(|task| !task.claim().is_abandoned());
             state.bytes = state.waiting.iter().map(|task| task.claim().bytes).sum();
         }
-        if !self.has_room(&state, bytes) {
+        if !self.has_capacity(&state, bytes) {
             return Err(StoreError::Busy);
         }
         state.bytes += bytes;
@@ -48,7 +48,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The next task, as soon as there is one; none when the queue is closed and empty.
+    /// Waits for the next task. `None` when the queue is closed and empty.
     pub(crate) fn pop(&self) -> Option<Box<dyn Task>> {
         let state = self.state();
         let is_idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
@@ -56,22 +56,22 @@ impl Queue {
         waited.unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// The next task, if there is one now.
+    /// The next task, without waiting.
     pub(crate) fn try_pop(&self) -> Option<Box<dyn Task>> {
         self.state().pop()
     }
 
-    /// Takes no more tasks, and lets the threads end once those that wait are done.
+    /// Closes the queue: no more tasks are accepted, and the threads end after the waiting tasks.
     pub(crate) fn close(&self) {
         self.state().is_closed = true;
         self.changed.notify_all();
     }
 
-    fn has_room(&self, state: &State, bytes: usize) -> bool {
+    fn has_capacity(&self, state: &State, bytes: usize) -> bool {
         state.waiting.len() < self.max_tasks && state.bytes.saturating_add(bytes) <= self.max_bytes
     }
 
-    /// Nothing panics while it holds this lock.
+    /// Ignores poisoning, since no code panics while it holds this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

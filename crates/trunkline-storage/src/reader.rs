@@ -32,7 +32,7 @@ pub(crate) fn start(
 struct Reader<'t> {
     database: &'t Database,
     reserve: &'t Reserve,
-    /// None before the first task, and after a fault.
+    /// `None` before the first task, and after a fault.
     connection: Option<Connection>,
 }
 
@@ -46,7 +46,7 @@ impl Reader<'_> {
             let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
             if let Err(error) = outcome {
                 self.connection = None;
-                // Memory that runs out ends the transaction, too, which then cannot end once more.
+                // Running out of memory also ends the transaction, so that `COMMIT` fails as well.
                 if !ran_out {
                     task.fail(error.into());
                 }
@@ -58,7 +58,7 @@ impl Reader<'_> {
             ran_out && !task.claim().is_over()
         });
         if task.fault().is_some() && task.claim().is_over() {
-            // It was interrupted: the storage did not fail.
+            // The task was interrupted; the storage did not fail.
             let reason = task.claim().reason();
             task.fail(reason);
         }

@@ -9,8 +9,8 @@ use tokio::time::{Instant as TokioInstant, sleep_until, timeout_at};
 
 use crate::error::{StoreError, WorkError};
 
-/// The bounds of a task, and whether it has begun and its caller has gone: of the thread and the caller, each learns
-/// which came first.
+/// The limits of a task, and whether it was started or abandoned by its caller. Atomic, so that the thread and the caller
+/// agree on which happened first.
 pub(crate) struct Claim {
     /// An estimate of its memory.
     pub(crate) bytes: usize,
@@ -19,15 +19,15 @@ pub(crate) struct Claim {
     deadline: TokioInstant,
 }
 
-const BEGUN: u8 = 1;
+const STARTED: u8 = 1;
 const ABANDONED: u8 = 2;
 
-/// Longer than any process runs, and within the range of every clock.
-const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+/// Longer than the life of any process, and within the range of every clock.
+const MAX_LIMIT: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 impl Claim {
     pub(crate) fn new(limit: Duration, bytes: usize) -> Arc<Self> {
-        let deadline = TokioInstant::now() + limit.min(FAR);
+        let deadline = TokioInstant::now() + limit.min(MAX_LIMIT);
         Arc::new(Self { bytes, state: AtomicU8::new(0), limit, deadline })
     }
 
@@ -36,24 +36,24 @@ impl Claim {
         self.deadline.into_std().saturating_duration_since(Instant::now())
     }
 
-    /// Begins the task, or returns the reason why it is over. The thread calls it once.
+    /// Starts the task, or returns the reason why it is over. Called once, by the thread.
     pub(crate) fn begin(&self) -> Result<(), StoreError> {
-        if self.is_over() || self.state.fetch_or(BEGUN, Ordering::AcqRel) & ABANDONED != 0 {
+        if self.is_over() || self.state.fetch_or(STARTED, Ordering::AcqRel) & ABANDONED != 0 {
             return Err(self.reason());
         }
         Ok(())
     }
 
-    /// Records that the caller has gone. True if the task has not begun, and so never will.
+    /// Abandons the task. Returns true if the task was not started; then it never will be.
     pub(crate) fn abandon(&self) -> bool {
-        self.state.fetch_or(ABANDONED, Ordering::AcqRel) & BEGUN == 0
+        self.state.fetch_or(ABANDONED, Ordering::AcqRel) & STARTED == 0
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
         self.state.load(Ordering::Acquire) & ABANDONED != 0
     }
 
-    /// Whether no caller waits for the outcome any more.
+    /// Whether the caller no longer waits for the outcome.
     pub(crate) fn is_over(&self) -> bool {
         self.is_abandoned() || self.rest().is_zero()
     }
@@ -67,7 +67,7 @@ impl Claim {
         StoreError::Timeout { limit: self.limit }
     }
 
-    /// The outcome of `event`; the error is the reason for the end of the wait.
+    /// Waits for `event`. The error is the reason why the wait ended.
     pub(crate) async fn in_time<T>(
         &self,
         cancel: impl Future<Output = ()>,
@@ -82,20 +82,20 @@ impl Claim {
     }
 }
 
-/// Work whose types the threads do not know. Dropped without an answer, it panicked.
+/// Type-erased work. If it is dropped without an answer, it panicked.
 pub(crate) trait Task: Send {
     fn claim(&self) -> &Arc<Claim>;
-    /// Runs the work, in place of an earlier run, and returns whether it succeeded.
+    /// Runs the work, again if it ran before, and returns whether it succeeded.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Sets the outcome, in place of a run.
+    /// Sets an error as the outcome.
     fn fail(&mut self, error: StoreError);
-    /// The fault of the storage that the last run ended in.
+    /// The fault of the storage in the last run, if any.
     fn fault(&self) -> Option<&StoreError>;
     /// Sends the outcome to the caller.
     fn answer(self: Box<Self>);
 }
 
-/// A task, and its caller's side.
+/// Creates a task, and the handle of its caller.
 pub(crate) fn task<T: Send + 'static, E: WorkError>(
     claim: Arc<Claim>,
     work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
@@ -123,7 +123,7 @@ where
     }
 
     fn run(&mut self, connection: &Connection) -> bool {
-        // The savepoint or the transaction around it rolls back what a panic leaves half done.
+        // After a panic, the savepoint or the transaction is rolled back.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
         let outcome = outcome.unwrap_or_else(|_| Err(StoreError::Panicked.into()));
         self.outcome.insert(outcome).is_ok()
@@ -140,23 +140,23 @@ where
 
     fn answer(self: Box<Self>) {
         let Self { work, outcome, reply, .. } = *self;
-        // Its memory is free before its caller continues.
+        // Frees its memory before the caller continues.
         drop(work);
         if let Some(outcome) = outcome {
-            // A caller that has gone needs no answer.
+            // The caller may have abandoned the task.
             drop(reply.send(outcome));
         }
     }
 }
 
-/// A task as its caller sees it. Dropped, it is abandoned.
+/// The caller's handle of a task. Dropping it abandons the task.
 pub(crate) struct Pending<T, E> {
     claim: Arc<Claim>,
     answer: oneshot::Receiver<Result<T, E>>,
 }
 
 impl<T, E: WorkError> Pending<T, E> {
-    /// The outcome; the error of the outer result is the reason for the end of the wait.
+    /// Waits for the outcome. The error of the outer result is the reason why the wait ended.
     pub(crate) async fn in_time(
         &mut self,
         cancel: impl Future<Output = ()>,
@@ -165,8 +165,8 @@ impl<T, E: WorkError> Pending<T, E> {
         Ok(answer.unwrap_or_else(|_| Err(StoreError::Panicked.into())))
     }
 
-    /// As [`in_time`](Self::in_time), and a further `wait` if the task has begun.
-    pub(crate) async fn confirmed(
+    /// Waits like [`in_time`](Self::in_time), and for a further `wait` if the task was started.
+    pub(crate) async fn confirm(
         &mut self,
         cancel: impl Future<Output = ()>,
         wait: Duration,

@@ -84,7 +84,7 @@ impl Workers {
     ) -> Result<T, E> {
         let (task, mut pending) = task(self.claim(bytes), work);
         self.writes.push(task)?;
-        let outcome = pending.confirmed(cancel, self.config.confirm_wait).await?;
+        let outcome = pending.confirm(cancel, self.config.confirm_wait).await?;
         note(&self.write_problem, outcome)
     }
 

@@ -13,7 +13,7 @@ use crate::queue::{Queue, start_thread};
 use crate::reserve::Reserve;
 use crate::task::Task;
 
-/// The thread that writes.
+/// The writer thread.
 pub(crate) struct Writer<M> {
     pub(crate) database: Arc<Database>,
     pub(crate) queue: Arc<Queue>,
@@ -22,15 +22,15 @@ pub(crate) struct Writer<M> {
     pub(crate) group: usize,
     /// Called in each transaction before its commit, with the time that it took until then.
     pub(crate) maintain: M,
-    /// None before the first task, and after a fault. A connection that is dropped in a transaction rolls it back.
+    /// `None` before the first task, and after a fault. Dropping a connection rolls back its transaction.
     pub(crate) connection: Option<Connection>,
-    /// The bytes of the log above which it is emptied.
+    /// The size of the log in bytes above which it is emptied.
     pub(crate) log_limit: u64,
-    /// Open until the end. Without any connection, the log and its index would be removed, and to create them again on
-    /// a full disk is dangerous: the index is mapped into memory.
+    /// Open until the end. Without any connection, SQLite would remove the log and its index, and creating them again on
+    /// a full disk is dangerous, since the index is memory-mapped.
     pub(crate) keeper: Option<Connection>,
     pub(crate) readers: Vec<JoinHandle<()>>,
-    /// Disconnected when the thread has ended.
+    /// Dropped when the thread ends.
     pub(crate) _ended: Sender<()>,
 }
 
@@ -44,13 +44,13 @@ where
     }
 
     fn serve(&mut self) {
-        // Here, and not where the store is opened: a server listens without waiting for it.
+        // Filled here, so that opening the store does not wait for it.
         self.reserve.fill();
         // After a panic, the connection may be in any state.
         self.connection = None;
-        let mut group = Group { tasks: Vec::new(), next: None, room: 0 };
+        let mut group = Group { tasks: Vec::new(), next: None, capacity: 0 };
         if let Err(error) = self.attempt(&mut group).and_then(|()| self.commit()) {
-            warn!(%error, "the database could not be written to at first");
+            warn!(%error, "initial write to the database failed");
         }
         while let Some(task) = self.queue.pop() {
             self.run(task);
@@ -58,10 +58,10 @@ where
         self.end();
     }
 
-    /// Runs a task and those that wait, as one transaction. They are answered together, when it is over: why one of them
-    /// failed may depend on what another one did.
+    /// Runs a task and the waiting ones in one transaction. They are answered together after it, since the error of one may
+    /// depend on changes of another.
     fn run(&mut self, first: Box<dyn Task>) {
-        let mut group = Group { tasks: Vec::new(), next: Some(first), room: self.group.max(1) };
+        let mut group = Group { tasks: Vec::new(), next: Some(first), capacity: self.group.max(1) };
         let mut outcome = Ok(());
         let reserve = Arc::clone(&self.reserve);
         reserve.support(|| {
@@ -70,7 +70,7 @@ where
                 || group.faults().any(StoreError::is_of_memory)
         });
         if outcome.is_ok() {
-            outcome = self.commit().inspect_err(|error| error!(?error, "a commit failed"));
+            outcome = self.commit().inspect_err(|error| error!(?error, "commit failed"));
         }
         if let Err(error) = &outcome {
             group.fail(error, &self.queue);
@@ -81,20 +81,20 @@ where
         group.tasks.into_iter().for_each(Task::answer);
     }
 
-    /// Runs a group in a transaction, which is left open.
+    /// Runs a group in a transaction, and leaves it open.
     fn attempt(&mut self, group: &mut Group) -> Result<(), StoreError> {
-        // An attempt that ran out of memory leaves its transaction to be rolled back.
+        // The transaction of an attempt that ran out of memory is rolled back.
         let connection = match self.connection.take().filter(Connection::is_autocommit) {
             Some(connection) => connection,
             None => self.database.connect_for_writing()?,
         };
-        // It waits for the lock here, so that nothing after it does.
+        // Waits for the lock here, so that no later statement does.
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
         let since = Instant::now();
         group.run(&connection, &self.queue)?;
         savepoint(&connection, || {
             (self.maintain)(&connection, since.elapsed()).map_err(|error| {
-                warn!(%error, "the maintenance of the database failed");
+                warn!(%error, "database maintenance failed");
                 Some(error.into())
             })
         })?;
@@ -115,7 +115,7 @@ where
     /// Leaves the database as one file.
     fn end(&mut self) {
         for reader in self.readers.drain(..) {
-            // It ends when its queue is closed and empty, and has caught what panicked.
+            // The thread ends when its queue is closed and empty. It has caught all panics.
             drop(reader.join());
         }
         self.connection = None;
@@ -124,23 +124,23 @@ where
             connection.close().map_err(|(_, error)| error)
         };
         if let Some(Err(error)) = self.keeper.take().map(close) {
-            warn!(%error, "the database was closed without emptying its log");
+            warn!(%error, "failed to empty the log of the database on close");
         }
     }
 }
 
 /// The tasks of one transaction.
 struct Group {
-    /// Those that have begun.
+    /// The started tasks.
     tasks: Vec<Box<dyn Task>>,
     next: Option<Box<dyn Task>>,
     /// The number of further tasks.
-    room: usize,
+    capacity: usize,
 }
 
 impl Group {
-    /// Runs the tasks of an attempt that was rolled back, and then those that wait. The error is that of the
-    /// transaction: then nothing of the group is done.
+    /// Runs the tasks of an attempt that was rolled back, and then the waiting ones. An error is that of the transaction,
+    /// and undoes the whole group.
     fn run(&mut self, connection: &Connection, queue: &Queue) -> Result<(), StoreError> {
         for task in &mut self.tasks {
             run_in_savepoint(task.as_mut(), connection)?;
@@ -162,21 +162,21 @@ impl Group {
     }
 
     fn next(&mut self, queue: &Queue) -> Option<Box<dyn Task>> {
-        let room = self.room.checked_sub(1)?;
+        let capacity = self.capacity.checked_sub(1)?;
         let task = self.next.take().or_else(|| queue.try_pop())?;
-        self.room = room;
+        self.capacity = capacity;
         Some(task)
     }
 
-    /// Fails all of the group for the error of its transaction; if it could not begin, also those that wait.
+    /// Fails the whole group with the error of its transaction, and the waiting tasks if it could not be started.
     fn fail(&mut self, error: &StoreError, queue: &Queue) {
         if self.tasks.is_empty() {
-            // All are taken before the first one is answered: its caller may come again.
+            // Takes all tasks before the first one is answered, since its caller may retry.
             while let Some(task) = self.next(queue) {
                 self.tasks.push(task);
             }
         }
-        // A task whose own fault ended the transaction keeps it.
+        // A task whose own fault ended the transaction keeps its error.
         for task in self.tasks.iter_mut().filter(|task| task.fault().is_none()) {
             task.fail(error.clone());
         }
@@ -191,7 +191,7 @@ fn run_in_savepoint(task: &mut dyn Task, connection: &Connection) -> Result<(), 
     savepoint(connection, || if task.run(connection) { Ok(()) } else { Err(task.fault().cloned()) })
 }
 
-/// Runs `work`, and undoes it if it fails. The error is that of the transaction.
+/// Runs `work` in a savepoint, and rolls it back if it fails. An error is that of the transaction.
 fn savepoint(
     connection: &Connection,
     work: impl FnOnce() -> Result<(), Option<StoreError>>,

@@ -1,4 +1,4 @@
-//! What is refused for its size, and what does not end in time: natively and in JSON-RPC.
+//! Size limits and timeouts, natively and in JSON-RPC.
 
 use std::time::Duration;
 
@@ -52,13 +52,8 @@ async fn a_record_that_is_too_large() {
     for verb in ["create", "update"] {
         let id = if verb == "create" { "b" } else { "a" };
         let over = command(verb, id, json!({ "title": "x".repeat(56) }));
-        check(
-            &mut served,
-            &over,
-            (400, -32602),
-            "*at most 100 bytes, and this one would have 101*",
-        )
-        .await;
+        check(&mut served, &over, (400, -32602), "*up to 100 bytes, this one would have 101*")
+            .await;
     }
     let read = served.call("todo.read", &json!(["a"])).await;
     assert_eq!(read["result"]["version"], 1);
@@ -66,18 +61,18 @@ async fn a_record_that_is_too_large() {
 }
 
 #[tokio::test]
-async fn pages_end_early_and_lose_nothing() {
+async fn pages_that_end_early_are_continued() {
     let default = ResourcesConfig::default;
-    // With how many pages it takes to find the one record that is looked for.
+    // With the number of pages until the matching record is found.
     let rows = [
         ("by bytes", ResourcesConfig { max_page_bytes: 700, ..default() }, 1),
         ("by the bytes of one record", ResourcesConfig { max_page_bytes: 1, ..default() }, 2),
-        ("by what is looked at", ResourcesConfig { max_scan: 3, ..default() }, 4),
-        ("by looking at one record", ResourcesConfig { max_scan: 0, ..default() }, 10),
-        ("by looking for no time", with_store(|store| store.max_scan_time = Duration::ZERO), 10),
+        ("by scanned records", ResourcesConfig { max_scan: 3, ..default() }, 4),
+        ("by one scanned record", ResourcesConfig { max_scan: 0, ..default() }, 10),
+        ("by time", with_store(|store| store.max_scan_time = Duration::ZERO), 10),
         ("by the limit", ResourcesConfig { page: 2, ..default() }, 1),
         ("by the highest limit", ResourcesConfig { page: 9, max_page: 4, ..default() }, 1),
-        ("by no limit that makes sense", ResourcesConfig { page: 0, ..default() }, 10),
+        ("by a limit of 0", ResourcesConfig { page: 0, ..default() }, 10),
     ];
     for (name, settings, found_in) in rows {
         let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
@@ -100,7 +95,7 @@ async fn pages_end_early_and_lose_nothing() {
 }
 
 #[tokio::test]
-async fn what_status_counts() {
+async fn status_counts() {
     let default = ResourcesConfig::default;
     let rows = [
         (
@@ -114,7 +109,7 @@ async fn what_status_counts() {
             json!({ "total": 3, "counted": 2, "fields": { "done": { "false": 2, "true": 0 } } }),
         ),
         (
-            "none for want of time",
+            "none, by time",
             with_store(|store| store.max_scan_time = Duration::ZERO),
             json!({ "total": 3, "counted": 0, "fields": { "done": { "false": 0, "true": 0 } } }),
         ),
@@ -153,7 +148,7 @@ async fn a_server_that_is_busy() {
     let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
     for verb in ["read", "delete"] {
         let command = command(verb, "a", json!({}));
-        check(&mut served, &command, (503, -32005), "too many commands wait; try again").await;
+        check(&mut served, &command, (503, -32005), "too many waiting commands; try again").await;
     }
     // It could never be done, however long it waits.
     let over = command("create", "a", json!({ "title": "x".repeat(256 << 10) }));
@@ -171,12 +166,12 @@ async fn a_server_that_is_busy_with_what_is_large() {
     assert_eq!(served.native(&command("create", "a", text(500))).await.status, 201);
     for verb in ["create", "update"] {
         let over = command(verb, "a", text(1_000));
-        check(&mut served, &over, (503, -32005), "too many commands wait; try again").await;
+        check(&mut served, &over, (503, -32005), "too many waiting commands; try again").await;
     }
     // What is sent is kept in two forms, if it is remembered.
     let mut remembered = command("update", "a", text(500));
     remembered["metadata"] = json!({ "requestId": "r" });
-    check(&mut served, &remembered, (503, -32005), "too many commands wait; try again").await;
+    check(&mut served, &remembered, (503, -32005), "too many waiting commands; try again").await;
     served.stop().await;
 }
 
@@ -186,7 +181,7 @@ async fn a_command_whose_time_is_up() {
     let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
     for verb in ["read", "delete"] {
         let command = command(verb, "a", json!({}));
-        check(&mut served, &command, (504, -32004), "*did not end within 0 ms*").await;
+        check(&mut served, &command, (504, -32004), "*timed out after 0 ms*").await;
     }
     served.stop().await;
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use trunkline_storage::{OpenError, Schema, Store, StoreConfig, StoreError};
 
-/// Longer than any test takes that passes.
+/// Longer than any passing test takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const FILE: &str = "items.sqlite";
@@ -24,7 +24,7 @@ pub(crate) fn open(directory: &std::path::Path, config: StoreConfig) -> Result<S
     Store::open(directory, SCHEMA, config, |_, _| Ok(()))
 }
 
-/// A store, and the directory that it is in.
+/// A store with its directory.
 pub(crate) struct Fixture {
     pub(crate) store: Store,
     pub(crate) directory: TempDir,
@@ -43,8 +43,8 @@ impl Fixture {
         Self { store, directory }
     }
 
-    /// A connection as another process has one.
-    pub(crate) fn stranger(&self) -> Connection {
+    /// A connection like that of another process.
+    pub(crate) fn other_process(&self) -> Connection {
         Connection::open(self.directory.path().join(FILE)).unwrap()
     }
 
@@ -72,7 +72,7 @@ impl Fixture {
     }
 }
 
-/// A cancellation: dropping the first half ends the second one.
+/// A cancellation: dropping the sender completes the future.
 pub(crate) fn cancellation() -> (oneshot::Sender<()>, impl Future<Output = ()>) {
     let (cancel, cancelled) = oneshot::channel();
     (cancel, async { drop(cancelled.await) })
@@ -90,7 +90,7 @@ pub(crate) fn put(connection: &Connection, id: &str, text: &str) -> Result<(), S
     Ok(())
 }
 
-/// The ids of all items, in their order.
+/// The ids of all items, sorted.
 pub(crate) async fn ids(store: &Store) -> Vec<String> {
     let read = store.read(pending(), |connection| {
         let mut statement = connection.prepare_cached("SELECT id FROM item ORDER BY id")?;
@@ -100,36 +100,36 @@ pub(crate) async fn ids(store: &Store) -> Vec<String> {
     read.await.unwrap()
 }
 
-/// Pauses work, and notifies of its beginning.
+/// Pauses work, and notifies when it has started.
 pub(crate) struct Gate {
-    begun: mpsc::Receiver<()>,
+    started: mpsc::Receiver<()>,
     release: mpsc::Sender<()>,
 }
 
-/// The side of a gate that work passes.
+/// The gate as seen by the work.
 pub(crate) struct Passage {
-    begun: mpsc::Sender<()>,
+    started: mpsc::Sender<()>,
     released: mpsc::Receiver<()>,
 }
 
 pub(crate) fn gate() -> (Gate, Passage) {
-    let (begun, has_begun) = mpsc::channel();
+    let (start, started) = mpsc::channel();
     let (release, released) = mpsc::channel();
-    (Gate { begun: has_begun, release }, Passage { begun, released })
+    (Gate { started, release }, Passage { started: start, released })
 }
 
 impl Passage {
     pub(crate) fn pass(&self) {
-        // A test that has failed has dropped the gate.
-        let _ = self.begun.send(());
+        // A failed test drops the gate.
+        let _ = self.started.send(());
         let _ = self.released.recv_timeout(PATIENCE);
     }
 }
 
 impl Gate {
-    /// Waits until the work has come to the gate.
-    pub(crate) fn reached(&self) {
-        self.begun.recv_timeout(PATIENCE).expect("the work is begun");
+    /// Waits until the work has reached the gate.
+    pub(crate) fn wait(&self) {
+        self.started.recv_timeout(PATIENCE).expect("the work has started");
     }
 
     pub(crate) fn open(&self) {
@@ -137,16 +137,16 @@ impl Gate {
     }
 }
 
-/// Polls a command that is not done yet, once: it then waits in its queue, if it did not before.
+/// Polls a pending command once, so that it waits in its queue.
 pub(crate) async fn enqueue<F: Future + ?Sized>(mut command: Pin<&mut F>) {
     poll_fn(|context| {
-        assert!(command.as_mut().poll(context).is_pending(), "the command is done already");
+        assert!(command.as_mut().poll(context).is_pending(), "the command is pending");
         Poll::Ready(())
     })
     .await;
 }
 
-/// Commands that wait in the queue.
+/// Adds commands to the queue.
 pub(crate) async fn enqueue_all<F: Future>(
     commands: impl IntoIterator<Item = F>,
 ) -> Vec<Pin<Box<F>>> {
@@ -157,8 +157,8 @@ pub(crate) async fn enqueue_all<F: Future>(
     waiting
 }
 
-/// Runs `meanwhile` while the writer is at work and takes nothing else. What is enqueued meanwhile is of the
-/// group of the command that holds the writer, whose own outcome is ignored.
+/// Runs `meanwhile` while a command occupies the writer. Commands enqueued meanwhile belong to the group of that
+/// command, whose outcome is ignored.
 pub(crate) async fn while_writing<T>(fixture: &Fixture, meanwhile: impl AsyncFnOnce() -> T) -> T {
     let (gate, passage) = gate();
     let mut holding = pin!(fixture.write(move |_| {
@@ -166,14 +166,14 @@ pub(crate) async fn while_writing<T>(fixture: &Fixture, meanwhile: impl AsyncFnO
         Ok(())
     }));
     enqueue(holding.as_mut()).await;
-    gate.reached();
+    gate.wait();
     let outcome = meanwhile().await;
     gate.open();
     drop(holding.await);
     outcome
 }
 
-/// The name of an error's variant.
+/// The name of the variant of an error.
 pub(crate) fn name(error: &StoreError) -> String {
     let text = format!("{error:?}");
     let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! What is committed together, and what happens to the others when something fails.
+//! Group commit, and the effect of failures on the group.
 
 use std::error::Error as _;
 use std::mem;
@@ -15,8 +15,8 @@ use crate::fixture::{
 };
 
 #[tokio::test]
-async fn what_waits_is_committed_together() {
-    // The bound of a group, the commands that wait behind the one that runs, and the commits.
+async fn commits_waiting_commands_together() {
+    // The maximum size of a group, the number of waiting commands, and the expected commits.
     for (group, waiting, expected) in [(256, 100, 1), (10, 99, 10), (1, 5, 6), (0, 5, 6)] {
         let fixture = Fixture::with(|config| config.group = group);
         let commits = Arc::new(AtomicUsize::new(0));
@@ -32,7 +32,7 @@ async fn what_waits_is_committed_together() {
         commits.store(0, Ordering::Relaxed);
         let insert = |n| fixture.write(move |connection| put(connection, &format!("{n:03}"), ""));
         let mut commands = Vec::new();
-        // The command that holds the writer writes nothing, so it has to share its commit or has none.
+        // The command that occupies the writer writes nothing, so it needs no separate commit.
         while_writing(&fixture, async || commands = enqueue_all((0..waiting).map(insert)).await)
             .await;
         for command in commands {
@@ -44,11 +44,11 @@ async fn what_waits_is_committed_together() {
     }
 }
 
-/// How a command ends.
+/// The result of a command.
 type Fate = fn() -> Result<(), StoreError>;
 
 #[tokio::test]
-async fn an_error_undoes_its_own_command_only() {
+async fn an_error_rolls_back_its_command_only() {
     let fixture = Fixture::new();
     let mut commands = Vec::new();
     while_writing(&fixture, async || {
@@ -61,7 +61,7 @@ async fn an_error_undoes_its_own_command_only() {
         let fates: [(&'static str, Fate); 5] = [
             ("a", || Ok(())),
             ("b", || Err(StoreError::Closed)),
-            ("c", || panic!("panic of a test")),
+            ("c", || panic!("test panic")),
             ("d", || Err(fault())),
             ("e", || Ok(())),
         ];
@@ -78,7 +78,7 @@ async fn an_error_undoes_its_own_command_only() {
 }
 
 #[tokio::test]
-async fn an_error_is_answered_with_the_commit_that_it_rests_on() {
+async fn errors_are_answered_after_the_commit() {
     let fixture = Fixture::new();
     let ((first_gate, first_passage), (last_gate, last_passage)) = (gate(), gate());
     let mut first = pin!(fixture.write(move |connection| {
@@ -97,12 +97,12 @@ async fn an_error_is_answered_with_the_commit_that_it_rests_on() {
         Ok(())
     }));
     enqueue(first.as_mut()).await;
-    first_gate.reached();
+    first_gate.wait();
     enqueue(second.as_mut()).await;
     enqueue(last.as_mut()).await;
     first_gate.open();
-    last_gate.reached();
-    // Two have run, and nothing is committed.
+    last_gate.wait();
+    // Two commands have run, and nothing is committed.
     enqueue(first.as_mut()).await;
     enqueue(second.as_mut()).await;
     assert_eq!(fixture.ids().await, [""; 0]);
@@ -116,12 +116,12 @@ async fn an_error_is_answered_with_the_commit_that_it_rests_on() {
 type Command<'f> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'f>>;
 
 #[tokio::test]
-async fn a_commit_that_fails_fails_all() {
+async fn a_failed_commit_fails_the_group() {
     let fixture = Fixture::new();
     fixture.put("before").await.unwrap();
-    // SQLite rolls back what a hook refuses.
+    // SQLite rolls back a commit that the hook rejects.
     fixture.write(|connection| Ok(connection.commit_hook(Some(|| true))?)).await.unwrap_err();
-    fixture.put("between").await.expect("the connection is a fresh one");
+    fixture.put("between").await.expect("the connection is new");
     let mut commands: Vec<Command<'_>> = vec![
         Box::pin(fixture.put("a")),
         Box::pin(fixture.write(|_| Err(StoreError::Closed))),
@@ -134,15 +134,15 @@ async fn a_commit_that_fails_fails_all() {
     })
     .await;
     for command in commands {
-        // Also the one that has failed: what it has seen is gone.
+        // Includes the failed command, since the changes that it has seen are gone.
         assert_eq!(outcome(&command.await), "Failed");
     }
-    fixture.put("after").await.expect("the connection is a fresh one");
+    fixture.put("after").await.expect("the connection is new");
     assert_eq!(fixture.ids().await, ["after", "before", "between"]);
 }
 
 #[tokio::test]
-async fn a_disk_that_was_full_works_again() {
+async fn recovers_from_a_full_disk() {
     let fixture = Fixture::new();
     fixture.put("before").await.unwrap();
     let large = "x".repeat(1 << 20);
@@ -164,7 +164,7 @@ async fn a_disk_that_was_full_works_again() {
     for command in commands {
         outcomes.push(command.await);
     }
-    // The last one had not begun when the transaction ended: the next one has it.
+    // The last command had not started when the transaction ended, so it is part of the next one.
     let names: Vec<_> = outcomes.iter().map(outcome).collect();
     assert_eq!(names, ["Unavailable", "Unavailable", "Ok"]);
     let causes: Vec<_> = outcomes
@@ -176,26 +176,26 @@ async fn a_disk_that_was_full_works_again() {
 }
 
 #[tokio::test]
-async fn the_index_of_the_log_is_kept_for_a_disk_that_is_full() {
+async fn keeps_the_index_of_the_log() {
     let fixture = Fixture::new();
     let index = fixture.directory.path().join("items.sqlite-shm");
     let failed = fixture.write(|_| -> Result<(), _> { Err(fault()) });
     assert_eq!(outcome(&failed.await), "Failed");
-    assert!(index.exists(), "the writer's connection is gone, and another one is there");
+    assert!(index.exists(), "the index exists without the writer's connection");
     assert!(fixture.store.close(PATIENCE));
     assert!(!index.exists());
 }
 
 #[tokio::test]
-async fn a_log_that_is_always_read_from_is_emptied() {
+async fn empties_a_log_with_constant_readers() {
     const BYTES: u64 = 1 << 20;
     let fixture = Fixture::with(|config| config.max_log_bytes = BYTES);
     fixture.put("a").await.unwrap();
     let log = fixture.directory.path().join("items.sqlite-wal");
-    let (mut first, mut second) = (fixture.stranger(), fixture.stranger());
+    let (mut first, mut second) = (fixture.other_process(), fixture.other_process());
     let is_over = Arc::new(AtomicBool::new(false));
     let is_written = Arc::clone(&is_over);
-    // At any time, one of them reads.
+    // At any time, one of the connections reads.
     let readers = thread::spawn(move || {
         let begin = "BEGIN; SELECT count(*) FROM item";
         first.execute_batch(begin).unwrap();
@@ -218,19 +218,19 @@ async fn a_log_that_is_always_read_from_is_emptied() {
 }
 
 #[tokio::test]
-async fn a_table_that_was_away_is_found_again() {
+async fn finds_a_table_that_was_renamed_and_restored() {
     let fixture = Fixture::new();
     fixture.put("before").await.unwrap();
-    let stranger = fixture.stranger();
-    stranger.execute_batch("ALTER TABLE item RENAME TO away").unwrap();
+    let other = fixture.other_process();
+    other.execute_batch("ALTER TABLE item RENAME TO away").unwrap();
     assert_eq!(outcome(&fixture.put("meanwhile").await), "Failed");
-    stranger.execute_batch("ALTER TABLE away RENAME TO item").unwrap();
+    other.execute_batch("ALTER TABLE away RENAME TO item").unwrap();
     fixture.put("after").await.unwrap();
     assert_eq!(fixture.ids().await, ["after", "before"]);
 }
 
 #[tokio::test]
-async fn a_connection_that_may_be_spoiled_is_not_used_again() {
+async fn does_not_reuse_a_faulty_connection() {
     let rows: [(Fate, bool); 3] =
         [(|| Ok(()), true), (|| Err(StoreError::Closed), true), (|| Err(fault()), false)];
     for (fate, expected) in rows {

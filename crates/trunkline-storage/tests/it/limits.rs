@@ -1,4 +1,4 @@
-//! What is not begun, and what becomes of that which was.
+//! Limits, timeouts and cancellation.
 
 use std::future::{pending, poll_fn};
 use std::pin::pin;
@@ -16,27 +16,27 @@ use crate::fixture::{
 const SOON: Duration = Duration::from_millis(20);
 
 #[tokio::test]
-async fn a_lock_of_another_process_is_waited_for_so_long() {
+async fn waits_for_the_lock_of_another_process() {
     let fixture = Fixture::with(|config| config.lock_wait = SOON);
     fixture.put("before").await.unwrap();
-    let stranger = fixture.stranger();
-    stranger.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let other = fixture.other_process();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let puts = enqueue_all(["a", "b", "c"].map(|id| fixture.put(id))).await;
     for put in puts {
         assert_eq!(outcome(&put.await), "Busy");
     }
-    stranger.execute_batch("ROLLBACK").unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     fixture.put("after").await.unwrap();
     assert_eq!(fixture.ids().await, ["after", "before"]);
 }
 
 #[tokio::test]
-async fn no_more_wait_than_may() {
+async fn limits_waiting_writes() {
     let fixture = Fixture::with(|config| config.write_queue = 2);
     while_writing(&fixture, async || {
         let mut waiting = enqueue_all(["a", "b"].map(|id| fixture.put(id))).await;
         assert_eq!(outcome(&fixture.put("c").await), "Busy");
-        // One that has gone makes room.
+        // An abandoned command is removed.
         drop(waiting.remove(0));
         enqueue_all([fixture.put("d")]).await;
         waiting
@@ -45,8 +45,8 @@ async fn no_more_wait_than_may() {
 }
 
 #[tokio::test]
-async fn no_more_bytes_wait_than_may() {
-    // What waits already, and what comes; the bound is 100.
+async fn limits_the_bytes_of_waiting_writes() {
+    // The waiting bytes, and those of a new command. The limit is 100.
     let rows: [(&[usize], usize, &str); 5] = [
         (&[60, 30], 10, "Ok"),
         (&[60, 30], 11, "Busy"),
@@ -58,7 +58,7 @@ async fn no_more_bytes_wait_than_may() {
         let fixture = Fixture::with(|config| config.write_queue_bytes = 100);
         let write =
             |bytes| Box::pin(fixture.store.write(pending(), bytes, |_| Ok::<_, StoreError>(())));
-        // Once more with what has run, and what has gone, in place of what waits.
+        // Repeated after the waiting commands have run or were abandoned.
         let mut before = enqueue_all(waiting.iter().map(|bytes| write(*bytes))).await;
         for write in before.drain(..) {
             write.await.unwrap();
@@ -77,7 +77,7 @@ async fn no_more_bytes_wait_than_may() {
 }
 
 #[tokio::test]
-async fn no_more_reads_wait_than_may() {
+async fn limits_waiting_reads() {
     let fixture = Fixture::with(|config| {
         config.readers = 1;
         config.read_queue = 1;
@@ -88,7 +88,7 @@ async fn no_more_reads_wait_than_may() {
         Ok(())
     }));
     enqueue(holding.as_mut()).await;
-    gate.reached();
+    gate.wait();
     let mut waiting = pin!(fixture.read(|_| Ok(())));
     enqueue(waiting.as_mut()).await;
     assert_eq!(outcome(&fixture.read(|_| Ok(())).await), "Busy");
@@ -97,7 +97,7 @@ async fn no_more_reads_wait_than_may() {
     waiting.await.unwrap();
 }
 
-/// How a caller goes before its command is begun.
+/// The way in which a caller abandons its command.
 #[derive(Debug, Clone, Copy)]
 enum Leaving {
     TimeIsUp,
@@ -106,7 +106,7 @@ enum Leaving {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_over_is_never_begun() {
+async fn never_starts_abandoned_commands() {
     for (leaving, expected) in [
         (Leaving::TimeIsUp, "Timeout"),
         (Leaving::Cancelled, "Cancelled"),
@@ -136,13 +136,13 @@ async fn what_is_over_is_never_begun() {
             assert_eq!(found, expected);
         })
         .await;
-        assert!(fixture.store.close(PATIENCE), "all that was taken is done");
+        assert!(fixture.store.close(PATIENCE), "all accepted commands are done");
         assert!(!ran.load(Ordering::Relaxed), "{leaving:?}");
     }
 }
 
 #[tokio::test]
-async fn what_was_begun_is_done_though_it_is_cancelled() {
+async fn completes_started_writes_after_cancellation() {
     let fixture = Fixture::new();
     let (gate, passage) = gate();
     let (cancel, cancelled) = cancellation();
@@ -151,7 +151,7 @@ async fn what_was_begun_is_done_though_it_is_cancelled() {
         put(connection, "a", "")
     }));
     enqueue(write.as_mut()).await;
-    gate.reached();
+    gate.wait();
     drop(cancel);
     enqueue(write.as_mut()).await;
     gate.open();
@@ -160,7 +160,7 @@ async fn what_was_begun_is_done_though_it_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_begun_and_does_not_end_is_unconfirmed() {
+async fn slow_writes_are_unconfirmed() {
     let fixture = Fixture::with(|config| config.confirm_wait = Duration::from_secs(7));
     let (gate, passage) = gate();
     let started = tokio::time::Instant::now();
@@ -169,11 +169,11 @@ async fn what_was_begun_and_does_not_end_is_unconfirmed() {
         put(connection, "a", "")
     }));
     enqueue(write.as_mut()).await;
-    gate.reached();
+    gate.wait();
     assert_eq!(outcome(&write.await), "Unconfirmed");
     assert_eq!(started.elapsed().as_secs(), PATIENCE.as_secs() + 7);
     gate.open();
     assert!(fixture.store.close(PATIENCE));
-    let found = fixture.stranger().query_row("SELECT id FROM item", (), |row| row.get(0));
-    assert_eq!(found, Ok("a".to_owned()), "it was done all the same");
+    let found = fixture.other_process().query_row("SELECT id FROM item", (), |row| row.get(0));
+    assert_eq!(found, Ok("a".to_owned()), "the write was executed");
 }

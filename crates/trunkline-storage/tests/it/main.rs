@@ -1,5 +1,5 @@
-//! Stores on real files. What a test has to wait for, it waits for by a channel.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+//! Stores on real files. Tests wait for events through channels.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod fixture;
 mod groups;

@@ -72,7 +72,7 @@ fn a_file_that_is_not_ours_is_left_as_it_is() {
                 connection.pragma_update(None, "application_id", SCHEMA.application_id).unwrap();
                 connection.pragma_update(None, "user_version", 2).unwrap();
             }),
-            "items.sqlite was written by a newer version: its schema is 2, and 1 is the newest known here",
+            "items.sqlite was written by a newer version: its schema version is 2, the newest supported one is 1",
         ),
         (
             "another program's",
@@ -124,7 +124,7 @@ fn a_file_of_an_older_version_is_migrated() {
         (1, 1, "a"),
         (1, 2, "a red"),
         (2, 2, "a red"),
-        (2, 1, "its schema is 2, and 1 is the newest known here"),
+        (2, 1, "its schema version is 2, the newest supported one is 1"),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let open = |version: usize| {
@@ -210,7 +210,7 @@ async fn closing_finishes_what_was_taken() {
         Ok(())
     }));
     enqueue(holding.as_mut()).await;
-    gate.reached();
+    gate.wait();
     let waiting = enqueue_all(["a", "b"].map(|id| fixture.put(id))).await;
     assert!(!fixture.store.close(Duration::ZERO), "a command is at work");
     assert_eq!(outcome(&fixture.put("c").await), "Closed");

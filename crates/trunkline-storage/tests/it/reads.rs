@@ -1,4 +1,4 @@
-//! What reads see, and how they end.
+//! Isolation, concurrency and interruption of reads.
 
 use std::future::pending;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use crate::fixture::{
 };
 
 #[tokio::test]
-async fn a_read_sees_what_was_answered_before() {
+async fn a_read_sees_earlier_writes() {
     let fixture = Fixture::new();
     for n in 0..50 {
         let id = format!("{n:02}");
@@ -24,7 +24,7 @@ async fn a_read_sees_what_was_answered_before() {
 }
 
 #[tokio::test]
-async fn a_read_sees_one_state() {
+async fn a_read_is_a_snapshot() {
     let fixture = Fixture::new();
     fixture.put("a").await.unwrap();
     let (gate, passage) = gate();
@@ -35,7 +35,7 @@ async fn a_read_sees_one_state() {
         Ok((first, text()?))
     }));
     enqueue(read.as_mut()).await;
-    gate.reached();
+    gate.wait();
     fixture.write(|connection| put(connection, "a", "changed")).await.unwrap();
     gate.open();
     assert_eq!(read.await.unwrap(), (String::new(), String::new()));
@@ -49,7 +49,7 @@ async fn a_read_does_not_wait_for_the_writer() {
 }
 
 #[tokio::test]
-async fn reads_run_side_by_side() {
+async fn reads_run_concurrently() {
     let fixture = Fixture::with(|config| config.readers = 2);
     let ((gate_1, passage_1), (gate_2, passage_2)) = (gate(), gate());
     let mut first = pin!(fixture.read(move |_| {
@@ -62,8 +62,8 @@ async fn reads_run_side_by_side() {
     }));
     enqueue(first.as_mut()).await;
     enqueue(second.as_mut()).await;
-    gate_1.reached();
-    gate_2.reached();
+    gate_1.wait();
+    gate_2.wait();
     gate_1.open();
     gate_2.open();
     first.await.unwrap();
@@ -71,8 +71,8 @@ async fn reads_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_read_does_not_wait_behind_scans() {
-    // The readers, the scans that come, and how many of them run at the same time.
+async fn a_read_does_not_wait_for_scans() {
+    // The number of readers, of scans, and of concurrently running scans.
     for (readers, scans, running) in [(4, 5, 3), (2, 2, 1), (1, 1, 1)] {
         let fixture = Fixture::with(|config| config.readers = readers);
         let (gates, passages): (Vec<_>, Vec<_>) = (0..scans).map(|_| gate()).unzip();
@@ -84,12 +84,12 @@ async fn a_read_does_not_wait_behind_scans() {
         };
         let waiting = enqueue_all(passages.into_iter().map(scan)).await;
         for gate in &gates[..running] {
-            gate.reached();
+            gate.wait();
         }
         if readers > 1 {
             assert_eq!(fixture.ids().await, [""; 0], "{readers} readers");
         }
-        // Those that wait run as soon as others have ended.
+        // Waiting scans run as soon as others have ended.
         for (scan, gate) in waiting.into_iter().zip(gates) {
             gate.open();
             scan.await.unwrap();
@@ -98,7 +98,7 @@ async fn a_read_does_not_wait_behind_scans() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_waits_as_long_as_a_command_may() {
+async fn a_scan_waits_up_to_the_timeout() {
     let fixture = Fixture::with(|config| {
         config.readers = 2;
         config.read_queue = 1;
@@ -110,7 +110,7 @@ async fn a_scan_waits_as_long_as_a_command_may() {
         Ok::<_, StoreError>(())
     }));
     enqueue(running.as_mut()).await;
-    gate.reached();
+    gate.wait();
     let mut waiting = pin!(fixture.store.scan(cancelled, |_, _| Ok::<_, StoreError>(())));
     enqueue(waiting.as_mut()).await;
     assert_eq!(
@@ -127,8 +127,8 @@ async fn a_scan_waits_as_long_as_a_command_may() {
 }
 
 #[tokio::test]
-async fn a_scan_that_stops_when_its_time_is_over_is_in_time() {
-    // The time of a command, and that of a scan.
+async fn a_scan_that_stops_at_its_limit_succeeds() {
+    // The timeout of commands, and the maximum time of scans.
     for (timeout, scan_time) in [
         (PATIENCE, Duration::ZERO),
         (PATIENCE, Duration::from_millis(20)),
@@ -157,7 +157,7 @@ async fn a_read_cannot_write() {
     assert_eq!(fixture.ids().await, ["a"]);
 }
 
-/// A query that does not end.
+/// A query that never ends.
 fn endless(connection: &Connection) -> Result<(), StoreError> {
     let sql =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
@@ -165,18 +165,18 @@ fn endless(connection: &Connection) -> Result<(), StoreError> {
 }
 
 #[tokio::test]
-async fn a_read_is_interrupted_in_time() {
+async fn a_read_is_interrupted_at_its_timeout() {
     let fixture = Fixture::with(|config| {
         config.readers = 1;
         config.timeout = Duration::from_millis(100);
     });
     let read = fixture.read(endless).await;
     assert_eq!(outcome(&read), "Timeout");
-    assert!(fixture.store.close(PATIENCE), "the only reader has let go");
+    assert!(fixture.store.close(PATIENCE), "the only reader is free");
 }
 
 #[tokio::test]
-async fn a_read_is_interrupted_when_its_caller_goes() {
+async fn a_read_is_interrupted_when_it_is_abandoned() {
     let fixture = Fixture::with(|config| config.readers = 1);
     fixture.put("a").await.unwrap();
     let (cancel, cancelled) = cancellation();
@@ -186,18 +186,18 @@ async fn a_read_is_interrupted_when_its_caller_goes() {
         endless(connection)
     }));
     enqueue(read.as_mut()).await;
-    gate.reached();
+    gate.wait();
     gate.open();
     drop(cancel);
     assert_eq!(outcome(&read.await), "Cancelled");
-    assert_eq!(fixture.ids().await, ["a"], "the only reader reads again");
+    assert_eq!(fixture.ids().await, ["a"], "the only reader is free");
 }
 
 #[tokio::test]
-async fn a_read_that_panics_harms_no_other() {
+async fn a_panicking_read_does_not_affect_others() {
     let fixture = Fixture::with(|config| config.readers = 1);
     fixture.put("a").await.unwrap();
-    let read = fixture.read(|_| -> Result<(), StoreError> { panic!("panic of a test") });
+    let read = fixture.read(|_| -> Result<(), StoreError> { panic!("test panic") });
     assert_eq!(outcome(&read.await), "Panicked");
     assert_eq!(fixture.ids().await, ["a"]);
 }
