@@ -1,14 +1,28 @@
 //! The command line: flags, then the environment, then defaults.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsStr;
+use std::path::Path;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
 use crate::server::{command_tools, serve, stdio};
+use crate::shell;
 
-/// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
-/// Protocol and native commands.
+/// Serve a SQLite database over JSON-RPC 2.0 and the Model Context Protocol (MCP)
+///
+/// `trunkline FILE.db` serves that file, read-only, at http://127.0.0.1:8080; it is short for `trunkline serve FILE.db`.
+/// The other subcommands are clients and tools. Most flags of the server also have an environment variable; a flag on the
+/// command line takes precedence.
 #[derive(Parser)]
-#[command(name = "trunkline", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "trunkline",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "--help shows more details, and the environment variables"
+)]
 struct Line {
     #[command(subcommand)]
     command: Option<Command>,
@@ -18,34 +32,110 @@ struct Line {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Answers calls over HTTP. This is what happens without a subcommand, too.
+    /// Serve a database over HTTP (the default)
+    #[command(after_help = "--help shows more details, and the environment variables")]
     Serve(Box<serve::Serve>),
-    /// Speaks the Model Context Protocol on stdin and stdout, for clients that start their servers.
-    /// There are resources only with --resources or --expose.
+    /// Serve a database to an MCP client on stdin and stdout
+    ///
+    /// For MCP clients that start their servers. Records are served only with --resources or --expose.
     Mcp(stdio::Stdio),
-    /// Calls a method of a JSON-RPC 2.0 server, and prints its result.
+    /// Call a method of a JSON-RPC 2.0 server
     Call(call::Arguments),
-    /// Lists the tools of an MCP server, or calls one.
+    /// List the tools of an MCP server, or call one
     Tools(tools::Arguments),
-    /// Sends a native command to a server, and prints its result.
+    /// Send a native command to a server
     Execute(execute::Arguments),
-    /// Shows the types of resources of a file, or of a server.
+    /// Show the record types of a file or a server
     Resources(resources::Arguments),
-    /// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
+    /// Print the OpenRPC document of a JSON-RPC 2.0 server
     Openrpc(openrpc::Arguments),
-    /// Shows the calls of a server as they come.
+    /// Show the calls of a server as they happen
     Monitor(monitor::Arguments),
-    /// Talks with the agent of a server.
+    /// Chat with the agent of a server
     Chat(chat::Arguments),
-    /// Converts documents between EDN and JSON, from stdin to stdout.
+    /// Convert documents between EDN and JSON, from stdin to stdout
     Edn(edn::Arguments),
-    /// Runs the commands of tools.
+    /// Print the completions for a shell
+    Completions(shell::Completions),
+    /// Write man pages to a directory
+    #[command(hide = true)]
+    Man(shell::Man),
+    /// Run the commands of tools
     #[command(subcommand, hide = true)]
     Tool(command_tools::Launch),
 }
 
-/// Reads the command line. Ends the process with a usage message (exit code 2) if it is wrong.
+/// The definition of the command line.
+pub(crate) fn command() -> clap::Command {
+    Line::command()
+}
+
+/// Parses the command line. Ends the process with a usage message (exit code 2) if it is invalid.
 pub(crate) fn parse() -> Command {
-    let line = Line::parse();
+    let mut command = command();
+    if std::env::args_os().any(|argument| argument == "-h") {
+        command = without_variables(command);
+    }
+    let matches = command.get_matches_mut();
+    let line = Line::from_arg_matches(&matches).and_then(|line| {
+        check(&matches, &line)?;
+        Ok(line)
+    });
+    let line = line.unwrap_or_else(|error| error.format(&mut command).exit());
     line.command.unwrap_or(Command::Serve(Box::new(line.serve)))
+}
+
+/// Flags on one line each: the short help omits their environment variables.
+fn without_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| argument.hide_env(true)).mut_subcommands(without_variables)
+}
+
+/// Checks that clap cannot make: a flag conflicts with another flag, but not with the other's variable.
+fn check(matches: &ArgMatches, line: &Line) -> Result<(), clap::Error> {
+    let served = match matches.subcommand() {
+        None => Some(matches),
+        Some(("serve" | "mcp", matches)) => Some(matches),
+        Some(_) => None,
+    };
+    let is_given = |id: &str| {
+        served.is_some_and(|served| {
+            served.try_contains_id(id).is_ok()
+                && served.value_source(id) == Some(ValueSource::CommandLine)
+        })
+    };
+    for (one, other) in [("file", "db"), ("port", "listen")] {
+        if is_given(one) && is_given(other) {
+            let one = if one == "file" { "[FILE]" } else { "--port <PORT>" };
+            let message = format!("the argument '{one}' cannot be used with '--{other}'");
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
+        }
+    }
+    match line.serve.file() {
+        Some(file) if line.command.is_none() => check_file(file),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the first argument is a path, and not a misspelled subcommand.
+fn check_file(file: &Path) -> Result<(), clap::Error> {
+    let is_path = file.exists() || file.extension().is_some() || file.components().count() > 1;
+    if is_path {
+        return Ok(());
+    }
+    let name = file.as_os_str().to_string_lossy();
+    let similar = similar_subcommand(file.as_os_str());
+    let tip = similar.map(|similar| format!("\n\n  tip: a similar subcommand exists: '{similar}'"));
+    let message = format!("'{name}' is neither a subcommand nor a file{}", tip.unwrap_or_default());
+    Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message))
+}
+
+fn similar_subcommand(name: &OsStr) -> Option<String> {
+    /// The similarity from which clap suggests a name.
+    const SIMILAR: f64 = 0.7;
+    let name = name.to_str()?;
+    let command = command();
+    let names = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let similar = names.map(|command| (strsim::jaro(name, command.get_name()), command.get_name()));
+    let (similarity, similar) = similar.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (similarity > SIMILAR).then(|| similar.to_owned())
 }

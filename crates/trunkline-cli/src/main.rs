@@ -4,6 +4,7 @@ mod arguments;
 mod client;
 mod commands;
 mod server;
+mod shell;
 mod terminal;
 
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use terminal::output;
 fn main() -> ExitCode {
     let command = arguments::parse();
     output::start_logs();
-    let done = match command {
+    let outcome = match command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Mcp(arguments) => stdio::run(&arguments),
         Command::Call(arguments) => return call::run(&arguments),
@@ -27,9 +28,13 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Chat(arguments) => return chat::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
+        Command::Completions(arguments) => {
+            return shell::print_completions(&arguments, arguments::command());
+        }
+        Command::Man(arguments) => shell::write_man_pages(&arguments, arguments::command()),
         Command::Tool(arguments) => return command_tools::run(arguments),
     };
-    match done {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error);

@@ -1,4 +1,4 @@
-//! Who may call a server, and what.
+//! Access control: tokens, and rules for methods.
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -10,29 +10,37 @@ use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 
 /// The flags of access control.
 #[derive(Args)]
+#[command(next_help_heading = "Access")]
 pub(crate) struct Access {
-    /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats; the variable
-    /// holds one token. Prefer it: other users of the machine can read command lines.
+    /// Token that requests must carry
+    ///
+    /// Sent as `Authorization: Bearer TOKEN`. Repeatable; the variable holds one token. Prefer the variable: other users
+    /// of the machine can read command lines.
     // Never a list: half of a token that contains the separator would be accepted.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
     bearer: Vec<String>,
-    /// Let in requests with signed tokens (JWT): the JSON Web Key Set that they are checked with, as
-    /// a file or an https URL. Changed keys are used without a restart. Needs --audience.
+    /// Keys of signed tokens (JWT), which are accepted too
+    ///
+    /// A JSON Web Key Set, as a file or an https URL. Changed keys are used without a restart. Requires --audience.
     #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS")]
     jwks: Option<String>,
-    /// An accepted audience (`aud`) of signed tokens; `*` accepts all. Repeatable or comma-separated;
-    /// one match is enough.
+    /// Accepted audience (`aud`) of signed tokens; `*` for all
+    ///
+    /// Repeatable or comma-separated; one match is enough.
     #[arg(long, value_name = "AUDIENCE", env = "TRUNKLINE_AUDIENCE", value_delimiter = ',')]
     audience: Vec<String>,
-    /// An accepted issuer (`iss`) of signed tokens. Repeatable or comma-separated; one match is enough.
+    /// Accepted issuer (`iss`) of signed tokens [default: any]
+    ///
+    /// Repeatable or comma-separated; one match is enough.
     #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
     issuer: Vec<String>,
-    /// The claim that the token of a call needs, for methods that match a pattern like `db.*`: a value of a
-    /// claim like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. A claim may be
-    /// named by a URL: in `https://example.com/roles:admin` the value follows the last colon. Repeatable or
-    /// comma-separated; all rules that match a method apply. `history=…` is the rule for /history and /logs,
-    /// which without it only holders of listed tokens can read, and no one if there are rules for methods.
-    /// Needs --jwks.
+    /// Claim that calls of some methods require
+    ///
+    /// METHODS is a pattern like `db.*`. The claim is like `role:admin`, `realm_access.roles:admin` or, for a scope,
+    /// `scope:read`. Its name may be a URL: in `https://example.com/roles:admin` the value follows the last colon.
+    /// Repeatable or comma-separated; all rules that match a method apply. `history=…` is the rule for /history and
+    /// /logs; without it, only holders of --bearer tokens can read them, and no one if there are rules for methods.
+    /// Requires --jwks.
     #[arg(
         long,
         value_name = "METHODS=CLAIM:VALUE",
@@ -42,19 +50,19 @@ pub(crate) struct Access {
     require: Vec<String>,
 }
 
-/// Sets the accepted tokens, and returns whether a token is required. Keys are read now: a server that could
-/// accept no token does not start.
+/// Sets the accepted tokens, and returns whether a token is required. Keys are loaded now: without any key, the server
+/// does not start.
 pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyhow::Result<bool> {
     check_tokens(&access.bearer)?;
     check_lists(access)?;
     access.bearer.iter().for_each(|token| http.bearer.allow_as(principal(token), token.as_str()));
     let Some(jwks) = &access.jwks else {
         if lists(access).iter().any(|(_, list)| !list.is_empty()) {
-            bail!("--audience, --issuer and --require are about signed tokens: give --jwks, too");
+            bail!("--audience, --issuer and --require apply to signed tokens: give --jwks, too");
         }
         return Ok(!access.bearer.is_empty());
     };
-    let failed = || format!("--jwks {jwks}: there are no keys to check tokens with");
+    let failed = || format!("cannot load the keys of --jwks {jwks}");
     let keys = keys(jwks).with_context(failed)?;
     let settings = jwt_settings(access)?;
     keys.load().await.with_context(failed)?;
@@ -62,29 +70,28 @@ pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyho
     Ok(true)
 }
 
-/// A token that no request can carry protects nothing, or lets nobody in. An empty one mostly means
-/// that a variable is not set which should be. The message must not show what may be a secret.
+/// Checks that requests can carry the tokens. An empty token usually means that a variable is not set. The message
+/// does not show the token.
 fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
     let is_visible = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
     if tokens.iter().any(|token| token.is_empty() || !is_visible(token)) {
         bail!(
-            "a bearer token is empty, or has characters that no request can carry; \
-             use visible ASCII characters, without blanks"
+            "a bearer token is empty or has invalid characters; use visible ASCII characters without blanks"
         );
     }
     Ok(())
 }
 
-/// Whom a listed token stands for. Records and conversations outlive the server: they must not be another's
-/// because the list has changed meanwhile, as they would if tokens were numbered.
+/// The principal of a listed token: a digest, so that records and conversations keep their owner when the list of tokens
+/// changes.
 fn principal(token: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
-    let beginning = digest.as_ref().iter().take(4);
-    beginning.fold("bearer-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
+    let prefix = digest.as_ref().iter().take(4);
+    prefix.fold("bearer-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
 }
 
-/// A list that is given and holds nothing is a check that somebody wanted, and mostly a variable that
-/// is not set which should be: without it, more would be let in.
+/// Checks that no list is given but empty, which usually means that a variable is not set. Ignoring it would admit more
+/// callers.
 fn check_lists(access: &Access) -> anyhow::Result<()> {
     for (flag, list) in lists(access) {
         ensure!(
@@ -95,7 +102,7 @@ fn check_lists(access: &Access) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What signed tokens are asked for.
+/// The flags that apply to signed tokens.
 fn lists(access: &Access) -> [(&'static str, &[String]); 3] {
     [("--audience", &access.audience), ("--issuer", &access.issuer), ("--require", &access.require)]
 }
@@ -104,12 +111,12 @@ fn jwt_settings(access: &Access) -> anyhow::Result<JwtConfig> {
     let list = |list: &[String]| entries(list).map(str::to_owned).collect::<Vec<_>>();
     let mut settings = JwtConfig::default();
     (settings.issuers, settings.audiences) = (list(&access.issuer), list(&access.audience));
-    // Issuers sign for many services with the same keys. Each of those services could call this one
-    // with the tokens that it is sent (RFC 8725, section 3.9).
+    // Issuers sign tokens for many services with the same keys. Each of those services could use the tokens that it
+    // receives here (RFC 8725, section 3.9).
     if settings.audiences.is_empty() {
         bail!(
-            "--jwks needs --audience: its issuer may sign tokens for other services, too, and they \
-             would all be let in; give the audience that yours name, or * for any"
+            "--jwks requires --audience: the issuer may sign tokens for other services, too; give the audience \
+             of your tokens, or * to accept any"
         );
     }
     if settings.audiences.iter().any(|audience| audience == "*") {
@@ -119,21 +126,21 @@ fn jwt_settings(access: &Access) -> anyhow::Result<JwtConfig> {
 }
 
 fn keys(jwks: &str) -> anyhow::Result<Keys> {
-    ensure!(!jwks.trim().is_empty(), "it is empty; give a file or a URL");
+    ensure!(!jwks.trim().is_empty(), "the value is empty; give a file or a URL");
     if !jwks.contains("://") {
         return Ok(Keys::file(jwks));
     }
     let url: Url = jwks.parse()?;
     if !url.is_https() {
-        tracing::warn!(%url, "whoever is on the way to this URL can replace the keys: use https");
+        tracing::warn!(%url, "keys are loaded without TLS and can be replaced on the way: use https");
     }
     Ok(Keys::url(url)?)
 }
 
-/// What calls of which methods require, those of the agent aside; the names of methods begin so.
-pub(crate) fn rules(access: &Access, beginnings: &[String]) -> anyhow::Result<Rules> {
-    // Of patterns that are for the agent, those that are not for it alone.
-    let is_shared = |part: &str| beginnings.iter().any(|beginning| beginning.starts_with(part));
+/// The rules for all methods except those of the agent. `prefixes` are the prefixes of their names.
+pub(crate) fn rules(access: &Access, prefixes: &[String]) -> anyhow::Result<Rules> {
+    // Whether a pattern that matches methods of the agent also matches others.
+    let is_shared = |part: &str| prefixes.iter().any(|prefix| prefix.starts_with(part));
     rules_of(access, |pattern| match pattern.strip_suffix('*') {
         _ if pattern == HISTORY || pattern.starts_with(AGENT) => false,
         Some(part) if AGENT.starts_with(part) => is_shared(part),
@@ -141,21 +148,20 @@ pub(crate) fn rules(access: &Access, beginnings: &[String]) -> anyhow::Result<Ru
     })
 }
 
-/// What calls of the agent's methods require, which are a service of their own: also by patterns that
-/// are for all.
+/// The rules for the agent's methods, including patterns that match all methods.
 pub(crate) fn agent_rules(access: &Access) -> anyhow::Result<Rules> {
     rules_of(access, |pattern| {
-        let beginning = pattern.strip_suffix('*');
-        pattern.starts_with(AGENT) || beginning.is_some_and(|begins| AGENT.starts_with(begins))
+        let prefix = pattern.strip_suffix('*');
+        pattern.starts_with(AGENT) || prefix.is_some_and(|prefix| AGENT.starts_with(prefix))
     })
 }
 
-fn rules_of(access: &Access, is_wanted: impl Fn(&str) -> bool) -> anyhow::Result<Rules> {
-    let rules = parsed(access)?.into_iter().filter(|(pattern, _)| is_wanted(pattern));
+fn rules_of(access: &Access, is_included: impl Fn(&str) -> bool) -> anyhow::Result<Rules> {
+    let rules = parsed(access)?.into_iter().filter(|(pattern, _)| is_included(pattern));
     Ok(rules.fold(Rules::new(), |rules, (pattern, required)| rules.require(pattern, required)))
 }
 
-/// Who may read the history. Where rules hold for methods, it is not for those who may not call them.
+/// The callers that may read the history. With rules for methods, only those that a rule for the history admits.
 pub(crate) fn readers(access: &Access) -> anyhow::Result<Readers> {
     let rules = parsed(access)?.into_iter();
     let rules = rules.fold(Rules::new(), |rules, (pattern, needed)| rules.require(pattern, needed));
@@ -163,15 +169,18 @@ pub(crate) fn readers(access: &Access) -> anyhow::Result<Readers> {
     Ok(if has_rules { Readers::Rules(rules) } else { Readers::Listed })
 }
 
-/// What the agent's methods begin with.
+/// The prefix of the agent's methods.
 const AGENT: &str = "agent.";
 
-/// What rules call the history, which is no method.
+/// The pattern of the rule for the history.
 const HISTORY: &str = "history";
 
 fn parsed(access: &Access) -> anyhow::Result<Vec<(&str, Requirement)>> {
-    let parse =
-        |text| rule(text).with_context(|| format!("--require {text} is not like db.*=role:admin"));
+    let parse = |text| {
+        rule(text).with_context(|| {
+            format!("invalid --require {text}; the format is like db.*=role:admin")
+        })
+    };
     entries(&access.require).map(parse).collect()
 }
 
@@ -186,7 +195,7 @@ fn rule(text: &str) -> Option<(&str, Requirement)> {
     Some((pattern, requirement))
 }
 
-/// A claim's name and value. Names that issuers add are mostly URLs, which have a colon in them.
+/// The name and the value of a claim. A name may be a URL, which contains a colon.
 fn claim_of(text: &str) -> Option<(&str, &str)> {
     match text.split_once(':')? {
         (scheme, path) if path.starts_with("//") => {
@@ -197,8 +206,7 @@ fn claim_of(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The entries of a list flag. A variable that is set to an empty text is a list with one empty entry, which
-/// would admit callers with an empty name.
+/// The entries of a list flag, without empty ones: a variable with an empty value is parsed as one empty entry.
 pub(crate) fn entries(list: &[String]) -> impl Iterator<Item = &str> {
     list.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty())
 }

@@ -1,4 +1,4 @@
-//! `--tools`: a folder of manifests, whose commands are tools.
+//! `--tools`: a folder of manifests that declare commands as tools.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,24 +6,34 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
 use trunkline::{DynamicOperations, Rpc};
 use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
 
 use crate::terminal::output;
 
+/// The flag of command tools.
 #[derive(Args)]
-pub(crate) struct Folder {
-    /// A folder of command tools: each TOML file in it declares one, which is a method `tool.NAME` and a
-    /// tool NAME for language models. The folder is watched: files may come, change and go.
+#[command(next_help_heading = "Tools")]
+pub(crate) struct CommandToolArgs {
+    /// Folder of command tools
+    ///
+    /// Each TOML file in it declares one: a method `tool.NAME`, and a tool NAME for language models. The folder is
+    /// watched: tools are added, changed and removed with their files.
     #[arg(long = "tools", value_name = "DIR", env = "TRUNKLINE_TOOLS")]
     path: Option<PathBuf>,
+    /// List the output schemas of tools in MCP
+    ///
+    /// They more than double the tokens of `tools/list`. With them, every result has structured content.
+    #[arg(long, env = "TRUNKLINE_OUTPUT_SCHEMAS", value_parser = BoolishValueParser::new())]
+    pub(crate) output_schemas: bool,
 }
 
 /// The launcher of command tools, which this program starts itself.
 #[derive(Subcommand)]
 pub(crate) enum Launch {
-    /// Runs a command under limits.
+    /// Run a command under limits
     Run {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
@@ -33,53 +43,55 @@ pub(crate) enum Launch {
 /// The prefix of the methods of command tools.
 pub(crate) const NAMESPACE: &str = "tool";
 
-/// What commands call this program.
+/// The name of this program in manifests.
 const NAME: &str = "trunkline";
 
-/// How long processes of tools may take to end when nobody waits for them any more.
-const ENDING: Duration = Duration::from_secs(2);
+/// The maximum wait for the processes of tools at the end.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where command tools will be in a service.
-pub(crate) struct Place<'a> {
+/// The command tools of a service: the folder, and the operations that are loaded from it.
+pub(crate) struct CommandTools<'a> {
     folder: &'a PathBuf,
     pub(crate) operations: DynamicOperations,
 }
 
-impl Folder {
-    pub(crate) fn place(&self) -> Option<Place<'_>> {
+impl CommandToolArgs {
+    /// The command tools, which are not yet loaded; none without the flag.
+    pub(crate) fn command_tools(&self) -> Option<CommandTools<'_>> {
         let folder = self.path.as_ref()?;
-        Some(Place { folder, operations: DynamicOperations::new() })
+        Some(CommandTools { folder, operations: DynamicOperations::new() })
     }
 }
 
-impl Place<'_> {
-    /// Puts the tools of the folder into their place in the service, and follows what changes.
-    pub(crate) fn fill(&self, rpc: &Rpc) -> anyhow::Result<ToolFolder> {
+impl CommandTools<'_> {
+    /// Loads the tools of the folder, and watches it for changes.
+    pub(crate) fn load(&self, rpc: &Rpc) -> anyhow::Result<ToolFolder> {
         hide_environment();
-        keep_what_is_open();
+        close_inherited_files();
         let program = own_program()?;
         let arguments = ["tool", "run"].map(Into::into).to_vec();
         let operations = rpc.operations();
-        let taken = operations.iter().filter_map(|one| one.description().tool.clone());
-        let mut settings = ToolConfig { taken: taken.collect(), ..ToolConfig::default() };
-        // Some tools are this program, wherever it is.
+        let reserved_names = operations.iter().filter_map(|one| one.description().tool.clone());
+        let mut settings =
+            ToolConfig { reserved_names: reserved_names.collect(), ..ToolConfig::default() };
+        // Tools can run this program, wherever it is installed.
         settings.programs.insert(NAME.to_owned(), program.clone());
         settings.launcher = Some(Launcher { program, arguments });
         let folder = ToolFolder::open(self.folder, settings)?;
         self.operations.replace(trunkline_tools::operations(&folder))?;
-        let place = self.operations.clone();
+        let loaded = self.operations.clone();
         folder.on_change(move |folder, _| {
-            if let Err(error) = place.replace(trunkline_tools::operations(folder)) {
-                tracing::error!(%error, "the tools cannot be offered; those of before stay");
+            if let Err(error) = loaded.replace(trunkline_tools::operations(folder)) {
+                tracing::error!(%error, "tool refresh failed; keeping the previous tools");
             }
         });
-        let watching = folder.watch().context("cannot watch the folder of tools")?;
+        let watching = folder.watch().context("cannot watch the folder of --tools")?;
         tracing::info!(tools = folder.tools().len(), ?watching, "command tools");
         Ok(folder)
     }
 }
 
-/// This program, even if its file was moved or replaced.
+/// The path of this program, which is valid even if its file is moved or replaced.
 fn own_program() -> anyhow::Result<PathBuf> {
     let own = PathBuf::from("/proc/self/exe");
     if own.exists() {
@@ -88,8 +100,8 @@ fn own_program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find the path of this program")
 }
 
-/// Keeps the environment and the memory of this process from other processes of its user, as tools are: there
-/// may be keys in it. The price is that there are no core dumps, and that debuggers need root.
+/// Hides the environment and the memory of this process, which may contain keys, from other processes of its user, such
+/// as tools. As a consequence, there are no core dumps, and debuggers require root.
 fn hide_environment() {
     #[cfg(target_os = "linux")]
     {
@@ -100,21 +112,21 @@ fn hide_environment() {
     }
 }
 
-/// Keeps what whoever started this process had open from those that it starts. What it opens itself is its own
-/// anyway.
-fn keep_what_is_open() {
-    const BEHIND_STDERR: i32 = 3;
-    close_fds::set_fds_cloexec_threadsafe(BEHIND_STDERR, &[]);
+/// Makes child processes not inherit the files that this process inherited. Files that it opens itself are never
+/// inherited.
+fn close_inherited_files() {
+    const FIRST_AFTER_STDERR: i32 = 3;
+    close_fds::set_fds_cloexec_threadsafe(FIRST_AFTER_STDERR, &[]);
 }
 
-/// Waits until the processes of tools have ended, but not for long.
+/// Waits for the end of the processes of tools, for a short time.
 pub(crate) async fn end(folder: &ToolFolder) {
-    if tokio::time::timeout(ENDING, folder.idle()).await.is_err() {
-        tracing::warn!("commands of tools still run");
+    if tokio::time::timeout(END_TIMEOUT, folder.idle()).await.is_err() {
+        tracing::warn!("some command tools are still running");
     }
 }
 
-/// Runs a command as its launcher, and ends as it does.
+/// Runs a command under its limits, and returns its exit code.
 pub(crate) fn run(Launch::Run { arguments }: Launch) -> ExitCode {
     /// The exit code of shells for a command that cannot be executed.
     const CANNOT_EXECUTE: u8 = 126;

@@ -1,29 +1,45 @@
-//! Which database is served, and what is done for it first.
+//! The database that is served: its flags, and how it is created and opened.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, value_parser};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, OpenError, SqliteConfig};
 
-/// The database, and what callers may do with it.
+/// The flags of the database.
 #[derive(Args)]
-pub(crate) struct Source {
-    /// The SQLite database to serve. Without it, trunkline.db is opened, or created empty.
+#[command(next_help_heading = "Database")]
+pub(crate) struct DatabaseArgs {
+    /// SQLite database to serve; same as --db
+    #[arg(value_name = "FILE", help_heading = None::<&'static str>)]
+    file: Option<PathBuf>,
+    /// SQLite database to serve [default: trunkline.db, created if missing]
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
-    pub(crate) db: Option<PathBuf>,
-    /// Let callers change the database; a missing one is created. Otherwise they can only read.
+    db: Option<PathBuf>,
+    /// Let clients change the database
+    ///
+    /// Without this flag, clients can only read. A missing file is created.
     #[arg(long, env = "TRUNKLINE_WRITABLE", value_parser = BoolishValueParser::new())]
     pub(crate) writable: bool,
-    /// Fill a missing or empty database with a small TPC-H sample.
+    /// Fill a missing or empty database with sample data
+    ///
+    /// The data is a small TPC-H database of 8 tables. A database that has content is not changed. Also turns
+    /// records on.
     #[cfg(feature = "sample")]
     #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
-    pub(crate) sample: bool,
-    /// The most rows that one call may read.
+    sample: bool,
+}
+
+/// The flags of limits of queries.
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct QueryLimits {
+    /// Maximum rows that one call returns
     #[arg(
         long,
         value_name = "ROWS",
@@ -31,8 +47,10 @@ pub(crate) struct Source {
         env = "TRUNKLINE_MAX_ROWS",
         value_parser = value_parser!(u64).range(1..=10_000_000)
     )]
-    pub(crate) max_rows: u64,
-    /// Maximum rows that one call changes, raw SQL and cascades included, if it names no other limit.
+    max_rows: u64,
+    /// Maximum rows that one call changes
+    ///
+    /// Includes the changes of raw SQL, foreign keys and triggers. A call can set another limit.
     #[arg(
         long,
         value_name = "ROWS",
@@ -40,8 +58,8 @@ pub(crate) struct Source {
         env = "TRUNKLINE_MAX_AFFECTED",
         value_parser = value_parser!(u64).range(1..=1_000_000_000_000)
     )]
-    pub(crate) max_affected: u64,
-    /// The longest that one query may take, in milliseconds.
+    max_affected: u64,
+    /// Maximum time of one query, in milliseconds
     #[arg(
         long,
         value_name = "MS",
@@ -49,8 +67,10 @@ pub(crate) struct Source {
         env = "TRUNKLINE_QUERY_TIMEOUT_MS",
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
-    pub(crate) query_timeout_ms: u64,
-    /// Maximum memory of SQLite in bytes, for all queries together.
+    query_timeout_ms: u64,
+    /// Maximum memory of SQLite in bytes
+    ///
+    /// For all queries, records and conversations together.
     #[arg(
         long,
         value_name = "BYTES",
@@ -58,79 +78,115 @@ pub(crate) struct Source {
         env = "TRUNKLINE_HEAP_LIMIT",
         value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..=1 << 40)
     )]
-    pub(crate) heap_limit: usize,
+    heap_limit: usize,
 }
 
-/// The file that is served when none is named.
+/// The file that is served by default.
 const DEFAULT: &str = "trunkline.db";
 
-/// A database that can be served.
+/// An open database.
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) database: Database,
     /// The preparation of the file, if any.
-    pub(crate) done: Option<String>,
+    pub(crate) preparation: Option<String>,
 }
 
-/// Finds or makes the database file and opens it.
-pub(crate) fn open(arguments: &Source) -> anyhow::Result<Opened> {
-    let named = arguments.db.as_deref();
-    let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
-    let may_create = named.is_none() || arguments.writable;
-    let done = match fill(&path, arguments)? {
-        None if may_create && !path.exists() => Some(create(&path)?),
-        done => done,
-    };
-    let settings = SqliteConfig {
-        writable: arguments.writable,
-        max_rows: arguments.max_rows,
-        max_affected: arguments.max_affected,
-        timeout: Duration::from_millis(arguments.query_timeout_ms),
-        heap_limit: arguments.heap_limit,
-        ..SqliteConfig::default()
-    };
-    match Database::open(&path, settings) {
-        Ok(database) => Ok(Opened { path, database, done }),
-        Err(OpenError::Missing { path }) => bail!(
-            "there is no database file {}; check the path, or give --writable to create it empty{}",
-            path.display(),
-            with_sample(", or --sample to create it with sample data")
-        ),
-        Err(error) => Err(error.into()),
+impl DatabaseArgs {
+    /// The positional argument.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
-}
 
-/// Writes the sample if `--sample` is set, and describes the result.
-#[cfg(feature = "sample")]
-fn fill(path: &Path, arguments: &Source) -> anyhow::Result<Option<String>> {
-    if !arguments.sample {
-        return Ok(None);
+    /// Whether sample data is requested.
+    pub(crate) fn is_sample(&self) -> bool {
+        #[cfg(feature = "sample")]
+        return self.sample;
+        #[cfg(not(feature = "sample"))]
+        false
     }
-    match sample::write(path, Scale::SMALL) {
-        Ok(()) => Ok(Some(format!("filled {} with a TPC-H sample", path.display()))),
-        Err(SampleError::NotEmpty) => {
-            Ok(Some(format!("{} already has content and is served unchanged", path.display())))
-        }
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot fill {} with a sample", path.display()))
+
+    /// Opens the database, which is created first if the flags request it.
+    pub(crate) fn open(&self, limits: &QueryLimits) -> anyhow::Result<Opened> {
+        let named = self.file.as_deref().or(self.db.as_deref());
+        let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
+        let may_create = named.is_none() || self.writable;
+        let preparation = match self.fill(&path)? {
+            None if may_create && !path.exists() => Some(create(&path)?),
+            preparation => preparation,
+        };
+        let config = SqliteConfig {
+            writable: self.writable,
+            max_rows: limits.max_rows,
+            max_affected: limits.max_affected,
+            timeout: Duration::from_millis(limits.query_timeout_ms),
+            heap_limit: limits.heap_limit,
+            ..SqliteConfig::default()
+        };
+        match Database::open(&path, config) {
+            Ok(database) => Ok(Opened { path, database, preparation }),
+            Err(OpenError::Missing { path }) => Err(missing(&path)),
+            Err(error) => Err(error.into()),
         }
     }
-}
 
-#[cfg(not(feature = "sample"))]
-fn fill(_: &Path, _: &Source) -> anyhow::Result<Option<String>> {
-    Ok(None)
+    /// Writes the sample data if it is requested, and describes the result.
+    #[cfg(feature = "sample")]
+    fn fill(&self, path: &Path) -> anyhow::Result<Option<String>> {
+        if !self.sample {
+            return Ok(None);
+        }
+        match sample::write(path, Scale::SMALL) {
+            Ok(()) => Ok(Some(format!("filled {} with a TPC-H sample", path.display()))),
+            Err(SampleError::NotEmpty) => {
+                Ok(Some(format!("{} already has content and is served unchanged", path.display())))
+            }
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot fill {} with a sample", path.display()))
+            }
+        }
+    }
+
+    #[cfg(not(feature = "sample"))]
+    fn fill(&self, _: &Path) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
 }
 
 /// Creates an empty database, and describes the result.
 fn create(path: &Path) -> anyhow::Result<String> {
     trunkline_sql::create_empty(path)
         .with_context(|| format!("cannot create {}", path.display()))?;
-    Ok(format!(
-        "created {}, which is empty{}",
-        path.display(),
-        with_sample("; --sample would fill it")
-    ))
+    let remedy = with_sample("; --sample fills it with sample data");
+    Ok(format!("created {}, which is empty{remedy}", path.display()))
+}
+
+/// The error for a missing file, with a file of a similar name if there is one.
+fn missing(path: &Path) -> anyhow::Error {
+    let remedy = with_sample(", or --sample to create it with sample data");
+    let file = path.display();
+    match similar_file(path) {
+        Some(similar) => anyhow!(
+            "there is no database file {file}; did you mean {}?",
+            path.with_file_name(similar).display()
+        ),
+        None => anyhow!(
+            "there is no database file {file}; check the path, or give --writable to create it empty{remedy}"
+        ),
+    }
+}
+
+/// The file in the same directory with the most similar name.
+fn similar_file(path: &Path) -> Option<String> {
+    const SIMILAR: f64 = 0.85;
+    let name = path.file_name().and_then(OsStr::to_str)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let entries = directory.unwrap_or(Path::new(".")).read_dir().ok()?;
+    let files = entries.flatten().filter(|entry| entry.path().is_file());
+    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+    let similar = names.map(|other| (strsim::jaro_winkler(name, &other), other));
+    let (similarity, similar) = similar.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (similarity >= SIMILAR).then_some(similar)
 }
 
 /// Part of a message that is about `--sample`; empty in a build without it.

@@ -1,4 +1,4 @@
-//! The history of a server: how much is kept of its calls, where its logs are, and who may read them.
+//! The history of calls: its flags, its log files, and the callers that may read it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,14 +14,16 @@ use trunkline::http::HttpService;
 
 use super::access::entries;
 
-/// The history of calls, and its log.
+/// The flags of the history and its log.
 #[derive(Args)]
-pub(crate) struct Kept {
-    /// Keep no history of calls: there is no /history.
+#[command(next_help_heading = "History")]
+pub(crate) struct HistoryArgs {
+    /// Do not record calls; GET /history is disabled
     #[arg(long, env = "TRUNKLINE_NO_HISTORY", value_parser = BoolishValueParser::new())]
     no_history: bool,
-    /// How many calls the history keeps, with their requests and responses; the oldest make room. What
-    /// looks secret is taken out.
+    /// Maximum calls in the history
+    ///
+    /// The newest calls are kept in memory with their requests and responses. Secrets are redacted.
     #[arg(
         long,
         value_name = "CALLS",
@@ -30,7 +32,7 @@ pub(crate) struct Kept {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000)
     )]
     history_entries: usize,
-    /// How many bytes of memory they may have together.
+    /// Maximum memory of the history in bytes
     #[arg(
         long,
         value_name = "BYTES",
@@ -39,14 +41,19 @@ pub(crate) struct Kept {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
     )]
     history_bytes: usize,
-    /// Additional name of members whose values are redacted, like `iban`. Repeats, or several separated by
-    /// commas.
+    /// Additional name of values to redact, like `iban`
+    ///
+    /// The name of a member of a JSON object. Repeatable or comma-separated.
     #[arg(long, value_name = "NAME", env = "TRUNKLINE_HISTORY_REDACT", value_delimiter = ',')]
     history_redact: Vec<String>,
-    /// Also write the history to log files, in the folder logs of the data directory: GET /logs.
+    /// Also write the history to log files; GET /logs lists them
+    ///
+    /// The files are in the folder `logs` of the data directory.
     #[arg(long, env = "TRUNKLINE_LOG", value_parser = BoolishValueParser::new())]
     log: bool,
-    /// Maximum bytes of all log files; the oldest are deleted. Needs --log.
+    /// Maximum size of all log files in bytes
+    ///
+    /// The oldest files are deleted. Requires --log.
     #[arg(
         long,
         value_name = "BYTES",
@@ -58,7 +65,7 @@ pub(crate) struct Kept {
     log_bytes: u64,
 }
 
-/// The history, its log, and who may read them.
+/// The history, its log, and the callers that may read them.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     history: History,
@@ -67,17 +74,17 @@ pub(crate) struct Recorder {
     log: Option<Log>,
     /// The folder of the log files, if they are written.
     pub(crate) folder: Option<PathBuf>,
-    /// The reason why nothing is logged.
+    /// The reason why the log could not be opened.
     problem: Option<String>,
     readers: Readers,
 }
 
-impl Kept {
+impl HistoryArgs {
     /// The history, if it is enabled.
     pub(crate) fn history(&self) -> anyhow::Result<Option<History>> {
         ensure!(
             !(self.no_history && self.log),
-            "--log writes the history, and --no-history keeps none: remove one of them"
+            "--log cannot be used with --no-history: remove one of them"
         );
         let names = entries(&self.history_redact);
         let redact = names.fold(Redaction::default(), Redaction::name);
@@ -102,7 +109,7 @@ impl Kept {
                 Ok(log) => (recorder.log, recorder.folder) = (Some(log), Some(folder)),
                 Err(LogError::Folder { folder, source }) => {
                     let folder = folder.display();
-                    tracing::error!(error = %source, %folder, "no log is written; free the disk or give another directory with --data-dir, or start without --log");
+                    tracing::error!(error = %source, %folder, "no log is written; free the disk, give another directory with --data-dir, or start without --log");
                     recorder.problem = Some(source.to_string());
                 }
                 Err(error) => return Err(error.into()),
@@ -113,7 +120,7 @@ impl Kept {
 
     fn open_log(&self, history: &History, folder: &Path) -> Result<Log, LogError> {
         let defaults = LogConfig::default();
-        // Several files, so that the oldest calls are not all forgotten at once.
+        // Several files, so that only a part of the calls is deleted at once.
         let file_bytes = defaults.file_bytes.min(self.log_bytes.div_ceil(8));
         let settings = LogConfig { file_bytes, total_bytes: self.log_bytes, ..defaults };
         Log::open(folder, history, settings)
@@ -121,7 +128,7 @@ impl Kept {
 }
 
 impl Recorder {
-    /// Why the last entries are not in the log.
+    /// The reason why the last entries are not in the log.
     pub(crate) fn problem(&self) -> Option<String> {
         self.problem.clone().or_else(|| self.log.as_ref()?.problem())
     }
@@ -141,12 +148,12 @@ impl Recorder {
         }
     }
 
-    /// Writes what was recorded last, for so long at most. Blocks.
-    pub(crate) fn close(&self, patience: Duration) {
+    /// Writes the remaining entries, for at most `timeout`. Blocks.
+    pub(crate) fn close(&self, timeout: Duration) {
         if let Some(log) = &self.log
-            && !log.close(patience)
+            && !log.close(timeout)
         {
-            tracing::warn!("the log could not be written to its end in time");
+            tracing::warn!("the last entries of the log were not written in time");
         }
     }
 }

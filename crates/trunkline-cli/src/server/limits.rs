@@ -1,4 +1,4 @@
-//! What the system allows the process.
+//! Limits of memory, open files and file sizes.
 
 use std::fs::read_to_string;
 use std::io;
@@ -9,11 +9,14 @@ use clap::builder::RangedU64ValueParser;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline::limits::MemoryBudget;
 
-/// The memory for requests and replies.
+/// The flag of the memory for requests and replies.
 #[derive(Args)]
+#[command(next_help_heading = "Limits")]
 pub(crate) struct Memory {
-    /// Maximum bytes of requests and replies held for all clients together, from 32 MiB. Requests beyond it
-    /// are refused with 503 [default: an eighth of the memory of the machine or cgroup, from 64 MiB to 1 GiB]
+    /// Maximum memory for requests and replies, in bytes [default: 1/8 of the memory]
+    ///
+    /// For all clients together; at least 32 MiB. Requests beyond it are refused with 503. The default is an eighth of
+    /// the memory of the machine or cgroup, from 64 MiB to 1 GiB.
     #[arg(
         long = "max-memory",
         value_name = "BYTES",
@@ -30,16 +33,16 @@ impl Memory {
     }
 }
 
-/// Each connection takes a file descriptor, and the usual limit of 1,024 is soon reached. Where
-/// the limit cannot be raised, connections wait to be accepted.
+/// Raises the limit of open files, which is usually 1,024: each connection needs a file descriptor. If the limit cannot
+/// be raised, connections wait to be accepted.
 pub(crate) fn raise_open_files() {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
+        tracing::debug!(%error, "cannot raise the limit of open files");
     }
 }
 
-/// Makes a write beyond the largest size that files may have (`ulimit -f`) fail like one to a full disk:
-/// by default, its signal ends the process. Needs a runtime, which takes the signal in and drops it.
+/// Makes a write beyond the maximum file size (`ulimit -f`) fail like one to a full disk: by default, SIGXFSZ ends the
+/// process. Requires a runtime, which handles the signal.
 pub(crate) fn outlive_file_size() -> io::Result<()> {
     /// The same number on Linux, macOS and the BSDs.
     const SIGXFSZ: i32 = 25;
@@ -47,20 +50,19 @@ pub(crate) fn outlive_file_size() -> io::Result<()> {
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
 }
 
-/// Restarts the program with an allocator that returns memory after a peak: by default, glibc keeps what
-/// was freed of blocks of up to 32 MiB. Its settings are read from the environment, before `main`. Where one
-/// of them is set, nothing is changed.
+/// Restarts the program with allocator settings that return memory after a peak: by default, glibc keeps freed blocks of
+/// up to 32 MiB. It reads the settings from the environment before `main`. If one of them is set, nothing is changed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn return_freed_memory() {
     use std::os::unix::process::CommandExt;
 
-    /// Blocks from this size are returned when they are freed, and so is free memory at the end of the heap.
+    /// The size in bytes from which freed blocks, and free memory at the end of the heap, are returned.
     const THRESHOLD: &str = "131072";
     const SETTINGS: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
     if SETTINGS.iter().any(|setting| std::env::var_os(setting).is_some()) {
         return;
     }
-    // Not `/proc/self/exe`, which would be the name of the process.
+    // With `/proc/self/exe`, the process would be named `exe`.
     let mut arguments = std::env::args_os();
     let (Some(name), Ok(program)) = (arguments.next(), std::env::current_exe()) else {
         return;
@@ -76,8 +78,8 @@ pub(crate) fn return_freed_memory() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn return_freed_memory() {}
 
-/// The default of `--max-memory`: an eighth of the memory of the machine or of the cgroup, whichever is less,
-/// from 64 MiB to 1 GiB. Where neither is known: 256 MiB.
+/// The default of `--max-memory`: an eighth of the memory of the machine or the cgroup, whichever is less, from 64 MiB to
+/// 1 GiB; 256 MiB if neither is known.
 pub(crate) fn default_memory() -> usize {
     let known = [machine_memory(), cgroup_memory()];
     let memory = known.into_iter().flatten().min().unwrap_or(2 << 30);
@@ -92,17 +94,17 @@ fn machine_memory() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least `memory.max` of this process's cgroup and those above it (cgroup v2).
+/// The lowest `memory.max` of the cgroup of this process and its ancestors (cgroup v2).
 fn cgroup_memory() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    least_limit(Path::new("/sys/fs/cgroup"), group)
+    lowest_limit(Path::new("/sys/fs/cgroup"), group)
 }
 
-fn least_limit(root: &Path, group: &str) -> Option<u64> {
+fn lowest_limit(root: &Path, group: &str) -> Option<u64> {
     let group = root.join(group);
     let groups = group.ancestors().take_while(|group| group.starts_with(root));
-    // The root has no such file, and a group without a limit has `max` in it.
+    // The root has no such file; without a limit, it contains `max`.
     let limit = |group: &Path| read_to_string(group.join("memory.max")).ok()?.trim().parse().ok();
     groups.filter_map(limit).min()
 }
@@ -111,7 +113,7 @@ fn least_limit(root: &Path, group: &str) -> Option<u64> {
 mod tests {
     use std::fs;
 
-    use super::{default_memory, least_limit};
+    use super::{default_memory, lowest_limit};
 
     #[test]
     fn limits_of_cgroups() {
@@ -126,7 +128,7 @@ mod tests {
         write("user.slice/session", "max\n");
         #[track_caller]
         fn check(root: &std::path::Path, group: &str, expected: Option<u64>) {
-            assert_eq!(least_limit(root, group), expected, "{group}");
+            assert_eq!(lowest_limit(root, group), expected, "{group}");
         }
         check(root.path(), "system.slice/unit.service", Some(256 << 20));
         check(root.path(), "system.slice/other.service", Some(1 << 30));

@@ -9,5 +9,5 @@ mod limits;
 pub(crate) mod records;
 pub(crate) mod serve;
 mod service;
-mod started;
 pub(crate) mod stdio;
+mod summary;

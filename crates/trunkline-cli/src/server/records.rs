@@ -1,4 +1,4 @@
-//! The resources that are served in addition to the database: their types, directory, and tools.
+//! The records that are served in addition to the database: their types, directory and tools.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,129 +10,152 @@ use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, Res
 use super::access::entries;
 use super::command_tools;
 
-/// The resources beside the database, and which of them are tools.
+/// The flags of records.
 #[derive(Args)]
-pub(crate) struct Arguments {
-    /// The types of resources, as TOML. Without it there is one, todo; `trunkline resources` shows it.
+#[command(next_help_heading = "Records")]
+pub(crate) struct RecordArgs {
+    /// Record types, as a TOML file [default: one type, todo]
+    ///
+    /// Turns records on. `trunkline resources list` and `trunkline resources describe NAME` show the types.
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_RESOURCES")]
     resources: Option<PathBuf>,
-    /// The directory that holds their records; it is made if it is missing.
-    #[arg(long, value_name = "DIR", default_value = ".trunkline", env = "TRUNKLINE_DATA_DIR")]
-    data_dir: PathBuf,
-    /// A type of resources whose commands are tools of MCP, too, like `todo_create`; `*` is all.
-    /// Repeats, or several with commas between them.
+    /// Directory of records, conversations and log files [default: .trunkline]
+    ///
+    /// Turns records on. The directory is created when something is first written to it.
+    #[arg(long, value_name = "DIR", env = "TRUNKLINE_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// Record type whose commands are MCP tools; `*` for all
+    ///
+    /// Turns records on. The commands are tools like `todo_create`. Repeatable or comma-separated.
     #[arg(long, value_name = "NAME", env = "TRUNKLINE_EXPOSE", value_delimiter = ',')]
     expose: Vec<String>,
 }
 
-impl Arguments {
-    /// Whether somebody wants resources, who may do without them.
-    pub(crate) fn are_given(&self) -> bool {
+/// The default of `--data-dir`.
+const DATA_DIR: &str = ".trunkline";
+
+impl RecordArgs {
+    /// Whether types or tools are requested.
+    pub(crate) fn has_types(&self) -> bool {
         self.resources.is_some() || entries(&self.expose).next().is_some()
+    }
+
+    /// Whether a flag turns records on.
+    pub(crate) fn are_on(&self) -> bool {
+        self.has_types() || self.data_dir.is_some()
+    }
+
+    /// The directory of everything that is written, except the database.
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR))
+    }
+
+    /// Reads the declared types, and creates nothing.
+    pub(crate) fn declared(&self) -> anyhow::Result<DeclaredRecords> {
+        let types = types(self.resources.as_deref())?;
+        let exposed = exposed(&types, &self.expose)?;
+        Ok(DeclaredRecords { types, directory: self.data_dir().to_owned(), exposed })
     }
 }
 
-/// What the names of other methods begin with. What `--require` says of them is not meant for resources.
-const TAKEN: [(&str, &str); 3] = [
+/// The namespaces of other methods, and their owners. Record types cannot have these names: rules of `--require` for the
+/// methods would apply to records.
+const RESERVED: [(&str, &str); 3] = [
     ("db", "the database's"),
     (command_tools::NAMESPACE, "the command tools'"),
     ("agent", "the agent's"),
 ];
 
-/// Resources whose records were not opened yet.
-pub(crate) struct Declared {
+/// Record types, before their store is opened.
+pub(crate) struct DeclaredRecords {
     types: ResourceTypes,
     directory: PathBuf,
     exposed: Vec<String>,
 }
 
-/// Resources that can be served.
+/// Records that can be served.
 #[derive(Clone)]
-pub(crate) struct Opened {
+pub(crate) struct Records {
     pub(crate) resources: Resources,
     pub(crate) directory: PathBuf,
-    /// The types that are tools, too.
+    /// The types that are MCP tools.
     pub(crate) exposed: Vec<String>,
 }
 
-/// Reads what is to be served, and makes nothing.
-pub(crate) fn declared(arguments: &Arguments) -> anyhow::Result<Declared> {
-    let types = types(arguments.resources.as_deref())?;
-    let exposed = exposed(&types, &arguments.expose)?;
-    Ok(Declared { types, directory: arguments.data_dir.clone(), exposed })
-}
-
-/// The types of a file, or those that there are without one.
+/// The types of a file, or the default ones without a file.
 pub(crate) fn types(file: Option<&Path>) -> anyhow::Result<ResourceTypes> {
     let Some(file) = file else { return Ok(ResourceTypes::default()) };
     let types = ResourceTypes::read(file)?;
     for kind in types.iter() {
         let namespace = kind.name().split('.').next();
-        let taken = TAKEN.iter().find(|(taken, _)| namespace == Some(taken));
-        if let Some((taken, whose)) = taken {
+        let reserved = RESERVED.iter().find(|(name, _)| namespace == Some(name));
+        if let Some((reserved, owner)) = reserved {
             let (file, name) = (file.display(), kind.name());
             bail!(
-                "{file}: the resource {name:?} has the name of {whose} methods, {taken}.*: give it another name"
+                "{file}: the resource {name:?} has the name of {owner} methods, {reserved}.*: give it another name"
             );
         }
     }
     Ok(types)
 }
 
-fn exposed(types: &ResourceTypes, wanted: &[String]) -> anyhow::Result<Vec<String>> {
+fn exposed(types: &ResourceTypes, requested: &[String]) -> anyhow::Result<Vec<String>> {
     let names = || types.iter().map(ResourceType::name);
-    let wanted: Vec<&str> = entries(wanted).collect();
-    if let Some(slip) = wanted.iter().find(|name| **name != "*" && types.get(name).is_none()) {
+    let requested: Vec<&str> = entries(requested).collect();
+    if let Some(unknown) = requested.iter().find(|name| **name != "*" && types.get(name).is_none())
+    {
         let known: Vec<_> = names().collect();
-        bail!("--expose {slip}: there is no such resource; there are: {}", known.join(", "));
+        bail!("--expose {unknown}: unknown resource; the known ones are {}", known.join(", "));
     }
-    let is_wanted = |name: &&str| wanted.contains(&"*") || wanted.contains(name);
-    let exposed = || names().filter(is_wanted);
-    if let Some(alike) = alike(exposed()) {
-        bail!(alike);
+    let is_requested = |name: &&str| requested.contains(&"*") || requested.contains(name);
+    let exposed = || names().filter(is_requested);
+    if let Some(conflict) = tool_conflict(exposed()) {
+        bail!(conflict);
     }
     Ok(exposed().map(str::to_owned).collect())
 }
 
-/// What is wrong with exposing all of these types, if two would have tools of the same names.
-pub(crate) fn alike<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<String> {
+/// The error for two types whose tools would have the same names.
+pub(crate) fn tool_conflict<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<String> {
     let mut tools = HashMap::new();
     names.find_map(|name| {
         let tool = name.replace('.', "_");
-        let said = format!(
+        let conflict = format!(
             "{name:?} cannot both be tools: both would be called {tool}_create, and so on; give one \
              another name, or expose only one"
         );
-        tools.insert(tool, name).map(|other| format!("the resources {other:?} and {said}"))
+        tools.insert(tool, name).map(|other| format!("the resources {other:?} and {conflict}"))
     })
 }
 
-impl Declared {
-    /// Makes the directory, and opens what is in it. With a disk on which that fails, they are served as unavailable.
-    pub(crate) fn open(self) -> anyhow::Result<Opened> {
+impl DeclaredRecords {
+    /// Opens the store, which the first change creates. If the disk prevents that, commands that write fail until it
+    /// allows it.
+    pub(crate) fn open(self) -> anyhow::Result<Records> {
         let Self { types, directory, exposed } = self;
-        let config = ResourcesConfig::default();
-        let opened = Resources::open(&directory, types.clone(), config.clone());
-        let resources = or_unavailable("records", &directory, opened, |reason| {
-            Resources::unavailable(types, config, reason)
-        })?;
-        Ok(Opened { resources, directory, exposed })
+        let resources = Resources::deferred(&directory, types, ResourcesConfig::default());
+        tolerate_disk_faults("records", &directory, resources.prepare())?;
+        Ok(Records { resources, directory, exposed })
     }
 }
 
-/// The component that was opened in the data directory; if the disk has prevented that, the `unavailable` one.
-pub(super) fn or_unavailable<T>(
+/// Logs a fault of the disk. Another error prevents the start.
+pub(super) fn tolerate_disk_faults(
     component: &str,
     directory: &Path,
-    opened: Result<T, OpenError>,
-    unavailable: impl FnOnce(String) -> T,
-) -> anyhow::Result<T> {
+    prepared: Result<(), OpenError>,
+) -> anyhow::Result<()> {
     let directory = directory.display();
-    opened.or_else(|error| match error.disk_reason() {
+    let Err(error) = prepared else { return Ok(()) };
+    match error.disk_reason() {
         Some(reason) => {
-            tracing::error!(%error, reason, %directory, "{component} are unavailable; free the disk or give another directory with --data-dir, and restart");
-            Ok(unavailable(reason))
+            tracing::error!(%error, reason, %directory, "{component} cannot be written; free the disk, or give another directory with --data-dir");
+            Ok(())
         }
-        None => Err(error).with_context(|| format!("{component} cannot be kept in {directory}; give another directory with --data-dir")),
-    })
+        None => Err(error).with_context(|| {
+            format!(
+                "cannot store {component} in {directory}; give another directory with --data-dir"
+            )
+        }),
+    }
 }

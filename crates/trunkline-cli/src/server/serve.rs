@@ -1,48 +1,121 @@
 //! `trunkline serve`.
 
+use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use trunkline::CancellationToken;
 use trunkline::http::{self, HttpService};
 use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::server::{self, Drained, Health, Problem, Problems, Server, ServerHandle, Tls};
-use trunkline::{CancellationToken, Rpc};
+use trunkline::server::{
+    self, Drained, Health, Problem, Problems, ServeError, Server, ServerHandle, Tls,
+};
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
 
 use super::access::{self, Access, entries};
-use super::database::{self, Opened, Source};
+use super::database::{DatabaseArgs, Opened, QueryLimits};
 use super::history::Recorder;
+use super::records::DeclaredRecords;
 use super::service::{self, Service};
-use super::started::{self, Started};
+use super::summary::{self, Components, Summary};
 use super::{agent, command_tools, history, limits, records};
 use crate::terminal::output;
 
+/// The flags of `serve`.
 #[derive(Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
-    source: Source,
+    database: DatabaseArgs,
     #[command(flatten)]
-    records: records::Arguments,
+    records: records::RecordArgs,
     #[command(flatten)]
-    tools: command_tools::Folder,
+    tools: command_tools::CommandToolArgs,
     #[command(flatten)]
-    agent: agent::Asked,
-    /// The address to listen on.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
-    listen: String,
+    agent: agent::AgentArgs,
+    #[command(flatten)]
+    network: Network,
     #[command(flatten)]
     access: Access,
     #[command(flatten)]
-    history: history::Kept,
-    /// Maximum calls per second of each caller, by its token or address; more are refused (HTTP 429). Bursts
-    /// may have twice as many. No limit by default. Each call of a served method counts, also as a tool or
-    /// as a member of a batch; unknown methods, lists of tools and wrong tokens do not.
+    tls: TlsArgs,
+    #[command(flatten)]
+    history: history::HistoryArgs,
+    #[command(flatten)]
+    query_limits: QueryLimits,
+    #[command(flatten)]
+    limits: RequestLimits,
+    #[command(flatten)]
+    memory: limits::Memory,
+}
+
+impl Serve {
+    /// The positional argument.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.database.file()
+    }
+}
+
+/// The flags of addresses.
+#[derive(Args)]
+#[command(next_help_heading = "Network")]
+struct Network {
+    /// Address to listen on
+    ///
+    /// An address that other machines can reach requires a token.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
+    listen: String,
+    /// Port to listen on, at 127.0.0.1
+    ///
+    /// Short for --listen 127.0.0.1:PORT. 0 is any free port.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Additional host name of this server, without a port
+    ///
+    /// Requests with another `Host` are refused, except localhost and the address. Repeatable or comma-separated.
+    #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
+    allow_host: Vec<String>,
+    /// Origin of web pages that may call; `*` for any
+    ///
+    /// Like `https://app.example.com`. Its pages may also read the replies (CORS). Repeatable or comma-separated.
+    #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
+    allow_origin: Vec<String>,
+}
+
+impl Network {
+    fn address(&self) -> String {
+        self.port.map_or_else(|| self.listen.clone(), |port| format!("127.0.0.1:{port}"))
+    }
+}
+
+/// The flags of TLS.
+#[derive(Args)]
+#[command(next_help_heading = "TLS")]
+struct TlsArgs {
+    /// Certificate chain for https, as a PEM file
+    ///
+    /// The server's certificate and those that lead to a root. A replaced file is used within a minute, and connections
+    /// stay open. Requires --tls-key.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert, as a PEM file
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+/// The flags of limits of requests.
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+struct RequestLimits {
+    /// Maximum calls per second of each caller [default: no limit]
+    ///
+    /// A caller is a token or an address. More calls are refused with 429; bursts may have twice as many. Each call of a
+    /// served method counts, also as a tool or in a batch; unknown methods, lists of tools and invalid tokens do not.
     #[arg(
         long,
         value_name = "CALLS",
@@ -50,22 +123,7 @@ pub(crate) struct Serve {
         value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000_000)
     )]
     rate_limit: Option<u32>,
-    /// Serve https: the server's certificate and those that lead to a root, as PEM. A file that is
-    /// replaced is used within a minute, and connections stay open. Needs --tls-key.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// The private key that belongs to --tls-cert, as PEM.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// A name that clients may call this server, besides localhost and its address; without a
-    /// port. Repeats, or several with commas between them.
-    #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
-    allow_host: Vec<String>,
-    /// An origin whose web pages may call and read the replies, like `https://app.example.com`; `*`
-    /// is any. Repeats, or several with commas between them.
-    #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
-    allow_origin: Vec<String>,
-    /// The most bytes that a request's body may have.
+    /// Maximum size of a request body in bytes
     #[arg(
         long,
         value_name = "BYTES",
@@ -74,27 +132,25 @@ pub(crate) struct Serve {
         value_parser = RangedU64ValueParser::<usize>::new().range(64..=1 << 30)
     )]
     max_body: usize,
-    #[command(flatten)]
-    memory: limits::Memory,
 }
 
-/// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
+/// Serves until SIGINT or SIGTERM, then finishes the calls that run. A second signal ends it at once.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
     limits::return_freed_memory();
     limits::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Tasks between two looks for new requests: with 61, which is the default, a request waits for as
-        // many calls, however long they take.
+        // The number of tasks between two checks for new requests. With the default of 61, a request waits for as
+        // many calls.
         .event_interval(16)
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
     let drained = runtime.block_on(serve(arguments));
-    // What a second signal has cut off may still run; nobody waits for it.
+    // After a second signal, calls may still run. They are abandoned.
     runtime.shutdown_background();
     let drained = drained?;
     if !drained.is_complete() {
-        bail!("{} requests were cut off: they did not end within the drain timeout", drained.cut);
+        bail!("{} requests did not end within the drain timeout and were aborted", drained.cut);
     }
     Ok(())
 }
@@ -102,57 +158,81 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
 async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
     let mut http = http_settings(arguments)?;
-    let addresses = resolve(&arguments.listen).await?;
+    let listen = arguments.network.address();
+    let addresses = resolve(&listen).await?;
     let agent_rules = access::agent_rules(&arguments.access)?;
     let readers = access::readers(&arguments.access)?;
     let is_guarded = access::guard(&arguments.access, &mut http).await?;
     if !is_guarded {
-        refuse_open_address(&arguments.listen, &addresses)?;
+        refuse_open_address(&listen, &addresses)?;
     }
-    let tls = tls(arguments)?;
+    let tls = tls(&arguments.tls)?;
     let is_https = tls.is_some();
-    let declared = records::declared(&arguments.records)?;
+    let has_records = arguments.records.are_on() || arguments.database.is_sample();
+    let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let history = arguments.history.history()?;
-    let Opened { path, database, done } = database::open(&arguments.source)?;
-    let place = arguments.tools.place();
-    let tools = place.as_ref().map(|place| place.operations.clone());
+    let Opened { path, database, preparation } =
+        arguments.database.open(&arguments.query_limits)?;
+    let command_tools = arguments.tools.command_tools();
+    let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
-    if arguments.max_body > memory.limit() / 2 {
+    let max_body = arguments.limits.max_body;
+    if max_body > memory.limit() / 2 {
         bail!(
-            "--max-body is {}, more than half of --max-memory, which is {}: lower it, or raise --max-memory",
-            arguments.max_body,
+            "--max-body is {max_body}, more than half of --max-memory, which is {}: lower it, or raise --max-memory",
             memory.limit()
         );
     }
-    let mut served = Service { database, records: None, tools, history, memory };
+    let output_schemas = arguments.tools.output_schemas;
+    let mut served = Service { database, records: None, tools, history, memory, output_schemas };
     let mut recorder = None;
     let mut conversations = None;
     let closing = CancellationToken::new();
-    let begun = async {
-        let records = served.records.insert(declared.open()?).clone();
+    let started = async {
+        served.records = declared.map(DeclaredRecords::open).transpose()?;
+        let data_dir = arguments.records.data_dir();
         if let Some(history) = served.history.clone() {
-            let kept = arguments.history.recorder(history, &records.directory, readers)?;
-            recorder = Some(kept);
+            recorder = Some(arguments.history.recorder(history, data_dir, readers)?);
         }
-        let rules = access::rules(&arguments.access, &served.beginnings())?;
-        let mcp = served.guarded(rules, rate(arguments))?;
+        let rules = access::rules(&arguments.access, &served.prefixes())?;
+        let mcp = served.guarded(rules, rate(&arguments.limits))?;
         let rpc = mcp.rpc();
-        let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;
+        let tools = command_tools.as_ref().map(|tools| tools.load(&rpc)).transpose()?;
         let history = served.history.as_ref();
-        let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
-        let problems = problems(&served, &kept, recorder.as_ref());
-        let guard = |router| service::guarded(router, agent_rules, rate(arguments));
-        let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept, &served.beginnings())?;
+        let stored = conversations.insert(agent::conversations(data_dir)).clone();
+        let model = arguments.agent.model_name();
+        if has_records || model.is_some() {
+            records::tolerate_disk_faults("conversations", data_dir, stored.prepare())?;
+        }
+        let problems = problems(&served, &stored, recorder.as_ref());
+        let guard = |router| service::guarded(router, agent_rules, rate(&arguments.limits));
+        let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
+        let summary = Summary::new(&Components {
+            database: &path,
+            is_writable: arguments.database.writable,
+            records: served.records.as_ref(),
+            tools: tools.as_ref(),
+            model,
+            recorder: recorder.as_ref(),
+            needs_token: is_guarded,
+            is_https,
+        });
         let service = || {
             let service = rpc
                 .http_with(http.clone())
                 .merge(mcp.routes())
                 .merge(mcp.sse_routes(closing.clone()))
-                .merge(trunkline_resources::routes(&rpc, &records.resources))
                 .merge(trunkline_agent::routes(&api))
                 .merge(rpc.openrpc_routes())
-                .merge(metrics::routes(&rpc));
+                .merge(metrics::routes(&rpc))
+                .merge(summary.clone().routes());
+            let service = match &served.records {
+                Some(records) => {
+                    service.merge(trunkline_resources::routes(&rpc, &records.resources))
+                }
+                None => service,
+            };
             let service = match &tools {
                 Some(_) => service.merge(trunkline_tools::routes(&api)),
                 None => service,
@@ -164,32 +244,22 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
         let server = start(&addresses, tls, server_settings(problems), service).await?;
-        anyhow::Ok((rpc, records, tools, shutdown, server))
+        anyhow::Ok((summary, tools, shutdown, server))
     };
-    let begun = begun.await;
-    // What is not closed may leave its log behind.
-    let (rpc, records, tools, shutdown, server) =
-        begun.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
-    done.iter().for_each(|done| output::note(done));
-    started::print(&Started {
-        database: &path,
-        writable: arguments.source.writable,
-        address: server.local_addr(),
-        methods: &methods_beside(&records.resources, &rpc),
-        records: &records,
-        token_needed: is_guarded,
-        is_https,
-        tools: tools.as_ref(),
-        recorder: recorder.as_ref(),
-    });
+    let started = started.await;
+    // A database that is not closed may keep its write-ahead log.
+    let (summary, tools, shutdown, server) =
+        started.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
+    preparation.iter().for_each(|preparation| output::note(preparation));
+    output::note(&summary.banner(&server.local_addr().to_string()));
     shutdown.await;
     closing.cancel();
-    tracing::info!(status = ?server.status(), "stopping");
-    let again = server::shutdown_signal().context("cannot wait for signals")?;
+    tracing::info!(in_flight = server.status().in_flight, "stopping");
+    let second = server::shutdown_signal().context("cannot wait for signals")?;
     let drained = tokio::select! {
         drained = server.stop() => drained,
-        () = again => {
-            bail!("{} requests were cut off by a second signal", server.status().in_flight)
+        () = second => {
+            bail!("a second signal aborted {} requests", server.status().in_flight)
         }
     };
     if let Some(tools) = &tools {
@@ -200,33 +270,32 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
 }
 
 fn close(served: &Service, conversations: Option<&Conversations>, recorder: Option<&Recorder>) {
-    /// The log is behind its calls by less, and so are conversations.
-    const WRITING: Duration = Duration::from_secs(5);
+    /// The maximum time to write the last entries of the log and of conversations.
+    const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
     tokio::task::block_in_place(|| {
         served.close();
-        if conversations.is_some_and(|conversations| !conversations.close(WRITING)) {
-            tracing::warn!("the conversations could not be closed in time");
+        if conversations.is_some_and(|conversations| !conversations.close(WRITE_TIMEOUT)) {
+            tracing::warn!("the conversations were not closed in time");
         }
         if let Some(recorder) = recorder {
-            recorder.close(WRITING);
+            recorder.close(WRITE_TIMEOUT);
         }
     });
 }
 
-/// The addresses of a name. They are looked up once: asked again, a name server may answer with one
-/// that nobody has checked.
+/// The addresses of a name. They are looked up once: a second lookup may return an address that was not checked.
 async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
     let addresses = tokio::net::lookup_host(listen).await;
-    let addresses =
-        addresses.with_context(|| format!("{listen} is not an address like 127.0.0.1:8080"))?;
+    let addresses = addresses
+        .with_context(|| format!("invalid address {listen}; the format is like 127.0.0.1:8080"))?;
     Ok(addresses.collect())
 }
 
-/// Without a token, nothing but this machine may reach the calls.
+/// Without a token, the server listens only on addresses that other machines cannot reach.
 fn refuse_open_address(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<()> {
     if addresses.iter().any(|address| !address.ip().is_loopback()) {
         bail!(
-            "refused to listen on {listen}: other machines could reach it, and no token is needed to call; \
+            "refused to listen on {listen}: other machines can reach it, and no token is required; \
              set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1"
         );
     }
@@ -247,49 +316,72 @@ async fn start(
             None => server,
         }
     };
-    let (last, others) = addresses.split_last().context("the address to listen on has no IP")?;
+    let (last, others) =
+        addresses.split_last().context("the address to listen on has no IP address")?;
     for address in others {
         match server(address).serve(service()).await {
             Ok(server) => return Ok(server),
-            Err(error) => tracing::debug!(%address, %error, "the next address is tried"),
+            Err(error) => {
+                tracing::debug!(%address, %error, "cannot listen; trying the next address")
+            }
         }
     }
-    Ok(server(last).serve(service()).await?)
+    server(last).serve(service()).await.map_err(with_remedy)
 }
 
-fn tls(arguments: &Serve) -> anyhow::Result<Option<Tls>> {
-    match (&arguments.tls_cert, &arguments.tls_key) {
-        (Some(certificate), Some(key)) => {
-            Ok(Some(Tls::open(certificate, key).context("https cannot be served")?))
+/// The error for an address that cannot be bound, with a remedy for the usual causes.
+fn with_remedy(error: ServeError) -> anyhow::Error {
+    let ServeError::Bind { address, source } = error else { return error.into() };
+    let remedy = match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another program uses the port: stop it, or choose another port with --port"
         }
+        io::ErrorKind::AddrNotAvailable => "; the address does not belong to this machine",
+        io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 require privileges: choose another port with --port"
+        }
+        _ => "",
+    };
+    anyhow::Error::new(source).context(format!("cannot listen on {address}{remedy}"))
+}
+
+fn tls(arguments: &TlsArgs) -> anyhow::Result<Option<Tls>> {
+    match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => Ok(Some(
+            Tls::open(certificate, key)
+                .context("cannot serve https; check --tls-cert and --tls-key")?,
+        )),
         _ => Ok(None),
     }
 }
 
-fn rate(arguments: &Serve) -> Option<Rate> {
+fn rate(arguments: &RequestLimits) -> Option<Rate> {
     let calls = arguments.rate_limit?;
     Some(Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() })
 }
 
 fn http_settings(arguments: &Serve) -> anyhow::Result<http::HttpConfig> {
-    let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
-    let max_body = arguments.max_body;
-    let headers = http::security_headers();
-    let mut settings =
-        http::HttpConfig { paths, max_body, headers, request_ids: true, ..Default::default() };
-    for host in entries(&arguments.allow_host) {
+    let mut settings = http::HttpConfig {
+        paths: summary::PATHS.map(str::to_owned).to_vec(),
+        html_routes: true,
+        max_body: arguments.limits.max_body,
+        headers: http::security_headers(),
+        request_ids: true,
+        ..Default::default()
+    };
+    for host in entries(&arguments.network.allow_host) {
         let parsed = host.parse::<http::Host>();
-        settings.hosts.allow(parsed.with_context(|| format!("--allow-host {host} allows nobody"))?);
+        settings.hosts.allow(parsed.with_context(|| format!("invalid --allow-host {host}"))?);
     }
-    for origin in entries(&arguments.allow_origin) {
+    for origin in entries(&arguments.network.allow_origin) {
         let parsed = origin.parse::<http::Origin>();
-        let parsed = parsed.with_context(|| format!("--allow-origin {origin} allows nobody"))?;
+        let parsed = parsed.with_context(|| format!("invalid --allow-origin {origin}"))?;
         settings.cors_origins.push(parsed.into());
     }
     Ok(settings)
 }
 
-/// The components of which the last use has failed.
+/// The components whose last use failed.
 fn problems(
     served: &Service,
     conversations: &Conversations,
@@ -319,15 +411,4 @@ fn server_settings(problems: Problems) -> server::ServerConfig {
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     server::ServerConfig { health: Some(health), problems, ..Default::default() }
-}
-
-/// The names of all methods but those of resources, which are eight of each.
-fn methods_beside(resources: &Resources, rpc: &Rpc) -> Vec<String> {
-    let is_of_resource = |name: &&str| {
-        let resource = name.rsplit_once('.').map(|(resource, _)| resource);
-        resource.is_some_and(|resource| resources.types().get(resource).is_some())
-    };
-    let operations = rpc.operations();
-    let names = operations.iter().map(|operation| operation.name());
-    names.filter(|name| !is_of_resource(name)).map(str::to_owned).collect()
 }

@@ -9,46 +9,52 @@ use trunkline::CancellationToken;
 use trunkline::server::shutdown_signal;
 use trunkline_mcp::Mcp;
 
-use super::database::{self, Opened, Source};
+use super::database::{DatabaseArgs, Opened, QueryLimits};
+use super::records::DeclaredRecords;
 use super::service::Service;
 use super::{command_tools, limits, records};
 
+/// The flags of `mcp`.
 #[derive(Args)]
 pub(crate) struct Stdio {
     #[command(flatten)]
-    source: Source,
+    database: DatabaseArgs,
     #[command(flatten)]
-    records: records::Arguments,
+    records: records::RecordArgs,
     #[command(flatten)]
-    tools: command_tools::Folder,
+    tools: command_tools::CommandToolArgs,
+    #[command(flatten)]
+    query_limits: QueryLimits,
     #[command(flatten)]
     memory: limits::Memory,
 }
 
-/// Serves the client that started this process, until it closes stdin, or SIGINT or SIGTERM; what it
-/// asked for until then is answered, unless there is a second signal.
+/// Serves the client that started this process until it closes stdin, or until SIGINT or SIGTERM. Pending requests are
+/// answered, unless there is a second signal.
 pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     runtime.block_on(async { limits::outlive_file_size() }).context("cannot wait for signals")?;
-    // A client may start this where nothing can be written.
-    let are_wanted = arguments.records.are_given();
-    let declared = are_wanted.then(|| records::declared(&arguments.records)).transpose()?;
-    let Opened { path, database, done } = database::open(&arguments.source)?;
-    let place = arguments.tools.place();
-    let tools = place.as_ref().map(|place| place.operations.clone());
+    let has_records = arguments.records.has_types();
+    let declared = has_records.then(|| arguments.records.declared()).transpose()?;
+    let Opened { path, database, preparation } =
+        arguments.database.open(&arguments.query_limits)?;
+    let command_tools = arguments.tools.command_tools();
+    let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
-    let mut service = Service { database, records: None, tools, history: None, memory };
-    let served = declared.map(records::Declared::open).transpose().and_then(|records| {
+    let output_schemas = arguments.tools.output_schemas;
+    let mut service =
+        Service { database, records: None, tools, history: None, memory, output_schemas };
+    let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {
         service.records = records;
-        let writable = if arguments.source.writable { "writable" } else { "read-only" };
+        let writable = if arguments.database.writable { "writable" } else { "read-only" };
         let records = service.records.as_ref();
         let records = records.map(|records| display(records.directory.display()));
         let database = path.display();
-        // stdout is the client's.
-        tracing::info!(%database, writable, done, records, "serving on stdio");
+        // stdout belongs to the protocol.
+        tracing::info!(%database, writable, preparation, records, "serving on stdio");
         let mcp = service.mcp()?;
         runtime.block_on(async {
-            let tools = place.as_ref().map(|place| place.fill(&mcp.rpc())).transpose()?;
+            let tools = command_tools.as_ref().map(|tools| tools.load(&mcp.rpc())).transpose()?;
             let served = serve(&mcp).await;
             if let Some(tools) = &tools {
                 command_tools::end(tools).await;
@@ -56,7 +62,7 @@ pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
             served
         })
     });
-    // The thread that reads stdin may wait there for ever.
+    // The thread that reads stdin may be blocked.
     runtime.shutdown_background();
     service.close();
     served
@@ -70,9 +76,9 @@ async fn serve(mcp: &Mcp) -> anyhow::Result<()> {
         served = &mut served => return Ok(served?),
         () = shutdown => closing.cancel(),
     }
-    let again = shutdown_signal().context("cannot wait for signals")?;
+    let second = shutdown_signal().context("cannot wait for signals")?;
     tokio::select! {
         served = served => Ok(served?),
-        () = again => bail!("calls were cut off by a second signal"),
+        () = second => bail!("a second signal aborted calls"),
     }
 }

@@ -255,9 +255,9 @@ fn what_cannot_be_asked_stops_the_start() {
     let rows: [(&[&str], i32, &str); 10] = [
         (&["--agent-allow", ""], 1, "--agent-allow is empty"),
         (&["--agent-deny", " , "], 1, "--agent-deny is empty"),
-        (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url needs --agent-model"),
-        (&["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", ""], 1, "needs --agent-model"),
-        (&["--agent-model", "m"], 1, "--agent-model needs --agent-url"),
+        (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url requires --agent-model"),
+        (&["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", ""], 1, "requires --agent-model"),
+        (&["--agent-model", "m"], 1, "--agent-model requires --agent-url"),
         (&["--agent-deny", "db.delet_record"], 1, "--agent-deny db.delet_record: no method"),
         (&["--agent-allow", "todo.*,nope.*"], 1, "--agent-allow nope.*: no method"),
         (&["--agent-context", "4096"], 2, "--agent-url"),

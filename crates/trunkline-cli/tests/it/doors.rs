@@ -89,5 +89,11 @@ fn https() {
     check("no key", &run(&mut serve("cert.pem")), 2, &[], &["--tls-key"]);
     let mut command = serve("text.pem");
     command.args(["--tls-key", "key.pem"]);
-    check("no certificate", &run(&mut command), 1, &[], &["https cannot be served", "text.pem"]);
+    check(
+        "no certificate",
+        &run(&mut command),
+        1,
+        &[],
+        &["cannot serve https; check --tls-cert", "text.pem"],
+    );
 }

@@ -56,6 +56,8 @@ fn databases() {
     let rows: &[(&str, &[&str], &[&str])] = &[
         ("missing", &["--db", "none.db"], &["no database file none.db", remedy]),
         ("missing, serve", &["serve", "--db", "none.db"], &["no database file none.db", remedy]),
+        ("missing, first argument", &["none.db"], &["no database file none.db", remedy]),
+        ("similar name", &["serve", "tex.db"], &["no database file tex.db; did you mean text.db?"]),
         ("text", &["--db", "text.db"], &["text.db is not a SQLite database"]),
         ("text, sample", &["--sample", "--db", "text.db"], &["text.db is not a SQLite database"]),
         ("directory", &["--db", "folder"], &["folder is not a regular file"]),
@@ -75,16 +77,16 @@ fn databases() {
 
 #[test]
 fn addresses() {
-    let why = "other machines could reach it, and no token is needed to call";
+    let why = "other machines can reach it, and no token is required";
     let remedy = "set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1";
     let rows: &[(&str, &[&str])] = &[
         ("0.0.0.0:0", &["refused to listen on 0.0.0.0:0", why, remedy]),
         ("[::]:0", &["refused to listen on [::]:0", why, remedy]),
         ("8.8.8.8:0", &["refused to listen on 8.8.8.8:0", why, remedy]),
         ("[::ffff:0.0.0.0]:0", &["refused to listen on", why]),
-        ("nonsense", &["nonsense is not an address like 127.0.0.1:8080"]),
-        ("127.0.0.1", &["127.0.0.1 is not an address like 127.0.0.1:8080"]),
-        ("127.0.0.1:65536", &["127.0.0.1:65536 is not an address like 127.0.0.1:8080"]),
+        ("nonsense", &["invalid address nonsense; the format is like 127.0.0.1:8080"]),
+        ("127.0.0.1", &["invalid address 127.0.0.1; the format is like"]),
+        ("127.0.0.1:65536", &["invalid address 127.0.0.1:65536"]),
     ];
     for (address, stderr) in rows {
         check(&Case { name: address, arguments: &["--listen", address], stderr, ..REFUSED });
@@ -101,7 +103,7 @@ fn a_port_in_use() {
     fs::write(folder.path().join("a.db"), "").unwrap();
     let expected = format!("cannot listen on {address}");
     let arguments = ["--db", "a.db", "--listen", &address];
-    let stderr = [expected.as_str(), "because: ", "in use"];
+    let stderr = [expected.as_str(), "choose another port with --port", "because: ", "in use"];
     check_in(
         folder.path(),
         &Case { name: "port in use", arguments: &arguments, stderr: &stderr, ..REFUSED },
@@ -121,7 +123,7 @@ fn tokens_that_no_request_can_carry() {
             ("a line end", "s3cret\n"),
             ("a letter outside of ASCII", "s3cret-ä"),
         ] {
-            let stderr = ["a bearer token is empty, or has characters that"];
+            let stderr = ["a bearer token is empty or has invalid characters"];
             let environment = [("TRUNKLINE_BEARER", token)];
             let case = Case { name, arguments: listen, stderr: &stderr, ..REFUSED };
             check(&Case { environment: &environment, ..case });
@@ -141,7 +143,7 @@ fn access_that_is_set_to_nothing() {
         ("--require", "TRUNKLINE_REQUIRE", "--require is empty", &["", " ", ","]),
         ("--issuer", "TRUNKLINE_ISSUER", "--issuer is empty", &["", " ", ","]),
         ("--audience", "TRUNKLINE_AUDIENCE", "--audience is empty", &["", " ", ","]),
-        ("--jwks", "TRUNKLINE_JWKS", "it is empty", &["", " "]),
+        ("--jwks", "TRUNKLINE_JWKS", "the value is empty", &["", " "]),
     ];
     for (flag, variable, expected, empties) in rows {
         for name in empties {
@@ -193,20 +195,29 @@ fn lists_of_what_never_comes() {
 
 #[test]
 fn usage() {
-    let wrong: [(&str, &[&str], &[&str]); 4] = [
+    let wrong: [(&str, &[&str], &[&str]); 11] = [
         ("unknown flag", &["--bogus"], &["'--bogus'", "Usage: trunkline", "--help"]),
+        ("similar flag", &["serve", "--prot", "1"], &["'--prot'", "similar", "'--port'"]),
         ("unknown command", &["bogus"], &["'bogus'", "Usage: trunkline"]),
+        ("similar command", &["sevre"], &["'sevre' is neither a subcommand nor a file", "'serve'"]),
+        ("no file, writable", &["bogus", "--writable"], &["'bogus'"]),
+        ("two files", &["text.db", "--db", "text.db"], &["[FILE]", "--db"]),
+        ("two files, serve", &["serve", "text.db", "--db", "text.db"], &["[FILE]", "--db"]),
+        ("two ports", &["--port", "0", "--listen", "127.0.0.1:0"], &["--port", "--listen"]),
+        ("port out of range", &["--port", "65536"], &["'65536'", "--port", "0..=65535"]),
         ("flag without value", &["--db"], &["--db"]),
         ("sample of something", &["--sample=7"], &["--sample"]),
     ];
     for (name, arguments, stderr) in wrong {
         check(&Case { name, arguments, code: 2, stderr, ..REFUSED });
     }
-    let asked: [(&str, &[&str], &[&str]); 4] = [
+    let asked: [(&str, &[&str], &[&str]); 6] = [
         ("version", &["--version"], &[concat!("trunkline ", env!("CARGO_PKG_VERSION"))]),
         ("version, short", &["-V"], &["trunkline "]),
         ("help", &["--help"], &["serve", "--db", "--listen", "TRUNKLINE_BEARER"]),
         ("help of serve", &["serve", "--help"], &["--sample", "TRUNKLINE_DB"]),
+        ("completions", &["completions", "bash"], &["_trunkline()", "--max-rows", "monitor"]),
+        ("completions of another shell", &["completions", "zsh"], &["#compdef trunkline"]),
     ];
     for (name, arguments, stdout) in asked {
         check(&Case { name, arguments, code: 0, stdout, ..REFUSED });
@@ -216,7 +227,7 @@ fn usage() {
 #[test]
 fn log_files() {
     let case = Case { name: "--log", arguments: &["--log", "--no-history"], ..REFUSED };
-    let stderr = ["--no-history keeps none", "remove one of them"];
+    let stderr = ["--no-history", "remove one of them"];
     check(&Case { stderr: &stderr, ..case });
     let case = Case { name: "--log-bytes", code: 2, stderr: &["--log", "required"], ..REFUSED };
     check(&Case { arguments: &["--log-bytes", "65536"], ..case });
@@ -263,6 +274,47 @@ fn numbers_out_of_range() {
     ] {
         check(&Case { arguments: &arguments, code: 2, stderr: &[arguments[1], range], ..REFUSED });
     }
+}
+
+/// Each flag is one line of the short help, below the heading of its group.
+#[test]
+fn short_help_has_groups_and_one_line_per_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["-h"][..], &["serve", "-h"]] {
+        let ended = run(trunkline(folder.path()).args(arguments));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let lines: Vec<_> = ended.stdout.lines().collect();
+        let groups = lines.iter().filter_map(|line| line.strip_suffix(':'));
+        let groups: Vec<_> = groups.filter(|group| !group.starts_with("Usage")).collect();
+        let expected = [
+            "Database", "Records", "Tools", "Agent", "Network", "Access", "TLS", "History",
+            "Limits",
+        ];
+        assert!(groups.ends_with(&expected), "{groups:?}");
+        for line in lines.iter().filter(|line| line.trim_start().starts_with("--")) {
+            assert!(line.starts_with("      --") || line.starts_with("--help"), "{line}");
+            assert!(line.len() <= 100 && line.contains("  "), "{line}");
+            assert!(!line.contains("TRUNKLINE_"), "{line}");
+        }
+        let flag =
+            "      --max-rows <ROWS>        Maximum rows that one call returns [default: 1000]";
+        assert!(lines.contains(&flag), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn man_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = run(trunkline(folder.path()).args(["man", "a/man"]));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let written = files(&folder.path().join("a/man"));
+    let page = String::from_utf8_lossy(&written["trunkline-serve.1"]);
+    assert!(page.contains("TRUNKLINE_MAX_ROWS") && page.contains(".SH"), "{page}");
+    assert!(written.contains_key("trunkline.1") && !written.contains_key("trunkline-tool.1"));
+    fs::write(folder.path().join("file"), "").unwrap();
+    let ended = run(trunkline(folder.path()).args(["man", "file"]));
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("cannot write man pages to file"), "{}", ended.stderr);
 }
 
 #[test]

@@ -53,14 +53,14 @@ fn exposed_types_are_tools() {
         let reply = server.connect().ask(&post("/mcp", &[], &hello)).json();
         let instructions = reply["result"]["instructions"].as_str().unwrap();
         assert_eq!(
-            instructions.contains("there are records"),
+            instructions.contains("There are also records"),
             !expected.is_empty(),
             "{name}: {reply}"
         );
         for tool in instructions.split(' ').filter(|word| word.ends_with("_status")) {
             assert!(expected.contains(&tool.to_owned()), "{name}: there is no {tool}");
         }
-        assert_eq!(server.banner().contains("* are tools of MCP"), !expected.is_empty(), "{name}");
+        assert_eq!(server.banner().contains("(* MCP tools)"), !expected.is_empty(), "{name}");
     }
 }
 
@@ -119,7 +119,7 @@ fn stdio_has_resources_if_they_are_asked_for() {
     let folder = place();
     let ended = run(trunkline(folder.path()).args(["mcp", "--expose", "nope"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
-    assert!(ended.stderr.contains("there are: todo"), "{ended:?}");
+    assert!(ended.stderr.contains("the known ones are todo"), "{ended:?}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn rules() {
     let signed = ["--jwks", "jwks.json", "--audience", "*", "--require"];
     let slip = run(crate::resources::command(folder.path(), &signed).arg("tood.*=a:b"));
     assert_eq!(slip.code, Some(1), "{slip:?}");
-    let told = "no method has such a name; they begin with db., todo., crm.contact.";
+    let told = "no method matches; the prefixes are db., todo., crm.contact.";
     assert!(slip.stderr.contains(told), "{}", slip.stderr);
 
     let rules = [&signed[..], &["todo.delete=role:admin"]].concat();

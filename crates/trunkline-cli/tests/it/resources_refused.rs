@@ -47,7 +47,7 @@ fn what_is_not_begun() {
         (
             "an unknown name",
             &[types[0], types[1], "--expose", "todo,todos"],
-            &["--expose todos: there is no such resource; there are: todo, crm.contact"],
+            &["--expose todos: unknown resource; the known ones are todo, crm.contact"],
         ),
         ("one of several", &[types[0], types[1], "--expose", "*,x"], &["--expose x: "]),
         (
@@ -74,7 +74,7 @@ fn what_cannot_be_opened() {
         "another program's",
         &["--data-dir", "other"],
         &[
-            "cannot be kept in other; give another directory with --data-dir",
+            "cannot store records in other; give another directory with --data-dir",
             "because: other/trunkline.sqlite is a database of another program",
         ],
     )];
@@ -95,11 +95,11 @@ fn what_cannot_be_served() {
     let slip = [&tokens[..], &["--require", "toto.*=role:admin"]].concat();
     let rows: [(&str, &[&str], &str); 3] = [
         ("a port in use", &["--listen", &address], "cannot listen on"),
-        ("a slip in a rule", &slip, "--require toto.*=…: no method has such a name"),
+        ("a slip in a rule", &slip, "--require toto.*=…: no method matches"),
         (
             "no certificate",
             &["--tls-cert", "types.toml", "--tls-key", "types.toml"],
-            "https cannot be served",
+            "cannot serve https",
         ),
     ];
     // Without waiting, it is chance whether a log is left.

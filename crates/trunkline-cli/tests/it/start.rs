@@ -1,6 +1,7 @@
 //! From the command to the first reply.
 
 use std::fs::{self, File, OpenOptions};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -10,30 +11,30 @@ use crate::support::{Server, files, mismatch, post, tpch, trunkline};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[test]
-fn the_banner_says_what_is_served_and_how_to_try_it() {
+fn banner_shows_what_is_served_and_how_to_call_it() {
     for (name, arguments) in [("serve", &["serve", "--sample"][..]), ("bare", &["--sample"])] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = trunkline(folder.path());
-        command.args(arguments).args(["--listen", "127.0.0.1:0"]);
+        command.args(arguments).args(["--listen", "127.0.0.1:0", "--data-dir", "data"]);
         let mut server = Server::start(command);
         let banner = server.banner();
+        let address = server.address;
         let expected = [
             "filled trunkline.db with a TPC-H sample".to_owned(),
             format!("trunkline {VERSION}"),
             "  serving   trunkline.db (read-only)".to_owned(),
-            "  resources todo  (records in ".to_owned(),
+            format!("  listening http://{address}"),
+            "  records   on, todo, in data".to_owned(),
+            "  history   on, last 1000 calls in memory; no log files (on with --log)".to_owned(),
+            "  access    no token required, from this machine only".to_owned(),
+            String::new(),
             format!(
-                "  listening http://{}  \
-                 (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; POST /api: agent; \
-                 /mcp, GET /sse: MCP; GET /health, /ping, /metrics, /openrpc.json, /history)",
-                server.address
+                "  curl -s http://{address}/ -H 'Content-Type: application/json' \
+                 -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"db.list_tables\"}}'"
             ),
-            "  methods   db.list_tables, db.describe_table, db.query_records, db.execute_raw_query"
-                .to_owned(),
+            format!("  claude mcp add --transport http trunkline http://{address}/mcp"),
         ];
-        for (line, expected) in banner.lines().zip(&expected) {
-            assert!(line.starts_with(expected), "{name}: {line:?} is not {expected:?}");
-        }
+        assert_eq!(banner.lines().collect::<Vec<_>>(), expected, "{name}");
         let reply = as_curl_would(&server, &banner);
         let tables = reply["result"]["tables"].as_array().unwrap_or_else(|| panic!("{reply}"));
         assert_eq!(tables.len(), 8, "{name}");
@@ -42,7 +43,75 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
     }
 }
 
-/// It stays as long as a person reads, however many there are.
+/// A read-only server of a file serves nothing else, and creates nothing.
+#[test]
+fn a_file_alone() {
+    let rows: [&[&str]; 4] =
+        [&["tpch.db"], &["serve", "tpch.db"], &["serve", "--db", "tpch.db"], &["./tpch.db"]];
+    for arguments in rows {
+        let (folder, _) = tpch();
+        let mut command = trunkline(folder.path());
+        command.args(arguments).args(["--port", "0"]);
+        let mut server = Server::start_where_told(command);
+        let banner = server.banner();
+        for line in [
+            &format!("  serving   {} (read-only)\n", arguments.last().unwrap()),
+            "  records   off (on with --resources, --expose or --data-dir)\n",
+        ] {
+            assert!(banner.contains(line), "{arguments:?}: {banner}");
+        }
+        let count = server.sql(&json!({"query": "SELECT count(*) FROM nation"}));
+        assert_eq!(count, Ok(json!([[25]])), "{arguments:?}");
+        let create = server.call("todo.create", &json!({"title": "a"}));
+        assert_eq!(create["error"]["code"], -32601, "{arguments:?}: {create}");
+        let native = json!({"command": "create", "resource": "todo", "payload": {"title": "a"}});
+        assert_eq!(server.connect().ask(&post("/execute", &[], &native)).status, 404);
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "agent.list_conversations"});
+        let list = server.connect().ask(&post("/api", &[], &list)).json();
+        assert_eq!(list["result"]["conversations"], json!([]), "{list}");
+        assert_eq!(entries(folder.path()), ["tpch.db"], "{arguments:?}, while it runs");
+        assert_eq!(server.stop().code, Some(0), "{arguments:?}");
+        assert_eq!(entries(folder.path()), ["tpch.db"], "{arguments:?}");
+    }
+}
+
+/// The flags that turn records on, none of which creates their store.
+#[test]
+fn the_first_record_creates_the_store() {
+    let types = "[resources.note.fields]\na = { type = \"string\" }\n";
+    let rows: [(&[&str], &str, &str); 4] = [
+        (&["--sample"], "todo", ".trunkline/"),
+        (&["--resources", "types.toml"], "note", ".trunkline/"),
+        (&["--expose", "todo"], "todo", ".trunkline/"),
+        (&["--data-dir", "a/b"], "todo", "a/"),
+    ];
+    for (arguments, kind, directory) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("types.toml"), types).unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["--port", "0"]).args(arguments);
+        let server = Server::start_where_told(command);
+        let list = server.call(&format!("{kind}.list"), &json!({}));
+        assert_eq!(list["result"]["items"], json!([]), "{arguments:?}: {list}");
+        assert_eq!(server.connect().get("/health").json()["status"], "healthy");
+        let before = entries(folder.path());
+        assert!(!before.contains(&directory.to_owned()), "{arguments:?}: {before:?}");
+        let field = if kind == "todo" { "title" } else { "a" };
+        let create = server.call(&format!("{kind}.create"), &json!({ field: "x" }));
+        assert_eq!(create["result"][field], "x", "{arguments:?}: {create}");
+        assert!(entries(folder.path()).contains(&directory.to_owned()), "{arguments:?}");
+        let list = server.call(&format!("{kind}.list"), &json!({}));
+        assert_eq!(list["result"]["items"].as_array().unwrap().len(), 1, "{arguments:?}: {list}");
+        assert_eq!(server.stop().code, Some(0), "{arguments:?}");
+    }
+}
+
+/// The names of the files and folders in a directory; a folder's ends with a slash.
+fn entries(folder: &Path) -> Vec<String> {
+    files(folder).into_keys().collect()
+}
+
+/// The banner stays short with many types.
 #[test]
 fn the_banner_of_many_resources() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,16 +123,56 @@ fn the_banner_of_many_resources() {
     command.args(["--listen", "127.0.0.1:0", "--resources", "types.toml", "--expose", "type_1"]);
     command.args(["--data-dir", "data"]);
     let banner = Server::start(command).banner();
-    let shown = (0..20).map(name).collect::<Vec<_>>().join(", ").replace("type_1,", "type_1*,");
-    let line = format!("  resources {shown} and 5 more  (records in data; * are tools of MCP)\n");
+    let shown = (0..10).map(name).collect::<Vec<_>>().join(", ").replace("type_1,", "type_1*,");
+    let line = format!("  records   on, {shown} and 15 more (* MCP tools), in data\n");
     assert!(banner.contains(&line), "{line} in {banner}");
-    let methods = "rpc.discover, RESOURCE.{create,read,update,delete,list,filter,status,revert}\n";
-    assert!(banner.contains(methods), "{banner}");
-    assert!(banner.lines().all(|line| line.len() < 300), "{banner}");
+}
+
+/// Browsers get a page at the paths of JSON-RPC; other clients the error for `GET`.
+#[test]
+fn page_for_browsers() {
+    const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let (folder, path) = tpch();
+    let folder = folder.path().to_str().unwrap();
+    let server = Server::of(&path);
+    let get = |path: &str, accept: &str, host: &str| {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\n\r\n");
+        server.connect().ask(&head)
+    };
+    for path in ["/", "/rpc", "/jsonrpc"] {
+        let reply = get(path, BROWSER, "localhost:1234");
+        assert_eq!(
+            (reply.status, reply.header("content-type")),
+            (200, Some("text/html; charset=utf-8"))
+        );
+        let policy = reply.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        let page = String::from_utf8(reply.body).unwrap();
+        for part in ["tpch.db (read-only)", "http://localhost:1234/mcp", "db.list_tables"] {
+            assert!(page.contains(part), "no {part} in {page}");
+        }
+        assert!(!page.contains("<script") && !page.contains(folder), "{page}");
+        for accept in ["*/*", "application/json", "text/html;q=0, */*", "text/*"] {
+            let reply = get(path, accept, "localhost");
+            assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")), "{accept}");
+        }
+    }
+    assert_eq!(get("/", BROWSER, "rebound.example").status, 403, "the host is checked");
+    assert_eq!(get("/nothing", BROWSER, "localhost").status, 404);
+
+    let (folder, _) = tpch();
+    let mut command = trunkline(folder.path());
+    command.args(["tpch.db", "--port", "0", "--bearer", "t0ken"]);
+    let server = Server::start(command);
+    let head = "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n";
+    assert_eq!(server.connect().ask(&format!("{head}\r\n")).status, 401);
+    let reply = server.connect().ask(&format!("{head}Authorization: Bearer t0ken\r\n\r\n"));
+    let page = String::from_utf8(reply.body).unwrap();
+    assert!(page.contains("Bearer TOKEN") && !page.contains("t0ken"), "{page}");
 }
 
 #[test]
-fn with_a_token_the_line_to_try_shows_where_it_goes() {
+fn with_a_token_the_curl_line_has_a_header() {
     let (folder, _) = tpch();
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--db", "tpch.db", "--bearer", "t0ken"]);
@@ -74,11 +183,10 @@ fn with_a_token_the_line_to_try_shows_where_it_goes() {
     assert_eq!(mismatch(&reply, &json!({"result": {}})), None);
 }
 
-/// Sends the request of the banner's curl line, which a shell takes apart as it would for curl.
-/// (The machine that runs this need not have curl.)
+/// Sends the request of the banner's curl line, which a shell splits as for curl. Does not require curl.
 #[track_caller]
 fn as_curl_would(server: &Server, banner: &str) -> Value {
-    let line = banner.find("curl ").map(|start| &banner[start..]).unwrap();
+    let line = banner.lines().find(|line| line.contains("curl ")).unwrap();
     let script = format!("curl() {{ printf '%s\\0' \"$@\"; }}\n{line}");
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -150,7 +258,7 @@ fn health() {
 }
 
 #[test]
-fn a_sample_takes_the_place_of_nothing_only() {
+fn sample_fills_only_empty_databases() {
     let sample = "filled trunkline.db with a TPC-H sample";
     let kept = "trunkline.db already has content and is served unchanged";
     let rows: [(&str, Option<&str>, bool, &str, usize); 5] = [
@@ -187,7 +295,7 @@ fn a_sample_takes_the_place_of_nothing_only() {
 
 /// `trunkline | head -1`, a full disk, a terminal that was closed.
 #[test]
-fn it_serves_although_nobody_hears_it() {
+fn serves_without_a_working_stdout_or_stderr() {
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     let (folder, _) = tpch();
     let command = || {
@@ -212,5 +320,5 @@ fn it_serves_although_nobody_hears_it() {
 
     let mut wrong = trunkline(folder.path());
     wrong.args(["--db", "none.db"]).stdout(Stdio::null()).stderr(full());
-    assert_eq!(wrong.status().unwrap().code(), Some(1), "an error that nobody hears");
+    assert_eq!(wrong.status().unwrap().code(), Some(1), "an error with a full stderr");
 }

@@ -6,33 +6,33 @@ mod summary;
 use std::process::ExitCode;
 
 pub(crate) use self::arguments::Arguments;
-use self::arguments::{Source, Wanted};
+use self::arguments::{Command, Source};
 use self::summary::Summary;
 use crate::client::Native;
 use crate::server::records;
 use crate::terminal::output;
-use crate::terminal::{Failure, Form, Table, finish, line, wait_for};
+use crate::terminal::{Failure, Format, Renderer, Table, finish, line, wait_for};
 
 /// Lists the types, or describes one.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let (source, name) = match &arguments.wanted {
-        Wanted::List(source) => (source, None),
-        Wanted::Describe { name, source } => (source, Some(name)),
+    let (source, name) = match &arguments.command {
+        Command::List(source) => (source, None),
+        Command::Describe { name, source } => (source, Some(name)),
     };
-    let form = Form::of_streams(source.connection.json);
-    finish(form, || {
+    let renderer = Renderer::for_streams(source.connection.json, source.format);
+    finish(renderer, || {
         let types = types(source)?;
         match name {
             None => {
-                // Without --expose they can be served.
-                if let Some(alike) = records::alike(types.iter().map(|kind| &*kind.name)) {
-                    output::complain(&format!("trunkline: {}\n", line(&alike)));
+                // Without --expose, they can be served.
+                if let Some(alike) = records::tool_conflict(types.iter().map(|kind| &*kind.name)) {
+                    output::message(&format!("trunkline: {}\n", line(&alike)));
                 }
-                Ok(list(&types, form))
+                list(&types, renderer)
             }
             Some(name) => match types.iter().find(|kind| kind.name == *name) {
-                Some(kind) => Ok(describe(kind, form)),
-                None => Err(Failure::Told(no_such_type(name, &types))),
+                Some(kind) => describe(kind, renderer),
+                None => Err(Failure::Message(unknown_type(name, &types))),
             },
         }
     })
@@ -42,7 +42,7 @@ fn types(source: &Source) -> Result<Vec<Summary>, Failure> {
     let Source { url, connection, .. } = source;
     let Some(url) = url else {
         let types = records::types(source.file().as_deref());
-        let types = types.map_err(|error| Failure::Told(output::causes(&error)))?;
+        let types = types.map_err(|error| Failure::Message(output::causes(&error)))?;
         return Ok(types.iter().map(Summary::from).collect());
     };
     let url = url.clone().or_path("/forms");
@@ -50,27 +50,35 @@ fn types(source: &Source) -> Result<Vec<Summary>, Failure> {
     wait_for(async {
         let document = native.get().await?;
         document.and_then(|document| summary::published(&document)).ok_or_else(|| {
-            let told = "trunkline: what answers there does not describe resources\n";
-            Failure::Told(told.to_owned())
+            let message = "trunkline: the response does not describe record types\n";
+            Failure::Message(message.to_owned())
         })
     })
 }
 
-fn list(types: &[Summary], form: Form) -> String {
-    if form.is_json {
-        let schemas: Vec<_> = types.iter().map(|kind| kind.schema.to_string()).collect();
-        return form.json(&format!("[{}]", schemas.join(",")));
+fn list(types: &[Summary], renderer: Renderer) -> Result<String, Failure> {
+    let schemas = || types.iter().map(|kind| kind.schema.to_string());
+    match renderer.format() {
+        Some(Format::Json) => {
+            Ok(renderer.json(&format!("[{}]", schemas().collect::<Vec<_>>().join(","))))
+        }
+        Some(Format::Ndjson) => Ok(schemas().map(|schema| renderer.json(&schema)).collect()),
+        Some(_) => renderer.value(&summary::rows(types)),
+        None => {
+            let rows = types.iter().map(|kind| {
+                let fields: Vec<&str> = kind.fields.iter().map(|field| &*field.name).collect();
+                [kind.name.clone(), fields.join(", "), kind.description.clone()]
+            });
+            Ok(renderer.table(&Table::of_texts(["name", "fields", "description"], rows)))
+        }
     }
-    let rows = types.iter().map(|kind| {
-        let fields: Vec<&str> = kind.fields.iter().map(|field| &*field.name).collect();
-        [kind.name.clone(), fields.join(", "), kind.description.clone()]
-    });
-    form.table(&Table::of_texts(["name", "fields", "description"], rows))
 }
 
-fn describe(kind: &Summary, form: Form) -> String {
-    if form.is_json {
-        return form.json(&kind.schema.to_string());
+fn describe(kind: &Summary, renderer: Renderer) -> Result<String, Failure> {
+    match renderer.format() {
+        Some(Format::Json | Format::Ndjson) => return Ok(renderer.json(&kind.schema.to_string())),
+        Some(_) => return renderer.value(&summary::field_rows(kind)),
+        None => {}
     }
     let colon = if kind.description.is_empty() { "" } else { ": " };
     let heading = format!("{}{colon}{}", line(&kind.name), line(&kind.description));
@@ -81,12 +89,13 @@ fn describe(kind: &Summary, form: Form) -> String {
             .map(Clone::clone)
     });
     let header = ["field", "type", "required", "default", "values", "description"];
-    let table = form.table(&Table::of_texts(header, rows));
+    let table = renderer.table(&Table::of_texts(header, rows));
     let commands = line(&kind.commands.join(", ")).into_owned();
-    form.cut(&heading) + "\n" + &table + "\n" + &form.cut(&format!("commands: {commands}"))
+    let commands = renderer.cut(&format!("commands: {commands}"));
+    Ok(renderer.cut(&heading) + "\n" + &table + "\n" + &commands)
 }
 
-fn no_such_type(name: &str, types: &[Summary]) -> String {
+fn unknown_type(name: &str, types: &[Summary]) -> String {
     let names: Vec<_> = types.iter().map(|kind| line(&kind.name)).collect();
-    format!("trunkline: there is no resource {}; there are: {}\n", line(name), names.join(", "))
+    format!("trunkline: unknown type `{}`; the types are {}\n", line(name), names.join(", "))
 }

@@ -132,7 +132,7 @@ impl Server {
 
     /// The whole of what it prints when it starts.
     pub(crate) fn banner(&mut self) -> String {
-        self.process.stdout.find(|line| line.contains("\"jsonrpc\"")).unwrap();
+        self.process.stdout.find(|line| line.contains("mcp add")).unwrap();
         self.process.stdout.seen().to_owned()
     }
 
@@ -223,7 +223,7 @@ fn data_of_its_own(command: &mut Command) -> TempDir {
     data
 }
 
-/// From `listening http://127.0.0.1:1234  (…)`.
+/// From `listening http://127.0.0.1:1234`.
 fn address(line: &str) -> SocketAddr {
     let mut words = line.split_whitespace();
     let url = words

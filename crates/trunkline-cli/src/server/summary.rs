@@ -1,0 +1,264 @@
+//! What a server serves, as text for its operator and as a page for browsers.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use axum::Router;
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use http::header::{CONTENT_SECURITY_POLICY, HOST};
+use http::{HeaderMap, Uri};
+use trunkline_resources::ResourceType;
+use trunkline_tools::ToolFolder;
+
+use super::history::Recorder;
+use super::records::Records;
+
+/// What is served, and to whom.
+#[derive(Clone)]
+pub(super) struct Summary {
+    /// The labels and texts of the components.
+    lines: Vec<Line>,
+    needs_token: bool,
+    scheme: &'static str,
+}
+
+#[derive(Clone)]
+struct Line {
+    label: &'static str,
+    /// For clients: without paths.
+    text: String,
+    /// For the operator.
+    banner: String,
+}
+
+/// The components of a server that its summary describes.
+pub(super) struct Components<'a> {
+    pub(super) database: &'a Path,
+    pub(super) is_writable: bool,
+    pub(super) records: Option<&'a Records>,
+    pub(super) tools: Option<&'a ToolFolder>,
+    /// The name of the agent's model.
+    pub(super) model: Option<&'a str>,
+    pub(super) recorder: Option<&'a Recorder>,
+    pub(super) needs_token: bool,
+    pub(super) is_https: bool,
+}
+
+const NAME: &str = concat!("trunkline ", env!("CARGO_PKG_VERSION"));
+
+/// The paths of JSON-RPC, which have a page for browsers, too.
+pub(super) const PATHS: [&str; 3] = ["/", "/rpc", "/jsonrpc"];
+
+impl Summary {
+    pub(super) fn new(components: &Components<'_>) -> Self {
+        let Components { database, records, tools, model, recorder, .. } = *components;
+        let access = if components.needs_token {
+            "token required"
+        } else {
+            "no token required, from this machine only"
+        };
+        let lines = [
+            Some(serving(database, components.is_writable)),
+            Some(records.map_or_else(no_records, of_records)),
+            tools.map(of_tools),
+            model.map(|model| line("agent", format!("model {model}"), "")),
+            Some(recorder.map_or_else(no_history, of_recorder)),
+            Some(line("access", access, "")),
+        ];
+        Self {
+            lines: lines.into_iter().flatten().collect(),
+            needs_token: components.needs_token,
+            scheme: if components.is_https { "https" } else { "http" },
+        }
+    }
+
+    /// The banner of a server that listens at `address`.
+    pub(super) fn banner(&self, address: &str) -> String {
+        let url = self.url(address);
+        let mut banner = format!("{NAME}\n");
+        for (index, line) in self.lines.iter().enumerate() {
+            banner += &format!("  {:<9} {}\n", line.label, line.banner);
+            if index == 0 {
+                banner += &format!("  listening {url}\n");
+            }
+        }
+        banner + &format!("\n  {}\n  {}", self.curl(&url), self.mcp_client(&url))
+    }
+
+    /// The route of the page. Its URLs have the name that the client used for the server.
+    pub(super) fn routes(self) -> Router {
+        PATHS.into_iter().fold(Router::new(), |router, path| {
+            let summary = self.clone();
+            router.route(
+                path,
+                get(async move |uri: Uri, headers: HeaderMap| summary.answer(&uri, &headers)),
+            )
+        })
+    }
+
+    fn answer(&self, uri: &Uri, headers: &HeaderMap) -> impl IntoResponse + use<> {
+        // HTTP/2 has the name in the URI.
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = uri.authority().map(|authority| authority.as_str()).or(host);
+        ([(CONTENT_SECURITY_POLICY, POLICY)], Html(self.page(host.unwrap_or("localhost"))))
+    }
+
+    fn page(&self, host: &str) -> String {
+        let url = self.url(host);
+        let mut rows = String::new();
+        for Line { label, text, .. } in &self.lines {
+            let (label, text) = (escaped(label), escaped(text));
+            // Writing to a string never fails.
+            let _ = write!(rows, "<tr><th>{label}</th><td>{text}</td></tr>\n");
+        }
+        let (curl, mcp_client) = (escaped(&self.curl(&url)), escaped(&self.mcp_client(&url)));
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{NAME}</title>\n\
+             <style>{STYLE}</style>\n</head>\n<body>\n<h1>{NAME}</h1>\n\
+             <p>This server answers JSON-RPC 2.0 (<code>POST /</code>) and MCP (<code>/mcp</code>).</p>\n\
+             <table>\n{rows}</table>\n<h2>Call a method</h2>\n<pre>{curl}</pre>\n\
+             <h2>Add the server to an MCP client</h2>\n<pre>{mcp_client}</pre>\n\
+             <p><a href=\"/openrpc.json\">Methods (OpenRPC)</a> · <a href=\"/health\">Health</a> · \
+             <a href=\"/metrics\">Metrics</a></p>\n</body>\n</html>\n"
+        )
+    }
+
+    fn url(&self, address: &str) -> String {
+        format!("{}://{address}", self.scheme)
+    }
+
+    /// A command that calls a method.
+    fn curl(&self, url: &str) -> String {
+        let token = if self.needs_token { " -H 'Authorization: Bearer TOKEN'" } else { "" };
+        format!(
+            "curl -s {url}/ -H 'Content-Type: application/json'{token} \
+             -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"db.list_tables\"}}'"
+        )
+    }
+
+    /// A command that adds the server to an MCP client.
+    fn mcp_client(&self, url: &str) -> String {
+        let token = if self.needs_token { " --header 'Authorization: Bearer TOKEN'" } else { "" };
+        format!("claude mcp add --transport http trunkline {url}/mcp{token}")
+    }
+}
+
+/// A line whose banner has details that its text has not.
+fn line(label: &'static str, text: impl Into<String>, details: &str) -> Line {
+    let text = text.into();
+    Line { label, banner: format!("{text}{details}"), text }
+}
+
+fn serving(database: &Path, is_writable: bool) -> Line {
+    let mode = if is_writable { "writable" } else { "read-only" };
+    let name = database.file_name().unwrap_or_default().display();
+    let banner = format!("{} ({mode})", database.display());
+    Line { label: "serving", text: format!("{name} ({mode})"), banner }
+}
+
+fn no_records() -> Line {
+    line("records", "off", " (on with --resources, --expose or --data-dir)")
+}
+
+/// The names of the types; those that are tools have a star.
+fn of_records(records: &Records) -> Line {
+    /// The maximum number of names.
+    const SHOWN: usize = 10;
+    let types = records.resources.types();
+    let is_tool = |name: &str| records.exposed.iter().any(|exposed| exposed == name);
+    let name = |kind: &ResourceType| {
+        format!("{}{}", kind.name(), if is_tool(kind.name()) { "*" } else { "" })
+    };
+    let names: Vec<String> = types.iter().take(SHOWN).map(name).collect();
+    let more = match types.iter().count().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let legend = if records.exposed.is_empty() { "" } else { " (* MCP tools)" };
+    let problem = match records.resources.problem() {
+        Some(problem) => format!("; cannot be written: {problem}"),
+        None => String::new(),
+    };
+    let details = format!(", in {}{problem}", records.directory.display());
+    line("records", format!("on, {}{more}{legend}", names.join(", ")), &details)
+}
+
+fn of_tools(folder: &ToolFolder) -> Line {
+    let (tools, rejected) = (folder.tools().len(), folder.rejected().len());
+    let rejected = match rejected {
+        0 => String::new(),
+        rejected => format!("; {rejected} invalid, see GET /tools"),
+    };
+    let details = format!(", in {}", folder.path().display());
+    line("tools", format!("{tools}{rejected}"), &details)
+}
+
+fn no_history() -> Line {
+    line("history", "off", " (--no-history)")
+}
+
+fn of_recorder(recorder: &Recorder) -> Line {
+    let details = match (&recorder.folder, recorder.problem()) {
+        (Some(folder), _) => format!(", and log files in {}", folder.display()),
+        (None, Some(problem)) => format!("; log files cannot be written: {problem}"),
+        (None, None) => "; no log files (on with --log)".to_owned(),
+    };
+    line("history", format!("on, last {} calls in memory", recorder.entries), &details)
+}
+
+const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em}\
+    th{text-align:left;padding-right:1.5em;font-weight:normal;color:#666;vertical-align:top}\
+    pre{background:#f4f4f4;color:#222;padding:.7em;overflow-x:auto}";
+
+/// Nothing but the style, by its hash.
+const POLICY: &str = "default-src 'none'; style-src 'sha256-ZZ7fAscgl+Dh30ozfAGFZODzTLsxdB4JBEj+wyu5JFs='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Text as the content of an element.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut escaped, character| {
+        match character {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            character => escaped.push(character),
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::{Components, POLICY, STYLE, Summary};
+
+    #[test]
+    fn policy_allows_the_style() {
+        let digest = ring::digest::digest(&ring::digest::SHA256, STYLE.as_bytes());
+        let source = format!("style-src 'sha256-{}'", STANDARD.encode(digest));
+        assert!(POLICY.contains(&source), "{source}");
+    }
+
+    #[test]
+    fn page_escapes_text() {
+        let summary = Summary::new(&Components {
+            database: Path::new("<b>&\"'.db"),
+            is_writable: false,
+            records: None,
+            tools: None,
+            model: None,
+            recorder: None,
+            needs_token: false,
+            is_https: false,
+        });
+        let page = summary.page("localhost");
+        assert!(page.contains("<td>&lt;b&gt;&amp;&quot;&#39;.db (read-only)</td>"), "{page}");
+    }
+}
