@@ -1,9 +1,9 @@
-//! Many records made at once, without a server, and how long it takes to make them last:
+//! Imports records without a server, and prints the duration:
 //! `cargo run --release -p trunkline-resources --example import -- DIRECTORY [RECORDS [TASKS]]`.
 //!
-//! Each of the tasks waits until its record is on the disk before it makes the next one. One commit makes
-//! those of many tasks last, so more tasks make more records a second.
-#![expect(clippy::print_stdout, reason = "it tells how long it took")]
+//! Each task waits until its record is on disk before it creates the next one. One commit contains the records of
+//! many tasks, so more tasks create more records per second.
+#![expect(clippy::print_stdout, reason = "prints the duration")]
 
 use std::error::Error;
 use std::time::Instant;
@@ -21,11 +21,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let tasks: usize = args.next().map_or(Ok(64), |tasks| tasks.parse())?;
 
     let resources = Resources::open(directory, ResourceTypes::default(), Default::default())?;
-    let begun = Instant::now();
-    let mut importing = JoinSet::new();
+    let start = Instant::now();
+    let mut imports = JoinSet::new();
     for task in 0..tasks {
         let resources = resources.clone();
-        importing.spawn(async move {
+        imports.spawn(async move {
             for number in (task..records).step_by(tasks) {
                 let mut command = Command::new("todo", "create");
                 command.payload.insert("title".to_owned(), format!("Number {number}").into());
@@ -35,10 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok::<_, trunkline_resources::Error>(())
         });
     }
-    while let Some(task) = importing.join_next().await {
+    while let Some(task) = imports.join_next().await {
         task??;
     }
-    let micros = begun.elapsed().as_micros() as u64;
+    let micros = start.elapsed().as_micros() as u64;
     println!("{}", json!({ "records": records, "tasks": tasks, "micros": micros }));
     Ok(())
 }

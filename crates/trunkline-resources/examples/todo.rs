@@ -1,4 +1,4 @@
-//! A server of todos: `cargo run -p trunkline-resources --example todo -- DIRECTORY [ADDRESS]`.
+//! A to-do server: `cargo run -p trunkline-resources --example todo -- DIRECTORY [ADDRESS]`.
 //!
 //! ```text
 //! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
@@ -7,7 +7,7 @@
 //!   -d '{"jsonrpc": "2.0", "method": "todo.update", "params": {"id": "tea", "done": true}, "id": 1}'
 //! curl -s localhost:3000/forms
 //! ```
-#![expect(clippy::print_stdout, reason = "it tells where it listens")]
+#![expect(clippy::print_stdout, reason = "prints the address")]
 
 use std::error::Error;
 

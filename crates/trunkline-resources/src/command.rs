@@ -15,7 +15,7 @@ pub struct Command {
     pub command: String,
     /// The resource of the records: `todo`, or `crm.todo`.
     pub resource: String,
-    /// The record, if it is one.
+    /// The id of the record, if the command addresses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<RecordId>,
     /// The record's fields, the filter criteria, or the page.
@@ -37,56 +37,57 @@ impl Command {
     }
 }
 
-/// A record's id: text of 1 to 256 bytes. A number is its text: `0` and `"0"` are the same id.
+/// The id of a record: text of 1 to 256 bytes. A number is converted to text: `0` and `"0"` are the same id.
 #[derive(Debug, Clone)]
 pub struct RecordId {
     text: String,
-    /// Whether it came as a number, which operations of others may expect.
+    /// Whether the client sent a number, which operations of other crates may expect.
     is_number: bool,
 }
 
 impl RecordId {
-    /// Most bytes of an id.
+    /// Maximum length of an id in bytes.
     pub const MAX_BYTES: usize = 256;
 
-    /// An id, unless it is empty or over [`MAX_BYTES`](Self::MAX_BYTES).
+    /// Creates an id. Returns `None` if the text is empty or longer than [`MAX_BYTES`](Self::MAX_BYTES).
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         let is_number = false;
         (1..=Self::MAX_BYTES).contains(&text.len()).then_some(Self { text, is_number })
     }
 
-    /// A new id: a UUID of version 7, so that ids are in the order in which they were made.
+    /// Generates an id: a version 7 UUID, so that ids sort by creation time.
     #[cfg(feature = "resources")]
     #[must_use]
     pub fn generate() -> Self {
         Self { text: uuid::Uuid::now_v7().to_string(), is_number: false }
     }
 
-    /// Its text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// A string's text, or the digits of a number, unchanged.
+    /// The text of a JSON string, or the digits of a number, unchanged.
     pub(crate) fn of_json(json: &RawValue) -> Result<Self, String> {
         let is_number = matches!(json.get().as_bytes(), [b'-' | b'0'..=b'9', ..]);
         let text = if is_number {
             json.get().to_owned()
         } else {
-            serde_json::from_str(json.get()).map_err(|_| "an id is a string or a number")?
+            serde_json::from_str(json.get()).map_err(|_| "an id must be a string or a number")?
         };
-        let id = Self::new(text).ok_or_else(|| format!("an id has 1 to {} bytes", Self::MAX_BYTES));
+        let id = Self::new(text)
+            .ok_or_else(|| format!("an id must have 1 to {} bytes", Self::MAX_BYTES));
         id.map(|id| Self { is_number, ..id })
     }
 
-    /// As it came.
+    /// The JSON value that the client sent.
     pub(crate) fn as_json(&self) -> Box<RawValue> {
         let json =
             if self.is_number { self.text.clone() } else { Value::from(&*self.text).to_string() };
         RawValue::from_string(json)
-            .expect("numbers are kept as they were read, and text is written")
+            .expect("the text of a number is stored unchanged, and strings are serialised")
     }
 }
 
@@ -116,41 +117,41 @@ impl Serialize for RecordId {
     }
 }
 
-/// The name that a caller gives to a request, so that it acts once: text of 1 to 256 bytes.
+/// A caller's id of a request, which makes the request idempotent: text of 1 to 256 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RequestId(String);
 
 impl RequestId {
-    /// Most bytes of an id.
+    /// Maximum length of an id in bytes.
     pub const MAX_BYTES: usize = 256;
 
-    /// An id, unless it is empty or over [`MAX_BYTES`](Self::MAX_BYTES).
+    /// Creates an id. Returns `None` if the text is empty or longer than [`MAX_BYTES`](Self::MAX_BYTES).
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         (1..=Self::MAX_BYTES).contains(&text.len()).then_some(Self(text))
     }
 
-    /// Its text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A string's text, or the digits of a number, unchanged.
+    /// The text of a JSON string, or the digits of a number, unchanged.
     pub(crate) fn of_json(json: &RawValue) -> Result<Self, String> {
         let text = match json.get().as_bytes() {
             [b'-' | b'0'..=b'9', ..] => json.get().to_owned(),
-            _ => {
-                serde_json::from_str(json.get()).map_err(|_| "requestId is a string or a number")?
-            }
+            _ => serde_json::from_str(json.get())
+                .map_err(|_| "requestId must be a string or a number")?,
         };
         Self::parse(text)
     }
 
-    /// An id, or what is wrong with its text.
+    /// Creates an id, or returns the error message.
     pub(crate) fn parse(text: String) -> Result<Self, String> {
-        Self::new(text).ok_or_else(|| format!("a requestId has 1 to {} bytes", Self::MAX_BYTES))
+        Self::new(text)
+            .ok_or_else(|| format!("a requestId must have 1 to {} bytes", Self::MAX_BYTES))
     }
 }
 
@@ -162,24 +163,23 @@ impl fmt::Display for RequestId {
 
 /// The metadata of a command: its origin and its conditions.
 ///
-/// Serialises in camelCase; what its client sent besides is kept in `others`.
+/// Serialises in camelCase. All other members that the client sent are in `others`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Metadata {
-    /// The protocol that the command came in.
+    /// The protocol of the command.
     pub protocol: Protocol,
-    /// Its version.
+    /// The version of the protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<&'static str>,
-    /// The id of the JSON-RPC request, unchanged. A notification has none, and neither has a native
-    /// command.
+    /// The id of the JSON-RPC request, unchanged. Missing for notifications and native commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jsonrpc_id: Option<Box<RawValue>>,
-    /// Whose the same request is, sent again: it is then answered as before, and acts once.
+    /// Identifies repetitions of the same request, which get the same reply and have no further effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-    /// The version that the record must have.
+    /// The expected version of the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_version: Option<u64>,
     /// All other members that were sent.
@@ -188,7 +188,7 @@ pub struct Metadata {
 }
 
 impl Default for Metadata {
-    /// That of a native command.
+    /// The metadata of a native command.
     fn default() -> Self {
         Self {
             protocol: Protocol::Native,
@@ -201,7 +201,7 @@ impl Default for Metadata {
     }
 }
 
-/// The protocol of a body.
+/// The protocol of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {

@@ -2,30 +2,29 @@ use std::time::Duration;
 
 use trunkline_storage::StoreConfig;
 
-/// Configuration of [`Resources`](crate::Resources). Every field bounds something.
+/// Limits of [`Resources`](crate::Resources).
 #[derive(Clone, Debug)]
 pub struct ResourcesConfig {
-    /// Timeouts, queues and threads.
+    /// Timeouts, queues and threads of the store.
     pub store: StoreConfig,
-    /// Records of a page, if the caller sets no limit. Default 100.
+    /// Records per page if the caller sets no limit. Default 100.
     pub page: usize,
-    /// Most records of a page that a caller may ask for. Default 1,000.
+    /// Maximum `limit` of a page. Default 1,000.
     pub max_page: usize,
-    /// Most bytes of the records of a page, as JSON text: a page ends early instead. Default 1 MiB. It also ends after
-    /// the `max_scan_time` of the store.
+    /// Maximum size of the records of a page in bytes of JSON; longer pages end early. Default 1 MiB. A page also ends
+    /// after the `max_scan_time` of the store.
     pub max_page_bytes: usize,
-    /// Most records that one `filter` looks at: a page ends early instead; and of which one `status` counts
-    /// the values. Default 100,000.
+    /// Maximum records that one `filter` reads before its page ends early, and that one `status` counts the values of.
+    /// Default 100,000.
     pub max_scan: usize,
-    /// Most bytes of one record's fields, as JSON text. Default 256 KiB.
+    /// Maximum size of one record's fields in bytes of JSON. Default 256 KiB.
     pub max_record_bytes: usize,
-    /// How long requests with a `requestId` are remembered, so that they can be answered again and
-    /// reverted; and the versions of deleted records. No less than this; they go with later commits.
-    /// A request holds up to three times the bytes of its record, and only time bounds all of them. Default
-    /// 7 days.
+    /// Minimum retention of requests with a `requestId`, which makes them repeatable and revertible, and of the
+    /// versions of deleted records. Later commits delete older ones. A request takes up to three times the bytes of
+    /// its record, and nothing but time limits their number. Default 7 days.
     pub remember: Duration,
-    /// How long one commit may be held up by what need not be remembered any more; and no longer than its
-    /// commands took, if that was more. Default 20 ms.
+    /// Maximum time that one commit spends on deleting expired requests, or the time that its commands took if that
+    /// is longer. Default 20 ms.
     pub purge_time: Duration,
 }
 

@@ -7,85 +7,85 @@ use crate::excerpt::excerpt;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such command, or no such resource.
-    #[error("there is no command {}.{}", excerpt(resource), excerpt(command))]
+    /// The command or the resource is unknown.
+    #[error("unknown command {}.{}", excerpt(resource), excerpt(command))]
     UnknownCommand {
         /// The name of the resource.
         resource: String,
         /// The command.
         command: String,
     },
-    /// What was sent does not fit the resource, or the command.
+    /// The params do not match the resource or the command.
     #[error("{reason}")]
     Invalid {
-        /// Where, as a JSON Pointer (RFC 6901) into the command's params: `/title`.
+        /// The place, as a JSON Pointer (RFC 6901) into the command's params: `/title`.
         pointer: String,
         /// The problem and its remedy.
         reason: String,
     },
-    /// There is no such record.
+    /// The record does not exist.
     #[error("there is no {resource} with the id {id:?}")]
     NotFound {
         /// The name of the resource.
         resource: String,
-        /// The id as it was asked for.
+        /// The requested id.
         id: String,
     },
-    /// There is a record of this id already.
-    #[error("there is a {resource} with the id {id:?} already")]
+    /// A record with this id already exists.
+    #[error("a {resource} with the id {id:?} already exists")]
     Exists {
         /// The name of the resource.
         resource: String,
-        /// The id as it was given.
+        /// The requested id.
         id: String,
     },
-    /// `metadata.ifVersion` names another version than the record has.
-    #[error("the {resource} {id:?} has version {found}, not {expected}: read it again")]
+    /// `metadata.ifVersion` does not match the version of the record.
+    #[error("the {resource} {id:?} has version {found}, not {expected}; read it again")]
     VersionMismatch {
         /// The name of the resource.
         resource: String,
         /// The record's id.
         id: String,
-        /// The version that was asked for.
+        /// The expected version.
         expected: u64,
-        /// The version that the record has.
+        /// The version of the record.
         found: u64,
     },
-    /// The `metadata.requestId` was that of another request.
-    #[error("the requestId {request_id:?} was another request's: give each request its own")]
+    /// The `metadata.requestId` was used for a different request.
+    #[error("the requestId {request_id:?} was used for a different request; use a new one")]
     RequestReused {
         /// The id of both requests.
         request_id: String,
     },
-    /// The request was done and then reverted.
-    #[error("the request {request_id:?} was reverted: give it another requestId to do it again")]
+    /// The request was executed and then reverted.
+    #[error("the request {request_id:?} was reverted; use a new requestId to execute it again")]
     RequestReverted {
         /// The request's id.
         request_id: String,
     },
-    /// What a request did cannot be undone without undoing what was done after it.
+    /// A request cannot be reverted because the record was changed after it.
     #[error(
-        "the {resource} {id:?} was changed after the request {request_id:?}: revert that first"
+        "the {resource} {id:?} was changed after the request {request_id:?}; revert that change first"
     )]
     ChangedSince {
         /// The name of the resource.
         resource: String,
         /// The record's id.
         id: String,
-        /// The request that was to be reverted.
+        /// The request to revert.
         request_id: String,
     },
-    /// A stored record, or the reply to a request, is corrupt. Nothing was done.
-    #[error("the stored {what} of {resource} {id:?} cannot be read")]
+    /// A stored record, or the stored reply to a request, is corrupt. The command had no effect.
+    #[error("the stored {what} of {resource} {id:?} is corrupt")]
     Corrupt {
-        /// The kind of data that cannot be read.
+        /// The kind of the corrupt data.
         what: &'static str,
         /// The name of the resource.
         resource: String,
         /// The record's id.
         id: String,
     },
-    /// The storage failed, had no time, or was closed.
+    /// The storage failed, timed out, or was closed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 
-/// Most characters of a name or a value that an error shows.
+/// Maximum characters of a name or a value in an error message.
 const CHARACTERS: usize = 64;
 
-/// The beginning of a text that a client has sent, so that errors stay short whatever it is.
+/// A client's text, truncated so that error messages stay short.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
@@ -19,7 +19,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_cut_between_characters() {
+    fn truncates_long_text_between_characters() {
         check("", "");
         check(&"é".repeat(64), &"é".repeat(64));
         check(&"é".repeat(65), &format!("{}…", "é".repeat(64)));

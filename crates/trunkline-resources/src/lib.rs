@@ -1,7 +1,7 @@
 //! Resources and native commands as operations: a command API and JSON-RPC 2.0 on one endpoint.
 //!
-//! [`Resources`] are records of types that a TOML file declares, in a dedicated SQLite database.
-//! [`operations`] registers their operations, so that they can be called over every protocol;
+//! [`Resources`] stores records, whose types are declared in a TOML file, in a dedicated SQLite database.
+//! [`operations`] registers their operations, which can be called over every protocol;
 //! [`routes`] returns the HTTP routes of native commands, `POST /execute`, which accepts JSON-RPC 2.0 on the same path.
 //!
 //! ```
@@ -18,11 +18,11 @@
 //! # }
 //! ```
 //!
-//! `{"command": "create", "resource": "todo", "payload": {"title": "tea"}}` is answered there, and so is
+//! The service then accepts `{"command": "create", "resource": "todo", "payload": {"title": "tea"}}` as well as
 //! `{"jsonrpc": "2.0", "method": "todo.create", "params": {"title": "tea"}, "id": 1}`.
 //!
-//! A service that has its own commands needs only the [`adapter`]: without the default feature `resources`, the crate
-//! has nothing else, and no SQLite.
+//! A service with existing commands needs only the [`adapter`]. Without the default feature `resources`, the crate
+//! consists of the adapter and does not depend on SQLite.
 
 #![forbid(unsafe_code)]
 
@@ -63,5 +63,9 @@ pub use routes::routes;
 pub use trunkline_storage::{OpenError, StoreConfig, StoreError};
 
 #[cfg(all(doctest, feature = "resources"))]
-#[doc = include_str!("../../../docs/execute.md")]
+#[doc = include_str!("../../../docs/guides/records.md")]
 struct Page;
+
+#[cfg(all(doctest, feature = "resources"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

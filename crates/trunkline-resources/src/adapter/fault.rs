@@ -18,7 +18,7 @@ pub(crate) fn invalid(pointer: &str, reason: &str) -> ErrorObject {
     ErrorObject::new(code::INVALID_PARAMS, "Invalid params").with_data(&data)
 }
 
-/// The place of a member (RFC 6901, section 3), whose name may be anything that was sent.
+/// The JSON Pointer of a member (RFC 6901, section 3), whose name may be any text.
 pub(super) fn pointer(base: &str, member: &str) -> String {
     format!("{base}/{}", excerpt(member).replace('~', "~0").replace('/', "~1"))
 }
@@ -27,7 +27,7 @@ pub(super) fn refused(code: i64, message: &'static str, reason: &str) -> ErrorOb
     ErrorObject::new(code, message).with_data(&Reason { pointer: None, reason })
 }
 
-/// The problem of a part of a message, without the line and the column, which would be those of the part.
+/// The error message without line and column, which would be relative to a part of the message.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

@@ -1,4 +1,4 @@
-//! Calls as commands, and commands as calls.
+//! Conversion of calls to commands and back.
 
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,10 @@ pub(crate) const NATIVE: &str = "native";
 #[cfg(feature = "resources")]
 pub(crate) const JSON_RPC: &str = "jsonrpc";
 
-/// The command that a call is. `crm.todo.update` is the command `update` of the resource `crm.todo`.
+/// Converts a call to a command. `crm.todo.update` is the command `update` of the resource `crm.todo`.
 ///
 /// # Errors
-/// -32601 for a method of one segment; -32602 for params that no command has, with the place.
+/// -32601 for a method with one segment; -32602 for invalid params, with the place.
 pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
     let method = call.method();
     let (resource, command) = match method.rsplit_once('.') {
@@ -52,20 +52,20 @@ impl<S> FromCall<S> for Command {
     }
 }
 
-/// The call that a command is: a request without an id that anybody waits for.
+/// Converts a command to a call, a request with the id null.
 ///
 /// # Errors
-/// -32602 when the params nest deeper than [`Limits::MAX_DEPTH`](trunkline::Limits::MAX_DEPTH).
+/// -32602 if the params nest deeper than [`Limits::MAX_DEPTH`](trunkline::Limits::MAX_DEPTH).
 pub fn call_of(command: &Command) -> Result<Call, ErrorObject> {
     let method = format!("{}.{}", command.resource, command.command);
-    let metadata = metadata::written(&command.metadata);
+    let metadata = metadata::to_map(&command.metadata);
     let has_params = command.id.is_some() || !command.payload.is_empty() || !metadata.is_empty();
-    // Without any, a method without params can be called.
+    // Methods without params reject an empty object.
     let params = has_params.then_some(Params { command, metadata });
     Call::request(&Id::NULL, &method, &params)
 }
 
-/// The params of a command. An id that came as a number is one.
+/// The params of a command. An id that was sent as a number stays a number.
 struct Params<'a> {
     command: &'a Command,
     metadata: Map<String, Value>,
@@ -87,14 +87,14 @@ impl Serialize for Params<'_> {
     }
 }
 
-/// Whether a method's name without its last segment can be a resource's. `rpc` is the protocol's
+/// Whether a method's name without its last segment is a valid resource name. `rpc` is reserved
 /// (JSON-RPC 2.0, section 8).
 fn is_resource(name: &str) -> bool {
     let mut segments = name.split('.').peekable();
     segments.peek() != Some(&"rpc") && segments.all(|segment| !segment.is_empty())
 }
 
-/// How the call came.
+/// The metadata of the call's protocol.
 fn origin(call: &Call) -> Metadata {
     if call.extensions().protocol() == NATIVE {
         return Metadata::default();
@@ -114,16 +114,16 @@ type Content<'a> = (Option<RecordId>, (&'static str, Option<&'a RawValue>), Map<
 /// The place of metadata in params by name.
 const METADATA: &str = "/metadata";
 
-/// The params that a command may have by their positions: what it is about, and metadata.
+/// Reads params by position: the id or `requestId`, and metadata.
 fn by_position<'a>(command: &str, params: &'a RawValue) -> Result<Content<'a>, ErrorObject> {
     let params: Vec<&RawValue> = read(params.get().as_bytes())?;
     let name = match command {
         "read" | "delete" => "id",
         "revert" => "requestId",
-        // Some clients send no params so.
+        // Some clients send an empty array for no params.
         _ if params.is_empty() => return Ok((None, (METADATA, None), Map::new())),
         _ => {
-            let reason = format!("the params of {} go by name: send an object", excerpt(command));
+            let reason = format!("{} takes params by name; send an object", excerpt(command));
             return Err(fault::invalid("", &reason));
         }
     };
@@ -131,10 +131,7 @@ fn by_position<'a>(command: &str, params: &'a RawValue) -> Result<Content<'a>, E
         [about] => (about, None),
         [about, sent] => (about, Some(sent).filter(|sent| sent.get() != "null")),
         _ => {
-            let reason = format!(
-                "{command} takes [{name}, metadata], and there are {} params",
-                params.len()
-            );
+            let reason = format!("{command} takes [{name}, metadata], got {} params", params.len());
             return Err(fault::invalid("", &reason));
         }
     };

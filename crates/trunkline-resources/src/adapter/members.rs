@@ -9,12 +9,12 @@ use trunkline::ErrorObject;
 use super::fault;
 use crate::excerpt::excerpt;
 
-/// The members of an object, not parsed further. Duplicates are refused: one of them would be lost.
+/// The members of an object, with unparsed values. Duplicate names are rejected.
 #[derive(Default)]
 pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// Takes a member out; null counts as missing.
+    /// Removes and returns a member; null counts as missing.
     pub(super) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
         let place = self.0.iter().position(|(known, _)| known == name)?;
         let (_, value) = self.0.swap_remove(place);
@@ -31,7 +31,7 @@ impl<'a> Members<'a> {
         self.names().find(|name| !known.insert(*name))
     }
 
-    /// The values of all that is left, at this place.
+    /// Parses the remaining members. `pointer` is the place of the object.
     pub(super) fn into_map(self, pointer: &str) -> Result<Map<String, Value>, ErrorObject> {
         let mut map = Map::new();
         for (name, value) in self.0 {
@@ -67,21 +67,21 @@ impl<'de> Visitor<'de> for Reader {
         }
         match members.duplicate() {
             Some(name) => {
-                Err(A::Error::custom(format_args!("the member {:?} stands twice", excerpt(name))))
+                Err(A::Error::custom(format_args!("duplicate member {:?}", excerpt(name))))
             }
             None => Ok(members),
         }
     }
 }
 
-/// The members of a part of a message that has to be an object.
+/// Reads the members of a part of a message that must be an object.
 pub(super) fn members<'a>(
     pointer: &str,
     name: &str,
     json: &'a RawValue,
 ) -> Result<Members<'a>, ErrorObject> {
     if !json.get().starts_with('{') {
-        return Err(fault::invalid(pointer, &format!("{name} is an object")));
+        return Err(fault::invalid(pointer, &format!("{name} must be an object")));
     }
     serde_json::from_str(json.get()).map_err(|error| {
         fault::invalid(pointer, &format!("{name}: {}", fault::without_place(&error)))

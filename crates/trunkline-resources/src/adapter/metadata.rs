@@ -1,4 +1,4 @@
-//! Reading of `metadata`.
+//! Parsing of `metadata`.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -9,14 +9,14 @@ use super::members::members;
 use crate::command::{Metadata, RequestId};
 use crate::excerpt::excerpt;
 
-/// The members that the server sets, and clients cannot.
-const OURS: [&str; 3] = ["protocol", "version", "jsonrpcId"];
+/// The members that only the server sets.
+const SERVER_MEMBERS: [&str; 3] = ["protocol", "version", "jsonrpcId"];
 
 /// The members that change the effect of a command.
 const REQUEST_ID: &str = "requestId";
 const IF_VERSION: &str = "ifVersion";
 
-/// Reads the metadata of a client, at this place, and adds it to that of the protocol.
+/// Reads the client's metadata at `pointer`, and adds it to the metadata of the protocol.
 pub(super) fn read(
     pointer: &str,
     sent: Option<&RawValue>,
@@ -26,7 +26,7 @@ pub(super) fn read(
         return Ok(metadata);
     };
     let mut sent = members(pointer, "metadata", sent)?;
-    for name in OURS {
+    for name in SERVER_MEMBERS {
         sent.take(name);
     }
     let invalid = |name: &str, reason: &str| fault::invalid(&fault::pointer(pointer, name), reason);
@@ -34,14 +34,14 @@ pub(super) fn read(
         metadata.request_id = Some(request_id(&fault::pointer(pointer, REQUEST_ID), id)?);
     }
     if let Some(version) = sent.take(IF_VERSION) {
-        let told =
-            |_| invalid(IF_VERSION, "ifVersion is the version of the record, a whole number");
-        metadata.if_version = Some(version.get().parse().map_err(told)?);
+        let error =
+            |_| invalid(IF_VERSION, "ifVersion must be the version of the record, an integer");
+        metadata.if_version = Some(version.get().parse().map_err(error)?);
     }
-    if let Some((slip, meant)) = sent.names().find_map(|name| Some((name, meant(name)?))) {
+    if let Some((name, known)) = sent.names().find_map(|name| Some((name, similar_name(name)?))) {
         return Err(invalid(
-            slip,
-            &format!("there is no metadata.{}: write {meant}", excerpt(slip)),
+            name,
+            &format!("unknown member metadata.{}; did you mean {known}?", excerpt(name)),
         ));
     }
     metadata.others = sent.into_map(pointer)?;
@@ -52,8 +52,8 @@ pub(crate) fn request_id(pointer: &str, id: &RawValue) -> Result<RequestId, Erro
     RequestId::of_json(id).map_err(|reason| fault::invalid(pointer, &reason))
 }
 
-/// The `metadata` that is read as this one.
-pub(super) fn written(metadata: &Metadata) -> Map<String, Value> {
+/// The `metadata` member of a message with this metadata.
+pub(super) fn to_map(metadata: &Metadata) -> Map<String, Value> {
     let mut sent = metadata.others.clone();
     if let Some(id) = &metadata.request_id {
         sent.insert(REQUEST_ID.to_owned(), id.as_str().into());
@@ -64,13 +64,13 @@ pub(super) fn written(metadata: &Metadata) -> Map<String, Value> {
     sent
 }
 
-/// The known name that is meant by a misspelled one, which would disable a protection if it were ignored.
-pub(super) fn meant(name: &str) -> Option<&'static str> {
-    [REQUEST_ID, IF_VERSION].into_iter().find(|known| plain(known) == plain(name))
+/// The known member that a misspelled name resembles. Ignoring the misspelled member could disable a protection.
+pub(super) fn similar_name(name: &str) -> Option<&'static str> {
+    [REQUEST_ID, IF_VERSION].into_iter().find(|known| normalized(known) == normalized(name))
 }
 
-/// A name without what people get wrong.
-pub(super) fn plain(name: &str) -> String {
+/// A name without case, `_` and `-`.
+pub(super) fn normalized(name: &str) -> String {
     let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
     letters.collect::<String>().to_ascii_lowercase()
 }

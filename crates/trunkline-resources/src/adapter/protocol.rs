@@ -4,8 +4,8 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::command::Protocol;
 
-/// The protocol of a body. JSON-RPC, if it has a member `jsonrpc` or is an array; native
-/// otherwise. For truncated or invalid JSON, the valid beginning decides.
+/// Detects the protocol of a body: JSON-RPC if it is an array or has a member `jsonrpc`, native otherwise. For
+/// truncated or invalid JSON, the valid beginning decides.
 ///
 /// ```
 /// use trunkline_resources::{Protocol, adapter};
@@ -17,19 +17,19 @@ use crate::command::Protocol;
 /// ```
 #[must_use]
 pub fn protocol(body: &[u8]) -> Protocol {
-    let mut marks = Marks { found: false };
+    let mut detector = JsonRpcDetector { found: false };
     let mut json = serde_json::Deserializer::from_slice(body);
-    // The reader of the message reports errors.
-    let _read = json.deserialize_any(&mut marks);
-    if marks.found { Protocol::JsonRpc } else { Protocol::Native }
+    // Invalid JSON is reported when the message is read.
+    let _read = json.deserialize_any(&mut detector);
+    if detector.found { Protocol::JsonRpc } else { Protocol::Native }
 }
 
-/// Looks for what only JSON-RPC has.
-struct Marks {
+/// Looks for a member `jsonrpc` or an array.
+struct JsonRpcDetector {
     found: bool,
 }
 
-impl<'de> Visitor<'de> for &mut Marks {
+impl<'de> Visitor<'de> for &mut JsonRpcDetector {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

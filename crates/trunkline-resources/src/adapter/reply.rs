@@ -11,13 +11,13 @@ use crate::excerpt::excerpt;
 pub struct NativeReply {
     /// The status of the response.
     pub status: StatusCode,
-    /// JSON text.
+    /// The body as JSON text.
     pub body: Option<Vec<u8>>,
 }
 
 impl NativeReply {
-    /// The reply for the outcome of a command: `{"result": …}`, with 201 for `create`; 204 for
-    /// `delete`; `{"error": "…"}`.
+    /// The reply for the outcome of a command: `{"result": …}` with 200, or 201 for `create`; 204 for `delete`;
+    /// `{"error": "…"}` with the status of the error.
     #[must_use]
     pub fn of(command: &Command, outcome: &Outcome) -> Self {
         let result = match outcome.as_result() {
@@ -25,7 +25,7 @@ impl NativeReply {
             Err(error) if error.code() == code::METHOD_NOT_FOUND => {
                 let Command { command, resource, .. } = command;
                 let (command, resource) = (excerpt(command), excerpt(resource));
-                return Self::unknown(&format!("there is no command {command:?} of {resource:?}"));
+                return Self::unknown(&format!("unknown command {command:?} of {resource:?}"));
             }
             Err(error) => return Self::error(error),
         };
@@ -56,7 +56,7 @@ impl NativeReply {
         Self::failed(StatusCode::BAD_REQUEST, text)
     }
 
-    /// 200, with this JSON text.
+    /// A reply with status 200 and this JSON text.
     #[cfg(feature = "resources")]
     pub(crate) fn plain(json: impl Into<Vec<u8>>) -> Self {
         Self { status: StatusCode::OK, body: Some(json.into()) }
@@ -72,7 +72,7 @@ impl NativeReply {
     }
 }
 
-/// The status of an error code; 500 for errors of an application.
+/// The HTTP status of an error code; 500 for application errors.
 fn status(code: i64) -> StatusCode {
     match code {
         code::PARSE_ERROR
@@ -92,15 +92,15 @@ fn status(code: i64) -> StatusCode {
     }
 }
 
-/// The text of an error: the reason, if there is one.
+/// The message of an error: `data.reason`, if present.
 fn text(error: &ErrorObject) -> String {
     #[derive(Deserialize)]
     struct Data {
         reason: Option<String>,
-        /// The param, if the reason does not name it.
+        /// The name of the param, if the reason does not contain it.
         param: Option<String>,
         incident: Option<String>,
-        /// Several, where a schema was not met.
+        /// Schema violations.
         #[serde(default)]
         errors: Vec<Fault>,
     }
@@ -116,11 +116,11 @@ fn text(error: &ErrorObject) -> String {
         Some(Data { reason: Some(reason), .. }) => reason,
         Some(Data { incident: Some(incident), .. }) => format!("{message} (incident {incident})"),
         Some(Data { errors, .. }) if !errors.is_empty() => {
-            let told = |fault: Fault| match &*fault.pointer {
+            let message = |fault: Fault| match &*fault.pointer {
                 "" => fault.reason,
                 pointer => format!("{pointer}: {}", fault.reason),
             };
-            errors.into_iter().map(told).collect::<Vec<_>>().join("; ")
+            errors.into_iter().map(message).collect::<Vec<_>>().join("; ")
         }
         _ => message.to_owned(),
     }

@@ -29,7 +29,7 @@ fn equal_numbers(left: &Number, right: &Number) -> bool {
     }
 }
 
-/// Not by conversion to f64, which rounds large integers.
+/// Compares without converting the integer to f64, which would round large ones.
 fn is_whole(fraction: &Number, whole: i128) -> bool {
     let fraction = fraction.as_f64().filter(|fraction| fraction.fract() == 0.0);
     fraction.is_some_and(|fraction| fraction as i128 == whole)
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_compared_too() {
+    fn elements_and_members_are_compared() {
         check("[1, \"a\"]", "[1.0, \"a\"]", true);
         check("[1]", "[1, 1]", false);
         check(r#"{"a": 1, "b": null}"#, r#"{"b": null, "a": 1.0}"#, true);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::equality::json_equal;
 use crate::excerpt::excerpt;
 
-/// One of the things that a record holds.
+/// A declared field of a resource type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub(super) name: String,
@@ -18,70 +18,70 @@ pub struct Field {
 }
 
 impl Field {
-    /// Most bytes of its name.
+    /// Maximum length of a name in bytes.
     pub const MAX_NAME: usize = 64;
-    /// Most values of its `enum`.
+    /// Maximum number of values of an `enum`.
     pub const MAX_VALUES: usize = 1_000;
 
-    /// Its name in a record.
+    /// The name of the field.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type of its values.
+    /// The type of the field's values.
     #[must_use]
     pub fn kind(&self) -> FieldType {
         self.kind
     }
 
-    /// Whether every record has it. It then has no default.
+    /// Whether every record must have the field. A required field has no default.
     #[must_use]
     pub fn required(&self) -> bool {
         self.required
     }
 
-    /// The value of records that were created without it.
+    /// The value of records that were created without the field.
     #[must_use]
     pub fn default(&self) -> Option<&Value> {
         self.default.as_ref()
     }
 
-    /// The only values that it may have, if they are declared (`enum`). There is at least one.
+    /// The allowed values (`enum`), if declared. There is at least one.
     #[must_use]
     pub fn allowed(&self) -> Option<&[Value]> {
         self.allowed.as_deref()
     }
 
-    /// Whether its values are any text, which a filter finds by a part.
+    /// Whether the values are any text. Filters match it by a substring.
     pub(crate) fn is_free_text(&self) -> bool {
         self.kind == FieldType::String && self.allowed.is_none()
     }
 
-    /// Its description, if declared.
+    /// The declared description.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
     }
 
-    /// What is wrong with a value, if anything, in a sentence that may be sent to a client. It does not
-    /// tell the value, which may be a secret: a history hides those in requests by the names of their fields.
+    /// Checks a value. The error message is safe to send to a client and does not contain the value, which may be a
+    /// secret: the history redacts secrets in requests by the names of their fields.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         let Self { name, kind, allowed, .. } = self;
         if !kind.fits(value) {
-            let is = kind.with_article();
+            let expected = kind.with_article();
             return Err(match kind {
-                FieldType::Integer if value.is_f64() => format!(
-                    "{name} is {is} of 64 bits at most and without a fraction, and this is another number"
-                ),
-                _ => format!("{name} is {is}, and this is {}", kind_of(value)),
+                FieldType::Integer if value.is_f64() => {
+                    format!("{name} must be a 64-bit integer without a fraction")
+                }
+                _ => format!("{name} must be {expected}, got {}", kind_of(value)),
             });
         }
         match allowed.as_deref() {
             Some(allowed) if !allowed.iter().any(|one| json_equal(one, value)) => {
                 Err(match allowed {
-                    [_] => format!("{name} can only be {}", Listed(allowed)),
-                    _ => format!("{name} is one of {}", Listed(allowed)),
+                    [_] => format!("{name} must be {}", ListedValues(allowed)),
+                    _ => format!("{name} must be one of {}", ListedValues(allowed)),
                 })
             }
             _ => Ok(()),
@@ -89,7 +89,7 @@ impl Field {
     }
 }
 
-/// The type of a field's values, as named in JSON Schema. Exhaustive: JSON has no other.
+/// The type of a field's values, as named in JSON Schema. Exhaustive: JSON has no other types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldType {
@@ -108,7 +108,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// Its name in a file of types, and in a JSON Schema.
+    /// The name in TOML and JSON Schema.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -161,15 +161,15 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The values of an `enum` as messages list them.
-struct Listed<'v>(&'v [Value]);
+/// The values of an `enum` as listed in error messages.
+struct ListedValues<'v>(&'v [Value]);
 
-impl Listed<'_> {
-    /// Most values that are shown.
+impl ListedValues<'_> {
+    /// Maximum number of listed values.
     const SHOWN: usize = 10;
 }
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for ListedValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, value) in self.0.iter().take(Self::SHOWN).enumerate() {
             let comma = if index == 0 { "" } else { ", " };

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Field, ResourceTypes, TypesError, Verb};
 
-/// A field as its accessors tell of it.
-fn told(field: &Field) -> Value {
+/// The values of a field's accessors.
+fn accessors(field: &Field) -> Value {
     json!([
         field.name(),
         field.kind().as_str(),
@@ -17,7 +17,7 @@ fn told(field: &Field) -> Value {
     ])
 }
 
-/// All types as their accessors tell of them: `[[name, description, [field, …]], …]`.
+/// Compares the accessors of all types: `[[name, description, [field, …]], …]`.
 #[track_caller]
 fn check(text: &str, expected: Value) {
     let types = ResourceTypes::parse(text).unwrap();
@@ -25,7 +25,7 @@ fn check(text: &str, expected: Value) {
         .iter()
         .map(|one| {
             assert_eq!(types.get(one.name()), Some(one));
-            let fields: Vec<Value> = one.fields().iter().map(told).collect();
+            let fields: Vec<Value> = one.fields().iter().map(accessors).collect();
             json!([one.name(), one.description(), fields])
         })
         .collect();
@@ -33,7 +33,7 @@ fn check(text: &str, expected: Value) {
 }
 
 #[test]
-fn declared_in_every_notation_of_toml_and_in_their_order() {
+fn every_toml_notation_keeps_the_order() {
     check(
         r#"
         [resources.zebra]
@@ -112,14 +112,14 @@ fn the_default_is_todo() {
 }
 
 #[test]
-fn names_are_read_as_they_are_written() {
+fn verbs_parse_their_names() {
     for verb in Verb::ALL {
         assert_eq!(Verb::parse(&verb.to_string()), Some(verb));
     }
     assert_eq!(Verb::parse("Create"), None);
 }
 
-/// What [`Field::check`] says of a value of the field `x`.
+/// Compares the error of [`Field::check`] for a value of the field `x`.
 #[track_caller]
 fn check_value(declaration: &str, value: &str, expected: &str) {
     let text = format!("[resources.r.fields]\nx = {{ {declaration} }}");
@@ -145,16 +145,16 @@ fn values_fit_their_type() {
     for (kind, value) in types {
         check_value(&format!("type = '{kind}'"), value, "");
     }
-    check_value("type = 'string'", "7", "x is a string, and this is a number");
-    check_value("type = 'string'", "null", "x is a string, and this is null");
-    check_value("type = 'boolean'", "\"true\"", "x is a boolean, and this is a string");
-    check_value("type = 'number'", "\"1\"", "x is a number, and this is a string");
-    check_value("type = 'object'", "[]", "x is an object, and this is an array");
-    check_value("type = 'array'", "{}", "x is an array, and this is an object");
-    check_value("type = 'integer'", "true", "x is an integer, and this is a boolean");
+    check_value("type = 'string'", "7", "x must be a string, got a number");
+    check_value("type = 'string'", "null", "x must be a string, got null");
+    check_value("type = 'boolean'", "\"true\"", "x must be a boolean, got a string");
+    check_value("type = 'number'", "\"1\"", "x must be a number, got a string");
+    check_value("type = 'object'", "[]", "x must be an object, got an array");
+    check_value("type = 'array'", "{}", "x must be an array, got an object");
+    check_value("type = 'integer'", "true", "x must be an integer, got a boolean");
     for value in ["1.0", "1.5", "18446744073709551616"] {
-        let limits = "x is an integer of 64 bits at most and without a fraction";
-        check_value("type = 'integer'", value, &format!("{limits}, and this is another number"));
+        let expected = "x must be a 64-bit integer without a fraction";
+        check_value("type = 'integer'", value, expected);
     }
 }
 
@@ -162,28 +162,28 @@ fn values_fit_their_type() {
 fn values_are_one_of_an_enum() {
     let priority = "type = 'string', enum = ['low', 'normal', 'high']";
     check_value(priority, "\"low\"", "");
-    let one = "x is one of \"low\", \"normal\", \"high\"";
+    let one = "x must be one of \"low\", \"normal\", \"high\"";
     check_value(priority, "\"Low\"", one);
     check_value(priority, "\"urgent\"", one);
-    check_value(priority, "1", "x is a string, and this is a number");
+    check_value(priority, "1", "x must be a string, got a number");
     check_value("type = 'number', enum = [1, 2.0]", "1.0", "");
     check_value("type = 'number', enum = [1, 2.0]", "2", "");
-    check_value("type = 'number', enum = [1, 2.0]", "3", "x is one of 1, 2.0");
-    check_value("type = 'array', enum = [[1], []]", "[2]", "x is one of [1], []");
-    check_value("type = 'string', enum = ['a']", "\"b\"", "x can only be \"a\"");
+    check_value("type = 'number', enum = [1, 2.0]", "3", "x must be one of 1, 2.0");
+    check_value("type = 'array', enum = [[1], []]", "[2]", "x must be one of [1], []");
+    check_value("type = 'string', enum = ['a']", "\"b\"", "x must be \"a\"");
 }
 
 #[test]
-fn what_is_said_of_long_values_is_short() {
+fn long_values_are_truncated_in_errors() {
     let long = "é".repeat(1000);
     let shown = format!("\"{}…", "é".repeat(63));
-    let expected = format!("x can only be {shown}");
+    let expected = format!("x must be {shown}");
     check_value(&format!("type = 'string', enum = ['{long}']"), "\"b\"", &expected);
     let many: Vec<String> = (1..=12).map(|n| n.to_string()).collect();
     check_value(
         &format!("type = 'integer', enum = [{}]", many.join(", ")),
         "0",
-        "x is one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
+        "x must be one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
     );
 }
 
@@ -195,7 +195,7 @@ fn read(bytes: &[u8]) -> (String, Result<ResourceTypes, TypesError>) {
 }
 
 #[test]
-fn files_are_read_up_to_a_bound() {
+fn files_have_a_maximum_size() {
     let text = include_str!("default.toml");
     assert_eq!(read(text.as_bytes()).1.unwrap(), ResourceTypes::default());
     assert_eq!(read(format!("\u{feff}{text}").as_bytes()).1.unwrap(), ResourceTypes::default());
@@ -205,11 +205,11 @@ fn files_are_read_up_to_a_bound() {
     assert_eq!(read(&full).1.unwrap(), ResourceTypes::default());
     full.push(b'\n');
     let (file, error) = read(&full);
-    assert_eq!(error.unwrap_err().to_string(), format!("{file} has more than 1048576 bytes"));
+    assert_eq!(error.unwrap_err().to_string(), format!("{file} is larger than 1048576 bytes"));
 }
 
 #[test]
-fn faults_of_files_tell_the_file() {
+fn errors_contain_the_file() {
     #[track_caller]
     fn check(bytes: &[u8], expected: &str) {
         let (file, error) = read(bytes);
@@ -227,7 +227,7 @@ fn faults_of_files_tell_the_file() {
 }
 
 proptest! {
-    /// Whatever the text, it is read or refused with a place that is in it.
+    /// Every text is parsed, or rejected with a place in the text.
     #[test]
     fn parsing_never_panics(parts in prop::collection::vec(part(), 0..30)) {
         let text = parts.concat();
@@ -251,7 +251,7 @@ proptest! {
     }
 }
 
-/// A piece of a file of types, or of something like it.
+/// A fragment of a file of types, or of similar text.
 fn part() -> impl Strategy<Value = String> {
     let pieces = [
         "[resources.todo.fields]\n",

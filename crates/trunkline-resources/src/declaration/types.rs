@@ -3,25 +3,25 @@ use std::sync::Arc;
 
 use super::field::Field;
 
-/// All resource types of a server, by name, in the order of their declaration.
+/// The resource types of a server, in the order of their declaration.
 ///
-/// They are declared in TOML. The [default](Self::default) is this:
+/// The types are declared in TOML. The [default](Self::default) is:
 ///
 /// ```toml
 #[doc = include_str!("default.toml")]
 /// ```
 ///
-/// A resource's name is of letters, digits, `_` and `-`, and begins with a letter; one with namespaces
-/// is in quotes: `[resources."crm.todo".fields]`. A field has a `type`, one of `string`, `integer`,
-/// `number`, `boolean`, `object` and `array`, and it may have:
+/// A resource name consists of letters, digits, `_` and `-`, and starts with a letter. A name with namespaces is quoted:
+/// `[resources."crm.todo".fields]`. A field has a `type` (`string`, `integer`, `number`, `boolean`, `object` or
+/// `array`), and optionally:
 ///
-/// * `required = true`: every record has it.
-/// * `default`: what a record has that was created without it.
-/// * `enum`: the values that it may have.
-/// * `description`: its description for people and language models.
+/// * `required = true`: every record must have the field.
+/// * `default`: the value of records that were created without the field.
+/// * `enum`: the allowed values.
+/// * `description`: a description for people and language models.
 ///
-/// Every record has an `id`, a `version`, `createdAt` and `updatedAt` besides, and `metadata` goes along with
-/// commands: no field is called so.
+/// Every record also has `id`, `version`, `createdAt` and `updatedAt`, and commands have `metadata`. These names are
+/// reserved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceTypes {
     types: Vec<ResourceType>,
@@ -29,22 +29,22 @@ pub struct ResourceTypes {
 }
 
 impl ResourceTypes {
-    /// Most bytes of a file of types.
+    /// Maximum size of a file in bytes.
     pub const MAX_BYTES: usize = 1 << 20;
-    /// Most types of a server.
+    /// Maximum number of types.
     pub const MAX_TYPES: usize = 100;
 
-    /// The type of this name, if there is one.
+    /// Returns the type with this name.
     pub fn get(&self, name: &str) -> Option<&ResourceType> {
         self.types.get(*self.index.get(name)?)
     }
 
-    /// All of them, in the order of their declaration.
+    /// All types, in the order of their declaration.
     pub fn iter(&self) -> impl Iterator<Item = &ResourceType> {
         self.types.iter()
     }
 
-    /// TOML cannot name two of them alike.
+    /// The names are unique: TOML rejects duplicate keys.
     pub(super) fn new(types: Vec<ResourceType>) -> Self {
         let names = types.iter().map(|one| one.name().to_owned());
         let index = names.zip(0..).collect();
@@ -52,7 +52,7 @@ impl ResourceTypes {
     }
 }
 
-/// A kind of record: its name and its fields. Cloning is cheap.
+/// A resource type: its name and its fields. Cloning is cheap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceType(Arc<Declaration>);
 
@@ -64,49 +64,49 @@ struct Declaration {
 }
 
 impl ResourceType {
-    /// Most bytes of its name.
+    /// Maximum length of a name in bytes.
     pub const MAX_NAME: usize = 64;
-    /// Most fields of a type.
+    /// Maximum number of fields.
     pub const MAX_FIELDS: usize = 200;
 
     pub(super) fn new(name: String, description: Option<String>, fields: Vec<Field>) -> Self {
         Self(Arc::new(Declaration { name, description, fields }))
     }
 
-    /// Its name: `todo`, or with namespaces, `crm.todo`.
+    /// The name: `todo`, or with a namespace, `crm.todo`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The description of its records, if declared.
+    /// The declared description.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
     }
 
-    /// Its fields, in the order of their declaration. There is at least one.
+    /// The fields, in the order of their declaration. There is at least one.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.0.fields
     }
 
-    /// The field of this name, if there is one.
+    /// Returns the field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields().iter().find(|field| field.name() == name)
     }
 
-    /// The field whose name is nearest to one that no field has, if one is near.
+    /// The field whose name is similar to an unknown name.
     pub(crate) fn nearest_field(&self, name: &str) -> Option<&Field> {
         self.field(nearest_name(name, self.fields().iter().map(Field::name))?)
     }
 }
 
-/// Longer names are not compared: the cost grows with the square of the length.
+/// Maximum length of compared names, since the cost is quadratic.
 const MAX_COMPARED: usize = 64;
 
-/// The known name that is nearest to an unknown one, if about two letters of three match, in any case.
+/// The known name that is nearest to an unknown one, if about two thirds of the letters match, ignoring case.
 fn nearest_name<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let distance =
         |known: &str| strsim::levenshtein(&name.to_ascii_lowercase(), &known.to_ascii_lowercase());
@@ -121,9 +121,9 @@ fn nearest_name<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<
 #[cfg(test)]
 mod tests {
     #[track_caller]
-    fn check(wanted: &str, expected: Option<&str>) {
+    fn check(name: &str, expected: Option<&str>) {
         let known = ["string", "integer", "number", "boolean", "object", "array"];
-        assert_eq!(super::nearest_name(wanted, known.into_iter()), expected, "{wanted}");
+        assert_eq!(super::nearest_name(name, known.into_iter()), expected, "{name}");
     }
 
     #[test]

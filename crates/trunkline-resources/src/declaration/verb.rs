@@ -1,28 +1,28 @@
 use std::fmt;
 
-/// The commands on the records of a resource. Exhaustive: every resource has these, and no other.
+/// The commands of a resource. Exhaustive: every resource has exactly these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Make a record.
+    /// Creates a record.
     Create,
-    /// Answer one record.
+    /// Returns one record.
     Read,
-    /// Change some of a record's fields.
+    /// Changes fields of a record.
     Update,
-    /// Remove a record.
+    /// Deletes a record.
     Delete,
-    /// Answer all records, page by page.
+    /// Returns all records, page by page.
     List,
-    /// Answer the records that fit, page by page.
+    /// Returns the matching records, page by page.
     Filter,
-    /// Tell how many records there are, and what they hold.
+    /// Returns the number of records, and the values of their fields.
     Status,
-    /// Undo what a request did.
+    /// Reverts a request.
     Revert,
 }
 
 impl Verb {
-    /// All of them, in the order of listings.
+    /// All commands, in the order of listings.
     pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Read,
@@ -34,13 +34,13 @@ impl Verb {
         Self::Revert,
     ];
 
-    /// The command of this name, if there is one.
+    /// Returns the command with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.as_str() == name)
     }
 
-    /// Its name on the wire: `create`.
+    /// The name on the wire: `create`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

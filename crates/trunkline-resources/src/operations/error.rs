@@ -1,4 +1,4 @@
-//! The domain's errors as error objects.
+//! Conversion of errors to error objects.
 
 use serde::Serialize;
 use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
@@ -24,33 +24,33 @@ struct Data<'a> {
 
 impl RpcError for Error {
     fn into_error_object(self) -> ErrorObject {
-        let none = Data { reason: self.to_string(), ..Data::default() };
+        let data = Data { reason: self.to_string(), ..Data::default() };
         match &self {
             Self::Invalid { pointer, reason } => fault::invalid(pointer, reason),
             Self::UnknownCommand { resource, command } => {
                 ErrorObject::method_not_found(&excerpt(&format!("{resource}.{command}")))
             }
             Self::NotFound { resource, id } => {
-                let data = Data { resource: Some(resource), id: Some(id), ..none };
+                let data = Data { resource: Some(resource), id: Some(id), ..data };
                 ErrorObject::new(code::NOT_FOUND, "Not found").with_data(&data)
             }
             Self::Exists { resource, id } => {
-                conflict("exists", Data { resource: Some(resource), id: Some(id), ..none })
+                conflict("exists", Data { resource: Some(resource), id: Some(id), ..data })
             }
             Self::VersionMismatch { resource, id, found, .. } => {
                 let (resource, id, version) = (Some(&**resource), Some(&**id), Some(*found));
-                conflict("version_mismatch", Data { resource, id, version, ..none })
+                conflict("version_mismatch", Data { resource, id, version, ..data })
             }
             Self::ChangedSince { resource, id, .. } => {
-                conflict("changed_since", Data { resource: Some(resource), id: Some(id), ..none })
+                conflict("changed_since", Data { resource: Some(resource), id: Some(id), ..data })
             }
-            Self::RequestReused { .. } => conflict("request_reused", none),
-            Self::RequestReverted { .. } => conflict("request_reverted", none),
+            Self::RequestReused { .. } => conflict("request_reused", data),
+            Self::RequestReverted { .. } => conflict("request_reverted", data),
             Self::Corrupt { .. } => {
-                tracing::error!(error = %self, "the storage of resources is corrupt");
+                tracing::error!(error = %self, "stored data is corrupt");
                 ErrorObject::new(code::APPLICATION, "Internal server error")
             }
-            Self::Store(error) => of_store(error, none),
+            Self::Store(error) => store_error(error, data),
         }
     }
 
@@ -77,7 +77,7 @@ fn conflict(kind: &'static str, data: Data<'_>) -> ErrorObject {
     ErrorObject::new(code::CONFLICT, "Conflict").with_data(&data)
 }
 
-fn of_store(error: &StoreError, data: Data<'_>) -> ErrorObject {
+fn store_error(error: &StoreError, data: Data<'_>) -> ErrorObject {
     let (code, message, kind) = match error {
         StoreError::Busy | StoreError::Closed => (code::BUSY, "Server is busy", None),
         StoreError::OutOfMemory { .. } => (code::BUSY, "Server is busy", Some("out_of_memory")),
@@ -90,7 +90,7 @@ fn of_store(error: &StoreError, data: Data<'_>) -> ErrorObject {
             (code::APPLICATION, "Storage unavailable", Some("unavailable"))
         }
         _ => {
-            tracing::error!(?error, "the storage of resources failed");
+            tracing::error!(?error, "the store of resources failed");
             return ErrorObject::new(code::APPLICATION, "Internal server error");
         }
     };

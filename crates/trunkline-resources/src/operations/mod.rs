@@ -1,4 +1,4 @@
-//! Resources as operations of a router.
+//! The operations of resources.
 
 mod error;
 
@@ -14,15 +14,15 @@ use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::resources::{Caller, Context, Mode, Resources};
 
-/// The operations of resources: `todo.create`, `todo.read`, `todo.update`, `todo.delete`, `todo.list`,
-/// `todo.filter`, `todo.status` and `todo.revert` of each type.
+/// Returns the operations of every resource type: `todo.create`, `todo.read`, `todo.update`, `todo.delete`,
+/// `todo.list`, `todo.filter`, `todo.status` and `todo.revert`.
 ///
-/// Those of the types that `is_tool` chooses by their names are tools for language models, too:
-/// `todo_create`; the dots of a name are underscores there.
+/// The operations of types for which `is_tool` returns true are also tools for language models, named `todo_create`.
+/// Dots in names become underscores.
 ///
-/// Errors are -32602 with `data.pointer`, -32011 for what is not there, -32012 for what is in the way
-/// (`data.kind`), -32004 for what did not end in time, -32005 for what may be tried again, and -32000
-/// for a storage that fails, of which the log tells.
+/// Error codes: -32602 for invalid params, with `data.pointer`; -32011 for unknown records; -32012 for conflicts, with
+/// `data.kind`; -32004 for timeouts; -32005 for an overloaded store, where a retry may succeed; -32000 for a failed
+/// store, with the cause in the log.
 pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> Router<S> {
     let mut router = Router::new();
     for kind in resources.types().iter() {
@@ -61,7 +61,7 @@ fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Reso
         .closed_world()
 }
 
-/// The params, with what this server gives at most.
+/// The schema of the params, with the maximum page size of this server.
 fn input(kind: &ResourceType, verb: Verb, max_page: usize) -> Schema {
     let mut input = kind.input(verb);
     let limits = ["/properties/limit", "/properties/metadata/properties/limit"];
@@ -94,30 +94,28 @@ fn title(kind: &ResourceType, verb: Verb) -> String {
 
 fn description(kind: &ResourceType, verb: Verb) -> String {
     let name = kind.name();
-    let said = match verb {
-        Verb::Create => format!("Creates a {name}, under an id of yours or a new one."),
+    let text = match verb {
+        Verb::Create => format!("Creates a {name} with the given id or a generated one."),
         Verb::Read => format!("Reads the {name} with this id."),
         Verb::Update => format!(
-            "Changes the fields of a {name} that are sent, and no others; null takes one away, or puts \
-             its default back."
+            "Changes only the given fields of a {name}; null removes a field, or resets it to its default."
         ),
         Verb::Delete => format!("Deletes the {name} with this id."),
         Verb::List => {
-            format!("Lists the records of {name} in the order of their ids, page by page.")
+            format!("Lists the records of {name} by id, page by page.")
         }
         Verb::Filter => format!(
-            "Finds records of {name}: free text by a part of it, in any case, and everything else, \
-             fields with an enum included, if it is equal."
+            "Finds records of {name}. Free text matches a substring, ignoring case; all other values, and fields \
+             with an enum, must be equal."
         ),
         Verb::Status => format!("Counts the records of {name}, and describes their fields."),
         Verb::Revert => format!(
-            "Undoes what a create, update or delete of {name} has done that was sent with \
-             metadata.requestId."
+            "Undoes a create, update or delete of {name} that was sent with metadata.requestId."
         ),
     };
     match kind.description() {
-        Some(description) => format!("{said} ({name}: {description})"),
-        None => said,
+        Some(description) => format!("{text} ({name}: {description})"),
+        None => text,
     }
 }
 
@@ -130,7 +128,7 @@ async fn execute<C: Into<Command>>(
     resources.execute(command.into(), &context, &cancel).await
 }
 
-/// A command whose params by position are the id, or of `revert` the `requestId`, and metadata.
+/// A command that accepts params by position: the id (`requestId` for `revert`), and metadata.
 struct ByPosition<const IS_REVERT: bool>(Command);
 
 impl<S, const IS_REVERT: bool> FromCall<S> for ByPosition<IS_REVERT> {
@@ -151,7 +149,7 @@ impl<const IS_REVERT: bool> From<ByPosition<IS_REVERT>> for Command {
     }
 }
 
-/// The caller, as authenticated by a token, and the [`Mode`], if the route has set one.
+/// The authenticated caller, and the [`Mode`] that the route has set.
 impl<S> FromCall<S> for Context {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         Ok(Self::of(call.extensions()))

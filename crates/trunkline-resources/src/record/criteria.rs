@@ -3,15 +3,14 @@ use serde_json::{Map, Value};
 use super::Record;
 use crate::declaration::{Field, ResourceType, json_equal};
 
-/// The conditions of a filter. A field of free text matches by a part of it, in any case; everything else
-/// must be equal: fields of other types, those with an `enum`, ids and times. A field that a record does
-/// not have does not match.
+/// The criteria of a filter. Free text matches a substring, ignoring case. Other fields, fields with an `enum`, ids and
+/// times must be equal. A missing field does not match.
 pub(crate) struct Criteria(Vec<(String, Criterion)>);
 
 enum Criterion {
-    /// [Folded](fold).
+    /// Contains this text, which is [folded](fold).
     Contains(String),
-    Is(Value),
+    Equals(Value),
 }
 
 impl Criteria {
@@ -21,14 +20,14 @@ impl Criteria {
                 Value::String(text) if kind.field(&name).is_some_and(Field::is_free_text) => {
                     Criterion::Contains(fold(&text))
                 }
-                value => Criterion::Is(value),
+                value => Criterion::Equals(value),
             };
             (name, criterion)
         };
         Self(criteria.into_iter().map(criterion).collect())
     }
 
-    pub(crate) fn fit(&self, record: &Record<'_>) -> bool {
+    pub(crate) fn match_record(&self, record: &Record<'_>) -> bool {
         self.0.iter().all(|(name, criterion)| {
             record.property(name).is_some_and(|value| criterion.matches(&value))
         })
@@ -40,13 +39,13 @@ impl Criterion {
         match (self, value) {
             (Self::Contains(part), Value::String(text)) => fold(text).contains(part),
             (Self::Contains(_), _) => false,
-            (Self::Is(wanted), value) => json_equal(wanted, value),
+            (Self::Equals(expected), value) => json_equal(expected, value),
         }
     }
 }
 
-/// The text without its case, character by character: a part of a text is then a part of the folded text.
-/// `str::to_lowercase` depends on the letters around a sigma.
+/// Converts text to lower case character by character, so that substrings stay substrings. `str::to_lowercase` depends
+/// on the letters around a sigma.
 fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

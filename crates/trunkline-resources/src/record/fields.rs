@@ -1,4 +1,4 @@
-//! The fields of a record, from a payload.
+//! Conversion of payloads to the fields of a record.
 
 use serde_json::{Map, Value};
 
@@ -22,8 +22,8 @@ pub(crate) fn created(
     complete(kind, fields)
 }
 
-/// The fields of a record after an update: those that were sent are replaced, and null takes one away
-/// or puts its default back.
+/// The fields of a record after an update, which replaces the given fields. Null removes a field, or resets it to its
+/// default.
 pub(crate) fn merged(
     kind: &ResourceType,
     mut fields: Map<String, Value>,
@@ -41,7 +41,7 @@ pub(crate) fn merged(
     complete(kind, fields)
 }
 
-/// Fields with the defaults of those that are missing.
+/// Adds the defaults of missing fields.
 fn complete(
     kind: &ResourceType,
     mut fields: Map<String, Value>,
@@ -63,8 +63,10 @@ fn complete(
 fn declared<'a>(kind: &'a ResourceType, name: &str) -> Result<&'a Field, Error> {
     kind.field(name).ok_or_else(|| {
         let reason = match name {
-            "version" => "version is the server's: to ask for one, send metadata.ifVersion".into(),
-            "createdAt" | "updatedAt" => format!("{name} is the server's: leave it out"),
+            "version" => {
+                "version is set by the server; to expect a version, send metadata.ifVersion".into()
+            }
+            "createdAt" | "updatedAt" => format!("{name} is set by the server; remove it"),
             name => unknown(kind, name),
         };
         invalid(name, reason)
@@ -72,12 +74,12 @@ fn declared<'a>(kind: &'a ResourceType, name: &str) -> Result<&'a Field, Error> 
 }
 
 fn unknown(kind: &ResourceType, name: &str) -> String {
-    let said = format!("{} has no field {:?}", kind.name(), excerpt(name));
+    let problem = format!("{} has no field {:?}", kind.name(), excerpt(name));
     match kind.nearest_field(name) {
-        Some(meant) => format!("{said}; did you mean {}?", meant.name()),
+        Some(field) => format!("{problem}; did you mean {}?", field.name()),
         None => {
             let names: Vec<&str> = kind.fields().iter().map(Field::name).collect();
-            format!("{said}: it has {}", names.join(", "))
+            format!("{problem}; its fields are {}", names.join(", "))
         }
     }
 }

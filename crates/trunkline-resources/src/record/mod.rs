@@ -1,4 +1,4 @@
-//! A record: what is stored, seen through its type.
+//! Stored records as their types declare them.
 
 mod criteria;
 mod fields;
@@ -15,8 +15,8 @@ use crate::store::Row;
 pub(crate) use criteria::Criteria;
 pub(crate) use fields::{created, merged};
 
-/// A stored record as seen through its type: the declared fields in their order, with the defaults
-/// of those that it has no value of. What the type does not declare any more stays stored, unseen.
+/// A stored record with its type: the declared fields in their order, with the defaults of missing ones. Fields that
+/// the type no longer declares stay in the store and are hidden.
 ///
 /// Serialises to `{"id", fields…, "version", "createdAt", "updatedAt"}`.
 pub(crate) struct Record<'a> {
@@ -46,10 +46,10 @@ impl<'a> Record<'a> {
         &self.fields
     }
 
-    /// Whether a record with these values would show what it shows.
-    pub(crate) fn shows(&self, fields: &Map<String, Value>) -> bool {
+    /// Whether a record with these fields would serialise to the same values.
+    pub(crate) fn has_fields(&self, fields: &Map<String, Value>) -> bool {
         self.kind.fields().iter().map(Field::name).all(|name| match fields.get(name) {
-            Some(value) => self.field(name).is_some_and(|shown| json_equal(shown, value)),
+            Some(value) => self.field(name).is_some_and(|own| json_equal(own, value)),
             None => self.field(name).is_none(),
         })
     }
@@ -87,7 +87,7 @@ pub(crate) fn text(kind: &ResourceType, id: &RecordId, row: &Row) -> Result<Stri
     Ok(json(&Record::new(kind, id.as_str(), row)?))
 }
 
-/// The JSON text of what is made here, of which everything serialises.
+/// The JSON text of a value of this crate, all of which can be serialised.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("maps with string keys serialise into memory")
 }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_no_clock_shows_are_the_last_ones() {
+    fn out_of_range_times_are_clamped() {
         check(i64::MAX, "9999-12-30T22:00:00.999Z");
         check(i64::MIN, "-009999-01-02T01:59:59.000Z");
     }

@@ -10,9 +10,9 @@ use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::record::{self, Record};
-use crate::store::{Mark, Records, Row, Standing, now};
+use crate::store::{IdState, Records, Row, StateId, now};
 
-/// A command that changes a record, checked as far as that needs no store.
+/// A validated command that changes a record.
 pub(super) struct Change {
     kind: ResourceType,
     verb: Verb,
@@ -22,11 +22,11 @@ pub(super) struct Change {
     mode: Mode,
 }
 
-/// The outcome of a change: the record before, the mark after, and the reply.
+/// The outcome of a change.
 pub(super) struct Changed {
     pub(super) id: RecordId,
-    pub(super) before: Standing,
-    pub(super) after: Mark,
+    pub(super) before: IdState,
+    pub(super) after: StateId,
     pub(super) reply: String,
 }
 
@@ -43,22 +43,22 @@ impl Change {
                 Some(id) => id.clone(),
                 // A repetition could not be detected.
                 None if mode == Mode::Repeat && command.metadata.request_id.is_none() => {
-                    let reason = "a create that is repeated needs an id, or metadata.requestId";
+                    let reason = "a repeated create needs an id or metadata.requestId";
                     return Err(Error::invalid(&["id"], reason));
                 }
                 None => RecordId::generate(),
             },
-            _ => super::addressed(&command)?,
+            _ => super::required_id(&command)?,
         };
         if verb == Verb::Delete {
-            super::nothing_else(&command)?;
+            super::check_empty_payload(&command)?;
         }
         let Command { payload, metadata: Metadata { if_version, .. }, .. } = command;
         if verb == Verb::Create && if_version.is_some() {
-            let reason = "a record that is to be created has no version: leave ifVersion out";
+            let reason = "create does not support ifVersion; remove it";
             return Err(Error::invalid(&["metadata", "ifVersion"], reason));
         }
-        // A record has no less than what is sent for it; null means a missing field.
+        // A record is at least as large as its payload; null means a missing field.
         let sent = payload.values().filter(|value| !value.is_null());
         let bytes = sent.map(|value| record::json(value).len()).sum();
         if bytes > max_bytes {
@@ -67,7 +67,7 @@ impl Change {
         Ok(Self { kind: kind.clone(), verb, id, payload, if_version, mode })
     }
 
-    /// About how much memory it holds.
+    /// The approximate memory that the change holds, in bytes.
     pub(super) fn weight(&self) -> usize {
         weight_of_members(&self.payload)
     }
@@ -80,13 +80,13 @@ impl Change {
         self.verb
     }
 
-    /// Makes the change, and nothing of it if it fails.
-    pub(super) fn make(&self, store: &Records<'_>, max_bytes: usize) -> Result<Changed, Error> {
+    /// Applies the change. If it fails, it has no effect.
+    pub(super) fn apply(&self, store: &Records<'_>, max_bytes: usize) -> Result<Changed, Error> {
         let payload = self.payload.clone();
-        let before = store.standing(self.kind.name(), self.id.as_str())?;
+        let before = store.state(self.kind.name(), self.id.as_str())?;
         let after = match (self.verb, before.record()) {
             (Verb::Create, None) => {
-                Standing::Record(self.created(before.version() + 1, payload, max_bytes)?)
+                IdState::Record(self.created(before.version() + 1, payload, max_bytes)?)
             }
             (Verb::Create, Some(_)) | (Verb::Delete, None) if self.mode == Mode::Repeat => {
                 before.clone()
@@ -98,23 +98,23 @@ impl Change {
             (_, None) => return Err(not_found(&self.kind, &self.id)),
             (Verb::Delete, Some(row)) => {
                 self.check_version(row)?;
-                Standing::Nothing { version: row.version, state: row.version }
+                IdState::Absent { version: row.version, state: row.version }
             }
-            (_, Some(row)) => Standing::Record(self.updated(row, payload, max_bytes)?),
+            (_, Some(row)) => IdState::Record(self.updated(row, payload, max_bytes)?),
         };
         if after != before {
             match &after {
-                Standing::Record(row) => store.put(self.kind.name(), self.id.as_str(), row)?,
-                Standing::Nothing { state, .. } => {
+                IdState::Record(row) => store.put(self.kind.name(), self.id.as_str(), row)?,
+                IdState::Absent { state, .. } => {
                     store.remove(self.kind.name(), self.id.as_str(), *state)?;
                 }
             }
         }
         let reply = match &after {
-            Standing::Record(row) => record::text(&self.kind, &self.id, row)?,
-            Standing::Nothing { .. } => "null".to_owned(),
+            IdState::Record(row) => record::text(&self.kind, &self.id, row)?,
+            IdState::Absent { .. } => "null".to_owned(),
         };
-        Ok(Changed { id: self.id.clone(), before, after: after.mark(), reply })
+        Ok(Changed { id: self.id.clone(), before, after: after.state_id(), reply })
     }
 
     fn created(
@@ -137,7 +137,7 @@ impl Change {
     ) -> Result<Row, Error> {
         let record = Record::new(&self.kind, self.id.as_str(), row)?;
         let merged = record::merged(&self.kind, record.fields().clone(), payload)?;
-        if self.mode == Mode::Repeat && record.shows(&merged) {
+        if self.mode == Mode::Repeat && record.has_fields(&merged) {
             return Ok(row.clone());
         }
         self.check_version(row)?;
@@ -159,7 +159,7 @@ impl Change {
         }
     }
 
-    /// The text to store. Fields that the type does not declare any more are not counted: no caller can remove them.
+    /// The JSON text to store. Fields that the type no longer declares do not count, since callers cannot remove them.
     fn text(&self, fields: &Map<String, Value>, max_bytes: usize) -> Result<String, Error> {
         let text = record::json(fields);
         if text.len() <= max_bytes {
@@ -177,11 +177,11 @@ impl Change {
 
 fn too_large(kind: &ResourceType, bytes: usize, max_bytes: usize) -> Error {
     let name = kind.name();
-    let reason = format!("a {name} has at most {max_bytes} bytes, and this one would have {bytes}");
+    let reason = format!("a {name} can have up to {max_bytes} bytes, this one would have {bytes}");
     Error::invalid(&[], reason)
 }
 
-/// The memory that a payload holds while its command waits.
+/// The memory of a payload while its command waits, in bytes.
 fn weight_of_members(members: &Map<String, Value>) -> usize {
     members
         .iter()

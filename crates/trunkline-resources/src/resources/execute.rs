@@ -1,8 +1,8 @@
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::request::Requested;
-use super::{Context, Resources, addressed, not_found, nothing_else};
+use super::request::ChangeRequest;
+use super::{Context, Resources, check_empty_payload, not_found, required_id};
 use crate::command::{Command, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -10,14 +10,14 @@ use crate::record;
 use crate::store::Records;
 
 impl Resources {
-    /// Executes a command, and answers with the JSON text of its result. What it changed is durable
-    /// then.
+    /// Executes a command and returns the JSON text of its result. Changes are durable when the future completes.
     ///
     /// # Errors
-    /// Why it had no effect; only an [`Unconfirmed`](trunkline_storage::StoreError::Unconfirmed) one may have had it.
+    /// A command that failed had no effect, except that an
+    /// [`Unconfirmed`](trunkline_storage::StoreError::Unconfirmed) one may have had.
     ///
     /// # Cancel safety
-    /// Dropping the future, or cancelling the token, takes the command back if it was not begun.
+    /// Dropping the future or cancelling the token withdraws a command that has not started.
     pub async fn execute(
         &self,
         command: Command,
@@ -44,10 +44,10 @@ impl Resources {
             Verb::Status => self.status(kind, command, cancel).await?,
             Verb::Create | Verb::Update | Verb::Delete => {
                 let max_bytes = self.0.config.max_record_bytes;
-                let requested = Requested::new(kind, verb, command, context, max_bytes)?;
-                let weight = requested.weight();
+                let request = ChangeRequest::new(kind, verb, command, context, max_bytes)?;
+                let weight = request.weight();
                 let write =
-                    move |connection: &_| requested.make(&Records::new(connection), max_bytes);
+                    move |connection: &_| request.apply(&Records::new(connection), max_bytes);
                 self.0.store.write(cancel.cancelled(), weight, write).await?
             }
             Verb::Revert => self.revert(kind, command, context, cancel).await?,
@@ -58,11 +58,11 @@ impl Resources {
         })
     }
 
-    /// The resource that a request was made to, if it is known.
+    /// The resource of a request with an id, if it is known.
     ///
     /// # Errors
-    /// As of [`execute`](Self::execute).
-    pub async fn requested(
+    /// The same as of [`execute`](Self::execute).
+    pub async fn resource_of_request(
         &self,
         request_id: &RequestId,
         context: &Context,
@@ -84,8 +84,8 @@ impl Resources {
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        let id = addressed(&command)?;
-        nothing_else(&command)?;
+        let id = required_id(&command)?;
+        check_empty_payload(&command)?;
         let kind = kind.clone();
         let read = move |connection: &_| {
             let row = Records::new(connection).record(kind.name(), id.as_str())?;

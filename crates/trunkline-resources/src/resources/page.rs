@@ -1,4 +1,4 @@
-//! Records, page by page.
+//! Pages of records.
 
 use std::ops::ControlFlow;
 
@@ -13,15 +13,15 @@ use crate::error::Error;
 use crate::record::{self, Criteria, Record};
 use crate::store::Records;
 
-/// Which page is wanted.
+/// The requested page.
 pub(super) struct Paging {
     limit: usize,
-    /// The last id of the page before.
+    /// The last id of the previous page.
     cursor: Option<String>,
 }
 
 impl Paging {
-    /// Takes `names` out of the payload, and both from the metadata.
+    /// Removes `names` from the payload. Metadata can have both members as well.
     pub(super) fn take(
         command: &mut Command,
         names: &[&str],
@@ -29,17 +29,17 @@ impl Paging {
     ) -> Result<Self, Error> {
         let mut paging = Self { limit: config.page.min(config.max_page), cursor: None };
         for name in ["limit", "cursor"] {
-            let beside = command.metadata.others.get(name).filter(|value| !value.is_null());
-            let sent = names.contains(&name).then(|| command.payload.remove(name)).flatten();
-            let sent = sent.filter(|value| !value.is_null());
-            if let Some(value) = beside {
+            let in_metadata = command.metadata.others.get(name).filter(|value| !value.is_null());
+            let in_payload = names.contains(&name).then(|| command.payload.remove(name)).flatten();
+            let in_payload = in_payload.filter(|value| !value.is_null());
+            if let Some(value) = in_metadata {
                 paging.set(name, value, &["metadata", name], config)?;
             }
-            if let Some(value) = &sent {
+            if let Some(value) = &in_payload {
                 paging.set(name, value, &[name], config)?;
             }
-            if beside.zip(sent.as_ref()).is_some_and(|(beside, sent)| beside != sent) {
-                let reason = format!("{name} and metadata.{name} differ: send one of them");
+            if in_metadata.zip(in_payload.as_ref()).is_some_and(|(one, other)| one != other) {
+                let reason = format!("{name} and metadata.{name} differ; send only one");
                 return Err(Error::invalid(&["metadata", name], reason));
             }
         }
@@ -58,11 +58,16 @@ impl Paging {
                 let limit = value.as_u64().and_then(|limit| usize::try_from(limit).ok());
                 let most = config.max_page;
                 self.limit = limit.filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
-                    Error::invalid(path, format!("limit is a whole number from 1 to {most}"))
+                    Error::invalid(path, format!("limit must be an integer from 1 to {most}"))
                 })?;
             }
             (_, Value::String(cursor)) => self.cursor = Some(cursor.clone()),
-            _ => return Err(Error::invalid(path, "cursor is the nextCursor of the page before")),
+            _ => {
+                return Err(Error::invalid(
+                    path,
+                    "cursor must be the nextCursor of the previous page",
+                ));
+            }
         }
         Ok(())
     }
@@ -76,8 +81,8 @@ impl Resources {
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
         let paging = Paging::take(&mut command, &["limit", "cursor"], &self.0.config)?;
-        super::no_id(&command)?;
-        super::nothing_else(&command)?;
+        super::check_no_id(&command)?;
+        super::check_empty_payload(&command)?;
         let (kind, config) = (kind.clone(), self.0.config.clone());
         let read = move |connection: &_, until| {
             read(&Records::with_time(connection, until), &kind, &paging, None, &config)
@@ -91,7 +96,7 @@ impl Resources {
         mut command: Command,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        // A field of that name is a criterion.
+        // A field with that name is a criterion.
         let is_free = |name: &&str| kind.field(name).is_none();
         let names: Vec<&str> = ["limit", "cursor"].into_iter().filter(is_free).collect();
         let paging = Paging::take(&mut command, &names, &self.0.config)?;
@@ -99,7 +104,7 @@ impl Resources {
         if let Some(id) = command.id {
             let id = Value::from(id.as_str());
             if criteria.get("id").is_some_and(|other| *other != id) {
-                let reason = "id stands in the payload, too, with another value: send one of them";
+                let reason = "id and payload.id differ; send only one";
                 return Err(Error::invalid(&["id"], reason));
             }
             criteria.insert("id".to_owned(), id);
@@ -114,7 +119,7 @@ impl Resources {
     }
 }
 
-/// The JSON text of a page. It ends when it is full, or when it has cost enough.
+/// The JSON text of a page. It ends when it is full, or when it has reached the limit of scanned records or time.
 pub(super) fn read(
     store: &Records<'_>,
     kind: &ResourceType,
@@ -124,24 +129,24 @@ pub(super) fn read(
 ) -> Result<String, Error> {
     let mut text = String::from("{\"items\":[");
     let (mut count, mut scanned) = (0, 0);
-    // The last id that was looked at.
+    // The last id that was read.
     let mut last: Option<String> = None;
-    let mut is_over = true;
+    let mut is_last = true;
     store.scan(kind.name(), paging.cursor.as_deref(), |id, row| {
         let is_full = count > 0 && text.len() >= config.max_page_bytes || count >= paging.limit;
-        // Without a record, there is no cursor to go on from.
-        let is_dear = scanned >= config.max_scan || !store.has_time();
-        if scanned > 0 && (is_full || is_dear) {
-            is_over = false;
+        // At least one record is read, since the cursor needs an id.
+        let is_exhausted = scanned >= config.max_scan || !store.has_time();
+        if scanned > 0 && (is_full || is_exhausted) {
+            is_last = false;
             return Ok(ControlFlow::Break(()));
         }
         scanned += 1;
         let record = Record::new(kind, id, &row)?;
-        if criteria.is_none_or(|criteria| criteria.fit(&record)) {
+        if criteria.is_none_or(|criteria| criteria.match_record(&record)) {
             let item = record::json(&record);
-            // One record is less than a page; the first is always shown.
+            // The first record is always included.
             if count > 0 && text.len() + item.len() > config.max_page_bytes {
-                is_over = false;
+                is_last = false;
                 return Ok(ControlFlow::Break(()));
             }
             if count > 0 {
@@ -156,7 +161,7 @@ pub(super) fn read(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let next = last.filter(|_| !is_over);
+    let next = last.filter(|_| !is_last);
     text += "],\"nextCursor\":";
     text += &record::json(&next);
     text.push('}');

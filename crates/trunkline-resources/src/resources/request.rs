@@ -1,4 +1,4 @@
-//! Requests with an id: they act once, and can be reverted.
+//! Requests with an id, which are idempotent and can be reverted.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,12 +10,12 @@ use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::record;
-use crate::store::{Mark, Records, Request, Row, Standing, now};
+use crate::store::{IdState, Records, Request, Row, StateId, now};
 
-/// The parts of a request that are compared with a repetition.
+/// The content of a request, which is compared with repetitions.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'a> {
+struct Content<'a> {
     command: &'a str,
     resource: &'a str,
     id: Option<&'a RecordId>,
@@ -23,20 +23,20 @@ struct Asked<'a> {
     if_version: Option<u64>,
 }
 
-/// A change, and the request that it is made for, if that has an id.
-pub(super) struct Requested {
+/// A change, and the id of its request if there is one.
+pub(super) struct ChangeRequest {
     change: Change,
-    request: Option<Named>,
+    identity: Option<Identity>,
 }
 
-/// A request with an id of its caller's.
-struct Named {
+/// The identity of a request, and its content.
+struct Identity {
     caller: Caller,
     request_id: RequestId,
-    asked: String,
+    content: String,
 }
 
-impl Requested {
+impl ChangeRequest {
     pub(super) fn new(
         kind: &ResourceType,
         verb: Verb,
@@ -44,36 +44,36 @@ impl Requested {
         context: &Context,
         max_bytes: usize,
     ) -> Result<Self, Error> {
-        let mut request = None;
-        if let Some(request_id) = command.metadata.request_id.clone() {
-            let (caller, asked) = (context.caller.clone(), asked(&command));
-            request = Some(Named { caller, request_id, asked });
-        }
+        let identity = command.metadata.request_id.clone().map(|request_id| Identity {
+            caller: context.caller.clone(),
+            request_id,
+            content: content(&command),
+        });
         let change = Change::new(kind, verb, command, context.mode, max_bytes)?;
-        Ok(Self { change, request })
+        Ok(Self { change, identity })
     }
 
-    /// About how much memory it holds.
+    /// The approximate memory that the request holds, in bytes.
     pub(super) fn weight(&self) -> usize {
-        self.change.weight() + self.request.as_ref().map_or(0, |request| request.asked.len())
+        self.change.weight() + self.identity.as_ref().map_or(0, |identity| identity.content.len())
     }
 
-    /// Makes the change, unless the request was done before, and answers with its reply.
-    pub(super) fn make(&self, store: &Records<'_>, max_bytes: usize) -> Result<String, Error> {
-        let Self { change, request } = self;
-        let Some(Named { caller, request_id, asked }) = request else {
-            return Ok(change.make(store, max_bytes)?.reply);
+    /// Applies the change, unless the request was executed before, and returns the reply.
+    pub(super) fn apply(&self, store: &Records<'_>, max_bytes: usize) -> Result<String, Error> {
+        let Self { change, identity } = self;
+        let Some(Identity { caller, request_id, content }) = identity else {
+            return Ok(change.apply(store, max_bytes)?.reply);
         };
         if let Some(done) = store.request(caller.as_str(), request_id.as_str())? {
-            return again(done, request_id, asked);
+            return stored_reply(done, request_id, content);
         }
         let (resource, command) = (change.resource().to_owned(), change.verb().as_str().to_owned());
-        let Changed { id, before, after, reply } = change.make(store, max_bytes)?;
+        let Changed { id, before, after, reply } = change.apply(store, max_bytes)?;
         let request = Request {
             resource,
             command,
             id: id.to_string(),
-            asked: asked.clone(),
+            content: content.clone(),
             before,
             after,
             reply: reply.clone(),
@@ -93,17 +93,17 @@ impl Resources {
         context: &Context,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        super::no_id(&command)?;
+        super::check_no_id(&command)?;
         let request_id = match command.payload.remove("requestId") {
             Some(Value::String(id)) => id,
-            // A larger number is not what was sent any more.
+            // A float has lost digits of the id.
             Some(Value::Number(id)) if !id.is_f64() => id.to_string(),
             _ => {
-                let reason = "revert needs the requestId of a request, as a string";
+                let reason = "revert needs a requestId as a string";
                 return Err(Error::invalid(&["requestId"], reason));
             }
         };
-        super::nothing_else(&command)?;
+        super::check_empty_payload(&command)?;
         let request_id = RequestId::parse(request_id)
             .map_err(|reason| Error::invalid(&["requestId"], reason))?;
         let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
@@ -115,8 +115,8 @@ impl Resources {
                 Some(done) => undo(&store, done, &request_id)?,
                 None => false,
             };
-            // Where there was nothing to undo now, there may be later: once a delete that came after a
-            // create is undone.
+            // A request with nothing to undo is not marked: there may be later, for a create once a later delete is
+            // reverted.
             if is_undone {
                 store.mark_reverted(caller.as_str(), request_id.as_str())?;
             }
@@ -125,20 +125,20 @@ impl Resources {
                 &serde_json::json!({ "status": status, "requestId": request_id }),
             ))
         };
-        // It holds nothing of any size.
+        // The memory that it holds is negligible.
         self.0.store.write(cancel.cancelled(), 0, write).await
     }
 }
 
-fn asked(command: &Command) -> String {
+fn content(command: &Command) -> String {
     let Command { command, resource, id, payload, metadata } = command;
     let (id, if_version) = (id.as_ref(), metadata.if_version);
-    record::json(&Asked { command, resource, id, payload, if_version })
+    record::json(&Content { command, resource, id, payload, if_version })
 }
 
-/// The reply to a request that was done.
-fn again(done: Request, request_id: &RequestId, asked: &str) -> Result<String, Error> {
-    if done.asked != asked {
+/// The reply to a request that was executed before.
+fn stored_reply(done: Request, request_id: &RequestId, content: &str) -> Result<String, Error> {
+    if done.content != content {
         return Err(Error::RequestReused { request_id: request_id.to_string() });
     }
     if done.reverted {
@@ -147,22 +147,22 @@ fn again(done: Request, request_id: &RequestId, asked: &str) -> Result<String, E
     Ok(done.reply)
 }
 
-/// Restores the record before a request, and returns whether there was anything to do. What others did
-/// to the record since then is not undone.
+/// Restores the record to its state before a request, and returns whether it changed. Fails if other requests have
+/// changed the record since.
 fn undo(store: &Records<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
     let Request { resource, id, before, after, .. } = done;
-    let current = store.standing(&resource, &id)?;
-    let is_gone = matches!((current.mark(), after), (Mark::Nothing(_), Mark::Record(_)));
-    if before.mark() == after || is_gone {
+    let current = store.state(&resource, &id)?;
+    let is_gone = matches!((current.state_id(), after), (StateId::Absent(_), StateId::Record(_)));
+    if before.state_id() == after || is_gone {
         return Ok(false);
     }
-    if current.mark() != after {
+    if current.state_id() != after {
         let request_id = request_id.to_string();
         return Err(Error::ChangedSince { resource, id, request_id });
     }
     match before {
-        Standing::Nothing { state, .. } => store.remove(&resource, &id, state)?,
-        Standing::Record(before) => {
+        IdState::Absent { state, .. } => store.remove(&resource, &id, state)?,
+        IdState::Record(before) => {
             let version = current.version() + 1;
             let last = current.record().map_or(before.updated_at, |row| row.updated_at);
             let updated_at = now().max(last);

@@ -29,7 +29,7 @@ struct Counts<'a> {
     total: u64,
     /// The number of records that `fields` counts.
     counted: u64,
-    /// Of the fields of which all values are known, how many records have each.
+    /// Number of records by value, for fields with a known set of values.
     fields: BTreeMap<&'a str, BTreeMap<String, u64>>,
 }
 
@@ -40,8 +40,8 @@ impl Resources {
         command: Command,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        super::no_id(&command)?;
-        super::nothing_else(&command)?;
+        super::check_no_id(&command)?;
+        super::check_empty_payload(&command)?;
         let (kind, max_scan) = (kind.clone(), self.0.config.max_scan);
         let read = move |connection: &_, until| {
             let counts = Counts::of(&kind, &Records::with_time(connection, until), max_scan)?;
@@ -91,7 +91,7 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// All values that a field may have, if it has but a few.
+/// The possible values of a field, if it has a known set of values.
 fn values(field: &Field) -> Option<Box<dyn Iterator<Item = Value> + '_>> {
     match (field.allowed(), field.kind()) {
         (Some(allowed), _) => Some(Box::new(allowed.iter().cloned())),
@@ -100,7 +100,7 @@ fn values(field: &Field) -> Option<Box<dyn Iterator<Item = Value> + '_>> {
     }
 }
 
-/// The value as its field's `enum` has it: 1 may be stored as 1.0.
+/// The value as its field's `enum` declares it: 1 may be stored as 1.0.
 fn as_declared<'v>(kind: &'v ResourceType, name: &str, value: &'v Value) -> &'v Value {
     let allowed = kind.field(name).and_then(Field::allowed).unwrap_or_default();
     allowed.iter().find(|one| json_equal(one, value)).unwrap_or(value)
@@ -109,7 +109,7 @@ fn as_declared<'v>(kind: &'v ResourceType, name: &str, value: &'v Value) -> &'v 
 fn key(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // As JSON has one kind of number, 1.0 counts as 1.
+        // 1.0 and 1 are the same JSON number.
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map(|number| number.to_string()).unwrap_or_default()
         }

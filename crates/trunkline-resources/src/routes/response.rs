@@ -10,7 +10,7 @@ use crate::command::Command;
 /// The HTTP response to a native message.
 pub(super) struct NativeResponse {
     reply: NativeReply,
-    /// Headers for refused callers: how to authenticate, or when to retry.
+    /// Headers for rejected callers: how to authenticate, or when to retry.
     headers: HeaderMap,
 }
 
@@ -19,7 +19,7 @@ impl NativeResponse {
         let reply = NativeReply::of(command, outcome);
         let headers = match outcome.as_result() {
             Ok(_) => HeaderMap::new(),
-            // Those of the same error in JSON-RPC.
+            // The headers of the same error in JSON-RPC.
             Err(error) => {
                 let response = respond(reply.status, Reply::error(error.clone(), None));
                 response.into_parts().0.headers

@@ -20,9 +20,8 @@ struct Message<'a> {
 }
 
 impl Routes {
-    /// Reverts a request, whatever resource it was made to, by the operation `revert` of that resource. That
-    /// of the first one answers for unknown requests, or for resources that are not served any more, so that
-    /// every message is a call.
+    /// Reverts a request with the operation `revert` of its resource. For unknown requests and resources that are no
+    /// longer declared, it calls the operation of the first resource, so that every message is a call.
     pub(super) async fn revert(
         &self,
         json: &[u8],
@@ -32,16 +31,16 @@ impl Routes {
         let context = Context::of(&extensions);
         let cancel = CancellationToken::new();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let requested = self.resources.requested(&request_id, &context, &cancel).await;
+        let resource = self.resources.resource_of_request(&request_id, &context, &cancel).await;
         let types = self.resources.types();
-        let resource = requested.map_err(RpcError::into_error_object)?;
+        let resource = resource.map_err(RpcError::into_error_object)?;
         let kind = resource.and_then(|resource| types.get(&resource));
         let name = kind.or_else(|| types.iter().next()).map(ResourceType::name);
         let mut command = Command::new(name.unwrap_or_default(), "revert");
         command.payload.insert("requestId".to_owned(), request_id.as_str().into());
         let outcome = self.run(adapter::call_of(&command)?, extensions).await;
         Ok(match outcome.as_result() {
-            // The object itself, without one around it.
+            // The result itself, without `{"result": …}`.
             Ok(result) => NativeReply::plain(result).into(),
             Err(_) => NativeResponse::of(&command, &outcome),
         })

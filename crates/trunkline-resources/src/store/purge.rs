@@ -5,8 +5,7 @@ use rusqlite::Connection;
 use super::row::now;
 use crate::config::ResourcesConfig;
 
-/// Deletes the requests and the versions of deleted records that need not be remembered any more, in batches that no
-/// other command notices.
+/// Deletes expired requests and versions of deleted records, in batches small enough not to delay other commands.
 pub(super) struct Purge {
     remember: Duration,
     batch: u32,
@@ -24,16 +23,16 @@ impl Purge {
     pub(super) fn new(config: &ResourcesConfig) -> Self {
         Self {
             remember: config.remember,
-            // No less than one commit adds, and for no less time than that takes, so that the tables cannot
-            // outgrow the purge.
+            // A batch is at least as large as the additions of one commit, and may take as much time, so that the
+            // tables cannot outgrow the purge.
             batch: BATCH.max(u32::try_from(config.store.group).unwrap_or(u32::MAX)),
             time: config.purge_time,
             next: Instant::now(),
         }
     }
 
-    /// Deletes a batch in the transaction of the connection, which has taken this time until now. The next one is due in a
-    /// minute, or at once if there is more.
+    /// Deletes a batch in the current transaction, which has taken the time `transaction` so far. The next batch is due
+    /// in a minute, or at once if there is more to delete.
     pub(super) fn run_if_due(
         &mut self,
         connection: &Connection,
@@ -49,7 +48,7 @@ impl Purge {
         Ok(())
     }
 
-    /// Returns whether all are deleted. Of large rows, it deletes fewer: as many as this time allows.
+    /// Deletes up to a batch of rows within `time`, and returns whether no expired ones are left.
     fn delete(&self, connection: &Connection, time: Duration) -> rusqlite::Result<bool> {
         let since = Instant::now();
         let remember = i64::try_from(self.remember.as_millis()).unwrap_or(i64::MAX);

@@ -4,11 +4,11 @@ use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Result};
 
 use super::Records;
-use super::row::{Mark, Request, Row, Standing};
+use super::row::{IdState, Request, Row, StateId};
 use crate::error::Error;
 
 impl Records<'_> {
-    /// The record with this id, if there is one.
+    /// Returns the record with this id.
     pub(crate) fn record(&self, resource: &str, id: &str) -> Result<Option<Row>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT fields, version, state, created_at, updated_at
@@ -17,18 +17,18 @@ impl Records<'_> {
         statement.query_row((resource, id), stored).optional()
     }
 
-    /// The state of this id.
-    pub(crate) fn standing(&self, resource: &str, id: &str) -> Result<Standing> {
+    /// Returns the state of this id.
+    pub(crate) fn state(&self, resource: &str, id: &str) -> Result<IdState> {
         if let Some(row) = self.record(resource, id)? {
-            return Ok(Standing::Record(row));
+            return Ok(IdState::Record(row));
         }
         let mut statement = self
             .connection
             .prepare_cached("SELECT version, state FROM deleted WHERE resource = ?1 AND id = ?2")?;
         let deleted = statement.query_row((resource, id), |row| {
-            Ok(Standing::Nothing { version: row.get(0)?, state: row.get(1)? })
+            Ok(IdState::Absent { version: row.get(0)?, state: row.get(1)? })
         });
-        Ok(deleted.optional()?.unwrap_or(Standing::Nothing { version: 0, state: 0 }))
+        Ok(deleted.optional()?.unwrap_or(IdState::Absent { version: 0, state: 0 }))
     }
 
     /// The number of records of a resource.
@@ -37,8 +37,7 @@ impl Records<'_> {
         self.connection.prepare_cached(sql)?.query_row([resource], |row| row.get(0))
     }
 
-    /// Calls `each` with the records of a resource in the order of their ids, those after `after`, until it
-    /// breaks.
+    /// Calls `each` with the records of a resource whose ids follow `after`, in order, until it breaks.
     pub(crate) fn scan(
         &self,
         resource: &str,
@@ -49,7 +48,7 @@ impl Records<'_> {
             "SELECT fields, version, state, created_at, updated_at, id
              FROM records WHERE resource = ?1 AND id > ?2 ORDER BY id",
         )?;
-        // No id is empty, so all ids follow the empty text.
+        // Ids are not empty, so all of them follow the empty text.
         let mut rows = statement.query((resource, after.unwrap_or_default()))?;
         while let Some(row) = rows.next()? {
             let id = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;
@@ -60,7 +59,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// The request that a caller made under this id, if it is remembered.
+    /// Returns the stored request of a caller with this id.
     pub(crate) fn request(&self, caller: &str, request_id: &str) -> Result<Option<Request>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT before_fields, before_version, before_state, before_created_at, before_updated_at,
@@ -69,17 +68,17 @@ impl Records<'_> {
         )?;
         let request = statement.query_row((caller, request_id), |row| {
             let before = match row.get_ref(0)? {
-                ValueRef::Null => Standing::Nothing { version: row.get(1)?, state: row.get(2)? },
-                _ => Standing::Record(stored(row)?),
+                ValueRef::Null => IdState::Absent { version: row.get(1)?, state: row.get(2)? },
+                _ => IdState::Record(stored(row)?),
             };
             let state = row.get(9)?;
             Ok(Request {
                 resource: row.get(5)?,
                 command: row.get(6)?,
                 id: row.get(7)?,
-                asked: row.get(8)?,
+                content: row.get(8)?,
                 before,
-                after: if row.get(10)? { Mark::Nothing(state) } else { Mark::Record(state) },
+                after: if row.get(10)? { StateId::Absent(state) } else { StateId::Record(state) },
                 reply: row.get(11)?,
                 reverted: row.get(12)?,
                 at: row.get(13)?,

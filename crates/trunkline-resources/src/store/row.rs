@@ -5,9 +5,9 @@ use jiff::Timestamp;
 pub(crate) struct Row {
     /// The text of a JSON object.
     pub(crate) fields: String,
-    /// Goes up with each change.
+    /// Increases with each change.
     pub(crate) version: u64,
-    /// The version that had this content first: reverting puts an old state under a new version.
+    /// The first version with this content. Reverting stores an old state under a new version.
     pub(crate) state: u64,
     /// Milliseconds since 1970.
     pub(crate) created_at: i64,
@@ -15,54 +15,54 @@ pub(crate) struct Row {
     pub(crate) updated_at: i64,
 }
 
-/// The state of an id: a record or none.
+/// The state of an id: a record, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum IdState {
     /// A record.
     Record(Row),
-    /// Nothing, any more or yet.
-    Nothing {
-        /// The last version of the deleted record; 0 if there was no record.
+    /// No record: deleted, or never created.
+    Absent {
+        /// The last version of the deleted record; 0 if it was never created.
         version: u64,
-        /// Which deletion left it so, by the version that it deleted: reverting brings an old state back.
+        /// The deleted version, which identifies the deletion. Reverting restores an old state.
         state: u64,
     },
 }
 
-impl Standing {
+impl IdState {
     /// The record.
     pub(crate) fn record(&self) -> Option<&Row> {
         match self {
             Self::Record(row) => Some(row),
-            Self::Nothing { .. } => None,
+            Self::Absent { .. } => None,
         }
     }
 
-    /// The last version that there was.
+    /// The last version.
     pub(crate) fn version(&self) -> u64 {
         match self {
-            Self::Record(Row { version, .. }) | Self::Nothing { version, .. } => *version,
+            Self::Record(Row { version, .. }) | Self::Absent { version, .. } => *version,
         }
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn state_id(&self) -> StateId {
         match self {
-            Self::Record(row) => Mark::Record(row.state),
-            Self::Nothing { state, .. } => Mark::Nothing(*state),
+            Self::Record(row) => StateId::Record(row.state),
+            Self::Absent { state, .. } => StateId::Absent(*state),
         }
     }
 }
 
 /// Identifies a state of an id among all its states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum StateId {
     /// A record, by its state.
     Record(u64),
-    /// Nothing, by its state.
-    Nothing(u64),
+    /// No record, by its state.
+    Absent(u64),
 }
 
-/// A request with an id, that was done.
+/// An executed request with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The name of the resource.
@@ -71,15 +71,15 @@ pub(crate) struct Request {
     pub(crate) command: String,
     /// The record's id.
     pub(crate) id: String,
-    /// The request, for comparison.
-    pub(crate) asked: String,
+    /// The content, for comparison with repetitions.
+    pub(crate) content: String,
     /// The state before it.
-    pub(crate) before: Standing,
+    pub(crate) before: IdState,
     /// The state after it.
-    pub(crate) after: Mark,
+    pub(crate) after: StateId,
     /// The reply.
     pub(crate) reply: String,
-    /// Whether it was undone.
+    /// Whether the request was reverted.
     pub(crate) reverted: bool,
     /// Milliseconds since 1970.
     pub(crate) at: i64,

@@ -1,4 +1,4 @@
-//! The content that each method stores, and that is read again.
+//! Stored data is read back unchanged.
 
 mod purging;
 
@@ -10,14 +10,14 @@ use rusqlite::{Connection, Result};
 use tempfile::TempDir;
 use trunkline_storage::{Store, StoreError};
 
-use super::{Mark, Records, Request, Row, Standing, open};
+use super::{IdState, Records, Request, Row, StateId, open};
 use crate::config::ResourcesConfig;
 use crate::error::Error;
 
-/// Longer than any test takes that passes.
+/// Timeout of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A store of its own, and the directory that it is in.
+/// A store and its directory.
 struct Fixture {
     store: Store,
     directory: TempDir,
@@ -30,8 +30,8 @@ impl Fixture {
         Self { store, directory }
     }
 
-    /// A connection beside those of the store, as another process has one.
-    fn stranger(&self) -> Connection {
+    /// A connection outside of the store.
+    fn connection(&self) -> Connection {
         Connection::open(self.directory.path().join("trunkline.sqlite")).unwrap()
     }
 
@@ -44,7 +44,7 @@ impl Fixture {
     }
 }
 
-/// A record's row in its given version.
+/// A row of this version.
 fn row(version: u64) -> Row {
     let fields = format!(r#"{{"title":"version {version}"}}"#);
     Row { fields, version, state: version, created_at: 1_000, updated_at: 2_000 }
@@ -54,15 +54,15 @@ type Steps = fn(&Records<'_>) -> Result<()>;
 
 #[tokio::test]
 async fn records_are_put_and_removed() {
-    let never = Standing::Nothing { version: 0, state: 0 };
-    let deleted = |version| Standing::Nothing { version, state: 7 };
-    let rows: [(&str, Steps, Standing); 10] = [
+    let never = IdState::Absent { version: 0, state: 0 };
+    let deleted = |version| IdState::Absent { version, state: 7 };
+    let rows: [(&str, Steps, IdState); 10] = [
         ("nothing", |_| Ok(()), never.clone()),
-        ("put", |w| w.put("todo", "a", &row(1)), Standing::Record(row(1))),
+        ("put", |w| w.put("todo", "a", &row(1)), IdState::Record(row(1))),
         (
             "replaced",
             |w| w.put("todo", "a", &row(1)).and_then(|()| w.put("todo", "a", &row(2))),
-            Standing::Record(row(2)),
+            IdState::Record(row(2)),
         ),
         ("removed, though never put", |w| w.remove("todo", "a", 7), never.clone()),
         (
@@ -86,7 +86,7 @@ async fn records_are_put_and_removed() {
                 w.remove("todo", "a", 7)?;
                 w.put("todo", "a", &row(4))
             },
-            Standing::Record(row(4)),
+            IdState::Record(row(4)),
         ),
         (
             "removed again",
@@ -106,18 +106,18 @@ async fn records_are_put_and_removed() {
         fixture.write(steps).await.unwrap();
         let is_deleted = expected.record().is_none() && expected.version() > 0;
         let found =
-            fixture.write(|w| Ok::<_, Error>((w.record("todo", "a")?, w.standing("todo", "a")?)));
+            fixture.write(|w| Ok::<_, Error>((w.record("todo", "a")?, w.state("todo", "a")?)));
         let (record, standing) = found.await.unwrap();
         assert_eq!(standing, expected, "{name}");
         assert_eq!(record.as_ref(), expected.record(), "{name}");
         let deleted = "SELECT count(*) FROM deleted WHERE resource = 'todo'";
-        let deleted = fixture.stranger().query_row(deleted, (), |row| row.get(0));
+        let deleted = fixture.connection().query_row(deleted, (), |row| row.get(0));
         assert_eq!(deleted, Ok(i64::from(is_deleted)), "{name}");
     }
 }
 
 #[tokio::test]
-async fn every_text_comes_back() {
+async fn all_text_is_stored_unchanged() {
     let fixture = Fixture::new();
     for id in ["a\0b", "\u{feff}é\u{10ffff}", "' OR 1=1; --", "%_*?", &"x".repeat(256)] {
         let id = id.to_owned();
@@ -133,7 +133,7 @@ async fn every_text_comes_back() {
 }
 
 #[tokio::test]
-async fn a_version_that_sqlite_cannot_hold_is_an_error() {
+async fn versions_above_i64_are_errors() {
     let fixture = Fixture::new();
     let put = fixture.write(|writing| writing.put("todo", "a", &row(1 << 63))).await;
     assert!(matches!(put, Err(Error::Store(StoreError::Failed(_)))), "{put:?}");
@@ -141,10 +141,10 @@ async fn a_version_that_sqlite_cannot_hold_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_version_that_cannot_be_is_an_error() {
+async fn stored_negative_versions_are_errors() {
     let fixture = Fixture::new();
     fixture.write(|writing| writing.put("todo", "a", &row(1))).await.unwrap();
-    fixture.stranger().execute("UPDATE records SET version = -1", ()).unwrap();
+    fixture.connection().execute("UPDATE records SET version = -1", ()).unwrap();
     let read = fixture.write(|writing| writing.record("todo", "a")).await;
     assert!(matches!(read, Err(Error::Store(StoreError::Failed(_)))), "{read:?}");
 }
@@ -197,9 +197,9 @@ fn request() -> Request {
         resource: "todo".to_owned(),
         command: "update".to_owned(),
         id: "a".to_owned(),
-        asked: r#"{"done":true}"#.to_owned(),
-        before: Standing::Record(row(3)),
-        after: Mark::Record(4),
+        content: r#"{"done":true}"#.to_owned(),
+        before: IdState::Record(row(3)),
+        after: StateId::Record(4),
         reply: r#"{"id":"a"}"#.to_owned(),
         reverted: false,
         at: i64::MAX,
@@ -207,11 +207,11 @@ fn request() -> Request {
 }
 
 #[tokio::test]
-async fn requests_are_remembered() {
+async fn requests_are_stored() {
     let rows = [
         ("an update", request()),
-        ("a creation", Request { before: Standing::Nothing { version: 2, state: 1 }, ..request() }),
-        ("a deletion", Request { after: Mark::Nothing(3), ..request() }),
+        ("a creation", Request { before: IdState::Absent { version: 2, state: 1 }, ..request() }),
+        ("a deletion", Request { after: StateId::Absent(3), ..request() }),
         ("an old one", Request { at: -5, reverted: true, ..request() }),
     ];
     for (name, logged) in rows {

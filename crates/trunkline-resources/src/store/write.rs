@@ -1,7 +1,7 @@
 use rusqlite::{Result, named_params};
 
 use super::Records;
-use super::row::{Mark, Request, Row, now};
+use super::row::{Request, Row, StateId, now};
 
 impl Records<'_> {
     /// Inserts or replaces a record.
@@ -22,7 +22,7 @@ impl Records<'_> {
             ":created_at": row.created_at,
             ":updated_at": row.updated_at,
         })?;
-        // A first version is of an id that was not deleted before.
+        // The first version of an id has no predecessor in `deleted`.
         if row.version > 1 {
             let sql = "DELETE FROM deleted WHERE resource = ?1 AND id = ?2";
             self.connection.prepare_cached(sql)?.execute((resource, id))?;
@@ -30,7 +30,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Removes a record, if it is there, and leaves nothing in this state. Its version is remembered.
+    /// Deletes a record if it exists, and stores its version and the new state.
     pub(crate) fn remove(&self, resource: &str, id: &str, state: u64) -> Result<()> {
         let mut statement = self.connection.prepare_cached(
             "INSERT OR REPLACE INTO deleted (resource, id, version, state, at)
@@ -42,7 +42,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Remembers a request of a caller, who has made none under this id.
+    /// Stores a request under an id that the caller has not used.
     pub(crate) fn log(&self, caller: &str, request_id: &str, request: &Request) -> Result<()> {
         let mut statement = self.connection.prepare_cached(
             "INSERT INTO requests (caller, request_id, resource, command, id, asked,
@@ -53,22 +53,23 @@ impl Records<'_> {
                  :after_state, :after_deleted, :reply, :reverted, :at)",
         )?;
         let before = request.before.record();
-        let (Mark::Record(before_state) | Mark::Nothing(before_state)) = request.before.mark();
-        let (Mark::Record(after_state) | Mark::Nothing(after_state)) = request.after;
+        let (StateId::Record(before_state) | StateId::Absent(before_state)) =
+            request.before.state_id();
+        let (StateId::Record(after_state) | StateId::Absent(after_state)) = request.after;
         statement.execute(named_params! {
             ":caller": caller,
             ":request_id": request_id,
             ":resource": request.resource,
             ":command": request.command,
             ":id": request.id,
-            ":asked": request.asked,
+            ":asked": request.content,
             ":before_fields": before.map(|row| &row.fields),
             ":before_version": request.before.version(),
             ":before_state": before_state,
             ":before_created_at": before.map(|row| row.created_at),
             ":before_updated_at": before.map(|row| row.updated_at),
             ":after_state": after_state,
-            ":after_deleted": matches!(request.after, Mark::Nothing(_)),
+            ":after_deleted": matches!(request.after, StateId::Absent(_)),
             ":reply": request.reply,
             ":reverted": request.reverted,
             ":at": request.at,
@@ -76,7 +77,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Remembers that a request was undone.
+    /// Marks a request as reverted.
     pub(crate) fn mark_reverted(&self, caller: &str, request_id: &str) -> Result<()> {
         let sql = "UPDATE requests SET reverted = TRUE WHERE caller = ?1 AND request_id = ?2";
         self.connection.prepare_cached(sql)?.execute((caller, request_id))?;

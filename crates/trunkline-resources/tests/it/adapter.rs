@@ -1,4 +1,4 @@
-//! The adapter on its own: messages, calls and commands, each made of the others.
+//! The adapter: conversion between messages, calls and commands.
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -9,7 +9,7 @@ use trunkline_resources::adapter::{self, NativeReply};
 use trunkline_resources::{Command, Protocol, RecordId, RequestId};
 
 #[test]
-fn a_body_is_of_json_rpc_if_it_has_its_mark() {
+fn bodies_with_a_jsonrpc_member_are_json_rpc() {
     let rows = [
         (r#"{"jsonrpc":"2.0","method":"todo.read","id":1}"#, Protocol::JsonRpc),
         (r#"{"jsonrpc":"1.0"}"#, Protocol::JsonRpc),
@@ -20,7 +20,7 @@ fn a_body_is_of_json_rpc_if_it_has_its_mark() {
         (" \r\n\t[", Protocol::JsonRpc),
         ("[]", Protocol::JsonRpc),
         (r#"[{"command":"read"}]"#, Protocol::JsonRpc),
-        // What is broken after the mark is broken JSON-RPC.
+        // Invalid JSON after the member `jsonrpc` is invalid JSON-RPC.
         (r#"{"jsonrpc""#, Protocol::JsonRpc),
         (r#"{"jsonrpc":"2.0","method":"#, Protocol::JsonRpc),
         (r#"{"jsonrpc" nonsense"#, Protocol::JsonRpc),
@@ -84,7 +84,7 @@ fn native_messages_are_read() {
 }
 
 #[test]
-fn native_messages_are_refused_with_the_place() {
+fn invalid_native_messages_have_a_pointer() {
     let rows = [
         ("{", code::PARSE_ERROR, None),
         ("[]", code::INVALID_REQUEST, None),
@@ -124,7 +124,7 @@ fn native_messages_are_refused_with_the_place() {
 
 #[track_caller]
 fn check_refused<T>(name: &str, found: Result<T, ErrorObject>, code: i64, pointer: Option<&str>) {
-    let error = found.err().unwrap_or_else(|| panic!("{name} is not refused"));
+    let error = found.err().unwrap_or_else(|| panic!("{name} is not rejected"));
     assert_eq!(error.code(), code, "{name}");
     let data: Value =
         error.data().map_or(Value::Null, |data| serde_json::from_str(data.get()).unwrap());
@@ -136,14 +136,14 @@ fn check_refused<T>(name: &str, found: Result<T, ErrorObject>, code: i64, pointe
     );
 }
 
-/// A call of JSON-RPC with the id 7, whose params are written like this.
+/// A JSON-RPC call with the id 7 and this text as its params.
 fn call(method: &str, params: &str) -> Call {
     let params: Box<serde_json::value::RawValue> = serde_json::from_str(params).unwrap();
     Call::request(&Id::from(7), method, &params).unwrap()
 }
 
 #[test]
-fn calls_are_commands() {
+fn converts_calls_to_commands() {
     let rows = [
         (
             "todo.update",
@@ -156,7 +156,7 @@ fn calls_are_commands() {
         // The last segment is the command.
         ("crm.todo.update", r#"{"id":"a"}"#, "update", "crm.todo", Some("a"), json!({})),
         ("a.b.c.d.read", r#"{"id":"a"}"#, "read", "a.b.c.d", Some("a"), json!({})),
-        // 0 is an id.
+        // 0 is a valid id.
         ("todo.read", r#"{"id":0}"#, "read", "todo", Some("0"), json!({})),
         ("todo.read", r#"{"id":-0.0}"#, "read", "todo", Some("-0.0"), json!({})),
         (
@@ -172,7 +172,7 @@ fn calls_are_commands() {
         ("todo.read", "[1e400]", "read", "todo", Some("1e400"), json!({})),
         ("todo.read", r#"{"id":1e400}"#, "read", "todo", Some("1e400"), json!({})),
         ("todo.list", r#"{"id":null,"limit":5}"#, "list", "todo", None, json!({ "limit": 5 })),
-        // What goes by position is no payload.
+        // Params by position have no payload.
         ("todo.read", r#"["a"]"#, "read", "todo", Some("a"), json!({})),
         ("todo.delete", "[0]", "delete", "todo", Some("0"), json!({})),
         (
@@ -204,14 +204,14 @@ fn calls_are_commands() {
 }
 
 #[test]
-fn a_notification_has_no_id_of_json_rpc() {
+fn notifications_have_no_json_rpc_id() {
     let call = Call::notification("todo.delete", &json!({ "id": "a" })).unwrap();
     let command = adapter::command_of(&call).unwrap();
     assert_eq!(json!(command.metadata), json!({ "protocol": "jsonrpc", "version": "2.0" }));
 }
 
 #[test]
-fn calls_that_are_no_commands() {
+fn rejects_calls_that_are_not_commands() {
     let params = code::INVALID_PARAMS;
     let rows = [
         ("todo", "{}", code::METHOD_NOT_FOUND, None),
@@ -255,7 +255,7 @@ fn calls_that_are_no_commands() {
 }
 
 #[test]
-fn commands_are_calls() {
+fn converts_commands_to_calls() {
     let mut command = Command::new("crm.todo", "status");
     let found = adapter::call_of(&command).unwrap();
     assert_eq!((&*found.method(), found.params()), ("crm.todo.status", None));
@@ -269,7 +269,7 @@ fn commands_are_calls() {
 }
 
 #[test]
-fn params_that_nest_too_deep_are_no_call() {
+fn rejects_deeply_nested_params() {
     let mut command = Command::new("todo", "create");
     let deep = (0..=Limits::MAX_DEPTH).fold(Value::Null, |value, _| Value::Array(vec![value]));
     command.payload.insert("title".to_owned(), deep);
@@ -285,7 +285,7 @@ fn check_reply(command: &str, outcome: &Outcome, status: u16, body: Option<&str>
 }
 
 #[test]
-fn results_are_worded_natively() {
+fn native_replies_of_results() {
     let record = Outcome::result(&json!({ "id": "a" }));
     let none = Outcome::result(&());
     check_reply("create", &record, 201, Some(r#"{"statusCode":201,"result":{"id":"a"}}"#));
@@ -298,7 +298,7 @@ fn results_are_worded_natively() {
 }
 
 #[test]
-fn every_code_of_the_table_has_a_status() {
+fn every_error_code_has_a_status() {
     let rows = [
         (code::PARSE_ERROR, 400),
         (code::INVALID_REQUEST, 400),
@@ -330,7 +330,7 @@ fn every_code_of_the_table_has_a_status() {
 }
 
 #[test]
-fn errors_are_told_by_their_reason() {
+fn native_replies_of_errors() {
     let error = || ErrorObject::new(code::CONFLICT, "Conflict");
     let rows = [
         (error(), "Conflict"),
@@ -348,12 +348,7 @@ fn errors_are_told_by_their_reason() {
         assert_eq!(body, json!({ "error": text }), "{error:?}");
     }
     let unknown = Outcome::error(ErrorObject::method_not_found("todo.fly"));
-    check_reply(
-        "fly",
-        &unknown,
-        400,
-        Some(r#"{"error":"there is no command \"fly\" of \"todo\""}"#),
-    );
+    check_reply("fly", &unknown, 400, Some(r#"{"error":"unknown command \"fly\" of \"todo\""}"#));
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -417,7 +412,7 @@ proptest! {
         prop_assert_eq!(json!(back), json!(command));
     }
 
-    /// A message that breaks off is refused, and is of the protocol that it was of as soon as that shows.
+    /// Truncated messages are rejected, and keep the protocol of the complete message once it can be detected.
     #[test]
     fn a_message_that_breaks_off(command in command(), end in any::<prop::sample::Index>()) {
         let message = serde_json::to_vec(&command).unwrap();
@@ -435,7 +430,7 @@ proptest! {
         }
     }
 
-    /// Such as JSON is made of, so that some of it is read.
+    /// Fragments of JSON, so that some of the text is valid.
     #[test]
     fn no_tokens_are_too_much(
         tokens in vec(prop::sample::select(TOKENS), 0..24),
@@ -445,7 +440,7 @@ proptest! {
         prop_assert!(!json_rpc || body.contains("jsonrpc") || body.trim_start().starts_with('['));
         match adapter::read(body.as_bytes()) {
             Ok(command) => {
-                // What is read is a call.
+                // Every valid message is a call.
                 let call = adapter::call_of(&command).unwrap();
                 prop_assert!(call.method().contains('.'));
             }

@@ -1,4 +1,4 @@
-//! Commands that a program makes itself: what no message of a client can be.
+//! Commands that are created by a program and cannot be expressed in a message.
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -6,7 +6,7 @@ use trunkline_resources::{
     Command, Context, Error, RecordId, ResourceTypes, Resources, ResourcesConfig,
 };
 
-/// Executes a command on new resources, and returns its result, or where it is wrong.
+/// Executes a command on new resources, and returns its result, or the place and message of the error.
 async fn executed(command: Command) -> String {
     let directory = tempfile::tempdir().unwrap();
     let types = ResourceTypes::default();
@@ -19,9 +19,9 @@ async fn executed(command: Command) -> String {
 }
 
 #[tokio::test]
-async fn an_id_beside_another_criterion_of_that_name() {
+async fn an_id_and_a_criterion_named_id() {
     let rows = [
-        ("b", "/id: id stands in the payload, too, with another value: send one of them"),
+        ("b", "/id: id and payload.id differ; send only one"),
         ("a", r#"{"items":[],"nextCursor":null}"#),
     ];
     for (id, expected) in rows {

@@ -1,4 +1,4 @@
-//! Commands in EDN, as they are in JSON.
+//! Commands in EDN.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn with_a() -> Served {
     served
 }
 
-/// The reply in EDN, as JSON.
+/// The EDN reply as JSON.
 #[track_caller]
 fn told(reply: &Reply) -> Value {
     assert_eq!(reply.header("content-type"), Some("application/edn; charset=utf-8"), "{reply:?}");
@@ -26,7 +26,7 @@ fn read(reply: &Reply) -> trunkline::edn::Value {
     trunkline::edn::read(reply.text()).unwrap_or_else(|error| panic!("{error}: {}", reply.text()))
 }
 
-/// Posts EDN, and compares the status and the parts of the reply, which is EDN.
+/// Posts EDN, and compares the status and parts of the EDN reply.
 async fn check(served: &mut Served, body: &str, status: u16, expected: Value) {
     let reply = served.ask(post("/execute", EDN, body)).await;
     assert_eq!(reply.status, status, "{body}: {}", reply.text());
@@ -98,7 +98,7 @@ async fn json_rpc() {
             r#"[{:jsonrpc "2.0" :method "todo.read" :params ["a"] :id 1} {:jsonrpc "2.0"}]"#,
             json!([{ "id": 1 }, { "id": null }]),
         ),
-        // What has no JSON is refused where it stands.
+        // Values without a JSON representation are rejected with their place.
         (
             r#"{:jsonrpc "2.0" :method "todo.create" :params {:title ##NaN} :id 5}"#,
             json!({ "error": { "code": -32603 }, "id": 5 }),
@@ -111,7 +111,7 @@ async fn json_rpc() {
     for (body, expected) in rows {
         check(&mut served, body, 200, expected).await;
     }
-    // The id goes back as it was sent.
+    // The id is returned unchanged.
     let body = r#"{:jsonrpc "2.0" :method :todo.read :params {:id "a"} :id :one/two}"#;
     let reply = served.ask(post("/execute", EDN, body)).await;
     assert!(reply.text().contains(":id :one/two"), "{}", reply.text());
@@ -129,7 +129,7 @@ async fn json_rpc() {
 }
 
 #[tokio::test]
-async fn what_has_no_json() {
+async fn values_without_json() {
     let mut served = with_a().await;
     for value in ["##NaN", "##Inf", "{[1] 2, \"[1]\" 3}"] {
         let body =
@@ -149,7 +149,7 @@ async fn what_has_no_json() {
 }
 
 #[tokio::test]
-async fn the_reply_is_in_what_is_accepted() {
+async fn replies_have_the_accepted_format() {
     let mut served = with_a().await;
     let read = r#"{"command":"read","resource":"todo","id":"a"}"#;
     let headers = "Content-Type: application/json\r\nAccept: application/edn\r\n";

@@ -1,4 +1,4 @@
-//! `/execute`: which protocol a body is in, and what each is answered.
+//! `/execute`: detection of the protocol, and replies in both.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ async fn with_a() -> Served {
     served
 }
 
-/// A refusal has one shape, whatever was refused.
+/// Checks a native error reply.
 #[track_caller]
 pub(crate) fn check_refused(name: &str, reply: &Reply, status: u16, reason: &str) {
     assert_eq!(reply.status, status, "{name}: {}", reply.text());
@@ -41,61 +41,69 @@ async fn a_record_has_its_members_in_order() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_command() {
+async fn rejects_invalid_commands() {
     let mut served = with_a().await;
     let rows = [
-        ("", 400, "*not JSON*"),
-        ("   ", 400, "*not JSON*"),
-        ("{", 400, "*not JSON*"),
-        ("nonsense", 400, "*not JSON*"),
-        (r#"{"command":"read","resource":"todo","id":"a""#, 400, "*not JSON*"),
-        (r#"{"command":"read","resource":"todo","id":"a"}}"#, 400, "*not JSON*"),
-        (r#"{"command":"read" "resource":"todo"}"#, 400, "*not JSON*"),
-        ("null", 400, "*a command is an object*"),
-        ("5", 400, "*a command is an object*"),
-        ("true", 400, "*a command is an object*"),
-        (r#""jsonrpc""#, 400, "*a command is an object*"),
+        ("", 400, "*not valid JSON*"),
+        ("   ", 400, "*not valid JSON*"),
+        ("{", 400, "*not valid JSON*"),
+        ("nonsense", 400, "*not valid JSON*"),
+        (r#"{"command":"read","resource":"todo","id":"a""#, 400, "*not valid JSON*"),
+        (r#"{"command":"read","resource":"todo","id":"a"}}"#, 400, "*not valid JSON*"),
+        (r#"{"command":"read" "resource":"todo"}"#, 400, "*not valid JSON*"),
+        ("null", 400, "*a command must be an object*"),
+        ("5", 400, "*a command must be an object*"),
+        ("true", 400, "*a command must be an object*"),
+        (r#""jsonrpc""#, 400, "*a command must be an object*"),
         ("{}", 400, "*command is missing*"),
         (r#"{"resource":"todo","id":"a"}"#, 400, "*command is missing*"),
         (r#"{"command":"read","id":"a"}"#, 400, "*resource is missing*"),
-        (r#"{"command":5,"resource":"todo"}"#, 400, "*command is missing, or is no text*"),
+        (r#"{"command":5,"resource":"todo"}"#, 400, "*command is missing or not a string*"),
         (r#"{"command":"","resource":"todo"}"#, 400, "*command is missing*"),
         (r#"{"command":"read","resource":null}"#, 400, "*resource is missing*"),
         (r#"{"command":"read","resource":["todo"]}"#, 400, "*resource is missing*"),
         (r#"{"command":"read","command":"delete","resource":"todo","id":"a"}"#, 400, "*command*"),
         (r#"{"method":"todo.read","params":["a"],"id":1}"#, 400, "*command is missing*"),
-        (r#"{"command":"create","resource":"todo","payload":5}"#, 400, "payload is an object"),
-        (r#"{"command":"create","resource":"todo","payload":["x"]}"#, 400, "payload is an object"),
-        (r#"{"command":"create","resource":"todo","payload":"x"}"#, 400, "payload is an object"),
+        (r#"{"command":"create","resource":"todo","payload":5}"#, 400, "payload must be an object"),
+        (
+            r#"{"command":"create","resource":"todo","payload":["x"]}"#,
+            400,
+            "payload must be an object",
+        ),
+        (
+            r#"{"command":"create","resource":"todo","payload":"x"}"#,
+            400,
+            "payload must be an object",
+        ),
         (
             r#"{"command":"create","resource":"todo","payload":{"title":"x","title":"y"}}"#,
             400,
-            r#"*"title" stands twice*"#,
+            r#"*duplicate member "title"*"#,
         ),
         (
             r#"{"command":"create","resource":"todo","payload":{"title":"x","metadata":{"requestId":"r"}}}"#,
             400,
-            "*metadata stands beside payload*",
+            "*metadata belongs next to payload*",
         ),
         (
             r#"{"command":"delete","resource":"todo","id":"a","metadata":5}"#,
             400,
-            "metadata is an object",
+            "metadata must be an object",
         ),
         (
             r#"{"command":"delete","resource":"todo","id":"a","metadata":{"ifVersion":1,"ifVersion":9}}"#,
             400,
-            r#"*"ifVersion" stands twice*"#,
+            r#"*duplicate member "ifVersion"*"#,
         ),
         (
             r#"{"command":"read","resource":"todo","id":"a","payload":{"id":"b"}}"#,
             400,
-            "*send one of them*",
+            "*send only one*",
         ),
         (
             r#"{"command":"read","resource":"todo","id":"a","payload":{"id":[]}}"#,
             400,
-            "an id is a string or a number",
+            "an id must be a string or a number",
         ),
         (r#"{"command":"todo.read","resource":"crm"}"#, 400, "*"),
         (r#"{"command":"read","resource":"todo."}"#, 400, "*"),
@@ -105,7 +113,7 @@ async fn bodies_that_are_no_command() {
         check_refused(body, &served.post("/repeat", body).await, status, reason);
     }
     let not_utf8 = b"{\"command\":\"read\",\"resource\":\"todo\",\"id\":\"\xff\"}";
-    check_refused("not UTF-8", &served.post("/execute", not_utf8).await, 400, "*not JSON*");
+    check_refused("not UTF-8", &served.post("/execute", not_utf8).await, 400, "*not valid JSON*");
     let deep = format!(
         "{}{}",
         "{\"command\":\"create\",\"resource\":\"todo\",\"payload\":",
@@ -118,7 +126,7 @@ async fn bodies_that_are_no_command() {
 }
 
 #[tokio::test]
-async fn what_stands_around_a_command_is_nobodys() {
+async fn ignores_unknown_members_and_whitespace() {
     let mut served = with_a().await;
     let rows = [
         r#" {"command":"read","resource":"todo","id":"a"} "#,
@@ -134,7 +142,7 @@ async fn what_stands_around_a_command_is_nobodys() {
     served.stop().await;
 }
 
-/// Posts a body that is of JSON-RPC, and compares what comes back: null where it is nothing.
+/// Posts JSON-RPC, and compares the reply; null expects an empty one.
 async fn check(served: &mut Served, body: &str, expected: Value) {
     let reply = served.post("/execute", body).await;
     if expected.is_null() {
@@ -151,7 +159,7 @@ fn error(code: i64, id: Value) -> Value {
 }
 
 #[tokio::test]
-async fn broken_bodies_with_the_mark_of_json_rpc() {
+async fn invalid_json_rpc() {
     let mut served = with_a().await;
     let rows = [
         (r#"{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":1"#, -32700),
@@ -198,7 +206,7 @@ async fn requests_that_are_not_of_2_0() {
 async fn single_requests() {
     let mut served = with_a().await;
     let result = |record: Value, id: Value| json!({ "jsonrpc": "2.0", "result": record, "id": id });
-    // The id of a request comes back as it was sent, and is not the record's.
+    // The id of the request is returned unchanged, and is not the id of the record.
     for id in ["0", "-0", "1.0", "\"\"", "\"0\"", "null", "123456789012345678901234567890"] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":{id}}}"#);
         let reply = served.post("/execute", &body).await;
@@ -206,7 +214,7 @@ async fn single_requests() {
         assert_eq!(reply.json()["result"]["id"], "a", "{body}");
     }
     let rows = [
-        // The id of the record leaves the payload, whatever it is.
+        // The id of the record is removed from the payload.
         (
             r#"{"id":0,"title":"zero"}"#,
             "create",
@@ -229,7 +237,7 @@ async fn single_requests() {
         ),
         (r#"{"id":1.0,"title":"x"}"#, "create", json!({ "id": "1.0" })),
         (r#"[1.0]"#, "delete", Value::Null),
-        // Params by position are no payload.
+        // Params by position have no payload.
         (r#"["a","b"]"#, "read", json!(400)),
         ("[]", "read", json!(400)),
         (r#"[["a"]]"#, "read", json!(400)),
@@ -276,7 +284,7 @@ async fn notifications_are_executed_and_not_answered() {
     let rows = [
         r#"{"jsonrpc":"2.0","method":"todo.update","params":{"id":"a","done":true}}"#,
         r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"b","title":"x"}}"#,
-        // What fails is not told, either.
+        // Errors are not returned, either.
         r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"b","title":"x"}}"#,
         r#"{"jsonrpc":"2.0","method":"todo.nothing"}"#,
         r#"[{"jsonrpc":"2.0","method":"todo.update","params":{"id":"b","done":true}},{"jsonrpc":"2.0","method":"todo.delete","params":["x"]}]"#,
@@ -311,7 +319,7 @@ async fn batches() {
                 error(-32602, json!(2)),
                 error(-32601, json!(3)),
                 error(-32600, Value::Null),
-                // Natively, there are no batches.
+                // Native messages have no batches.
                 error(-32600, json!("a")),
             ]),
         ),
@@ -333,7 +341,7 @@ async fn batches() {
         let body = body.to_string();
         let mut reply = served.post("/execute", &body).await.json();
         let mut expected = expected;
-        // Members are answered in any order.
+        // Replies of a batch can be in any order.
         for replies in [&mut reply, &mut expected] {
             replies.as_array_mut().unwrap().sort_by_key(|reply| reply["id"].to_string());
         }
@@ -364,7 +372,7 @@ async fn json_rpc_at_the_other_paths() {
 }
 
 #[tokio::test]
-async fn bodies_that_revert_nothing() {
+async fn invalid_reverts() {
     let mut served = with_a().await;
     let rows = [
         "",
@@ -381,11 +389,11 @@ async fn bodies_that_revert_nothing() {
     for body in rows {
         let reply = served.post("/revert", body).await;
         if body.starts_with('[') {
-            // Arrays are of JSON-RPC.
+            // Arrays are JSON-RPC.
             assert_fits(body, &error(-32700, Value::Null), &reply.json());
         } else {
             let is_json = serde_json::from_str::<Value>(body).is_ok();
-            let told = if is_json { "*requestId*" } else { "*the body is not JSON: *" };
+            let told = if is_json { "*requestId*" } else { "*the body is not valid JSON: *" };
             check_refused(body, &reply, 400, told);
         }
     }

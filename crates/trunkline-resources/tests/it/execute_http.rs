@@ -1,4 +1,4 @@
-//! `/execute` and its neighbours as HTTP has them: who is let in, and what `/forms` tells.
+//! `/execute` and the other paths over HTTP: authentication, methods, and the content of `/forms`.
 
 use serde_json::{Value, json};
 use trunkline::http;
@@ -7,7 +7,7 @@ use crate::execute::check_refused;
 use crate::served::{Client, Served, Setup, post, types};
 
 #[tokio::test]
-async fn what_http_refuses() {
+async fn requests_rejected_by_http() {
     let json = "Content-Type: application/json\r\n";
     let mut guarded = http::HttpConfig { max_body: 4 << 10, ..Default::default() };
     guarded.bearer.allow("secret");
@@ -98,7 +98,7 @@ async fn forms_describe_all_commands() {
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
     let forms = reply.json();
     let forms = forms.as_array().unwrap();
-    // By these, clients of job control find where to send what.
+    // Job control clients find the paths by these keys.
     for (rel, method) in [
         ("execute", "POST"),
         ("repeat", "POST"),
@@ -136,7 +136,7 @@ async fn forms_describe_all_commands() {
                 let most = limit.and_then(|limit| limit.remove("maximum"));
                 assert!(most.is_none_or(|most| most == 1_000), "{method}");
             }
-            // Null has a meaning to an update only.
+            // Only updates accept null.
             let mut published = trunkline::Schema::from(kind.input(verb));
             if verb != trunkline_resources::Verb::Update {
                 published = published.without_null_options();

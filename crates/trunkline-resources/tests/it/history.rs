@@ -1,15 +1,15 @@
-//! What is recorded of commands: each once, with the protocol that it came in.
+//! The history records each command once, with its protocol.
 
 use serde_json::{Value, json};
 use trunkline_resources::ResourceTypes;
 
 use crate::served::{Served, Setup, assert_fits, post};
 
-/// Sends a body to a path, and compares what is recorded of it.
+/// Sends a body to a path, and compares the history.
 async fn check(path: &str, body: &str, expected: Value) {
     let mut served = Served::new().await;
     served.post(path, body).await;
-    let told = served.told();
+    let told = served.recorded();
     assert_fits(&format!("{path} {body}"), &expected, &json!(told));
     served.stop().await;
 }
@@ -38,7 +38,7 @@ async fn notifications_and_results() {
 }
 
 #[tokio::test]
-async fn what_is_no_command() {
+async fn invalid_commands() {
     let row = |protocol: &str, code: i64| json!([{ "door": "execute", "protocol": protocol, "status": "error", "code": code }]);
     check("/execute", "{", row("native", -32700)).await;
     check("/execute", "{}", row("native", -32600)).await;
@@ -49,12 +49,12 @@ async fn what_is_no_command() {
 }
 
 #[tokio::test]
-async fn what_is_reverted_by_the_path() {
+async fn reverts_by_path() {
     let mut served = Served::new().await;
     let create = r#"{"command":"create","resource":"todo","payload":{"title":"x"},"metadata":{"requestId":"r"}}"#;
     served.post("/execute", create).await;
     served.post("/revert", r#"{"requestId":"r"}"#).await;
-    let told = json!(served.told());
+    let told = json!(served.recorded());
     let expected = json!([
         { "protocol": "native", "method": "todo.create", "status": "result" },
         { "protocol": "native", "method": "todo.revert", "status": "result" },
@@ -64,30 +64,30 @@ async fn what_is_reverted_by_the_path() {
 }
 
 #[tokio::test]
-async fn what_http_refuses() {
+async fn requests_rejected_by_http() {
     let mut served = Served::new().await;
     served.ask(post("/execute", "", "{}")).await;
     let expected =
         json!([{ "door": "execute", "protocol": "native", "status": "error", "code": -32009 }]);
-    assert_fits("refused", &expected, &json!(served.told()));
+    assert_fits("refused", &expected, &json!(served.recorded()));
     served.stop().await;
 }
 
 #[tokio::test]
-async fn what_was_sent_and_answered() {
+async fn requests_and_replies() {
     let mut served = Served::new().await;
     let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"Tea"}}"#;
     served.post("/execute", create).await;
-    let told = served.told();
+    let told = served.recorded();
     let text = |name: &str| told[0][name]["text"].as_str().unwrap().to_owned();
     assert!(text("request").contains("Tea"), "{}", text("request"));
     assert!(text("response").contains("\"version\":1"), "{}", text("response"));
     served.stop().await;
 }
 
-/// A value of a field that looks like a secret stands in no reply, of which the history keeps as much.
+/// Error replies, which the history keeps, do not contain the value of a field that looks like a secret.
 #[tokio::test]
-async fn secrets_that_do_not_fit() {
+async fn invalid_secrets() {
     let toml = "[resources.login.fields]\npassword = { type = \"integer\" }\n\
                 pin = { type = \"string\", enum = [\"none\", \"set\"] }\n";
     let types = ResourceTypes::parse(toml).unwrap();
@@ -106,7 +106,7 @@ async fn secrets_that_do_not_fit() {
         let response = served.call("login.create", &payload).await;
         assert_eq!(response["error"]["code"], -32602, "{payload}: {response}");
     }
-    let told = json!(served.told()).to_string();
+    let told = json!(served.recorded()).to_string();
     for secret in ["hunter2", "4711"] {
         assert!(!told.contains(secret), "{told}");
     }

@@ -1,5 +1,5 @@
-//! Commands over the protocols of their clients: native, JSON-RPC, EDN, MCP.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+//! Commands over all protocols: native, JSON-RPC, EDN, MCP.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod adapter;
 mod called;

@@ -1,4 +1,4 @@
-//! Native messages, member by member: what they mean, and in which words they are refused.
+//! Members of native messages, and the error messages for invalid ones.
 
 use std::time::{Duration, Instant};
 
@@ -15,40 +15,49 @@ struct Numbered {
     id: u64,
 }
 
-/// A method of JSON-RPC with this text as its params.
+/// A JSON-RPC request with this text as its params.
 fn rpc_of(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":1}}"#)
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_in_exact_words() {
+async fn error_messages() {
     let mut served = Served::new().await;
-    let message = r#"a command is an object: {"command", "resource", …}"#;
+    let message = r#"a command must be an object: {"command", "resource", …}"#;
     let of_todo = |members: &str| format!(r#"{{"command":"update","resource":"todo",{members}}}"#);
     let rows = [
         ("null".to_owned(), message),
         ("5".to_owned(), message),
         (
             r#"{"id":"a","payload":{"id":"b"}}"#.to_owned(),
-            "command is missing, or is no text: a command has command and resource",
+            "command is missing or not a string; a command has command and resource",
         ),
         (
             of_todo(r#""id":"a","payload":{"id":"b"}"#),
-            "id is a, and payload.id is b: send one of them",
+            "id is a, but payload.id is b; send only one",
         ),
-        (of_todo(r#""id":"a","payload":{"id":{}}"#), "an id is a string or a number"),
-        (of_todo(r#""id":true"#), "an id is a string or a number"),
-        (of_todo(r#""id":"""#), "an id has 1 to 256 bytes"),
-        (of_todo(r#""id":"a","id":"b""#), r#"the member "id" stands twice"#),
-        (of_todo(r#""metadata":{"requestId":[]}"#), "requestId is a string or a number"),
-        // What would take a protection away, passed over.
-        (of_todo(r#""id":"a","ifVersion":1"#), "ifVersion stands in metadata, not beside command"),
-        (of_todo(r#""id":"a","request_id":"r""#), r#"there is no "request_id": write requestId"#),
-        (of_todo(r#""id":"a","metaData":{}"#), r#"there is no "metaData": write metadata"#),
-        (of_todo(r#""id":"a","Payload":{}"#), r#"there is no "Payload": write payload"#),
+        (of_todo(r#""id":"a","payload":{"id":{}}"#), "an id must be a string or a number"),
+        (of_todo(r#""id":true"#), "an id must be a string or a number"),
+        (of_todo(r#""id":"""#), "an id must have 1 to 256 bytes"),
+        (of_todo(r#""id":"a","id":"b""#), r#"duplicate member "id""#),
+        (of_todo(r#""metadata":{"requestId":[]}"#), "requestId must be a string or a number"),
+        // Misspelled members that would disable a protection.
+        (
+            of_todo(r#""id":"a","ifVersion":1"#),
+            "ifVersion belongs in metadata, not next to command",
+        ),
+        (
+            of_todo(r#""id":"a","request_id":"r""#),
+            r#"unknown member "request_id"; did you mean requestId?"#,
+        ),
+        (
+            of_todo(r#""id":"a","metaData":{}"#),
+            r#"unknown member "metaData"; did you mean metadata?"#,
+        ),
+        (of_todo(r#""id":"a","Payload":{}"#), r#"unknown member "Payload"; did you mean payload?"#),
         (
             of_todo(r#""id":"a","metadata":{"ifversion":1}"#),
-            "there is no metadata.ifversion: write ifVersion",
+            "unknown member metadata.ifversion; did you mean ifVersion?",
         ),
     ];
     for (body, reason) in rows {
@@ -58,7 +67,7 @@ async fn what_is_wrong_is_told_in_exact_words() {
 }
 
 #[tokio::test]
-async fn request_ids_of_many_digits_are_as_they_were_sent() {
+async fn request_ids_with_many_digits_are_kept_exactly() {
     let mut served = Served::new().await;
     let native = |id: &str| {
         format!(
@@ -68,7 +77,7 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
     let by_name = |id: &str| {
         rpc_of("todo.create", &format!(r#"{{"title":"of {id}","metadata":{{"requestId":{id}}}}}"#))
     };
-    // Those of one row are all told apart.
+    // The ids of a row are distinct.
     for ids in [["123456789012345678901", "123456789012345678902"], ["1", "1.00"]] {
         let mut made = Vec::new();
         for id in ids {
@@ -76,7 +85,7 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
             assert_eq!(reply.status, 201, "{id}: {}", reply.text());
             let record = reply.json()["result"].take();
             assert_eq!(record["title"], format!("of {id}"));
-            // In the other protocol, it is the same request.
+            // The same request in the other protocol.
             let again = served.post("/execute", by_name(id)).await.json();
             assert_eq!(again["result"], record, "{id}");
             made.push(record["id"].clone());
@@ -89,7 +98,7 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
         let told = served.post("/execute", revert).await.json();
         assert_eq!(told["result"], json!({ "status": "reverted", "requestId": second }));
     }
-    // As a number, it would be another one by then.
+    // A number would have lost digits.
     for params in ["[123456789012345678901]", r#"{"requestId":123456789012345678901}"#] {
         let told = served.post("/execute", rpc_of("todo.revert", params)).await.json();
         let expected = json!({ "code": -32602, "data": { "pointer": "/requestId", "reason": "*as a string*" } });
@@ -99,7 +108,7 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn a_request_id_may_stand_beside_the_command() {
+async fn a_request_id_can_be_next_to_the_command() {
     let mut served = Served::new().await;
     let create = |members: &str| {
         format!(r#"{{"command":"create","resource":"todo","payload":{{"title":"x"}},{members}}}"#)
@@ -120,9 +129,9 @@ async fn a_request_id_may_stand_beside_the_command() {
     for (members, reason) in [
         (
             r#""requestId":"1","metadata":{"requestId":"2"}"#,
-            "requestId and metadata.requestId differ: send one of them",
+            "requestId and metadata.requestId differ; send only one",
         ),
-        (r#""requestId":{}"#, "requestId is a string or a number"),
+        (r#""requestId":{}"#, "requestId must be a string or a number"),
     ] {
         check_refused(members, &served.post("/execute", create(members)).await, 400, reason);
     }
@@ -130,7 +139,7 @@ async fn a_request_id_may_stand_beside_the_command() {
 }
 
 #[tokio::test]
-async fn operations_that_want_numbers_for_ids_get_them() {
+async fn ids_sent_as_numbers_stay_numbers() {
     let router = Router::new().method("page.show", |Params(Numbered { id })| id);
     let mut served = Served::with(Setup { router, ..Setup::default() }).await;
     let rows = [
@@ -157,7 +166,7 @@ async fn operations_that_want_numbers_for_ids_get_them() {
 }
 
 #[tokio::test]
-async fn names_of_clients_are_shortened_in_errors() {
+async fn long_names_are_truncated_in_errors() {
     let mut served = Served::new().await;
     let create =
         json!({ "command": "create", "resource": "todo", "id": "a", "payload": { "title": "x" } });
@@ -189,7 +198,7 @@ async fn names_of_clients_are_shortened_in_errors() {
             assert!(told.len() < 600 && told.contains('…'), "{} bytes", told.len());
         }
     }
-    // A member of which there are two, and one that holds what is no number of ours.
+    // Duplicate members, and a number that is out of range.
     for members in [
         format!(r#""{long}":1,"{long}":2"#),
         format!(r#""payload":{{"{long}":1,"{long}":2}}"#),
@@ -202,9 +211,9 @@ async fn names_of_clients_are_shortened_in_errors() {
     served.stop().await;
 }
 
-/// Time that goes with the square of the members would be minutes.
+/// Quadratic time would be minutes.
 #[test]
-fn many_members_are_read_in_no_time() {
+fn many_members_are_read_in_linear_time() {
     let members: Vec<String> = (0..100_000).map(|n| format!("\"m{n}\":{n}")).collect();
     let members = members.join(",");
     let started = Instant::now();
@@ -223,7 +232,7 @@ fn many_members_are_read_in_no_time() {
 }
 
 #[tokio::test]
-async fn a_handler_of_commands_knows_the_headers() {
+async fn a_command_handler_has_access_to_headers() {
     let execute = async |_: Command, caller: Extensions| {
         let name = Headers::of(&caller).and_then(|headers| headers.get("x-name")?.to_str().ok());
         Ok::<Value, ErrorObject>(json!(name))

@@ -21,7 +21,7 @@ struct Add {
     b: i64,
 }
 
-/// Operations that are of no resource that is stored.
+/// Operations without a declared resource.
 fn others() -> Router {
     Router::new()
         .method("math.add", |Params(Add { a, b })| a + b)
@@ -34,7 +34,7 @@ fn others() -> Router {
 }
 
 #[tokio::test]
-async fn operations_that_are_of_no_resource() {
+async fn operations_without_a_declared_resource() {
     let mut served = Served::with(Setup { router: others(), ..Setup::default() }).await;
     let native = r#""metadata":{"protocol":"native"}"#;
     let rows = [
@@ -48,7 +48,7 @@ async fn operations_that_are_of_no_resource() {
             400,
             "missing".to_owned(),
         ),
-        // A handler that takes commands sees them as they were sent.
+        // A handler that takes commands gets them unchanged.
         (
             json!({ "command": "create", "resource": "note", "id": 0, "payload": { "text": "x" } }),
             201,
@@ -56,21 +56,21 @@ async fn operations_that_are_of_no_resource() {
                 r#"{{"statusCode":201,"result":{{"command":"create","id":"0",{native},"payload":{{"text":"x"}},"resource":"note"}}}}"#
             ),
         ),
-        // Of which there is a result, it is answered.
+        // Operations with a result.
         (
             json!({ "command": "delete", "resource": "note", "id": "a" }),
             200,
             r#"{"result":"a"}"#.to_owned(),
         ),
         (json!({ "command": "delete", "resource": "note" }), 204, String::new()),
-        // One more command of a resource.
+        // An additional command of a resource.
         (json!({ "command": "count", "resource": "todo" }), 200, r#"{"result":null}"#.to_owned()),
-        // What has no namespace is of no resource.
+        // Methods without a namespace have no resource.
         (json!({ "command": "ping", "resource": "" }), 400, "resource is missing".to_owned()),
         (
             json!({ "command": "none", "resource": "math" }),
             400,
-            r#"math has no command \"none\": it has add"#.to_owned(),
+            r#"math has no command \"none\"; its commands are add"#.to_owned(),
         ),
     ];
     for (command, status, expected) in rows {
@@ -85,7 +85,7 @@ async fn operations_that_are_of_no_resource() {
 }
 
 #[tokio::test]
-async fn a_resource_may_be_called_as_an_operation_is() {
+async fn resources_can_have_the_name_of_an_operation() {
     let toml = "[resources.\"math.add\".fields]\na = { type = \"integer\" }";
     let types = ResourceTypes::parse(toml).unwrap();
     let setup = Setup { router: others(), types, ..Setup::default() };
@@ -138,7 +138,7 @@ async fn metadata_reaches_a_handler() {
 }
 
 #[tokio::test]
-async fn every_door_leads_to_the_same_records() {
+async fn all_protocols_access_the_same_records() {
     let directory = tempfile::tempdir().unwrap();
     let resources =
         Resources::open(directory.path(), ResourceTypes::default(), Default::default()).unwrap();
@@ -232,7 +232,7 @@ async fn every_door_leads_to_the_same_records() {
         let name = format!("todo.{command}");
         let method = methods.iter().find(|method| method["name"] == *name);
         let method = method.unwrap_or_else(|| panic!("{name} is not described"));
-        // Those whose params may come by position, with metadata behind what they are about.
+        // Params by position: the id or requestId, then metadata.
         let by_position = ["read", "delete", "revert"].contains(&command);
         let structure = if by_position { "either" } else { "by-name" };
         assert_eq!(method["paramStructure"], structure, "{name}");
@@ -249,7 +249,7 @@ async fn every_door_leads_to_the_same_records() {
 }
 
 #[tokio::test]
-async fn resources_that_are_not_exposed_are_no_tools() {
+async fn only_exposed_resources_are_tools() {
     let directory = tempfile::tempdir().unwrap();
     let types = crate::served::types();
     let resources = Resources::open(directory.path(), types, Default::default()).unwrap();
@@ -268,7 +268,7 @@ async fn resources_that_are_not_exposed_are_no_tools() {
     }
 }
 
-/// Two callers, of whom only one may write.
+/// Two callers; one is read-only.
 fn guarded() -> Setup {
     let mut http = http::HttpConfig::default();
     http.bearer.allow_as("ada", "token-of-ada");
@@ -283,7 +283,7 @@ fn as_caller(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn rules_hold_natively() {
+async fn authorization_applies_to_native_commands() {
     let mut served = Served::with(guarded()).await;
     let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"x"}}"#;
     let delete = r#"{"command":"delete","resource":"todo","id":"a"}"#;
@@ -310,7 +310,7 @@ async fn rules_hold_natively() {
 }
 
 #[tokio::test]
-async fn callers_have_request_ids_of_their_own() {
+async fn request_ids_are_per_caller() {
     let mut served = Served::with(guarded()).await;
     let create = |title: &str| {
         json!({ "command": "create", "resource": "todo", "payload": { "title": title }, "metadata": { "requestId": "1" } }).to_string()
@@ -335,7 +335,7 @@ async fn callers_have_request_ids_of_their_own() {
 }
 
 #[tokio::test]
-async fn reverting_by_the_path_needs_the_right_to_revert() {
+async fn reverting_by_path_requires_permission() {
     let mut http = http::HttpConfig::default();
     http.bearer.allow_as("bob", "token-of-bob");
     let layered =
@@ -349,7 +349,7 @@ async fn reverting_by_the_path_needs_the_right_to_revert() {
 }
 
 #[tokio::test]
-async fn who_calls_too_often_is_told_when_to_come_again() {
+async fn rate_limited_callers_get_retry_after() {
     let layered = |router: Router| {
         let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
         router.layer(RateLimitLayer::new(rate))

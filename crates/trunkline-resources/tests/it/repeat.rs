@@ -1,4 +1,4 @@
-//! `POST /repeat` of operations that are of no resource: those that would act again are not called.
+//! `POST /repeat` of operations without a resource: only idempotent ones are called.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,7 @@ use crate::served::{Served, Setup, assert_fits, post};
 const JSON: &str = "Content-Type: application/json\r\n";
 const EDN: &str = "Content-Type: application/edn\r\n";
 
-/// Operations that count how often they are called: `door.ring` acts each time, `door.close` comes to
-/// the same, and `door.look` only reads.
+/// Operations that count their calls: `bell.ring` is not idempotent, `bell.mute` is, and `bell.look` is read-only.
 async fn counting() -> (Served, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let operation = |name: &str| {
@@ -20,14 +19,14 @@ async fn counting() -> (Served, Arc<AtomicUsize>) {
         Operation::new(name, move || calls.fetch_add(1, Ordering::Relaxed))
     };
     let router = Router::new()
-        .operation(operation("door.ring"))
-        .operation(operation("door.close").idempotent())
-        .operation(operation("door.look").read_only());
+        .operation(operation("bell.ring"))
+        .operation(operation("bell.mute").idempotent())
+        .operation(operation("bell.look").read_only());
     (Served::with(Setup { router, ..Setup::default() }).await, calls)
 }
 
-/// Posts a body, and compares the status, the parts of the reply, and how many calls came of it.
-async fn check(headers: &str, body: &str, status: u16, expected: Value, came: usize) {
+/// Posts a body, and compares the status, parts of the reply, and the number of calls.
+async fn check(headers: &str, body: &str, status: u16, expected: Value, count: usize) {
     let (mut served, calls) = counting().await;
     let reply = served.ask(post("/repeat", headers, body)).await;
     assert_eq!(reply.status, status, "{body}: {}", reply.text());
@@ -36,12 +35,12 @@ async fn check(headers: &str, body: &str, status: u16, expected: Value, came: us
         Value::String(_) => assert_fits(body, &expected, &json!(reply.text())),
         expected => assert_fits(body, expected, &reply.json()),
     }
-    assert_eq!(calls.load(Ordering::Relaxed), came, "{body}");
-    assert_ne!(served.told(), [] as [Value; 0], "{body}: it is recorded");
+    assert_eq!(calls.load(Ordering::Relaxed), count, "{body}");
+    assert_ne!(served.recorded(), [] as [Value; 0], "{body}: it is recorded");
     served.stop().await;
 }
 
-const REFUSED: &str = "door.ring would act again, so it was not called: send it to /execute";
+const REFUSED: &str = "bell.ring is not idempotent and was not called; send it to /execute";
 
 fn rpc(method: &str, id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}"{id}}}"#)
@@ -49,40 +48,40 @@ fn rpc(method: &str, id: &str) -> String {
 
 #[tokio::test]
 async fn natively() {
-    let ring = r#"{"command":"ring","resource":"door"}"#;
+    let ring = r#"{"command":"ring","resource":"bell"}"#;
     check(JSON, ring, 400, json!({ "error": REFUSED }), 0).await;
-    let close = r#"{"command":"close","resource":"door"}"#;
+    let close = r#"{"command":"mute","resource":"bell"}"#;
     check(JSON, close, 200, json!({ "result": 0 }), 1).await;
-    let look = r#"{"command":"look","resource":"door"}"#;
+    let look = r#"{"command":"look","resource":"bell"}"#;
     check(JSON, look, 200, json!({ "result": 0 }), 1).await;
-    let edn = "{:command :ring :resource :door}";
-    check(EDN, edn, 400, json!("*would act again*"), 0).await;
+    let edn = "{:command :ring :resource :bell}";
+    check(EDN, edn, 400, json!("*is not idempotent*"), 0).await;
 }
 
 #[tokio::test]
 async fn in_json_rpc() {
     let error =
         |id: Value| json!({ "error": { "code": -32600, "data": { "reason": REFUSED } }, "id": id });
-    check(JSON, &rpc("door.ring", ",\"id\":\"x\""), 200, error(json!("x")), 0).await;
-    check(JSON, &rpc("door.close", ",\"id\":1"), 200, json!({ "result": 0, "id": 1 }), 1).await;
-    check(JSON, &rpc("door.look", ",\"id\":1"), 200, json!({ "result": 0, "id": 1 }), 1).await;
-    let edn = "{:jsonrpc \"2.0\" :method :door.ring :id :x}";
-    check(EDN, edn, 200, json!("*would act again*"), 0).await;
+    check(JSON, &rpc("bell.ring", ",\"id\":\"x\""), 200, error(json!("x")), 0).await;
+    check(JSON, &rpc("bell.mute", ",\"id\":1"), 200, json!({ "result": 0, "id": 1 }), 1).await;
+    check(JSON, &rpc("bell.look", ",\"id\":1"), 200, json!({ "result": 0, "id": 1 }), 1).await;
+    let edn = "{:jsonrpc \"2.0\" :method :bell.ring :id :x}";
+    check(EDN, edn, 200, json!("*is not idempotent*"), 0).await;
 }
 
 #[tokio::test]
 async fn in_notifications() {
-    check(JSON, &rpc("door.ring", ""), 204, Value::Null, 0).await;
-    check(JSON, &rpc("door.close", ""), 204, Value::Null, 1).await;
+    check(JSON, &rpc("bell.ring", ""), 204, Value::Null, 0).await;
+    check(JSON, &rpc("bell.mute", ""), 204, Value::Null, 1).await;
 }
 
-/// Of a batch with one that would act again, nothing is called.
+/// A batch with a call that is not idempotent is rejected as a whole.
 #[tokio::test]
 async fn in_batches() {
-    let [look, ring] = ["door.look", "door.ring"].map(|method| rpc(method, ",\"id\":1"));
+    let [look, ring] = ["bell.look", "bell.ring"].map(|method| rpc(method, ",\"id\":1"));
     let refused = json!({ "error": { "code": -32600, "data": { "reason": REFUSED } }, "id": null });
     check(JSON, &format!("[{look},{ring}]"), 200, refused.clone(), 0).await;
-    let ring = rpc("door.ring", "");
+    let ring = rpc("bell.ring", "");
     check(JSON, &format!("[{look},{ring}]"), 200, refused, 0).await;
     let results = json!([{ "result": "*" }, { "result": "*" }]);
     check(JSON, &format!("[{look},{look}]"), 200, results, 2).await;

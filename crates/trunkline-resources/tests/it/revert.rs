@@ -1,4 +1,4 @@
-//! `POST /revert`: a call like all others, whether there is anything to undo or not.
+//! `POST /revert` is a call, whether there is anything to undo or not.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::served::{Served, Setup, assert_fits, post};
 const NONE: &str = r#"{"requestId":"none"}"#;
 
 #[tokio::test]
-async fn what_nobody_knows_is_recorded() {
+async fn unknown_requests_are_recorded() {
     let mut served = Served::new().await;
     let reply = served.post("/revert", NONE).await;
     assert_eq!(reply.json(), json!({ "status": "noop", "requestId": "none" }));
     let expected = json!([{
         "door": "execute", "protocol": "native", "method": "todo.revert", "status": "result",
     }]);
-    assert_fits("recorded", &expected, &json!(served.told()));
+    assert_fits("recorded", &expected, &json!(served.recorded()));
     served.stop().await;
 }
 
 #[tokio::test]
-async fn what_nobody_knows_counts_as_a_call() {
+async fn unknown_requests_are_rate_limited() {
     let layered = |router: Router| {
         let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
         router.layer(RateLimitLayer::new(rate))
@@ -41,7 +41,7 @@ async fn what_nobody_knows_counts_as_a_call() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_is_for_those_who_may_revert() {
+async fn unknown_requests_require_permission() {
     let mut http = http::HttpConfig::default();
     http.bearer.allow_as("ada", "token-of-ada");
     http.bearer.allow_as("bob", "token-of-bob");
@@ -59,7 +59,7 @@ async fn what_nobody_knows_is_for_those_who_may_revert() {
 }
 
 #[tokio::test]
-async fn what_is_not_declared_any_more_is_left_as_it_is() {
+async fn requests_to_undeclared_resources_are_not_reverted() {
     let of = |toml: &str| Setup { types: ResourceTypes::parse(toml).unwrap(), ..Setup::default() };
     let note = "[resources.note.fields]\ntext = { type = \"string\" }\n";
     let mut served = Served::with(of(note)).await;

@@ -1,5 +1,5 @@
-//! What commands do, row by row of `tests/data`: each row once natively and once as its twin in
-//! JSON-RPC, on a store of its own. Both have to be told the same, and to leave the same records.
+//! The rows of `tests/data`: each row runs natively and as equivalent JSON-RPC, on separate stores. The replies and the
+//! resulting records must be the same.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +22,19 @@ struct Row {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// The native message, which is sent as it is.
+    /// The native message.
     send: Box<RawValue>,
     #[serde(default = "execute")]
     to: String,
-    /// Of the native reply.
+    /// The status of the native reply.
     status: u16,
-    /// Of the error in JSON-RPC, where the status does not tell.
+    /// The JSON-RPC error code, if it does not follow from the status.
     code: Option<i64>,
     /// A part of the result.
     reply: Option<Value>,
     /// A pattern of the error's text.
     error: Option<String>,
-    /// Where the error is, as JSON-RPC tells.
+    /// The `data.pointer` of the JSON-RPC error.
     pointer: Option<String>,
 }
 
@@ -42,7 +42,7 @@ fn execute() -> String {
     "/execute".to_owned()
 }
 
-/// A native message, taken apart.
+/// The members of a native message.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Message {
@@ -55,11 +55,11 @@ struct Message {
     #[serde(default)]
     payload: BTreeMap<String, Box<RawValue>>,
     metadata: Option<Box<RawValue>>,
-    /// Of a message to `/revert`.
+    /// The member of a message to `/revert`.
     request_id: Option<Box<RawValue>>,
 }
 
-/// A null that is sent is not the same as nothing.
+/// Distinguishes null from a missing member.
 fn sent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
@@ -70,11 +70,11 @@ enum Form {
     JsonRpc,
 }
 
-/// What a reply tells, whatever its form.
+/// The content of a reply in either form.
 #[derive(Debug, PartialEq)]
-enum Told {
+enum Content {
     Result(Value),
-    /// Of an unknown command, each form says it in its own words.
+    /// The error message for an unknown command differs between the forms.
     Unknown,
     Error {
         status: u16,
@@ -93,7 +93,7 @@ async fn read_update_delete_and_repeat() {
 }
 
 #[tokio::test]
-async fn requests_that_act_once_and_are_reverted() {
+async fn idempotent_and_reverted_requests() {
     check_all("requests.jsonl").await;
 }
 
@@ -107,16 +107,16 @@ async fn check_all(file: &str) {
         let (native, natively_left) = run(&row, Form::Native).await;
         let (twin, left) = run(&row, Form::JsonRpc).await;
         let name = &row.name;
-        assert_eq!(native, twin, "{name}: what is told natively, and in JSON-RPC");
-        assert_eq!(natively_left, left, "{name}: what is left natively, and by JSON-RPC");
+        assert_eq!(native, twin, "{name}: replies, natively and in JSON-RPC");
+        assert_eq!(natively_left, left, "{name}: records, natively and in JSON-RPC");
         if let Some(expected) = &row.left {
-            assert_fits(&format!("{name}: what is left"), expected, &left["todo"]["items"]);
+            assert_fits(&format!("{name}: records"), expected, &left["todo"]["items"]);
         }
     }
 }
 
-/// Takes the steps on a new store, and returns what is told and what is stored then.
-async fn run(row: &Row, form: Form) -> (Vec<Told>, Value) {
+/// Runs the steps on a new store, and returns the replies and the stored data.
+async fn run(row: &Row, form: Form) -> (Vec<Content>, Value) {
     let mut served = Served::new().await;
     for given in [
         r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"Tea"}}"#,
@@ -125,11 +125,11 @@ async fn run(row: &Row, form: Form) -> (Vec<Told>, Value) {
         let reply = served.post("/execute", given).await;
         assert_eq!(reply.status, 201, "{}", reply.text());
     }
-    let mut told = Vec::new();
+    let mut replies = Vec::new();
     for (index, step) in row.steps.iter().enumerate() {
         let name = format!("{} (step {}, {form:?})", row.name, index + 1);
         let message: Message = serde_json::from_str(step.send.get()).unwrap();
-        told.push(match form {
+        replies.push(match form {
             Form::Native => {
                 let reply = served.post(&step.to, step.send.get()).await;
                 step.check_native(&name, &message, &reply)
@@ -143,10 +143,10 @@ async fn run(row: &Row, form: Form) -> (Vec<Told>, Value) {
     }
     let stored = plain(served.stored().await);
     served.stop().await;
-    (told, stored)
+    (replies, stored)
 }
 
-/// The same command as a request of JSON-RPC.
+/// The same command as a JSON-RPC request.
 fn twin(message: &Message) -> String {
     if let Some(request_id) = &message.request_id {
         return format!(
@@ -166,11 +166,11 @@ fn twin(message: &Message) -> String {
 
 impl Step {
     #[track_caller]
-    fn check_native(&self, name: &str, message: &Message, reply: &Reply) -> Told {
+    fn check_native(&self, name: &str, message: &Message, reply: &Reply) -> Content {
         assert_eq!(reply.status, self.status, "{name}: {}", reply.text());
         if reply.status == 204 {
             assert_eq!(reply.text(), "", "{name}");
-            return Told::Result(Value::Null);
+            return Content::Result(Value::Null);
         }
         assert_eq!(reply.header("content-type"), Some("application/json"), "{name}");
         let mut body = reply.json();
@@ -194,7 +194,7 @@ impl Step {
     }
 
     #[track_caller]
-    fn check_json_rpc(&self, name: &str, reply: &Reply) -> Told {
+    fn check_json_rpc(&self, name: &str, reply: &Reply) -> Content {
         assert_eq!(reply.status, 200, "{name}: {}", reply.text());
         let mut body = reply.json();
         assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &json!(7)), "{name}: {body}");
@@ -214,32 +214,32 @@ impl Step {
         assert_eq!(error["data"]["pointer"].as_str(), self.pointer.as_deref(), "{name}: {body}");
         if code == -32601 {
             assert_eq!(error["message"], "Method not found", "{name}: {pattern}");
-            return Told::Unknown;
+            return Content::Unknown;
         }
         let reason = error["data"]["reason"].as_str();
         self.refused(name, self.status, reason.unwrap_or_else(|| panic!("{name}: {body}")))
     }
 
     #[track_caller]
-    fn refused(&self, name: &str, status: u16, reason: &str) -> Told {
+    fn refused(&self, name: &str, status: u16, reason: &str) -> Content {
         assert_fits(name, &json!(self.error), &json!(reason));
         if self.code == Some(-32601) {
-            return Told::Unknown;
+            return Content::Unknown;
         }
-        Told::Error { status, reason: reason.to_owned() }
+        Content::Error { status, reason: reason.to_owned() }
     }
 
     #[track_caller]
-    fn done(&self, name: &str, result: Value) -> Told {
+    fn done(&self, name: &str, result: Value) -> Content {
         let result = plain(result);
         if let Some(expected) = &self.reply {
             assert_fits(name, expected, &result);
         }
-        Told::Result(result)
+        Content::Result(result)
     }
 }
 
-/// The same without what each server makes for itself: times are `time`, and ids that it made `made`.
+/// Replaces generated values: times by `time`, and generated ids by `generated`.
 #[track_caller]
 fn plain(value: Value) -> Value {
     match value {
@@ -255,7 +255,7 @@ fn plain(value: Value) -> Value {
             }
             let plain = |(name, value): (String, Value)| match (&*name, &value) {
                 ("createdAt" | "updatedAt", Value::String(_)) => (name, json!("time")),
-                ("id", Value::String(id)) if is_made(id) => (name, json!("made")),
+                ("id", Value::String(id)) if is_generated(id) => (name, json!("generated")),
                 _ => (name, plain(value)),
             };
             Value::Object(members.into_iter().map(plain).collect())
@@ -270,7 +270,7 @@ fn is_time(text: &str) -> bool {
     shape == "0000-00-00T00:00:00.000Z"
 }
 
-/// A UUID of version 7.
-fn is_made(id: &str) -> bool {
+/// Whether the id is a version 7 UUID.
+fn is_generated(id: &str) -> bool {
     id.len() == 36 && id.split('-').map(str::len).eq([8, 4, 4, 4, 12]) && id[14..].starts_with('7')
 }

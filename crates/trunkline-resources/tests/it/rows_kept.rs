@@ -1,4 +1,4 @@
-//! Records that outlive the server that wrote them, and the types that they were written by.
+//! Records after a restart of the server, and after changes of their types.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use trunkline_resources::{ResourceTypes, ResourcesConfig};
 
 use crate::served::{Served, Setup, assert_fits};
 
-/// Types as they are declared later: `note` is gone, `owner` and `rank` are new, and `level` may be less.
+/// The later types: without `note`, with new fields `owner` and `rank`, and with fewer values of `level`.
 const LATER: &str = r#"
 [resources.todo.fields]
 title = { type = "string", required = true }
@@ -36,7 +36,7 @@ fn result(record: Value) -> Value {
 }
 
 #[tokio::test]
-async fn records_and_requests_outlive_their_server() {
+async fn records_and_requests_survive_a_restart() {
     let mut served = Served::new().await;
     let create = json!({ "id": "a", "title": "x", "metadata": { "requestId": "1" } });
     check(&mut served, "create", create.clone(), result(json!({ "version": 1 }))).await;
@@ -57,7 +57,7 @@ async fn records_and_requests_outlive_their_server() {
 }
 
 #[tokio::test]
-async fn older_records_are_seen_as_their_type_is_now() {
+async fn older_records_are_shown_by_their_current_type() {
     let mut served = Served::with(of(BEFORE)).await;
     for (id, level) in [("a", "normal"), ("b", "high")] {
         let create = json!({ "id": id, "title": "x", "note": "n", "level": level });
@@ -77,20 +77,20 @@ async fn older_records_are_seen_as_their_type_is_now() {
     check(&mut served, "filter", json!({ "owner": "" }), found(&[])).await;
     let counts = json!({ "total": 2, "fields": { "level": { "low": 0, "high": 1 } } });
     check(&mut served, "status", json!({}), result(json!({ "counts": counts }))).await;
-    // An update has to leave a record of the type.
+    // An update must result in a valid record.
     let missing = json!({ "error": { "code": -32602, "data": { "pointer": "/owner" } } });
     check(&mut served, "update", json!({ "id": "b", "title": "y" }), missing).await;
     let update = json!({ "id": "b", "title": "y", "owner": "me" });
     check(&mut served, "update", update, result(json!({ "owner": "me", "rank": 5, "version": 2 })))
         .await;
-    // What is not declared any more is kept.
+    // Fields that are no longer declared stay stored.
     let mut served = Served::on(served.closed().await, of(BEFORE)).await;
     check(&mut served, "read", json!(["b"]), result(json!({ "title": "y", "note": "n" }))).await;
     served.stop().await;
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_is_a_failure_of_the_storage() {
+async fn corrupt_records_are_internal_errors() {
     let mut served = Served::new().await;
     for id in ["a", "b"] {
         let create = json!({ "id": id, "title": "x" });
@@ -112,7 +112,7 @@ async fn a_record_that_cannot_be_read_is_a_failure_of_the_storage() {
     let native = json!({ "command": "read", "resource": "todo", "id": "a" });
     let reply = served.native(&native).await;
     assert_eq!((reply.status, reply.text()), (500, r#"{"error":"Internal server error"}"#));
-    // Others are not touched, and it can be deleted.
+    // Other records are unaffected, and the corrupt one can be deleted.
     check(&mut served, "read", json!(["b"]), result(json!({ "id": "b" }))).await;
     check(&mut served, "delete", json!(["a"]), result(Value::Null)).await;
     check(&mut served, "list", json!({}), result(json!({ "items": [{ "id": "b" }] }))).await;
@@ -120,7 +120,7 @@ async fn a_record_that_cannot_be_read_is_a_failure_of_the_storage() {
 }
 
 #[tokio::test]
-async fn a_new_default_and_another_writing_of_a_number_are_no_changes_to_repeat() {
+async fn repeat_ignores_defaults_and_notations_of_numbers() {
     const SIZED: &str = "[resources.todo.fields]\nsize = { type = \"number\" }\n";
     let mut served = Served::with(of(SIZED)).await;
     check(&mut served, "create", json!({ "id": "a", "size": 1 }), result(json!({ "version": 1 })))
@@ -143,14 +143,14 @@ async fn a_new_default_and_another_writing_of_a_number_are_no_changes_to_repeat(
         let reply = served.post("/repeat", &body).await;
         assert_eq!(reply.json()["result"]["version"], version, "{body}");
     }
-    // To execute is to change, whatever is changed.
+    // `execute` always writes a new version.
     let update = json!({ "id": "a", "rank": 6 });
     check(&mut served, "update", update, result(json!({ "version": 5 }))).await;
     served.stop().await;
 }
 
 #[tokio::test]
-async fn what_is_not_declared_any_more_does_not_count() {
+async fn undeclared_fields_do_not_count_towards_the_size() {
     let small = |toml| {
         let settings = ResourcesConfig { max_record_bytes: 100, ..ResourcesConfig::default() };
         Setup { settings, ..of(toml) }
@@ -162,7 +162,7 @@ async fn what_is_not_declared_any_more_does_not_count() {
     let update = json!({ "id": "a", "title": "y".repeat(30), "owner": "me" });
     check(&mut served, "update", update, result(json!({ "version": 2 }))).await;
     let over = json!({ "id": "a", "title": "y".repeat(60) });
-    let reason = json!({ "reason": "*at most 100 bytes, and this one would have 111*" });
+    let reason = json!({ "reason": "*up to 100 bytes, this one would have 111*" });
     check(&mut served, "update", over, json!({ "error": { "data": reason } })).await;
     let mut served = Served::on(served.closed().await, small(BEFORE)).await;
     let kept = json!({ "title": "y".repeat(30), "note": "n".repeat(50) });
@@ -171,7 +171,7 @@ async fn what_is_not_declared_any_more_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_field_of_another_type_keeps_what_it_holds_until_it_is_changed() {
+async fn fields_keep_values_of_an_earlier_type_until_changed() {
     let field = |kind| {
         format!("[resources.todo.fields]\nrank = {{ {kind} }}\ndone = {{ type = 'boolean' }}")
     };
@@ -196,9 +196,9 @@ async fn a_field_of_another_type_keeps_what_it_holds_until_it_is_changed() {
     served.stop().await;
 }
 
-/// A clock may be put back.
+/// The system clock may be set back.
 #[tokio::test]
-async fn reverting_does_not_go_back_in_time() {
+async fn times_never_decrease_when_reverting() {
     let mut served = Served::new().await;
     let create = json!({ "id": "a", "title": "x" });
     check(&mut served, "create", create, result(json!({ "version": 1 }))).await;

@@ -1,4 +1,4 @@
-//! A service of commands that is given JSON-RPC: its examples, over a socket, in both forms.
+//! A command service that accepts JSON-RPC: its examples over a socket, in both forms.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const REQUEST: &str = r#"{
   "id": "12345"
 }"#;
 
-/// The command that it is normalised to.
+/// The normalised command.
 const COMMAND: &str = r#"{
   "command": "update",
   "resource": "todo",
@@ -33,10 +33,10 @@ const COMMAND: &str = r#"{
   }
 }"#;
 
-/// The reply to it of a service that has no more to say.
+/// The success reply.
 const RESULT: &str = r#"{"jsonrpc":"2.0","result":{"status":"ok"},"id":"12345"}"#;
 
-/// The reply to it when the storage fails.
+/// The reply if the storage fails.
 const ERROR: &str =
     r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Internal server error"},"id":"12345"}"#;
 
@@ -53,7 +53,7 @@ async fn with_the_record() -> Served {
     served
 }
 
-/// What the update makes of the record, without its times.
+/// Compares the updated record, without times.
 #[track_caller]
 fn assert_is_updated(mut record: Value) {
     for time in ["createdAt", "updatedAt"] {
@@ -137,7 +137,7 @@ async fn every_command_fails_alike_when_the_storage_does() {
     served.stop().await;
 }
 
-/// The service that the examples stand for: a function of commands of its own, and its reply.
+/// Serves a command handler with its own replies.
 async fn serve_commands<F, R>(execute: F) -> (ServerHandle, Client)
 where
     F: Fn(Command) -> R + Send + Sync + 'static,

@@ -1,5 +1,4 @@
-//! What the tests share: a server with the records of a directory, a client that sends bytes as they
-//! are, and the comparison of replies with what a row expects.
+//! Fixtures: a server with the records of a directory, a client that sends raw bytes, and comparison of replies.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,18 +13,18 @@ use trunkline::http;
 use trunkline::{Router, Server, ServerHandle};
 use trunkline_resources::{ResourceTypes, Resources, ResourcesConfig, operations, routes};
 
-/// Longer than anything here takes on a busy machine; a test that waits for it has failed.
+/// Timeout of a test on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// `future`'s output, which has to come in time.
+/// Awaits a future with a timeout.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(output) => output,
-        Err(_) => panic!("waited {PATIENCE:?} in vain: {what}"),
+        Err(_) => panic!("timeout after {PATIENCE:?}: {what}"),
     }
 }
 
-/// Records, and a server of them on a port that the system chooses.
+/// A server of records on a free port.
 pub(crate) struct Served {
     pub(crate) directory: TempDir,
     pub(crate) handle: ServerHandle,
@@ -34,14 +33,14 @@ pub(crate) struct Served {
     resources: Resources,
 }
 
-/// What a server of a test differs in from the default.
+/// Settings of a test server.
 pub(crate) struct Setup {
     pub(crate) types: ResourceTypes,
     pub(crate) settings: ResourcesConfig,
     pub(crate) http: http::HttpConfig,
-    /// Operations besides those of the resources.
+    /// Additional operations.
     pub(crate) router: Router,
-    /// What is done with the router before it is built.
+    /// Wraps the router before it is built.
     pub(crate) layered: fn(Router) -> Router,
 }
 
@@ -66,7 +65,7 @@ impl Served {
         Self::on(tempfile::tempdir().unwrap(), setup).await
     }
 
-    /// Serves what is in a directory.
+    /// Serves the records of a directory.
     pub(crate) async fn on(directory: TempDir, setup: Setup) -> Self {
         let resources = Resources::open(directory.path(), setup.types, setup.settings).unwrap();
         let router = setup.router.merge(operations(&resources, |_| false));
@@ -92,20 +91,20 @@ impl Served {
         self.post("/execute", command.to_string()).await
     }
 
-    /// Calls a method of JSON-RPC at `/execute`, and returns the response object.
+    /// Calls a JSON-RPC method at `/execute`, and returns the response object.
     pub(crate) async fn call(&mut self, method: &str, params: &Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": 1 });
         self.post("/execute", request.to_string()).await.json()
     }
 
     /// The entries of the history as JSON, oldest first.
-    pub(crate) fn told(&self) -> Vec<Value> {
+    pub(crate) fn recorded(&self) -> Vec<Value> {
         let page = self.history.entries(&Filter { limit: usize::MAX, ..Filter::default() });
         let entries = page.entries.iter().rev();
         entries.map(|entry| serde_json::to_value(&**entry).unwrap()).collect()
     }
 
-    /// What is stored: all records of each resource, and what `status` tells of them.
+    /// The stored data: all records of each resource, and the counts of `status`.
     pub(crate) async fn stored(&mut self) -> Value {
         let mut stored = json!({});
         for kind in types().iter() {
@@ -125,12 +124,12 @@ impl Served {
         self.closed().await;
     }
 
-    /// Stops the server, closes what is stored, and returns the directory that it is in.
+    /// Stops the server, closes the store, and returns its directory.
     pub(crate) async fn closed(self) -> TempDir {
         assert!(in_time("the end of the server", self.handle.stop()).await.is_complete());
         let resources = self.resources;
         let close = tokio::task::spawn_blocking(move || resources.close(PATIENCE));
-        assert!(close.await.unwrap(), "what was stored is closed");
+        assert!(close.await.unwrap(), "the store is closed");
         self.directory
     }
 }
@@ -152,14 +151,14 @@ pub(crate) fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
     lines.map(row).collect()
 }
 
-/// Compares a reply with the parts of it that a row expects.
+/// Compares a reply with the expected parts.
 #[track_caller]
 pub(crate) fn assert_fits(name: &str, expected: &Value, found: &Value) {
     assert!(fits(expected, found), "{name}\nexpected {expected}\n   found {found}");
 }
 
-/// `"*"` fits anything, and text between two stars whatever contains it. Objects may have further
-/// members; arrays are compared in order.
+/// `"*"` matches anything, and `"*text*"` every string that contains the text. Objects may have additional members;
+/// arrays are compared in order.
 pub(crate) fn fits(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         (Value::String(any), _) if any == "*" => true,
@@ -207,7 +206,7 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
-    /// Sends a request, or as much as the server takes before it closes, and reads its reply.
+    /// Sends a request, or as much of it as the server reads, and returns the reply.
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
         drop(in_time("to send", self.0.get_mut().write_all(request.as_ref())).await);
         let line = self.line().await;
@@ -238,7 +237,7 @@ impl Client {
 }
 
 impl Reply {
-    /// The header's value; of several, the first.
+    /// The first value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

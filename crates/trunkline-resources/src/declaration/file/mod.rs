@@ -1,4 +1,4 @@
-//! Types as TOML declares them.
+//! Parsing of type declarations in TOML.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use super::equality::json_equal;
 use super::field::{Field, FieldType};
 use super::types::{ResourceType, ResourceTypes};
 
-/// The reason why a file or a text declares no valid types.
+/// An error in a file or text that declares types.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypesError {
@@ -25,11 +25,11 @@ pub enum TypesError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// The error of the system.
+        /// The cause.
         source: io::Error,
     },
-    /// The file has more than [`ResourceTypes::MAX_BYTES`].
-    #[error("{} has more than {} bytes", file.display(), ResourceTypes::MAX_BYTES)]
+    /// The file is larger than [`ResourceTypes::MAX_BYTES`].
+    #[error("{} is larger than {} bytes", file.display(), ResourceTypes::MAX_BYTES)]
     TooLarge {
         /// The file.
         file: PathBuf,
@@ -37,21 +37,21 @@ pub enum TypesError {
     /// The text is invalid.
     #[error("{}{line}:{column}: {reason}", file.as_ref().map(|file| format!("{}:", file.display())).unwrap_or_default())]
     Invalid {
-        /// The file, if the text is of one.
+        /// The file, if the text was read from one.
         file: Option<PathBuf>,
         /// The line, from 1.
         line: usize,
-        /// The character in the line, from 1.
+        /// The column in characters, from 1.
         column: usize,
-        /// The problem.
+        /// The error message.
         reason: String,
     },
 }
 
-/// Names that records and commands use besides the fields.
+/// Names that fields cannot have.
 const RESERVED: [&str; 5] = ["id", "metadata", "version", "createdAt", "updatedAt"];
 
-/// A problem and its place in the text.
+/// An error and its byte offset in the text.
 struct Fault {
     at: usize,
     reason: String,
@@ -85,22 +85,22 @@ struct Declaration {
 }
 
 impl ResourceTypes {
-    /// The types that a file's text declares.
+    /// Parses type declarations.
     ///
     /// # Errors
-    /// The first fault, with its place.
+    /// The first error, with its place.
     pub fn parse(toml: &str) -> Result<Self, TypesError> {
         Self::of(toml, None)
     }
 
-    /// The types that a file of at most [`MAX_BYTES`](Self::MAX_BYTES) declares.
+    /// Reads a file of type declarations, of up to [`MAX_BYTES`](Self::MAX_BYTES).
     ///
     /// # Errors
-    /// If the file cannot be read; its first fault, with its place.
+    /// If the file cannot be read, or is invalid.
     pub fn read(path: &Path) -> Result<Self, TypesError> {
         let unreadable = |source| TypesError::Unreadable { file: path.to_owned(), source };
         let mut bytes = Vec::new();
-        // One byte more than the maximum, to detect a file that is too large.
+        // One more byte than the maximum detects files that are too large.
         let bound = Self::MAX_BYTES as u64 + 1;
         File::open(path)
             .and_then(|file| file.take(bound).read_to_end(&mut bytes))
@@ -130,9 +130,9 @@ impl ResourceTypes {
 }
 
 impl Default for ResourceTypes {
-    /// The one type `todo`.
+    /// The type `todo`.
     fn default() -> Self {
-        Self::parse(include_str!("../default.toml")).expect("a test parses this very file")
+        Self::parse(include_str!("../default.toml")).expect("the default types are tested")
     }
 }
 
@@ -142,11 +142,11 @@ fn types(text: &str) -> Result<ResourceTypes, Fault> {
         reason: error.message().to_owned(),
     })?;
     if let Some((name, _)) = resources.get_index(ResourceTypes::MAX_TYPES) {
-        let reason = format!("there are more than {} resources", ResourceTypes::MAX_TYPES);
+        let reason = format!("more than {} resources", ResourceTypes::MAX_TYPES);
         return Err(fault(name, reason));
     }
     if resources.is_empty() {
-        let reason = "no resource is declared: add [resources.NAME.fields]".to_owned();
+        let reason = "no resource is declared; add [resources.NAME.fields]".to_owned();
         return Err(Fault { at: 0, reason });
     }
     let types: Result<_, Fault> = resources.into_iter().map(resource_type).collect();
@@ -164,7 +164,7 @@ fn resource_type((name, one): (Spanned<String>, Resource)) -> Result<ResourceTyp
         return Err(fault(field, format!("{name} has more than {most} fields")));
     }
     if one.fields.is_empty() {
-        return Err(fault(&name, "a resource has at least one field"));
+        return Err(fault(&name, "a resource needs at least one field"));
     }
     let fields: Result<_, Fault> = one.fields.into_iter().map(field).collect();
     Ok(ResourceType::new(name.into_inner(), one.description, fields?))
@@ -176,14 +176,14 @@ fn resource_name(name: &str) -> Result<(), String> {
     };
     if name.len() > ResourceType::MAX_NAME || !name.split('.').all(is_segment) {
         return Err(format!(
-            "a resource's name has at most {} letters of ASCII, digits, _ and -, and begins with a letter; \
-             namespaces end with a dot, as in \"crm.todo\"",
+            "a resource name consists of up to {} ASCII letters, digits, _ and -, and starts with a letter; \
+             namespaces end with a dot: \"crm.todo\"",
             ResourceType::MAX_NAME
         ));
     }
     // The methods of such a resource could not be registered (JSON-RPC 2.0, section 8).
     match name.split('.').next() {
-        Some("rpc") => Err("rpc is reserved: begin the name otherwise".to_owned()),
+        Some("rpc") => Err("names that start with the namespace rpc are reserved".to_owned()),
         _ => Ok(()),
     }
 }
@@ -202,7 +202,7 @@ fn field((name, one): (Spanned<String>, Declaration)) -> Result<Field, Fault> {
         if required {
             return Err(fault(
                 &default,
-                "a required field has no default: leave out one of the two",
+                "a required field cannot have a default; remove one of the two",
             ));
         }
         field.default = Some(value(default, &field)?);
@@ -214,15 +214,13 @@ fn field_name(name: &str) -> Result<(), String> {
     let begins = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
     if name.len() > Field::MAX_NAME || !begins || !name.bytes().all(is_name_byte) {
         return Err(format!(
-            "a field's name has at most {} letters of ASCII, digits, _ and -, and begins with a letter or _",
+            "a field name consists of up to {} ASCII letters, digits, _ and -, and starts with a letter or _",
             Field::MAX_NAME
         ));
     }
     if RESERVED.contains(&name) {
         let reserved = RESERVED.join(", ");
-        return Err(format!(
-            "this name is reserved, as all of {reserved} are: give the field another name"
-        ));
+        return Err(format!("reserved field name; the reserved names are {reserved}"));
     }
     Ok(())
 }
@@ -230,35 +228,35 @@ fn field_name(name: &str) -> Result<(), String> {
 /// The values of a field's `enum`.
 fn values(allowed: Spanned<Vec<Spanned<Value>>>, field: &Field) -> Result<Vec<Value>, Fault> {
     if let Some(one) = allowed.get_ref().get(Field::MAX_VALUES) {
-        return Err(fault(one, format!("an enum has at most {} values", Field::MAX_VALUES)));
+        return Err(fault(one, format!("an enum can have up to {} values", Field::MAX_VALUES)));
     }
     if allowed.get_ref().is_empty() {
         return Err(fault(
             &allowed,
-            "an enum has at least one value: add one, or leave the enum out",
+            "an enum needs at least one value; add one, or remove the enum",
         ));
     }
     let mut values: Vec<Value> = Vec::new();
     for element in allowed.into_inner() {
         if values.iter().any(|one| json_equal(one, element.get_ref())) {
-            return Err(fault(&element, "duplicate value: leave it out"));
+            return Err(fault(&element, "duplicate value"));
         }
         values.push(value(element, field)?);
     }
     Ok(values)
 }
 
-/// A value that a field may have.
+/// Checks that a field accepts a value.
 fn value(value: Spanned<Value>, field: &Field) -> Result<Value, Fault> {
     if has_time(value.get_ref()) {
-        let reason = "JSON has no dates and times: write it as a string, in quotes";
+        let reason = "JSON has no dates and times; write a string";
         return Err(fault(&value, reason));
     }
     field.check(value.get_ref()).map_err(|reason| fault(&value, reason))?;
     Ok(value.into_inner())
 }
 
-/// Whether there is a date or a time in it: serde knows them from TOML as objects with this member.
+/// Whether the value contains a date or a time, which TOML deserialises to an object with this member.
 fn has_time(value: &Value) -> bool {
     match value {
         Value::Array(values) => values.iter().any(has_time),

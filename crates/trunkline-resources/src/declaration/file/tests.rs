@@ -3,11 +3,11 @@ use crate::declaration::ResourceTypes;
 /// Expects an error: its place and a part of its reason.
 #[track_caller]
 fn check(text: &str, place: &str, reason: &str) {
-    let error = ResourceTypes::parse(text).expect_err("it is refused").to_string();
+    let error = ResourceTypes::parse(text).expect_err("the text is invalid").to_string();
     assert!(error.starts_with(&format!("{place}: ")) && error.contains(reason), "{text}: {error}");
 }
 
-/// A field of this declaration, in line 2.
+/// Expects an error of a field's declaration, in line 2.
 #[track_caller]
 fn check_field(declaration: &str, column: usize, reason: &str) {
     let text = format!("[resources.todo.fields]\nx = {declaration}\n");
@@ -19,7 +19,7 @@ fn fields(count: usize) -> String {
 }
 
 #[test]
-fn what_is_not_toml() {
+fn invalid_toml() {
     check("x", "1:2", "key with no value, expected `=`");
     check("é = [", "1:6", "unclosed array, expected `]`");
     check("[resources.todo]\n[resources.todo]", "2:12", "duplicate key");
@@ -33,7 +33,7 @@ fn files() {
     for empty in ["", "# nothing yet"] {
         check(empty, "1:1", "missing field `resources`");
     }
-    check("[resources]", "1:1", "no resource is declared: add [resources.NAME.fields]");
+    check("[resources]", "1:1", "no resource is declared; add [resources.NAME.fields]");
     check("resources = 1", "1:13", "invalid type: integer `1`, expected a map");
     check("[resource.todo]", "1:2", "unknown field `resource`, expected `resources`");
     check("\u{feff}\"x y\" = 1", "1:1", "unknown field `x y`");
@@ -41,7 +41,7 @@ fn files() {
         let fields = fields(1);
         (0..count).map(|n| format!("[resources.r{n}.fields]{fields}\n")).collect()
     };
-    check(&many(101), "201:12", "there are more than 100 resources");
+    check(&many(101), "201:12", "more than 100 resources");
     assert_eq!(ResourceTypes::parse(&many(100)).unwrap().iter().count(), 100);
 }
 
@@ -49,7 +49,7 @@ fn files() {
 fn resources() {
     check("resources.todo = 'x'", "1:18", "invalid type: string \"x\"");
     check("[resources.todo]", "1:1", "missing field `fields`");
-    check("[resources.todo.fields]", "1:12", "a resource has at least one field");
+    check("[resources.todo.fields]", "1:12", "a resource needs at least one field");
     check("[resources.todo]\nowner = 'x'", "2:1", "expected `description` or `fields`");
     check("[resources.todo]\ndescription = 7", "2:15", "expected a string");
     check("[resources.todo]\nfields = 'x'", "2:10", "expected a map");
@@ -66,10 +66,10 @@ fn names_of_resources() {
     let names =
         ["", ".", "a.", ".a", "a..b", "a.1", "ä", "a b", "a\\\"b", "a/b", "1x", "_a", &long];
     for name in names {
-        check(&text(name), "1:12", "a resource's name has at most 64 letters of ASCII, digits");
+        check(&text(name), "1:12", "a resource name consists of up to 64 ASCII letters, digits");
     }
     for name in ["rpc", "rpc.x"] {
-        check(&text(name), "1:12", "rpc is reserved: begin the name otherwise");
+        check(&text(name), "1:12", "names that start with the namespace rpc are reserved");
     }
     for name in ["a", "a.b-c.D_9", "rpcs", "x.rpc", &long[1..]] {
         assert_eq!(ResourceTypes::parse(&text(name)).unwrap().get(name).unwrap().name(), name);
@@ -81,10 +81,14 @@ fn names_of_fields() {
     let text = |name: &str| format!("[resources.todo.fields]\n\"{name}\" = {{ type = 'string' }}");
     let long = "x".repeat(65);
     for name in ["", "a b", "é", "a.b", "a~b", "1", "-a", &long] {
-        check(&text(name), "2:1", "a field's name has at most 64 letters of ASCII, digits");
+        check(&text(name), "2:1", "a field name consists of up to 64 ASCII letters, digits");
     }
     for name in ["id", "metadata", "version", "createdAt", "updatedAt"] {
-        check(&text(name), "2:1", "this name is reserved, as all of id, metadata, version,");
+        check(
+            &text(name),
+            "2:1",
+            "reserved field name; the reserved names are id, metadata, version,",
+        );
     }
     for name in ["a", "_", "a-1", "Id", "created_at", &long[1..]] {
         let types = ResourceTypes::parse(&text(name)).unwrap();
@@ -108,9 +112,9 @@ fn declarations() {
 #[test]
 fn defaults() {
     let text = "{ type = 'string', required = true, default = 'x' }";
-    check_field(text, 51, "a required field has no default: leave out one of the two");
-    check_field("{ default = 7, type = 'string' }", 17, "x is a string, and this is a number");
-    let whole = "x is an integer of 64 bits at most and without a fraction";
+    check_field(text, 51, "a required field cannot have a default; remove one of the two");
+    check_field("{ default = 7, type = 'string' }", 17, "x must be a string, got a number");
+    let whole = "x must be a 64-bit integer without a fraction";
     check_field("{ default = 1.0, type = 'integer' }", 17, whole);
     for number in ["18446744073709551616", "-9223372036854775809"] {
         check_field(&format!("{{ default = {number}, type = 'integer' }}"), 17, "");
@@ -118,27 +122,27 @@ fn defaults() {
     for number in ["nan", "-inf", "+inf", "1e999"] {
         check_field(&format!("{{ default = {number}, type = 'number' }}"), 17, "");
     }
-    let time = "JSON has no dates and times: write it as a string, in quotes";
+    let time = "JSON has no dates and times; write a string";
     for value in ["2026-11-22", "07:32:00", "2026-11-22T07:32:00Z"] {
         check_field(&format!("{{ default = {value}, type = 'string' }}"), 17, time);
     }
     check_field("{ default = { a = [1, 07:32:00] }, type = 'object' }", 17, time);
     let urgent = "{ default = 'urgent', enum = ['low', 'high'], type = 'string' }";
-    check_field(urgent, 17, "x is one of \"low\", \"high\"");
+    check_field(urgent, 17, "x must be one of \"low\", \"high\"");
     let no = "{ default = false, type = 'boolean', enum = [true] }";
-    check_field(no, 17, "x can only be true");
+    check_field(no, 17, "x must be true");
 }
 
 #[test]
 fn enums() {
-    check_field("{ type = 'string', enum = [] }", 31, "an enum has at least one value");
+    check_field("{ type = 'string', enum = [] }", 31, "an enum needs at least one value");
     check_field("{ type = 'string', enum = 'low' }", 31, "expected a sequence");
     let text = "{ type = 'string', enum = ['low', 7] }";
-    check_field(text, 39, "x is a string, and this is a number");
-    let twice = "duplicate value: leave it out";
+    check_field(text, 39, "x must be a string, got a number");
+    let twice = "duplicate value";
     check_field("{ type = 'string', enum = ['low', 'high', 'low'] }", 47, twice);
     check_field("{ enum = [1, 1.0], type = 'number' }", 18, twice);
     let values: Vec<String> = (1000..2001).map(|n| n.to_string()).collect();
     let text = format!("{{ type = 'integer', enum = [{}] }}", values.join(","));
-    check_field(&text, 5033, "an enum has at most 1000 values");
+    check_field(&text, 5033, "an enum can have up to 1000 values");
 }

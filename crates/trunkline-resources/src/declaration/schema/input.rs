@@ -1,4 +1,4 @@
-//! Schemas of the params of commands.
+//! Schemas of command params.
 
 use serde_json::{Value, json};
 
@@ -7,21 +7,21 @@ use crate::command::RecordId;
 use crate::declaration::types::ResourceType;
 
 pub(super) fn create(kind: &ResourceType) -> Value {
-    let id = id("The new record's id. One is made if there is none.");
+    let id = id("The id of the new record. Generated if omitted.");
     let mut input = ObjectSchema::default().optional("id", id);
     for field in kind.fields() {
         let add = if field.required() { ObjectSchema::required } else { ObjectSchema::optional };
         input = add(input, field.name(), field.stored());
     }
-    input.optional("metadata", metadata(&json!({ "requestId": repeated() }))).schema()
+    input.optional("metadata", metadata(&json!({ "requestId": request_id() }))).schema()
 }
 
 pub(super) fn read() -> Value {
-    addressed().optional("metadata", metadata(&json!({}))).schema()
+    with_id().optional("metadata", metadata(&json!({}))).schema()
 }
 
 pub(super) fn update(kind: &ResourceType) -> Value {
-    let mut input = addressed();
+    let mut input = with_id();
     for field in kind.fields() {
         input = input.optional(field.name(), field.changed());
     }
@@ -29,29 +29,28 @@ pub(super) fn update(kind: &ResourceType) -> Value {
 }
 
 pub(super) fn delete() -> Value {
-    addressed().optional("metadata", metadata_of_change()).schema()
+    with_id().optional("metadata", metadata_of_change()).schema()
 }
 
 pub(super) fn list() -> Value {
-    paged().optional("metadata", metadata_of_page()).schema()
+    page().optional("metadata", metadata_of_page()).schema()
 }
 
-/// The criteria stand beside `limit` and `cursor`, which give way to fields of their names: they may
-/// always stand in `metadata`.
+/// Criteria are members of the params, next to `limit` and `cursor`. If a field has one of these two names, the page is
+/// requested in `metadata`.
 pub(super) fn filter(kind: &ResourceType) -> Value {
     let time = |of: &str| described("string", &format!("{of} {EQUAL}"));
-    let mut input = paged()
-        .optional("id", id(&format!("The record's id. {EQUAL}")))
-        .optional("version", described("integer", &format!("The record's version. {EQUAL}")))
-        .optional("createdAt", time("When it was created."))
-        .optional("updatedAt", time("When it was changed last."));
+    let mut input = page()
+        .optional("id", id(&format!("The id. {EQUAL}")))
+        .optional("version", described("integer", &format!("The version. {EQUAL}")))
+        .optional("createdAt", time("Time of creation."))
+        .optional("updatedAt", time("Time of the last change."));
     for field in kind.fields() {
         input = input.optional(field.name(), field.criterion());
     }
     let mut schema = input.optional("metadata", metadata_of_page()).schema();
     schema["description"] =
-        "What the records have that are wanted. What a record does not have is no match: a criterion that \
-         no field is called finds nothing."
+        "The criteria, all of which a record must match. A record that lacks the field does not match."
             .into();
     schema
 }
@@ -61,27 +60,27 @@ pub(super) fn status() -> Value {
 }
 
 pub(super) fn revert() -> Value {
-    let request_id = described("string", "The metadata.requestId of what is to be undone.");
+    let request_id = described("string", "The metadata.requestId of the request to undo.");
     ObjectSchema::default()
         .required("requestId", request_id)
         .optional("metadata", metadata(&json!({})))
         .schema()
 }
 
-fn addressed() -> ObjectSchema {
-    ObjectSchema::default().required("id", id("The record's id."))
+fn with_id() -> ObjectSchema {
+    ObjectSchema::default().required("id", id("The id of the record."))
 }
 
-fn paged() -> ObjectSchema {
+fn page() -> ObjectSchema {
     ObjectSchema::default().optional("limit", limit()).optional("cursor", cursor())
 }
 
-/// It may have more members than are known here.
+/// The schema of metadata, which may have other members.
 fn metadata(properties: &Value) -> Value {
     json!({
         "type": "object",
         "properties": properties,
-        "description": "What goes along with the command.",
+        "description": "Metadata of the command.",
     })
 }
 
@@ -93,9 +92,9 @@ fn metadata_of_change() -> Value {
     let if_version = json!({
         "type": "integer",
         "minimum": 1,
-        "description": "The version that the record must have, or nothing is done.",
+        "description": "The expected version of the record. If it has another one, the command fails.",
     });
-    metadata(&json!({ "requestId": repeated(), "ifVersion": if_version }))
+    metadata(&json!({ "requestId": request_id(), "ifVersion": if_version }))
 }
 
 fn id(description: &str) -> Value {
@@ -107,19 +106,19 @@ fn id(description: &str) -> Value {
     })
 }
 
-fn repeated() -> Value {
-    let description = "A name of your own for this request. Sent again with the same name, it is answered \
-                       as before and acts once; revert undoes what it did.";
+fn request_id() -> Value {
+    let description = "A unique id of this request. A repetition with the same id has no further effect and \
+                       returns the same reply; revert undoes the request.";
     described("string", description)
 }
 
 fn limit() -> Value {
-    json!({ "type": "integer", "minimum": 1, "description": "Most records of the page." })
+    json!({ "type": "integer", "minimum": 1, "description": "Maximum number of records." })
 }
 
 fn cursor() -> Value {
     json!({
         "type": ["string", "null"],
-        "description": "The nextCursor of the page before. Without it, the first page is answered.",
+        "description": "The nextCursor of the previous page. Omit it for the first page.",
     })
 }

@@ -13,7 +13,7 @@ use super::verb::Verb;
 use parts::described;
 
 impl ResourceType {
-    /// The JSON Schema of its records.
+    /// The JSON Schema of the records.
     #[must_use]
     pub fn schema(&self) -> Value {
         let mut schema = output::record(self);
@@ -42,7 +42,7 @@ impl ResourceType {
     pub fn output(&self, command: Verb) -> Value {
         match command {
             Verb::Create | Verb::Read | Verb::Update => output::record(self),
-            Verb::Delete => described("null", "The record is no more."),
+            Verb::Delete => described("null", "The record was deleted."),
             Verb::List | Verb::Filter => output::page(self),
             Verb::Status => output::status(),
             Verb::Revert => output::reverted(),

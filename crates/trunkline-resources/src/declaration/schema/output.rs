@@ -1,4 +1,4 @@
-//! Schemas of the results of commands.
+//! Schemas of command results.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::parts::{ObjectSchema, described};
 use crate::declaration::types::ResourceType;
 
 pub(super) fn record(kind: &ResourceType) -> Value {
-    let id = described("string", "Tells the record from all others of its resource.");
+    let id = described("string", "Unique id among the records of the resource.");
     let mut record = ObjectSchema::default().required("id", id);
     for field in kind.fields() {
         let always = field.required() || field.default().is_some();
@@ -16,12 +16,12 @@ pub(super) fn record(kind: &ResourceType) -> Value {
     let version = json!({
         "type": "integer",
         "minimum": 1,
-        "description": "Goes up with each change.",
+        "description": "Increases with each change.",
     });
     let mut schema = record
         .required("version", version)
-        .required("createdAt", time("When it was created."))
-        .required("updatedAt", time("When it was changed last."))
+        .required("createdAt", time("Time of creation."))
+        .required("updatedAt", time("Time of the last change."))
         .schema();
     if let Some(description) = kind.description() {
         schema["description"] = description.into();
@@ -37,8 +37,8 @@ pub(super) fn page(kind: &ResourceType) -> Value {
     });
     let next = json!({
         "type": ["string", "null"],
-        "description": "The cursor of the next page; null after the last one. A page with fewer records \
-                        than asked for, or none, need not be the last.",
+        "description": "The cursor of the next page; null for the last page. Other pages can have fewer \
+                        records than requested, or none.",
     });
     ObjectSchema::default().required("items", items).required("nextCursor", next).schema()
 }
@@ -47,11 +47,11 @@ pub(super) fn status() -> Value {
     let commands = json!({
         "type": "array",
         "items": { "type": "string" },
-        "description": "What can be done with its records.",
+        "description": "The commands of the resource.",
     });
     ObjectSchema::default()
-        .required("resource", described("string", "The resource's name."))
-        .optional("description", described("string", "What its records are."))
+        .required("resource", described("string", "The name of the resource."))
+        .optional("description", described("string", "The description of the resource."))
         .required("counts", counts())
         .required("commands", commands)
         .required("schema", described("object", "The JSON Schema of its records."))
@@ -62,22 +62,21 @@ pub(super) fn reverted() -> Value {
     let status = json!({
         "type": "string",
         "enum": ["reverted", "noop"],
-        "description": "Whether it was undone, or there was nothing to undo.",
+        "description": "Whether the request was reverted, or there was nothing to revert.",
     });
     ObjectSchema::default()
         .required("status", status)
-        .required("requestId", described("string", "The requestId that was given."))
+        .required("requestId", described("string", "The requestId of the params."))
         .schema()
 }
 
 fn counts() -> Value {
-    let total =
-        json!({ "type": "integer", "minimum": 0, "description": "How many records there are." });
+    let total = json!({ "type": "integer", "minimum": 0, "description": "Number of records." });
     let counted = json!({
         "type": "integer",
         "minimum": 0,
-        "description": "How many of them are counted in fields: those with the first ids, if there are too \
-                        many for one command.",
+        "description": "Number of records counted in fields: those with the first ids if there are too many \
+                        for one command.",
     });
     let fields = json!({
         "type": "object",
@@ -85,14 +84,14 @@ fn counts() -> Value {
             "type": "object",
             "additionalProperties": { "type": "integer", "minimum": 0 },
         },
-        "description": "By fields of few values and by value, how many of the counted records have it.",
+        "description": "Number of counted records by field and value, for fields with few values.",
     });
     let mut counts = ObjectSchema::default()
         .required("total", total)
         .required("counted", counted)
         .required("fields", fields)
         .schema();
-    counts["description"] = "What is stored.".into();
+    counts["description"] = "Counts of the stored records.".into();
     counts
 }
 

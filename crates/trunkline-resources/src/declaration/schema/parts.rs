@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::declaration::field::Field;
 
-/// The schema of an object that has these properties and no other.
+/// The schema of an object without other properties.
 #[derive(Default)]
 pub(super) struct ObjectSchema {
     properties: Map<String, Value>,
@@ -40,12 +40,12 @@ pub(super) fn described(kind: &str, description: &str) -> Value {
 }
 
 /// How a filter matches free text.
-const PART: &str = "A part of it will do, in upper or lower case.";
+const CONTAINS: &str = "Matches a substring, ignoring case.";
 /// How a filter matches all other values.
-pub(super) const EQUAL: &str = "It must be equal.";
+pub(super) const EQUAL: &str = "Matches if equal.";
 
 impl Field {
-    /// As a record has it.
+    /// The schema in a record.
     pub(super) fn stored(&self) -> Value {
         let mut schema = self.shape();
         if let Some(default) = self.default() {
@@ -54,7 +54,7 @@ impl Field {
         schema
     }
 
-    /// As an update has it: without its default, which a client might fill in.
+    /// The schema in an update, without the default, which a client might fill in.
     pub(super) fn changed(&self) -> Value {
         let mut schema = self.shape();
         if self.required() {
@@ -65,16 +65,16 @@ impl Field {
             allowed.push(Value::Null);
         }
         schema["description"] = match self.default() {
-            Some(default) => self.described(&format!("Null puts its default back: {default}.")),
+            Some(default) => self.described(&format!("Null resets it to its default, {default}.")),
             None => self.described("Null removes it."),
         };
         schema
     }
 
-    /// As records are looked for by it.
+    /// The schema as a filter criterion.
     pub(super) fn criterion(&self) -> Value {
         let mut schema = self.shape();
-        schema["description"] = self.described(if self.is_free_text() { PART } else { EQUAL });
+        schema["description"] = self.described(if self.is_free_text() { CONTAINS } else { EQUAL });
         schema
     }
 
@@ -89,7 +89,7 @@ impl Field {
         schema
     }
 
-    /// Its description, and a sentence more.
+    /// The description, followed by another sentence.
     fn described(&self, more: &str) -> Value {
         let own = self.description().unwrap_or_default().trim_end();
         let stop = if own.is_empty() || own.ends_with(['.', '!', '?']) { "" } else { "." };

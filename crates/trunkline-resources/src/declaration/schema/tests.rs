@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::declaration::{ResourceType, ResourceTypes, Verb};
 
-/// One type with fields of all kinds, and the names of a page's params.
+/// A type with fields of all kinds, and one with fields named like the params of pages.
 const TYPES: &str = r#"
 [resources.thing]
 description = "A thing"
@@ -33,7 +33,7 @@ fn validator(schema: &Value) -> Validator {
     jsonschema::draft202012::options().should_validate_formats(true).build(schema).unwrap()
 }
 
-/// Whether a schema admits each of these.
+/// Whether a schema accepts each of the instances.
 #[track_caller]
 fn check(schema: &Value, expected: bool, instances: &[Value]) {
     let validator = validator(schema);
@@ -43,17 +43,17 @@ fn check(schema: &Value, expected: bool, instances: &[Value]) {
 }
 
 #[track_caller]
-fn admits(command: Verb, instances: &[Value]) {
+fn accepts(command: Verb, instances: &[Value]) {
     check(&kind("thing").input(command), true, instances);
 }
 
 #[track_caller]
-fn refuses(command: Verb, instances: &[Value]) {
+fn rejects(command: Verb, instances: &[Value]) {
     check(&kind("thing").input(command), false, instances);
 }
 
 #[test]
-fn inputs_are_objects_of_described_params_and_no_other() {
+fn inputs_describe_all_params_and_allow_no_others() {
     for name in ["thing", "paged"] {
         for verb in Verb::ALL {
             let input = kind(name).input(verb);
@@ -69,16 +69,16 @@ fn inputs_are_objects_of_described_params_and_no_other() {
         |schema: &Value| schema["description"].as_str().is_some_and(|text| text.len() > 5);
     for verb in Verb::ALL {
         for (name, param) in kind("thing").input(verb)["properties"].as_object().unwrap() {
-            let untold = ["size", "weight", "done", "more", "tags"];
-            let may_be_untold = verb == Verb::Create && untold.contains(&name.as_str());
-            assert!(described(param) || may_be_untold, "{verb} {name}");
+            let undescribed = ["size", "weight", "done", "more", "tags"];
+            let may_lack_description = verb == Verb::Create && undescribed.contains(&name.as_str());
+            assert!(described(param) || may_lack_description, "{verb} {name}");
         }
     }
 }
 
 #[test]
-fn create_takes_what_a_record_must_have() {
-    admits(
+fn create_requires_the_required_fields() {
+    accepts(
         Verb::Create,
         &[
             json!({ "name": "" }),
@@ -88,7 +88,7 @@ fn create_takes_what_a_record_must_have() {
             json!({ "id": "x".repeat(256), "name": "n", "size": 2.0, "weight": 1 }),
         ],
     );
-    refuses(
+    rejects(
         Verb::Create,
         &[
             json!({}),
@@ -110,10 +110,10 @@ fn create_takes_what_a_record_must_have() {
 }
 
 #[test]
-fn update_takes_any_fields_and_null_for_those_that_may_be_removed() {
+fn update_accepts_null_for_optional_fields() {
     let nulls = json!({ "id": 1, "state": null, "size": null, "weight": null, "done": null, "more": null,
                         "tags": null });
-    admits(
+    accepts(
         Verb::Update,
         &[
             nulls,
@@ -121,7 +121,7 @@ fn update_takes_any_fields_and_null_for_those_that_may_be_removed() {
             json!({ "id": "a", "name": "n", "metadata": { "ifVersion": 1, "requestId": "r" } }),
         ],
     );
-    refuses(
+    rejects(
         Verb::Update,
         &[
             json!({ "name": "n" }),
@@ -135,7 +135,7 @@ fn update_takes_any_fields_and_null_for_those_that_may_be_removed() {
 }
 
 #[test]
-fn only_create_tells_defaults_as_such() {
+fn only_create_has_defaults() {
     let thing = kind("thing");
     let state = |verb| thing.input(verb)["properties"]["state"].clone();
     let text = |schema: Value| schema["description"].as_str().unwrap().to_owned();
@@ -144,29 +144,29 @@ fn only_create_tells_defaults_as_such() {
     for verb in [Verb::Update, Verb::Filter] {
         assert_eq!(state(verb).get("default"), None, "{verb}");
     }
-    assert_eq!(text(state(Verb::Update)), "How it is. Null puts its default back: \"new\".");
-    assert_eq!(text(state(Verb::Filter)), "How it is. It must be equal.");
+    assert_eq!(text(state(Verb::Update)), "How it is. Null resets it to its default, \"new\".");
+    assert_eq!(text(state(Verb::Filter)), "How it is. Matches if equal.");
     let described = |verb, name: &str| text(thing.input(verb)["properties"][name].clone());
     assert_eq!(
         described(Verb::Filter, "name"),
-        "What it is called. A part of it will do, in upper or lower case."
+        "What it is called. Matches a substring, ignoring case."
     );
-    assert_eq!(described(Verb::Filter, "size"), "It must be equal.");
+    assert_eq!(described(Verb::Filter, "size"), "Matches if equal.");
     assert_eq!(described(Verb::Update, "size"), "Null removes it.");
 }
 
 #[test]
-fn records_are_addressed_by_their_id() {
+fn read_and_delete_require_an_id() {
     for verb in [Verb::Read, Verb::Delete] {
-        admits(verb, &[json!({ "id": "a" }), json!({ "id": -1.5, "metadata": {} })]);
-        refuses(verb, &[json!({}), json!({ "id": "a", "name": "n" }), json!({ "id": [] })]);
+        accepts(verb, &[json!({ "id": "a" }), json!({ "id": -1.5, "metadata": {} })]);
+        rejects(verb, &[json!({}), json!({ "id": "a", "name": "n" }), json!({ "id": [] })]);
     }
-    refuses(Verb::Delete, &[json!({ "id": "a", "metadata": { "ifVersion": -1 } })]);
+    rejects(Verb::Delete, &[json!({ "id": "a", "metadata": { "ifVersion": -1 } })]);
 }
 
 #[test]
-fn pages_are_asked_for() {
-    admits(
+fn list_and_filter_accept_page_params() {
+    accepts(
         Verb::List,
         &[
             json!({}),
@@ -174,7 +174,7 @@ fn pages_are_asked_for() {
             json!({ "cursor": null, "metadata": { "limit": 5, "cursor": "c" } }),
         ],
     );
-    refuses(
+    rejects(
         Verb::List,
         &[
             json!({ "limit": 0 }),
@@ -184,7 +184,7 @@ fn pages_are_asked_for() {
             json!({ "metadata": { "limit": 0 } }),
         ],
     );
-    admits(
+    accepts(
         Verb::Filter,
         &[
             json!({}),
@@ -192,7 +192,7 @@ fn pages_are_asked_for() {
             json!({ "id": "a", "version": 1, "createdAt": "2026", "updatedAt": "2026-11" }),
         ],
     );
-    refuses(
+    rejects(
         Verb::Filter,
         &[
             json!({ "state": 1 }),
@@ -204,7 +204,7 @@ fn pages_are_asked_for() {
 }
 
 #[test]
-fn limit_and_cursor_give_way_to_fields_of_their_names() {
+fn fields_named_limit_and_cursor_take_precedence() {
     let paged = kind("paged");
     let filter = paged.input(Verb::Filter);
     check(
@@ -227,10 +227,10 @@ fn limit_and_cursor_give_way_to_fields_of_their_names() {
 
 #[test]
 fn status_and_revert() {
-    admits(Verb::Status, &[json!({}), json!({ "metadata": { "a": 1 } })]);
-    refuses(Verb::Status, &[json!({ "id": "a" })]);
-    admits(Verb::Revert, &[json!({ "requestId": "r" })]);
-    refuses(Verb::Revert, &[json!({}), json!({ "requestId": 1 }), json!({ "id": "a" })]);
+    accepts(Verb::Status, &[json!({}), json!({ "metadata": { "a": 1 } })]);
+    rejects(Verb::Status, &[json!({ "id": "a" })]);
+    accepts(Verb::Revert, &[json!({ "requestId": "r" })]);
+    rejects(Verb::Revert, &[json!({}), json!({ "requestId": 1 }), json!({ "id": "a" })]);
 }
 
 fn record() -> Value {

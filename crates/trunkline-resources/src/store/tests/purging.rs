@@ -1,4 +1,4 @@
-//! What is forgotten, and when.
+//! Deletion of expired rows.
 
 use super::{Fixture, PATIENCE, pending};
 use crate::config::ResourcesConfig;
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::store::open;
 use rusqlite::Connection;
 
-/// A closed store with as many requests and deleted records, all of which are old but for one of each.
+/// A closed store with this number of expired requests and deleted records, and one of each that is not expired.
 fn aged(requests: u32, deleted: u32) -> (tempfile::TempDir, Connection) {
     let Fixture { store, directory } = Fixture::new();
     assert!(store.close(PATIENCE));
@@ -36,9 +36,9 @@ fn left(connection: &Connection) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn what_is_old_goes_batch_by_batch() {
-    // How many requests and deleted records are old, and what is left after each of three commits; a batch
-    // was taken before the first one. What is not old stays.
+async fn expired_rows_are_deleted_in_batches() {
+    // The number of expired requests and deleted records, and the rest after each of three commits. The first batch is
+    // deleted before the first commit.
     let rows = [
         (3, 0, [(1, 0), (1, 0), (1, 0)]),
         (0, 3, [(0, 1), (0, 1), (0, 1)]),
@@ -57,9 +57,9 @@ async fn what_is_old_goes_batch_by_batch() {
 }
 
 #[tokio::test]
-async fn a_batch_is_small_if_it_takes_long() {
+async fn slow_batches_are_small() {
     let (directory, connection) = aged(3, 0);
-    // To delete a row takes longer than a command that does nothing.
+    // Deleting a row takes longer than an empty command.
     let slow = "CREATE TRIGGER slow BEFORE DELETE ON requests BEGIN
         SELECT length(hex(zeroblob(8 << 20))); END";
     connection.execute_batch(slow).unwrap();
@@ -75,7 +75,7 @@ async fn a_batch_is_small_if_it_takes_long() {
 }
 
 #[tokio::test]
-async fn the_next_batch_is_not_at_once() {
+async fn batches_are_delayed_when_done() {
     let (directory, connection) = aged(1, 0);
     let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
@@ -86,7 +86,7 @@ async fn the_next_batch_is_not_at_once() {
 }
 
 #[tokio::test]
-async fn a_large_group_takes_a_large_batch() {
+async fn large_groups_have_large_batches() {
     let (directory, connection) = aged(1_200, 0);
     let mut config = ResourcesConfig { purge_time: PATIENCE, ..ResourcesConfig::default() };
     config.store.group = 1_000;
@@ -96,7 +96,7 @@ async fn a_large_group_takes_a_large_batch() {
 }
 
 #[tokio::test]
-async fn a_purge_that_fails_fails_no_command() {
+async fn failed_purges_do_not_fail_commands() {
     let (directory, connection) = aged(1, 1);
     connection.execute_batch("ALTER TABLE requests RENAME TO away").unwrap();
     let store = open(directory.path(), &ResourcesConfig::default()).unwrap();

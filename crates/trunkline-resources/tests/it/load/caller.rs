@@ -1,5 +1,4 @@
-//! A client that keeps one connection, and asks natively or by JSON-RPC. What it is told looks the same in
-//! both forms.
+//! A client with one connection, which sends native messages or JSON-RPC and returns the same answers for both.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-/// What messages are written in.
+/// The form of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Native,
@@ -15,7 +14,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Every other one is native.
+    /// Alternates between the forms.
     pub(crate) fn of(number: usize) -> Self {
         if number.is_multiple_of(2) { Self::Native } else { Self::JsonRpc }
     }
@@ -23,7 +22,7 @@ impl Form {
 
 /// A command of one resource.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ask {
+pub(crate) struct CommandRequest {
     pub(crate) command: &'static str,
     pub(crate) id: Option<String>,
     pub(crate) payload: Map<String, Value>,
@@ -31,7 +30,7 @@ pub(crate) struct Ask {
     pub(crate) request_id: Option<String>,
 }
 
-impl Ask {
+impl CommandRequest {
     pub(crate) fn new(command: &'static str, id: Option<&str>) -> Self {
         Self { command, id: id.map(str::to_owned), ..Self::default() }
     }
@@ -57,14 +56,14 @@ impl Ask {
     }
 }
 
-/// What a server does not do. Whatever else it may say ends a test.
+/// An expected error. All others fail the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     NotFound,
     Conflict,
 }
 
-/// A command's result, `null` of a `delete`.
+/// The result of a command, `null` for `delete`.
 pub(crate) type Answer = Result<Value, Refusal>;
 
 pub(crate) struct Caller {
@@ -72,11 +71,11 @@ pub(crate) struct Caller {
     form: Form,
     resource: &'static str,
     sent: u64,
-    /// What was sent and is not answered.
+    /// The command that waits for its answer.
     asked: Option<&'static str>,
 }
 
-/// Longer than any answer takes.
+/// Timeout of an answer.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 impl Caller {
@@ -94,12 +93,12 @@ impl Caller {
 
     /// # Panics
     /// On an answer that is neither a result nor a [`Refusal`].
-    pub(crate) fn ask(&mut self, ask: &Ask) -> io::Result<Answer> {
+    pub(crate) fn ask(&mut self, ask: &CommandRequest) -> io::Result<Answer> {
         self.send(ask)?;
         self.receive()
     }
 
-    pub(crate) fn send(&mut self, ask: &Ask) -> io::Result<()> {
+    pub(crate) fn send(&mut self, ask: &CommandRequest) -> io::Result<()> {
         assert_eq!(self.asked.replace(ask.command), None, "one at a time");
         self.sent += 1;
         let body = match self.form {
@@ -115,7 +114,7 @@ impl Caller {
         self.stream.get_mut().write_all(request.as_bytes())
     }
 
-    fn native(&self, ask: &Ask) -> Value {
+    fn native(&self, ask: &CommandRequest) -> Value {
         let mut message = json!({
             "command": ask.command,
             "resource": self.resource,
@@ -128,7 +127,7 @@ impl Caller {
         message
     }
 
-    fn json_rpc(&self, ask: &Ask) -> Value {
+    fn json_rpc(&self, ask: &CommandRequest) -> Value {
         let mut params = ask.payload.clone();
         if let Some(id) = &ask.id {
             params.insert("id".to_owned(), json!(id));
@@ -138,14 +137,14 @@ impl Caller {
         json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": self.sent })
     }
 
-    /// The answer to what was sent.
+    /// Receives the answer to the sent command.
     pub(crate) fn receive(&mut self) -> io::Result<Answer> {
         let command = self.asked.take().unwrap();
         let (status, body) = self.response()?;
         let message = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
         Ok(match self.form {
-            Form::Native => told_natively(command, status, message),
-            Form::JsonRpc => self.told_by_json_rpc(status, message),
+            Form::Native => native_answer(command, status, message),
+            Form::JsonRpc => self.json_rpc_answer(status, message),
         })
     }
 
@@ -175,7 +174,7 @@ impl Caller {
         Ok(line.to_owned())
     }
 
-    fn told_by_json_rpc(&self, status: u16, mut message: Value) -> Answer {
+    fn json_rpc_answer(&self, status: u16, mut message: Value) -> Answer {
         assert_eq!(message["id"], self.sent, "{status} {message}");
         match message["error"]["code"].as_i64() {
             None => Ok(message.get_mut("result").unwrap().take()),
@@ -186,7 +185,7 @@ impl Caller {
     }
 }
 
-fn told_natively(command: &str, status: u16, mut message: Value) -> Answer {
+fn native_answer(command: &str, status: u16, mut message: Value) -> Answer {
     match (command, status) {
         ("delete", 204) => Ok(Value::Null),
         ("create", 201) | ("read" | "update" | "list" | "revert", 200) => {

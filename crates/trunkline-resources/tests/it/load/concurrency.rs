@@ -1,4 +1,4 @@
-//! Many clients at once, natively and by JSON-RPC, on the same few records.
+//! Concurrent clients that change the same few records, natively and by JSON-RPC.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::caller::{Answer, Ask, Caller, Form, Refusal};
+use super::caller::{Answer, Caller, CommandRequest, Form, Refusal};
 use super::ledger::{self, Done};
 use super::serving::{Serving, TALLY, sound_database};
 
 const CLIENTS: usize = 64;
 
-/// Longer than a test may take.
+/// Timeout of a test.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Those that are never deleted, and those that are.
+/// Ids of records that are never deleted, and of those that are.
 const LASTING: [&str; 2] = ["lasting-1", "lasting-2"];
 const MORTAL: [&str; 4] = ["mortal-1", "mortal-2", "mortal-3", "mortal-4"];
 
-/// So often a counter is counted up, by all clients together.
+/// Number of increments by all clients together.
 const INCREMENTS: usize = 500;
 
 #[test]
@@ -39,7 +39,7 @@ fn no_update_is_lost() {
     });
     let records = list(address);
     ledger::check(&done, &records);
-    // Said once more without the ledger.
+    // The same check without the ledger.
     for id in LASTING {
         let counted = done.iter().filter(|done| is_increment(done, id)).count();
         let record = records.iter().find(|record| record["id"] == id).unwrap();
@@ -56,24 +56,24 @@ fn is_increment(done: &Done, id: &str) -> bool {
     ask.command == "update" && ask.id.as_deref() == Some(id) && ask.payload.contains_key("count")
 }
 
-/// What one client does until all together have counted up often enough.
+/// The loop of one client, until all clients have reached the number of increments.
 fn count_up(address: SocketAddr, number: usize, counted: &AtomicUsize) -> Vec<Done> {
     let mut caller = Caller::connect(address, Form::of(number), TALLY).unwrap();
     let mut random = Random(number as u64 + 1);
     let mut done = Vec::new();
-    let begun = Instant::now();
+    let start = Instant::now();
     for turn in 0.. {
         if counted.load(Ordering::Relaxed) >= INCREMENTS {
             break;
         }
-        assert!(begun.elapsed() < DEADLINE, "only {counted:?} by now");
+        assert!(start.elapsed() < DEADLINE, "only {counted:?} by now");
         let id = *random.one_of(&[LASTING.as_slice(), &MORTAL].concat());
         let note = format!("client {number}, turn {turn}");
-        let read = Ask::new("read", Some(id));
+        let read = CommandRequest::new("read", Some(id));
         let next = match caller.ask(&read).unwrap() {
             Err(refusal) => {
                 assert_eq!(refusal, Refusal::NotFound);
-                Ask::new("create", Some(id)).with("count", 0).with("note", note)
+                CommandRequest::new("create", Some(id)).with("count", 0).with("note", note)
             }
             Ok(result) => {
                 let next = next(&result, note, &mut random);
@@ -94,23 +94,23 @@ fn count_up(address: SocketAddr, number: usize, counted: &AtomicUsize) -> Vec<Do
     done
 }
 
-/// What to do with a record that is there.
-fn next(record: &Value, note: String, random: &mut Random) -> Ask {
+/// The next request for an existing record.
+fn next(record: &Value, note: String, random: &mut Random) -> CommandRequest {
     let (id, version) = (record["id"].as_str().unwrap(), record["version"].as_u64().unwrap());
     let is_mortal = MORTAL.contains(&id);
     match random.below(12) {
-        0 if is_mortal => Ask::new("delete", Some(id)),
-        1 | 2 if is_mortal => Ask::new("delete", Some(id)).if_version(version),
-        3 => Ask::new("update", Some(id)).with("note", note),
+        0 if is_mortal => CommandRequest::new("delete", Some(id)),
+        1 | 2 if is_mortal => CommandRequest::new("delete", Some(id)).if_version(version),
+        3 => CommandRequest::new("update", Some(id)).with("note", note),
         _ => {
             let count = record["count"].as_u64().unwrap() + 1;
-            Ask::new("update", Some(id)).with("count", count).if_version(version)
+            CommandRequest::new("update", Some(id)).with("count", count).if_version(version)
         }
     }
 }
 
-/// Whether others can have been faster.
-fn may_be_refused(ask: &Ask, refusal: Refusal) -> bool {
+/// Whether another client may have been faster.
+fn may_be_refused(ask: &CommandRequest, refusal: Refusal) -> bool {
     let is_mortal = ask.id.as_deref().is_some_and(|id| MORTAL.contains(&id));
     match (ask.command, refusal) {
         ("create", Refusal::Conflict) => true,
@@ -120,20 +120,20 @@ fn may_be_refused(ask: &Ask, refusal: Refusal) -> bool {
     }
 }
 
-/// So many clients send each request, all at once, each over a connection of its own.
+/// Number of clients that send each request concurrently, each over its own connection.
 const SENDERS: usize = 4;
 const SHARED: usize = 3;
 const ROUNDS: usize = 8;
 
 #[test]
-fn a_request_acts_once() {
+fn a_request_has_one_effect() {
     let directory = TempDir::new().unwrap();
     let serving = Serving::start(directory.path());
     let address = serving.address();
     let mut done: Vec<Done> = (0..SHARED)
         .map(|number| {
             let id = format!("shared-{number}");
-            let ask = Ask::new("create", Some(&id)).with("count", 0).with("note", "new");
+            let ask = CommandRequest::new("create", Some(&id)).with("count", 0).with("note", "new");
             let result = Senders::connect(address).ask(&ask.clone().request(id)).unwrap();
             Done { ask, result }
         })
@@ -161,7 +161,7 @@ fn a_request_acts_once() {
     check_file(directory.path(), &records);
 }
 
-/// What a group of senders has done to the shared records, and what it leaves of its own.
+/// The requests of a group of senders to the shared records, and its own remaining records.
 struct Work {
     done: Vec<Done>,
     left: Vec<Value>,
@@ -172,22 +172,23 @@ fn work(address: SocketAddr, group: usize) -> Work {
     let mut work = Work { done: Vec::new(), left: Vec::new() };
     for round in 0..ROUNDS {
         let name = |step| format!("{step} {group}.{round}");
-        // Created more than once, it would have more than one id.
-        let create = Ask::new("create", None).with("count", round).with("note", name("new"));
+        // A second creation would have another id.
+        let create =
+            CommandRequest::new("create", None).with("count", round).with("note", name("new"));
         let created = senders.ask(&create.request(name("create"))).unwrap();
         let id = created["id"].as_str().unwrap();
 
         let shared = format!("shared-{}", (group + round) % SHARED);
-        let ask = Ask::new("update", Some(&shared)).with("note", name("note"));
+        let ask = CommandRequest::new("update", Some(&shared)).with("note", name("note"));
         let ask = ask.request(name("update"));
         let result = senders.ask(&ask).unwrap();
         work.done.push(Done { ask, result });
-        let other = Ask::new("update", Some(&shared)).with("note", "another request");
+        let other = CommandRequest::new("update", Some(&shared)).with("note", "another request");
         assert_eq!(senders.ask(&other.request(name("update"))), Err(Refusal::Conflict));
 
-        let delete = Ask::new("delete", Some(id)).request(name("delete"));
+        let delete = CommandRequest::new("delete", Some(id)).request(name("delete"));
         assert_eq!(senders.ask(&delete), Ok(Value::Null));
-        assert_eq!(senders.ask(&Ask::new("read", Some(id))), Err(Refusal::NotFound));
+        assert_eq!(senders.ask(&CommandRequest::new("read", Some(id))), Err(Refusal::NotFound));
         if round % 2 == 0 {
             work.left.push(reverted(&mut senders, &created, &name("delete")));
             assert_eq!(senders.ask(&delete), Err(Refusal::Conflict), "it was reverted");
@@ -198,7 +199,7 @@ fn work(address: SocketAddr, group: usize) -> Work {
 
 /// Reverts the deletion of a record, and returns the record.
 fn reverted(senders: &mut Senders, deleted: &Value, request: &str) -> Value {
-    let revert = Ask::new("revert", None).with("requestId", request);
+    let revert = CommandRequest::new("revert", None).with("requestId", request);
     let mut statuses: Vec<Value> =
         senders.ask_each(&revert).into_iter().map(Result::unwrap).collect();
     statuses.sort_by_key(|status| status["status"] == "noop");
@@ -207,7 +208,7 @@ fn reverted(senders: &mut Senders, deleted: &Value, request: &str) -> Value {
     for other in others {
         assert_eq!(*other, json!({ "status": "noop", "requestId": request }));
     }
-    let record = senders.ask(&Ask::new("read", deleted["id"].as_str())).unwrap();
+    let record = senders.ask(&CommandRequest::new("read", deleted["id"].as_str())).unwrap();
     let mut expected = deleted.clone();
     expected["version"] = json!(2);
     expected["updatedAt"] = record["updatedAt"].clone();
@@ -215,7 +216,7 @@ fn reverted(senders: &mut Senders, deleted: &Value, request: &str) -> Value {
     record
 }
 
-/// Connections over which the same is sent at once, in both forms.
+/// Connections that send the same request concurrently, in both forms.
 struct Senders([Caller; SENDERS]);
 
 impl Senders {
@@ -224,9 +225,9 @@ impl Senders {
         Self(std::array::from_fn(connect))
     }
 
-    /// What all are told, which is the same.
+    /// The answer, which is the same for all.
     #[track_caller]
-    fn ask(&mut self, ask: &Ask) -> Answer {
+    fn ask(&mut self, ask: &CommandRequest) -> Answer {
         let mut answers = self.ask_each(ask);
         let answer = answers.swap_remove(0);
         for other in answers {
@@ -235,8 +236,8 @@ impl Senders {
         answer
     }
 
-    /// All have sent before any reads an answer.
-    fn ask_each(&mut self, ask: &Ask) -> Vec<Answer> {
+    /// Sends all requests before it reads an answer.
+    fn ask_each(&mut self, ask: &CommandRequest) -> Vec<Answer> {
         for sender in &mut self.0 {
             sender.send(ask).unwrap();
         }
@@ -244,11 +245,11 @@ impl Senders {
     }
 }
 
-/// All records, of which there are fewer than a page has.
+/// All records, which fit one page.
 fn list(address: SocketAddr) -> Vec<Value> {
     let lists = [Form::Native, Form::JsonRpc].map(|form| {
         let mut caller = Caller::connect(address, form, TALLY).unwrap();
-        caller.ask(&Ask::new("list", None).with("limit", 1_000)).unwrap().unwrap()
+        caller.ask(&CommandRequest::new("list", None).with("limit", 1_000)).unwrap().unwrap()
     });
     assert_eq!(lists[0], lists[1]);
     let [mut list, _] = lists;
@@ -272,7 +273,7 @@ fn check_file(directory: &Path, records: &[Value]) {
     assert_eq!(both, 0, "there and deleted");
 }
 
-/// Numbers that look random, of xorshift64.
+/// Pseudo-random numbers (xorshift64).
 struct Random(u64);
 
 impl Random {

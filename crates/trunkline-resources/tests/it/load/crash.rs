@@ -1,8 +1,5 @@
-//! A server that is killed while clients write, again and again, over the same files.
-#![expect(
-    clippy::print_stdout,
-    reason = "a process tells the one that started it where it listens"
-)]
+//! A server that is killed repeatedly while clients write to the same files.
+#![expect(clippy::print_stdout, reason = "a child process reports its address")]
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,24 +13,24 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::caller::{Answer, Ask, Caller, Form, Refusal};
+use super::caller::{Answer, Caller, CommandRequest, Form, Refusal};
 use super::serving::{Serving, TALLY, sound_database};
 
 const CLIENTS: usize = 16;
 const ROUNDS: usize = 5;
-/// So many writes were acknowledged when the server is killed.
+/// Number of acknowledged writes before the server is killed.
 const ACKNOWLEDGED: usize = 300;
-/// A record is deleted, and created anew, after so many requests.
+/// Number of requests after which a record is deleted and recreated.
 const LIFE: usize = 7;
 
-/// Longer than anything takes.
+/// Timeout of a step.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Set in the process that is killed, to the directory of its data.
+/// Set in the child process to the data directory.
 const DIRECTORY: &str = "TRUNKLINE_JOBS_CRASH_DIRECTORY";
 
 #[test]
-fn what_was_acknowledged_outlives_a_kill() {
+fn acknowledged_writes_survive_a_kill() {
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         return serve(Path::new(&directory));
     }
@@ -63,17 +60,17 @@ fn what_was_acknowledged_outlives_a_kill() {
     check_store(directory.path());
 }
 
-/// All clients write at once; the server is killed when enough was acknowledged.
+/// All clients write concurrently; the server is killed after a number of acknowledged writes.
 fn write_until_killed(clients: &mut [Client], server: &mut Server) {
     thread::scope(|scope| {
-        let (told, acknowledged) = mpsc::channel();
+        let (sender, acknowledged) = mpsc::channel();
         let address = server.address;
         for client in clients {
-            let told = told.clone();
-            scope.spawn(move || client.write(address, &told));
+            let sender = sender.clone();
+            scope.spawn(move || client.write(address, &sender));
         }
-        // When all clients have failed, nobody waits.
-        drop(told);
+        // Otherwise the channel would stay open after all clients have failed.
+        drop(sender);
         for _ in 0..ACKNOWLEDGED {
             acknowledged.recv_timeout(DEADLINE).expect("writes are acknowledged");
         }
@@ -81,14 +78,14 @@ fn write_until_killed(clients: &mut [Client], server: &mut Server) {
     });
 }
 
-/// A client with a record of its own, which gives each request an id.
+/// A client with its own record, whose requests have ids.
 struct Client {
     number: usize,
-    /// What it was told, in the order of its requests.
-    acknowledged: Vec<(Ask, Value)>,
-    /// What it has sent last, if that was not answered.
-    pending: Option<Ask>,
-    /// The record as it was told; none if it is deleted.
+    /// The acknowledged requests and their results, in order.
+    acknowledged: Vec<(CommandRequest, Value)>,
+    /// The last request, if it was not answered.
+    pending: Option<CommandRequest>,
+    /// The last known record; `None` if it was deleted.
     record: Option<Value>,
     version: u64,
 }
@@ -106,20 +103,22 @@ impl Client {
         format!("record-{}", self.number)
     }
 
-    fn next(&self) -> Ask {
+    fn next(&self) -> CommandRequest {
         let step = self.acknowledged.len();
         let id = Some(self.id());
         let ask = match step % LIFE {
-            0 => Ask::new("create", id.as_deref()).with("note", "new").with("count", step),
-            number if number + 1 == LIFE => Ask::new("delete", id.as_deref()),
-            _ => Ask::new("update", id.as_deref()).with("count", step),
+            0 => {
+                CommandRequest::new("create", id.as_deref()).with("note", "new").with("count", step)
+            }
+            number if number + 1 == LIFE => CommandRequest::new("delete", id.as_deref()),
+            _ => CommandRequest::new("update", id.as_deref()).with("count", step),
         };
         ask.request(format!("client {}, step {step}", self.number))
     }
 
     /// Writes until the connection breaks.
-    fn write(&mut self, address: SocketAddr, told: &Sender<()>) {
-        // The server may be gone before this client has come.
+    fn write(&mut self, address: SocketAddr, sender: &Sender<()>) {
+        // The server may already be killed.
         let Ok(mut caller) = Caller::connect(address, Form::of(self.number), TALLY) else { return };
         loop {
             let ask = self.next();
@@ -128,13 +127,13 @@ impl Client {
                 return;
             };
             self.acknowledge(ask, answer.unwrap());
-            // Nobody counts any more once it is to be killed.
-            let _ = told.send(());
+            // The receiver is gone once the server is to be killed.
+            let _ = sender.send(());
         }
     }
 
-    /// Takes an answer for true if it is what the request makes of what was told before.
-    fn acknowledge(&mut self, ask: Ask, result: Value) {
+    /// Checks a result, and stores it.
+    fn acknowledge(&mut self, ask: CommandRequest, result: Value) {
         assert_eq!(result, self.expected(&ask, &result), "{ask:?}");
         if let Some(version) = result["version"].as_u64() {
             self.version = version;
@@ -143,8 +142,8 @@ impl Client {
         self.acknowledged.push((ask, result));
     }
 
-    /// What a request makes of the record; times are as in `found`.
-    fn expected(&self, ask: &Ask, found: &Value) -> Value {
+    /// The expected result of a request, with the times of `found`.
+    fn expected(&self, ask: &CommandRequest, found: &Value) -> Value {
         let mut expected = match (ask.command, &self.record) {
             ("delete", Some(_)) => return Value::Null,
             ("update", Some(record)) => record.clone(),
@@ -159,8 +158,8 @@ impl Client {
         expected
     }
 
-    /// After a restart: the record is as it was told, or as the request that was not answered makes it. That
-    /// one is sent again, and has acted once.
+    /// After a restart, the record is the last known one, or the result of the pending request. Sent again, that request
+    /// has had exactly one effect.
     fn resume(&mut self, address: SocketAddr) {
         let mut caller = self.connect(address);
         let found = read(&mut caller, &self.id());
@@ -179,7 +178,7 @@ impl Client {
         assert_eq!(read(&mut caller, &self.id()), self.record.clone().unwrap_or_default());
     }
 
-    /// Each request sent again is answered as it was.
+    /// Sends each request again, which returns the same result.
     fn repeat_all(&self, address: SocketAddr) {
         let mut caller = self.connect(address);
         for (ask, result) in &self.acknowledged {
@@ -191,13 +190,13 @@ impl Client {
 
 /// A record, or null.
 fn read(caller: &mut Caller, id: &str) -> Value {
-    let answer: Answer = caller.ask(&Ask::new("read", Some(id))).unwrap();
+    let answer: Answer = caller.ask(&CommandRequest::new("read", Some(id))).unwrap();
     assert!(answer.is_ok() || answer == Err(Refusal::NotFound));
     answer.unwrap_or_default()
 }
 
-/// Checks that the file is sound, and that the records are what the log of requests has made: no request is
-/// there without what it did, and nothing was done without its request.
+/// Checks the integrity of the file, and that the records match the stored requests: no request without its effect, and
+/// no effect without its request.
 #[track_caller]
 fn check_store(directory: &Path) {
     let database = sound_database(directory);
@@ -249,7 +248,7 @@ fn serve(directory: &Path) {
     serving.stop();
 }
 
-/// This test in a process of its own, where it serves.
+/// This test as a child process, which runs the server.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -266,11 +265,11 @@ impl Server {
             .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (send, address) = mpsc::channel();
-        // It reads to the end, so that the server never writes to a pipe that nobody reads.
+        // It reads to the end, so that the server never blocks on a full pipe.
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if let Some(address) = line.strip_prefix("listening on ") {
-                    // After the address nobody listens.
+                    // The receiver is gone after the address.
                     let _ = send.send(address.parse().unwrap());
                 }
             }

@@ -1,15 +1,15 @@
-//! Whether what many clients were told at once is what one after the other could have been told.
+//! Checks that the answers to concurrent clients are consistent with a sequential execution.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::caller::Ask;
+use super::caller::CommandRequest;
 
-/// What was asked and done.
+/// An executed request with its result.
 #[derive(Debug)]
 pub(crate) struct Done {
-    pub(crate) ask: Ask,
+    pub(crate) ask: CommandRequest,
     pub(crate) result: Value,
 }
 
@@ -20,17 +20,16 @@ impl Done {
     }
 }
 
-/// Checks all that was done, in no order, against the records that there are in the end.
+/// Checks all executed requests, in any order, against the final records.
 ///
-/// Each version of an id was told to one writer, and they are without a gap, over deletions, too. The one
-/// behind another holds what that one held and what was asked. Where a version was asked for, it is the one
-/// before. Who has read a version has read what its writer was told. There are as many deletions as there are
-/// ends of records, and what is left is what the last writers were told.
+/// Each version of an id was returned to one writer, and versions have no gaps, deletions included. Each version contains
+/// the previous one and the changes of its request. An `ifVersion` is the previous version. Reads return what the
+/// writer of the version got. There is one deletion per deleted record, and the final records are the last results.
 #[track_caller]
 pub(crate) fn check(done: &[Done], records: &[Value]) {
     let ids: BTreeSet<&str> = done.iter().map(Done::id).collect();
     for record in records {
-        assert!(ids.contains(record["id"].as_str().unwrap()), "nobody made {record}");
+        assert!(ids.contains(record["id"].as_str().unwrap()), "no client created {record}");
     }
     for id in ids {
         let of_id: Vec<&Done> = done.iter().filter(|done| done.id() == id).collect();
@@ -44,7 +43,7 @@ fn check_one(done: &[&Done], left: Option<&Value>) {
     let mut writes = BTreeMap::new();
     for &one in done.iter().filter(|one| matches!(one.ask.command, "create" | "update")) {
         let twin = writes.insert(one.result["version"].as_u64().unwrap(), one);
-        assert!(twin.is_none(), "two were told of one version: {one:?}, {twin:?}");
+        assert!(twin.is_none(), "duplicate version: {one:?}, {twin:?}");
     }
     let mut before = None;
     for (number, (&version, &write)) in (1..).zip(&writes) {
@@ -54,7 +53,7 @@ fn check_one(done: &[&Done], left: Option<&Value>) {
     }
     for read in done.iter().filter(|one| one.ask.command == "read") {
         let version = read.result["version"].as_u64().unwrap();
-        assert_eq!(read.result, writes[&version].result, "what was read nobody wrote");
+        assert_eq!(read.result, writes[&version].result, "no client wrote what was read");
     }
     let mut ends = writes.values().filter(|write| write.ask.command == "create").count();
     match left {
@@ -62,7 +61,7 @@ fn check_one(done: &[&Done], left: Option<&Value>) {
             assert_eq!(Some(left), before.map(|write| &write.result), "the last write is lost");
             ends -= 1;
         }
-        None => assert!(before.is_some(), "of nothing there was anything done: {done:?}"),
+        None => assert!(before.is_some(), "no writes: {done:?}"),
     }
     let deletes: Vec<&&Done> = done.iter().filter(|one| one.ask.command == "delete").collect();
     assert_eq!(deletes.len(), ends, "deletions and ends of records: {deletes:?}");
@@ -74,14 +73,14 @@ fn check_one(done: &[&Done], left: Option<&Value>) {
     }
 }
 
-/// Checks what one write made of what was there before.
+/// Checks the result of one write against the previous record.
 #[track_caller]
 fn check_step(before: Option<&Done>, write: &Done) {
     let Done { ask, result } = write;
     let mut expected = match (ask.command, before) {
         ("create", _) => json!({ "id": write.id(), "createdAt": result["createdAt"] }),
         (_, Some(before)) => before.result.clone(),
-        (_, None) => panic!("nothing was there to be changed by {write:?}"),
+        (_, None) => panic!("no record for {write:?}"),
     };
     for (name, value) in &ask.payload {
         expected[name] = value.clone();
@@ -90,6 +89,6 @@ fn check_step(before: Option<&Done>, write: &Done) {
     expected["updatedAt"] = result["updatedAt"].clone();
     assert_eq!(*result, expected, "after {before:?}");
     if let (Some(version), Some(before)) = (ask.if_version, before) {
-        assert_eq!(before.result["version"], version, "a stale version has hit: {write:?}");
+        assert_eq!(before.result["version"], version, "a stale version was accepted: {write:?}");
     }
 }

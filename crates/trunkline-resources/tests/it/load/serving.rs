@@ -10,7 +10,7 @@ use trunkline::server::ServerHandle;
 use trunkline::{Router, Server};
 use trunkline_resources::{ResourceTypes, Resources, operations, routes};
 
-/// The resource that is written to.
+/// The name of the resource.
 pub(crate) const TALLY: &str = "load.tally";
 
 const TYPES: &str = r#"
@@ -19,7 +19,7 @@ const TYPES: &str = r#"
     note = { type = "string", required = true }
 "#;
 
-/// Longer than anything takes to end.
+/// Timeout of closing the store.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Serving {
@@ -29,7 +29,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves what is in a directory on a free port.
+    /// Serves the records of a directory on a free port.
     pub(crate) fn start(directory: &Path) -> Self {
         let types = ResourceTypes::parse(TYPES).unwrap();
         let resources = Resources::open(directory, types, Default::default()).unwrap();
@@ -44,7 +44,7 @@ impl Serving {
         self.server.local_addr()
     }
 
-    /// Ends it in order. What is left is the file.
+    /// Stops the server and closes the store.
     pub(crate) fn stop(self) {
         let drained = self.runtime.block_on(self.server.stop());
         assert!(drained.is_complete(), "{drained:?}");
@@ -52,7 +52,7 @@ impl Serving {
     }
 }
 
-/// The database in a directory, and that it is sound.
+/// Opens the database in a directory after an integrity check.
 #[track_caller]
 pub(crate) fn sound_database(directory: &Path) -> Connection {
     let database = Connection::open(directory.join("trunkline.sqlite")).unwrap();
