@@ -66,7 +66,7 @@ impl Api {
             Some((event, call))
         });
         let memory = &self.0.limits().memory;
-        EventStream::new(events).recorded(recording).memory(memory).into_response()
+        EventStream::new(events).recording(recording).memory(memory).into_response()
     }
 }
 

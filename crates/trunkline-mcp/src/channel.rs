@@ -229,7 +229,7 @@ impl Channel {
 }
 
 impl Protocol for Channel {
-    async fn take(&mut self, message: Result<Bytes, ErrorObject>, _: Format) {
+    async fn receive(&mut self, message: Result<Bytes, ErrorObject>, _: Format) {
         match message {
             Ok(body) => Self::take(self, body, Extensions::from_endpoint("mcp-stdio")).await,
             Err(error) => self.send(Reply::error(error, None)).await,

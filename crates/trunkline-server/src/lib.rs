@@ -1,8 +1,8 @@
-//! Servers of JSON-RPC 2.0: HTTP, unix sockets, stdin and stdout, and streams of bytes.
+//! JSON-RPC 2.0 servers over HTTP, unix sockets, stdin and stdout, and byte streams.
 //!
-//! Applications use the crate `trunkline`, which re-exports this one. A transport hands bodies to a
-//! [`Dispatcher`](trunkline_core::dispatch::Dispatcher) and sends its replies; what it knows of the sender are
-//! extensions of the calls.
+//! Applications use the crate `trunkline`, which re-exports this one. A transport passes bodies to a
+//! [`Dispatcher`](trunkline_core::dispatch::Dispatcher) and sends its replies. Properties of the client, such as
+//! its address, are extensions of the calls.
 
 #![forbid(unsafe_code)]
 

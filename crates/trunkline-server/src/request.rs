@@ -1,4 +1,4 @@
-//! What handlers may know of the HTTP request that a call came with.
+//! Extractors for the HTTP request of a call.
 
 use std::any::{Any, TypeId, type_name};
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use trunkline_access::Principal;
 pub(crate) struct Head {
     headers: HeaderMap,
     peer: Option<SocketAddr>,
-    door: &'static str,
+    endpoint: &'static str,
     protocol: &'static str,
     extensions: http::Extensions,
-    /// Of the header `traceparent`. Of two headers, neither is valid (section 3.2 of the Trace Context).
+    /// The header `traceparent`. It is ignored if it is repeated (Trace Context, section 3.2).
     trace: Option<TraceContext>,
 }
 
@@ -29,14 +29,14 @@ impl Head {
     pub(crate) fn new(
         parts: Parts,
         peer: Option<SocketAddr>,
-        door: &'static str,
+        endpoint: &'static str,
         protocol: &'static str,
     ) -> Self {
         let Parts { mut headers, extensions, .. } = parts;
         let (mut trace, mut traces) = (None, 0);
         for (name, value) in &mut headers {
             match name.as_str() {
-                // `Debug` does not show it, wherever handlers pass it.
+                // `Debug` omits sensitive values.
                 "authorization" | "proxy-authorization" | "cookie" => value.set_sensitive(true),
                 "traceparent" => {
                     traces += 1;
@@ -46,13 +46,13 @@ impl Head {
             }
         }
         let trace = trace.filter(|_| traces == 1);
-        Self { headers, peer, door, protocol, extensions, trace }
+        Self { headers, peer, endpoint, protocol, extensions, trace }
     }
 }
 
 impl Origin for Head {
     fn endpoint(&self) -> &'static str {
-        self.door
+        self.endpoint
     }
 
     fn protocol(&self) -> &'static str {
@@ -79,13 +79,13 @@ impl Origin for Head {
     }
 }
 
-/// Extracts the headers of the HTTP request. Through a door without headers there are none. `Debug`
-/// does not show those that carry credentials: `Authorization`, `Proxy-Authorization`, `Cookie`.
+/// Extracts the headers of the HTTP request. Empty for transports without headers. `Debug` omits the values of
+/// headers with credentials: `Authorization`, `Proxy-Authorization`, `Cookie`.
 #[derive(Debug, Clone, Default)]
 pub struct Headers(pub HeaderMap);
 
 impl Headers {
-    /// The headers that a call came with, for layers.
+    /// The headers of the request of a call, for layers.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<&HeaderMap> {
         extensions.origin::<Head>().map(|head| &head.headers)
@@ -106,14 +106,14 @@ impl<S> FromCall<S> for Headers {
     }
 }
 
-/// Extracts the address of the connection that a call came through, as [`Server`](crate::Server)
-/// tells it: a client's, or that of a proxy before this server. In another server (an axum one)
-/// insert it into the request's extensions, or there is none.
+/// Extracts the peer address of the connection, set by [`Server`](crate::Server): that of the client, or of a
+/// proxy in front of the server. In other servers, such as `axum::serve`, insert it into the extensions of the
+/// request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub Option<SocketAddr>);
 
 impl Peer {
-    /// The address that a call came from, for layers.
+    /// The peer address of a call, for layers.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Self {
         let direct = extensions.origin::<Head>().and_then(|head| head.peer);
@@ -127,15 +127,14 @@ impl<S> FromCall<S> for Peer {
     }
 }
 
-/// Extracts a clone of the extension of type `T` that a transport, middleware of HTTP or a layer has set.
+/// Extracts a clone of the extension of type `T` set by a transport, HTTP middleware or a layer.
 ///
-/// A call without one ends with -32603: the server was put together without the layer.
+/// A call without the extension ends with -32603.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extension<T>(pub T);
 
 impl<T: Clone + Send + Sync + 'static> Extension<T> {
-    /// The value, for layers: the one that was added to the call, or else the one in the extensions of the
-    /// HTTP request, if the call came with one.
+    /// The value, for layers: the extension of the call, or else the extension of the HTTP request.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<&T> {
         extensions.get().or_else(|| extensions.get::<http::Extensions>()?.get())
@@ -147,7 +146,7 @@ impl<S, T: Clone + Send + Sync + 'static> FromCall<S> for Extension<T> {
         match Self::of(call.extensions()) {
             Some(value) => Ok(Self(value.clone())),
             None => {
-                let missing = format_args!("no extension of type {} is set", type_name::<T>());
+                let missing = format_args!("missing extension of type {}", type_name::<T>());
                 Err(ErrorObject::internal(&missing))
             }
         }

@@ -1,4 +1,4 @@
-//! What a server says of itself.
+//! The status of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,38 +6,38 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// The life of a server.
+/// The phase in the life of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Its socket is bound.
+    /// The socket is bound.
     Starting,
-    /// It answers.
+    /// The server accepts requests.
     Running,
-    /// It takes no further requests and finishes those that run.
+    /// The server refuses further requests and finishes running ones.
     Draining,
-    /// It has ended.
+    /// The server has stopped.
     Stopped,
 }
 
-/// The state of a server at one time.
+/// A snapshot of the status of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Where in its life it is.
+    /// The phase.
     pub phase: Phase,
-    /// How long it has been running.
+    /// The time since the start.
     pub uptime: Duration,
-    /// Open connections.
+    /// The number of open connections.
     pub connections: usize,
-    /// Requests that are being answered.
+    /// The number of running requests.
     pub in_flight: usize,
-    /// Connections accepted since the start.
+    /// The number of connections accepted since the start.
     pub total_connections: u64,
-    /// Requests taken since the start, without those of the health page.
+    /// The number of requests accepted since the start, without health checks.
     pub total_requests: u64,
 }
 
-/// What the connections of a server count together.
+/// The counters shared by the connections of a server.
 #[derive(Debug)]
 pub(crate) struct Counts {
     started: Instant,
@@ -64,17 +64,17 @@ impl Counts {
         *self.phase.borrow()
     }
 
-    /// Goes on to `phase`; never back.
+    /// Advances to `phase`. Never goes back.
     pub(crate) fn advance(&self, phase: Phase) {
         self.phase.send_if_modified(|current| {
-            let later = phase > *current;
+            let is_later = phase > *current;
             *current = phase.max(*current);
-            later
+            is_later
         });
     }
 
     pub(crate) async fn reached(&self, phase: Phase) {
-        // The sender lives in `self`, so the wait cannot fail.
+        // `self` owns the sender, so the wait cannot fail.
         let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;
     }
 
@@ -82,16 +82,16 @@ impl Counts {
         self.in_flight.load(Ordering::SeqCst)
     }
 
-    /// Counts a connection until what is returned is dropped.
+    /// Counts a connection until the returned guard is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> OpenConnection {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.total_connections.fetch_add(1, Ordering::Relaxed);
         OpenConnection(Arc::clone(self))
     }
 
-    /// In one order with the phase for all threads: a request that begins sees that the server
-    /// stops, or the server that stops sees the request.
-    pub(crate) fn request_begun(&self) {
+    /// Sequentially consistent with the phase: either a new request sees that the server is stopping, or the
+    /// stopping server sees the request.
+    pub(crate) fn request_started(&self) {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         self.total_requests.fetch_add(1, Ordering::Relaxed);
     }
@@ -112,7 +112,7 @@ impl Counts {
     }
 }
 
-/// An open connection.
+/// A guard that counts an open connection.
 pub(crate) struct OpenConnection(Arc<Counts>);
 
 impl Drop for OpenConnection {

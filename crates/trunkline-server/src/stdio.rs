@@ -1,6 +1,6 @@
-//! Serving the process that has started this one, over stdin and stdout.
+//! A server for the parent process, over stdin and stdout.
 //!
-//! Nothing else may be printed to stdout: logs belong on stderr.
+//! The process must not print anything else to stdout. Write logs to stderr.
 //!
 //! ```no_run
 //! # use trunkline::{Router, stdio, stream::StreamConfig};
@@ -38,22 +38,22 @@ use crate::stream::{
     Connection, Message, Protocol, StreamConfig, StreamError, serve_protocol, write,
 };
 
-/// Serves until stdin ends and what was asked for is answered.
+/// Serves until stdin ends and all requests are answered.
 ///
-/// Reading and writing block, so each has a thread. The one that reads stays until there is input, or
-/// its end; it keeps neither the runtime nor the process from ending.
+/// Reading and writing block, so each uses a thread. The reading thread remains until there is input or its end,
+/// but does not prevent the runtime or the process from ending.
 ///
 /// # Errors
 /// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the calls that run. [`StreamConfig::closing`] ends it in order.
+/// Dropping the future cancels running calls. [`StreamConfig::closing`] ends it gracefully.
 pub async fn serve(rpc: &Dispatcher, config: StreamConfig) -> Result<(), StreamError> {
-    let (protocol, messages) = Connection::alone(rpc, "stdio").open(&config);
+    let (protocol, messages) = Connection::standalone(rpc, "stdio").open(&config);
     serve_pipes(protocol, messages, (io::stdin(), io::stdout()), config).await
 }
 
-/// Serves any protocol over a pair of pipes that block, as [`serve`] does.
+/// Serves any protocol over a pair of blocking pipes, like [`serve`].
 ///
 /// # Errors
 /// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
@@ -66,16 +66,16 @@ pub async fn serve_pipes(
     let writing = start_writing(messages, output, &config).map_err(StreamError::Thread)?;
     let (chunks, mut read) = mpsc::channel(1);
     let reader = StreamReader::new(stream::poll_fn(move |context| read.poll_recv(context)));
-    let (sender, mut ended) = oneshot::channel();
+    let (sender, mut result) = oneshot::channel();
     let mut serving = Box::pin(async move {
         let served = serve_protocol(protocol, reader, writing, &config);
         drop(sender.send(AssertUnwindSafe(served).catch_unwind().await));
     });
     let wakes = Arc::new(Wakes::default());
-    let (waker, noted) = (Waker::from(Arc::clone(&wakes)), Arc::clone(&wakes));
+    let (waker, state) = (Waker::from(Arc::clone(&wakes)), Arc::clone(&wakes));
     let serving = poll_fn(move |context| {
-        noted.task.register(context.waker());
-        noted.is_woken.store(false, Ordering::SeqCst);
+        state.task.register(context.waker());
+        state.is_woken.store(false, Ordering::SeqCst);
         serving.as_mut().poll(&mut Context::from_waker(&waker))
     });
     let serving = serving.boxed().shared();
@@ -83,16 +83,16 @@ pub async fn serve_pipes(
         start_reading(input, chunks, serving, wakes).map_err(StreamError::Thread)?;
     }
     serving.await;
-    let served = ended.try_recv().expect("serving has sent its result");
-    served.unwrap_or_else(|panic| resume_unwind(panic))
+    let result = result.try_recv().expect("serving has sent its result");
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// The number of bytes that are read at once.
+/// The number of bytes per read.
 const CHUNK: usize = 64 << 10;
-/// How often the thread that reads polls before the task goes on.
+/// The number of polls by the reading thread before the task continues.
 const POLLS: usize = 4;
 
-/// Starts a thread that reads. It also polls the future that serves: to wake another thread costs as much as a
+/// Starts the reading thread. It also polls the serving future, because waking another thread costs as much as a
 /// small call.
 fn start_reading(
     mut input: impl Read + Send + 'static,
@@ -102,7 +102,7 @@ fn start_reading(
 ) -> io::Result<()> {
     let runtime = Handle::current();
     let read = move || {
-        let _entered = runtime.enter();
+        let _guard = runtime.enter();
         let mut buffer = vec![0; CHUNK];
         let mut is_open = true;
         while is_open {
@@ -113,13 +113,13 @@ fn start_reading(
                 Err(error) => Err(error),
             };
             is_open = chunk.is_ok();
-            let Ok(room) = runtime.block_on(chunks.reserve()) else { return };
+            let Ok(permit) = runtime.block_on(chunks.reserve()) else { return };
             let Some(mut serving) = serving.upgrade() else { return };
             wakes.is_held.store(true, Ordering::SeqCst);
-            room.send(chunk);
+            permit.send(chunk);
             for _ in 0..POLLS {
-                let is_over = (&mut serving).now_or_never().is_some();
-                if is_over || !wakes.is_woken.load(Ordering::SeqCst) {
+                let is_complete = (&mut serving).now_or_never().is_some();
+                if is_complete || !wakes.is_woken.load(Ordering::SeqCst) {
                     break;
                 }
             }
@@ -132,11 +132,11 @@ fn start_reading(
     thread::Builder::new().name("trunkline-stdin".to_owned()).spawn(read).map(drop)
 }
 
-/// The wakes of the future that serves. While the thread that reads polls it, they do not reach its task.
+/// The waker of the serving future. While the reading thread polls the future, wakes are not forwarded to its task.
 #[derive(Default)]
 struct Wakes {
     is_held: AtomicBool,
-    /// Whether the future was woken after its last poll had begun.
+    /// Whether the future was woken since the start of its last poll.
     is_woken: AtomicBool,
     task: AtomicWaker,
 }
@@ -150,8 +150,8 @@ impl Wake for Wakes {
     }
 }
 
-/// Starts a thread that writes. The future that is returned completes when it has ended, or the output has
-/// taken nothing for the write timeout.
+/// Starts the writing thread. The returned future completes when the thread has ended, or when writing has made no
+/// progress for the write timeout.
 fn start_writing<M, W>(
     messages: M,
     output: W,
@@ -172,7 +172,7 @@ where
     Ok(async move {
         let stuck = async {
             let mut seen = 0;
-            // After an odd number of steps, the output blocks.
+            // An odd number of steps means that the output is blocked.
             while seen % 2 == 0 || seen != steps.load(Ordering::Relaxed) {
                 seen = steps.load(Ordering::Relaxed);
                 sleep(timeout).await;
@@ -185,10 +185,10 @@ where
     })
 }
 
-/// An output whose calls block.
+/// A blocking output.
 struct Blocking<W> {
     output: W,
-    /// The beginnings and ends of its calls.
+    /// The number of starts and ends of calls.
     steps: Arc<AtomicUsize>,
 }
 
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Writes a message and compares how that ends.
+    /// Checks the result of writing a message.
     #[track_caller]
     fn check(output: impl Write + Send + 'static, expected: Result<(), io::ErrorKind>) {
         let config =
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_blocks_has_a_deadline() {
+    fn times_out_when_the_output_blocks() {
         let (blocked, output) = channel();
         check(Stuck(output), Err(io::ErrorKind::TimedOut));
         drop(blocked);

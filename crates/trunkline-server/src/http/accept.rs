@@ -1,4 +1,4 @@
-//! What a client would have its reply written in: `Accept` (RFC 9110, section 12.5.1).
+//! The preferred format of a reply: `Accept` (RFC 9110, section 12.5.1).
 
 use std::iter;
 
@@ -10,14 +10,14 @@ use super::fields::Fields;
 
 use trunkline_client::media_type::{SPACE, format_of, parameter, token};
 
-/// The one of `formats` that the client prefers; that of its request if it has no preference.
+/// The format in `formats` that the client prefers, or the format of the request without a preference.
 ///
-/// A header that is malformed, or that accepts none of them, is ignored: a reply in another format is of more
-/// use than none to a call that may have run.
+/// A header that is malformed or accepts none of the formats is ignored: the call may have run, and a reply in
+/// another format is more useful than none.
 pub(super) fn preferred(fields: &Fields<'_>, request: Format, formats: &[Format]) -> Format {
     let Some(first) = fields.accept.first else { return request };
     if !fields.accept.is_repeated {
-        // What most clients send.
+        // The values that most clients send.
         match first.to_str() {
             Ok("*/*") => return request,
             Ok("application/json") => return Format::Json,
@@ -38,7 +38,8 @@ pub(super) fn preferred(fields: &Fields<'_>, request: Format, formats: &[Format]
     better.unwrap_or(request)
 }
 
-/// Whether `Accept` names a media type, as `text/event-stream`, with a weight above zero. Wildcards name none.
+/// Whether `Accept` names a media type, such as `text/event-stream`, with a weight above zero. Wildcards do not
+/// count.
 #[must_use]
 pub fn accepts_by_name(headers: &HeaderMap, media_type: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -48,7 +49,7 @@ pub fn accepts_by_name(headers: &HeaderMap, media_type: &str) -> bool {
         .any(|range| range.weight > 0 && range.media_type.eq_ignore_ascii_case(media_type))
 }
 
-/// The weight of the range that names a format best.
+/// The weight of the most specific range that matches a format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight {
     precision: Precision,
@@ -56,7 +57,7 @@ struct Weight {
     weight: u16,
 }
 
-/// How exactly a range names a format: the more exact one goes before the others.
+/// The specificity of a range. The most specific range takes precedence.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Precision {
     #[default]
@@ -71,10 +72,10 @@ enum Precision {
     Parameters,
 }
 
-/// The ranges of a list. After one that is malformed, no further ones can be read.
+/// The ranges of a list. Parsing ends after a malformed range.
 fn ranges(mut list: &str) -> impl Iterator<Item = Option<Range<'_>>> {
     iter::from_fn(move || {
-        // There may be nothing between commas.
+        // Empty list elements are allowed.
         list = list.trim_start_matches(|c| c == ',' || SPACE.contains(&c));
         if list.is_empty() {
             return None;
@@ -86,7 +87,7 @@ fn ranges(mut list: &str) -> impl Iterator<Item = Option<Range<'_>>> {
     })
 }
 
-/// One of the ranges of a list.
+/// A media range.
 struct Range<'a> {
     media_type: &'a str,
     parameters: Parameters,
@@ -96,33 +97,33 @@ struct Range<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parameters {
     None,
-    /// What all replies are.
+    /// `charset=utf-8`, which all replies have.
     Utf8,
-    /// Something that no reply is.
+    /// Parameters that no reply has.
     Others,
 }
 
 impl<'a> Range<'a> {
-    /// The range that a list begins with, and what follows it.
+    /// Parses the first range of a list, and returns the rest.
     fn read(list: &'a str) -> Option<(Self, &'a str)> {
         let (_, rest) = token(list)?;
         let (_, mut rest) = token(rest.strip_prefix('/')?)?;
         let media_type = &list[..list.len() - rest.len()];
         let mut range = Self { media_type, parameters: Parameters::None, weight: 1_000 };
-        let mut is_weighed = false;
+        let mut has_weight = false;
         while let Some(parameters) = rest.trim_start_matches(SPACE).strip_prefix(';') {
             rest = parameters.trim_start_matches(SPACE);
             if rest.is_empty() || rest.starts_with([';', ',']) {
                 continue;
             }
             let (name, value, after) = parameter(rest)?;
-            if is_weighed {
-                // Once there were parameters of the header's own behind the weight.
+            if has_weight {
+                // Parameters after the weight belong to the header (RFC 7231) and are ignored.
             } else if name.eq_ignore_ascii_case("q") {
-                // Unlike other values, it is never quoted.
+                // Unlike other values, the weight is never quoted.
                 let (weight, _) = token(&rest[name.len() + 1..])?;
                 range.weight = thousandths(weight)?;
-                is_weighed = true;
+                has_weight = true;
             } else if name.eq_ignore_ascii_case("charset") && value.eq_ignore_ascii_case("utf-8") {
                 if range.parameters == Parameters::None {
                     range.parameters = Parameters::Utf8;
@@ -135,7 +136,7 @@ impl<'a> Range<'a> {
         Some((range, rest))
     }
 
-    /// The weight that it gives a format.
+    /// The weight of a format.
     fn weight_of(&self, format: Format) -> Weight {
         let is_named = || format_of(self.media_type) == Some(format);
         let precision = match (self.parameters, self.media_type) {
@@ -154,7 +155,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// A weight (section 12.4.2).
+/// Parses a weight (section 12.4.2).
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
     if digits.len() > 3 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Whom a request is addressed to (RFC 9110, section 7.2) and which names are ours.
+//! The authority of a request (RFC 9110, section 7.2) and the accepted host names.
 
 use std::net::IpAddr;
 
@@ -10,18 +10,18 @@ use super::fields::Field;
 use super::host::{is_port, split_port};
 use super::refusal::Refusal;
 
-/// The names under which a server answers. Their case does not matter.
+/// The accepted host names of a server, compared without case.
 ///
-/// A text that is no host, like `example.com:8080`, matches no request; parse a
-/// [`Host`](super::Host) to be told.
+/// An invalid name, such as `example.com:8080`, matches no request. Parse a [`Host`](super::Host) to validate a
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
-    /// Any name. For servers that a proxy in front of them guards.
+    /// Any name, for servers protected by a proxy.
     Any,
-    /// These names, on any port. IPv6 addresses stand in brackets.
+    /// These names, on any port. IPv6 addresses are in brackets.
     Listed(Vec<String>),
-    /// These names and every IP address, on any port: for servers bound to all addresses of a
-    /// machine. (An attack by DNS rebinding needs a name.)
+    /// These names and every IP address, on any port, for servers bound to all addresses of a machine. (DNS
+    /// rebinding attacks need a name.)
     ListedAndAddresses(Vec<String>),
 }
 
@@ -40,10 +40,10 @@ impl Hosts {
         }
     }
 
-    /// Adds the address that a server is bound to; all addresses, if it is bound to all of them.
+    /// Adds the address that a server is bound to, or all addresses if it is bound to an unspecified address.
     ///
-    /// [`Server::serve`](crate::Server::serve) does so by itself. A service in HTTP layers, which
-    /// [`Server::serve_http`](crate::Server::serve_http) serves, has to be told.
+    /// [`Server::serve`](crate::Server::serve) does this automatically. Call it for a service in HTTP layers
+    /// that [`Server::serve_http`](crate::Server::serve_http) serves.
     pub fn allow_address(&mut self, ip: IpAddr) {
         if !ip.is_unspecified() {
             return self.allow(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
@@ -65,20 +65,20 @@ impl Hosts {
         match self {
             Self::Any => false,
             Self::Listed(hosts) | Self::ListedAndAddresses(hosts) => {
-                // An empty name, should one be listed by mistake, is nobody's.
+                // An empty name that is listed by mistake matches nothing.
                 !host.is_empty() && hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
             }
         }
     }
 
-    /// Whether the text is a listed name, and perhaps a port.
+    /// Whether the text is a listed name, with or without a port.
     fn list_with_port(&self, text: &[u8]) -> bool {
         let is_listed = |listed: &String| {
             let parts = text.split_at_checked(listed.len()).filter(|_| !listed.is_empty());
             parts.is_some_and(|(host, port)| {
                 let is_same = host.eq_ignore_ascii_case(listed.as_bytes());
                 let has_port = port.is_empty() || port.strip_prefix(b":").is_some_and(is_port);
-                // A listed text with a port is not a name.
+                // A listed text with a port is not a valid name.
                 is_same && has_port && split_port(listed).1.is_none()
             })
         };
@@ -94,25 +94,25 @@ fn is_address(host: &str) -> bool {
     bare.parse::<IpAddr>().is_ok()
 }
 
-/// Checks the Host of a request: exactly one in HTTP/1.1, none or one in HTTP/1.0, and one of
-/// ours. The authority of an absolute or HTTP/2 target counts too.
+/// Checks the host of a request: exactly one `Host` header in HTTP/1.1, at most one in HTTP/1.0, with an
+/// accepted name. The authority of an absolute or HTTP/2 target is checked too.
 pub(super) fn check(parts: &Parts, host: Field<'_>, hosts: &Hosts) -> Result<(), Refusal> {
     let header = host.first;
     if host.is_repeated {
-        return Err(Refusal::Malformed("the Host header stands twice"));
+        return Err(Refusal::Malformed("duplicate Host header"));
     }
     let target = parts.uri.authority();
     if header.is_none() && target.is_none() {
         return match parts.version {
             Version::HTTP_09 | Version::HTTP_10 => Ok(()),
-            _ => Err(Refusal::Malformed("the Host header is missing")),
+            _ => Err(Refusal::Malformed("missing Host header")),
         };
     }
     if let Some(target) = target {
         allowed(target, hosts)?;
     }
     match header {
-        // What is listed is well formed, and needs no allocation to be read.
+        // A listed name is valid and needs no parsing.
         Some(header) if hosts.list_with_port(header.as_bytes()) => Ok(()),
         Some(header) => allowed(&authority(header)?, hosts),
         None => Ok(()),
@@ -120,20 +120,20 @@ pub(super) fn check(parts: &Parts, host: Field<'_>, hosts: &Hosts) -> Result<(),
 }
 
 fn authority(header: &HeaderValue) -> Result<Authority, Refusal> {
-    let malformed = Refusal::Malformed("the Host header is not a host and a port");
+    let malformed = Refusal::Malformed("malformed Host header");
     Authority::try_from(header.as_bytes()).map_err(|_| malformed)
 }
 
 fn allowed(authority: &Authority, hosts: &Hosts) -> Result<(), Refusal> {
-    // RFC 9110, section 4.2.4: what looks like a host here may be meant to deceive.
+    // RFC 9110, section 4.2.4: user information may be used to deceive.
     if authority.as_str().contains('@') {
-        return Err(Refusal::Malformed("a user stands before the host"));
+        return Err(Refusal::Malformed("user information in the host"));
     }
     // The port may be empty (RFC 3986, section 3.2.3).
     if let (_, Some(port)) = split_port(authority.as_str())
         && !(port.is_empty() || is_port(port.as_bytes()))
     {
-        return Err(Refusal::Malformed("the port of the host is not a number up to 65535"));
+        return Err(Refusal::Malformed("invalid port in the host; the maximum is 65535"));
     }
     if hosts.allows(authority.host()) {
         return Ok(());

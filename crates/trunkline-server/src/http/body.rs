@@ -1,4 +1,4 @@
-//! Reading a request's body: bounded in bytes and in time.
+//! Reads the body of a request, limited in size and time.
 
 use std::error::Error;
 use std::future::{Future, poll_fn};
@@ -14,11 +14,11 @@ use trunkline_core::limits::{MemoryBudget, Reservation};
 use super::fields::Fields;
 use super::refusal::Refusal;
 
-/// What the connection holds in addition while a body is incomplete, in bytes.
+/// The size of the read buffer of a connection with an incomplete body, in bytes.
 const READ_BUFFER: usize = 16 << 10;
 
-/// Reads a whole body. One that came in one piece is not copied. It keeps its memory reserved as long as
-/// something of it is referenced.
+/// Reads a whole body. A body in one frame is not copied. Its memory stays reserved while any part of it is
+/// referenced.
 pub(super) async fn read<B>(
     body: B,
     limit: usize,
@@ -37,14 +37,14 @@ where
     within(timeout, collect(body, limit, memory)).await.unwrap_or(Err(Refusal::BodyTimeout))
 }
 
-/// Framing that a proxy before us may have read in another way (RFC 9112, section 6.3).
+/// Rejects framing that a proxy may interpret differently (RFC 9112, section 6.3).
 pub(super) fn check_framing(fields: &Fields<'_>) -> Result<(), Refusal> {
     if fields.content_length.is_repeated {
-        return Err(Refusal::Framing("the Content-Length header stands twice"));
+        return Err(Refusal::Framing("duplicate Content-Length header"));
     }
     let coding = fields.transfer_encoding;
     if fields.content_length.first.is_some() && coding.first.is_some() {
-        return Err(Refusal::Framing("Content-Length and Transfer-Encoding exclude each other"));
+        return Err(Refusal::Framing("both Content-Length and Transfer-Encoding are present"));
     }
     match coding.first {
         None => Ok(()),
@@ -66,10 +66,10 @@ where
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
             let error = error.into();
-            tracing::debug!(%error, "a body could not be read");
+            tracing::debug!(%error, "failed to read a body");
             Refusal::BrokenBody
         })?;
-        // Trailers say nothing to us.
+        // Trailers are ignored.
         let Ok(data) = frame.into_data() else {
             continue;
         };
@@ -84,7 +84,7 @@ where
             continue;
         }
         if length > joined.capacity() {
-            // At most the declared length.
+            // The capacity does not exceed the declared length.
             let left = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX));
             let most = length.saturating_add(left.unwrap_or(usize::MAX)).min(limit);
             let capacity = (length + length / 2).min(most);
@@ -98,8 +98,8 @@ where
     Ok(if joined.is_empty() { memory.attach(whole) } else { memory.attach(joined) })
 }
 
-/// `future`'s output, or none after `timeout`. The timer is made when it is first needed: most
-/// bodies arrive with their head.
+/// The output of `future`, or `None` after `timeout`. The timer is created when it is first needed: most
+/// bodies arrive together with the headers.
 async fn within<F: Future>(timeout: Option<Duration>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut sleep: Option<Pin<Box<tokio::time::Sleep>>> = None;

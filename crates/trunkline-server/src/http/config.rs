@@ -14,8 +14,8 @@ pub struct HttpConfig {
     /// The paths of JSON-RPC. Other paths without a [route](super::Routes) return 404. Default: every path, for
     /// a service that is mounted in another router; `/` if the service has routes.
     pub paths: Vec<String>,
-    /// Whether the [routes](super::Routes) also answer a `GET` at a path of JSON-RPC that accepts `text/html` by name, as
-    /// browsers do. Default: no, and it is 405.
+    /// Whether [routes](super::Routes) also handle `GET` requests to paths of JSON-RPC that accept `text/html` by
+    /// name, as sent by browsers. Default: no, and such requests return 405.
     pub html_routes: bool,
     /// The maximum size of a body, in bytes. Default 1 MiB. A larger body returns 413.
     pub max_body: usize,

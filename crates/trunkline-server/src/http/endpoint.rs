@@ -1,4 +1,4 @@
-//! The properties of an endpoint that its refusals depend on.
+//! The properties of an endpoint that determine its refusals.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use trunkline_core::reply::Reply;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 
-/// The name of an endpoint, and how it writes refusals.
+/// The name and protocol of an endpoint, and the format of its refusals.
 #[derive(Clone, Copy)]
 pub(super) struct Endpoint {
     /// The name in logs, metrics and history.
@@ -26,7 +26,7 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Calls in JSON-RPC, which has the id `null` where no id is known.
+    /// The JSON-RPC endpoint. Its refusals have the id `null`.
     pub(super) const CALLS: Self = Self {
         name: "json-rpc",
         protocol: JSON_RPC,
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// The extensions of a request about which nothing else is known.
+    /// The extensions of a request without further information.
     pub(super) fn extensions(&self) -> Extensions {
         Extensions::from_endpoint(self.name).with_protocol(self.protocol)
     }

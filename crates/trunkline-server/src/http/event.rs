@@ -1,4 +1,4 @@
-//! Server-sent events, as the HTML standard's section 9.2 has them.
+//! Server-sent events (WHATWG HTML, section 9.2).
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
-/// An event of an [`EventStream`](super::EventStream), or what clients are told between events.
+/// An event, comment or retry time of an [`EventStream`](super::EventStream).
 ///
-/// Whatever is in it, it is read as this one event: line breaks in a text begin another line of its data,
-/// and in a name or an id, line breaks and NUL are sent as spaces.
+/// The content cannot break the framing: line breaks in a text start another line of data; line breaks and NUL
+/// in a name or an id are replaced with spaces.
 ///
 /// ```
 /// # use trunkline::http::Event;
@@ -19,17 +19,17 @@ use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 /// ```
 #[derive(Debug)]
 pub struct Event {
-    /// Its lines, without the empty one at the end.
+    /// The lines, without the empty line at the end.
     lines: Vec<u8>,
-    /// Where the id is, or would be.
+    /// The position of the id, or where it would be inserted.
     id_at: usize,
-    /// Where those of the data begin.
+    /// The position of the data.
     data_at: usize,
     memory: Option<Reservation>,
 }
 
 impl Event {
-    /// A text. Browsers tell it to listeners of `name`.
+    /// An event with a text. Browsers dispatch it to listeners of `name`.
     #[must_use]
     pub fn text(name: &str, data: &str) -> Self {
         let mut event = Self::named(name, data.len());
@@ -37,15 +37,15 @@ impl Event {
         event
     }
 
-    /// A value as JSON, on one line.
+    /// An event with a value as JSON, on one line.
     ///
     /// # Errors
-    /// When it has no JSON, as maps with keys that are no strings.
+    /// When the value cannot be serialised as JSON, for example a map with keys other than strings.
     pub fn json(name: &str, value: &impl Serialize) -> serde_json::Result<Self> {
         Ok(Self::json_text(name, &serde_json::to_vec(value)?))
     }
 
-    /// A JSON text, on one line: between tokens, where alone JSON has line breaks, any space will do.
+    /// An event with a JSON text, on one line. Line breaks between tokens are replaced with spaces.
     #[must_use]
     pub fn json_text(name: &str, json: &[u8]) -> Self {
         let mut event = Self::named(name, json.len());
@@ -53,26 +53,26 @@ impl Event {
         event
     }
 
-    /// What clients pass over. It shows those between them and the server that the connection is in use.
+    /// A comment, which clients ignore. It shows proxies that the connection is in use.
     #[must_use]
     pub fn comment(text: &str) -> Self {
         let mut event = Self::empty(text.len());
         event.lines_of(": ", text);
-        event.ends_here();
+        event.set_positions();
         event
     }
 
-    /// After so long, clients whose connection broke shall come again.
+    /// The time after which clients reconnect when the connection is lost.
     #[must_use]
     pub fn retry(after: Duration) -> Self {
         let mut event = Self::empty(0);
         event.line("retry: ", after.as_millis().to_string().as_bytes());
-        event.ends_here();
+        event.set_positions();
         event
     }
 
-    /// The same with this id, in the place of one that it may have: a client that comes again sends the last
-    /// one that it has seen as `Last-Event-ID`.
+    /// Sets the id, replacing an existing one. A client that reconnects sends the last id it has received as
+    /// `Last-Event-ID`.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         let mut line = Self::empty(id.len());
@@ -83,14 +83,14 @@ impl Event {
         self
     }
 
-    /// Keeps memory that is reserved for the event until it is written.
+    /// Attaches a memory reservation, which is held until the event is written.
     #[must_use]
-    pub fn reserved(mut self, memory: Reservation) -> Self {
+    pub fn with_reservation(mut self, memory: Reservation) -> Self {
         self.memory = Some(memory);
         self
     }
 
-    /// Reserves memory for the event, if none is.
+    /// Reserves memory for the event, unless it has a reservation.
     pub(super) fn reserve(&mut self, budget: &MemoryBudget) -> Result<(), OutOfMemory> {
         if self.memory.is_none() {
             self.memory = Some(budget.reserve(self.lines.len())?);
@@ -98,7 +98,7 @@ impl Event {
         Ok(())
     }
 
-    /// As it is sent.
+    /// The encoded event.
     #[must_use]
     pub fn into_bytes(mut self) -> Bytes {
         self.lines.push(b'\n');
@@ -111,24 +111,24 @@ impl Event {
     fn named(name: &str, data: usize) -> Self {
         let mut event = Self::empty(name.len() + data);
         event.line("event: ", name.as_bytes());
-        event.ends_here();
+        event.set_positions();
         event
     }
 
     fn empty(len: usize) -> Self {
-        /// The names of fields, the ends of lines, and an id.
-        const AROUND: usize = 64;
-        let lines = Vec::with_capacity(len + AROUND);
+        /// The space for field names, line ends and an id.
+        const OVERHEAD: usize = 64;
+        let lines = Vec::with_capacity(len + OVERHEAD);
         Self { lines, id_at: 0, data_at: 0, memory: None }
     }
 
-    /// What comes before an id and data is said.
-    fn ends_here(&mut self) {
+    /// Sets the positions of the id and the data to the end of the lines.
+    fn set_positions(&mut self) {
         self.id_at = self.lines.len();
         self.data_at = self.id_at;
     }
 
-    /// One line, whatever is in the value.
+    /// Adds one line. Line breaks in the value are replaced with spaces.
     fn line(&mut self, field: &str, value: &[u8]) {
         let at = self.lines.len() + field.len();
         self.lines.extend_from_slice(field.as_bytes());
@@ -141,9 +141,9 @@ impl Event {
         self.lines.push(b'\n');
     }
 
-    /// A line for each one of the text.
+    /// Adds a line for each line of the text.
     fn lines_of(&mut self, field: &str, text: &str) {
-        // Each of the three ends a line; the first two together end one.
+        // CR, LF and CRLF end a line.
         for lines in text.split("\r\n") {
             for line in lines.split(['\r', '\n']) {
                 self.lines.extend_from_slice(field.as_bytes());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn texts() {
+    fn encodes_texts() {
         let text = |data| Event::text("note", data);
         check(text("one"), "event: note\ndata: one\n\n");
         check(text(""), "event: note\ndata: \n\n");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_on_one_line() {
+    fn encodes_json_on_one_line() {
         let json = |value| Event::json("note", &value).unwrap();
         check(json(json!({ "a": "b\nc" })), "event: note\ndata: {\"a\":\"b\\nc\"}\n\n");
         let raw = RawValue::from_string("{\"a\":\r\n1}".to_owned()).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_ids_end_no_line() {
+    fn replaces_line_breaks_in_names_and_ids() {
         check(Event::text("a\ndata: x\r\0", "b"), "event: a data: x  \ndata: b\n\n");
         check(Event::text("a", "b").with_id("1\n\n2"), "event: a\nid: 1  2\ndata: b\n\n");
         let twice = || Event::text("a", "b").with_id("12").with_id("3");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event() {
+    fn encodes_comments_and_retry_times() {
         check(Event::comment("still here"), ": still here\n\n");
         check(Event::comment("a\n\ndata: b"), ": a\n: \n: data: b\n\n");
         check(Event::comment("still here").with_id("1-7"), ": still here\nid: 1-7\n\n");

@@ -6,8 +6,8 @@ use memchr::memchr2;
 /// A parser of `text/event-stream` (WHATWG HTML, section 9.2.6): bytes in, events out.
 ///
 /// Lines end with LF, CR or CRLF. A byte order mark at the beginning, comments and unknown fields are skipped. As
-/// the standard requires, an event that the end of the stream cuts off is discarded; to accept it, push `b"\n\n"`
-/// at the end.
+/// the standard requires, an incomplete event at the end of the stream is discarded; to accept it, push
+/// `b"\n\n"` at the end.
 ///
 /// ```
 /// # use trunkline::http::EventReader;
@@ -25,9 +25,9 @@ use memchr::memchr2;
 #[derive(Debug)]
 pub struct EventReader {
     buffer: BytesMut,
-    /// The number of bytes at the beginning of the buffer in which no line ends.
+    /// The number of bytes at the beginning of the buffer without a line end.
     scanned: usize,
-    /// The last line ended with CR: an LF that follows belongs to it.
+    /// Whether the last line ended with CR: a following LF belongs to it.
     after_return: bool,
     has_begun: bool,
     name: String,
@@ -40,17 +40,17 @@ pub struct EventReader {
     max_bytes: usize,
 }
 
-/// An event that an [`EventReader`] has read.
+/// An event returned by an [`EventReader`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageEvent {
-    /// The type of the event: `message` if the stream names none.
+    /// The type of the event. Default: `message`.
     pub name: String,
     /// The lines of data, joined by line feeds.
     pub data: String,
 }
 
-/// An event exceeds the limit of its [`EventReader`].
+/// The error for an event that exceeds the limit of its [`EventReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event exceeds {limit} bytes")]
 #[non_exhaustive]
@@ -60,7 +60,7 @@ pub struct EventTooLarge {
 }
 
 impl EventReader {
-    /// A reader of events whose data has up to `max_bytes` bytes, as has each line.
+    /// Creates a reader that limits the data of each event, and each line, to `max_bytes` bytes.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -82,10 +82,10 @@ impl EventReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next complete event; `None` if it needs more bytes.
+    /// The next complete event. `None` if more bytes are needed.
     ///
     /// # Errors
-    /// When the event is too large. The stream cannot be read further.
+    /// When the event is too large. The rest of the stream cannot be read.
     pub fn next_event(&mut self) -> Result<Option<MessageEvent>, EventTooLarge> {
         while let Some(line) = self.next_line() {
             self.check_size(line.len())?;
@@ -99,14 +99,13 @@ impl EventReader {
         Ok(None)
     }
 
-    /// The last id up to the last event that was read, for `Last-Event-ID`: `None` if the stream has set none, empty
-    /// if it has reset it.
+    /// The last event id, for `Last-Event-ID`: `None` if the stream has not set an id, empty if it has reset it.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_event_id.as_deref()
     }
 
-    /// The time that the server asks clients to wait before they reconnect.
+    /// The reconnection time requested by the server.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
@@ -154,7 +153,7 @@ impl EventReader {
             "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
             }
-            // The name of a comment's field is empty.
+            // Comments have an empty field name.
             _ => {}
         }
     }
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn data() {
+    fn reads_data() {
         check_data("data: a\n\ndata: b\n\n", &["a", "b"]);
         check_data("data:a\r\rdata: b\r\n\r\ndata:  c\n\n", &["a", "b", " c"]);
         check_data("data: a\r\n\r\ndata:b\r\rdata: c\n\n", &["a", "b", "c"]);
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn fields() {
+    fn reads_fields() {
         check_data(": comment\n\nid: 1\nretry: 5\ndata: a\n\n", &["a"]);
         check_data("dat: a\nDATA: b\n\n", &[]);
         check("event: message\ndata: a\n\n", &[("message", "a")]);
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_event_is_accepted_with_two_line_feeds() {
+    fn accepts_an_incomplete_event_after_two_line_feeds() {
         for end in ["data: a", "data: a\n", "data: a\r", "data: a\r\n", "data: a\n\n"] {
             check_data(&format!("{end}\n\n"), &["a"]);
         }
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn ids() {
+    fn reads_ids() {
         check_id("data: a\n\n", None);
         check_id("id: 1\n\n", Some("1"));
         check_id("id: 1\ndata: a\n\ndata: b\n\n", Some("1"));
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn times_to_reconnect() {
+    fn reads_retry_times() {
         check_retry("data: a\n\n", None);
         check_retry("retry: 1000\n", Some(1000));
         check_retry("retry: 5\nretry: +6\nretry: 1s\nretry\n", Some(5));
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_limited() {
+    fn limits_the_size_of_events() {
         check_limit("data: 1234\n\ndata: 1234\n\n", true);
         check_limit("data:a\ndata:b\n\n", true);
         check_limit("data: 12345", false);

@@ -16,10 +16,10 @@ use trunkline_history::{RecordedBody, StreamRecording};
 
 use super::{Event, ReplyBody};
 
-/// A reply that is a stream of server-sent [`Event`]s.
+/// A reply that streams server-sent [`Event`]s.
 ///
-/// It ends when the stream of events does. When the client has gone, that is dropped. A client that
-/// reads slowly is waited for, with one event at a time.
+/// The reply ends with the stream of events, which is dropped when the client disconnects. The next event is
+/// polled only when the client has read the previous one.
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,45 +61,45 @@ pub struct EventStream<S> {
     memory: Option<MemoryBudget>,
 }
 
-/// Without any time between them, there would be nothing but comments.
-const SHORTEST: Duration = Duration::from_millis(10);
+/// The minimum interval between comments.
+const MIN_KEEP_ALIVE: Duration = Duration::from_millis(10);
 
 impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
-    /// A stream of these events.
+    /// Creates a reply with these events.
     pub fn new(events: S) -> Self {
         Self { events, keep_alive: Duration::from_secs(15), recording: None, memory: None }
     }
 
-    /// How long nothing is sent until a comment is, so that proxies see life and the server sees who has
-    /// gone. Default 15 s, and 10 ms at least. [`Duration::MAX`] sends none.
+    /// Sets the idle time after which a comment is sent, so that proxies keep the connection open and the server
+    /// detects disconnected clients. Default 15 s, minimum 10 ms. [`Duration::MAX`] disables comments.
     pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
-        self.keep_alive = keep_alive.max(SHORTEST);
+        self.keep_alive = keep_alive.max(MIN_KEEP_ALIVE);
         self
     }
 
-    /// Counts what is sent, for a [`History`](trunkline_history::History) that has begun a recording.
-    pub fn recorded(mut self, recording: Option<StreamRecording>) -> Self {
+    /// Records the stream in a [`History`](trunkline_history::History).
+    pub fn recording(mut self, recording: Option<StreamRecording>) -> Self {
         self.recording = recording;
         self
     }
 
-    /// Counts events in a memory budget until they are written, those that are not
-    /// [reserved](Event::reserved) already. The stream ends when the budget is used up.
+    /// Counts events without a [reservation](Event::with_reservation) in a memory budget until they are
+    /// written. The stream ends when the budget is exhausted.
     pub fn memory(mut self, memory: &MemoryBudget) -> Self {
         self.memory = Some(memory.clone());
         self
     }
 
-    /// The response: 200, and a body that is written as events come.
+    /// The response: 200, with a body that streams the events.
     #[must_use]
     pub fn into_response(self) -> Response<ReplyBody> {
         let Self { events, keep_alive, recording, memory } = self;
-        let frames = Frames { events, keep_alive, silence: None, memory };
+        let frames = Frames { events, keep_alive, idle: None, memory };
         let mut response = Response::new(ReplyBody::stream(RecordedBody::new(frames, recording)));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        // Proxies must not collect events before they pass them on.
+        // Proxies must not buffer events.
         let buffering = HeaderName::from_static("x-accel-buffering");
         headers.insert(buffering, HeaderValue::from_static("no"));
         response
@@ -111,9 +111,9 @@ pin_project! {
         #[pin]
         events: S,
         keep_alive: Duration,
-        // Since the last thing that was sent.
+        // The timer since the last frame.
         #[pin]
-        silence: Option<Sleep>,
+        idle: Option<Sleep>,
         memory: Option<MemoryBudget>,
     }
 }
@@ -130,20 +130,20 @@ impl<S: Stream<Item = Event>> Body for Frames<S> {
         let mut event = match this.events.poll_next(cx) {
             Poll::Ready(event) => event,
             Poll::Pending => {
-                if this.silence.is_none() {
-                    this.silence.set(Some(sleep(*this.keep_alive)));
+                if this.idle.is_none() {
+                    this.idle.set(Some(sleep(*this.keep_alive)));
                 }
-                if let Some(silence) = this.silence.as_mut().as_pin_mut() {
-                    ready!(silence.poll(cx));
+                if let Some(idle) = this.idle.as_mut().as_pin_mut() {
+                    ready!(idle.poll(cx));
                 }
                 Some(Event::comment("still here"))
             }
         };
-        this.silence.set(None);
+        this.idle.set(None);
         if let (Some(event), Some(memory)) = (&mut event, this.memory)
             && let Err(error) = event.reserve(memory)
         {
-            tracing::warn!(%error, "a stream of events ends early");
+            tracing::warn!(%error, "closing an event stream");
             return Poll::Ready(None);
         }
         Poll::Ready(event.map(|event| Ok(Frame::data(event.into_bytes()))))
@@ -167,16 +167,16 @@ mod tests {
 
     use super::{Event, EventStream, ReplyBody};
 
-    /// What is sent next, and after how many seconds.
+    /// The next frame, and the seconds until it arrived.
     async fn next(body: &mut ReplyBody) -> Option<(String, u64)> {
-        let began = Instant::now();
+        let started = Instant::now();
         let frame = body.frame().await?.unwrap();
         let sent = String::from_utf8(frame.into_data().unwrap().into()).unwrap();
-        Some((sent, began.elapsed().as_secs()))
+        Some((sent, started.elapsed().as_secs()))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_broken() {
+    async fn sends_comments_when_idle() {
         let last = tokio::time::sleep(Duration::from_secs(32));
         let last = last.map(|()| Event::text("last", "")).into_stream();
         let events = iter([Event::text("first", "")]).chain(last);
@@ -194,18 +194,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_not_nothing() {
+    async fn enforces_a_minimum_interval() {
         let events = EventStream::new(pending()).keep_alive(Duration::ZERO);
         let mut body = events.into_response().into_body();
-        let began = Instant::now();
+        let started = Instant::now();
         for _ in 0..100 {
             next(&mut body).await.unwrap();
         }
-        assert!(began.elapsed() >= Duration::from_secs(1));
+        assert!(started.elapsed() >= Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_may_be_kept() {
+    async fn disables_comments() {
         let events = EventStream::new(pending()).keep_alive(Duration::MAX);
         let mut body = events.into_response().into_body();
         let month = Duration::from_secs(30 * 86_400);

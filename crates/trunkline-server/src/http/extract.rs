@@ -1,4 +1,4 @@
-//! The extractors of handlers of [`Routes`](super::Routes).
+//! Extractors for handlers of [`Routes`](super::Routes).
 
 use std::sync::Arc;
 
@@ -29,8 +29,7 @@ use crate::request::Head;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// The extensions of the calls of this request: headers, peer, principal, and the values that
-    /// middleware has set.
+    /// The extensions of the calls of this request: headers, peer, principal, and values set by middleware.
     pub extensions: Extensions,
     /// The body, declared to be UTF-8 text in the format of the request.
     pub body: Bytes,
@@ -44,14 +43,13 @@ pub struct Message {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Context {
-    /// The extensions of the calls of this request: headers, peer, principal, and the values that
-    /// middleware has set.
+    /// The extensions of the calls of this request: headers, peer, principal, and values set by middleware.
     pub extensions: Extensions,
     /// The format of the reply.
     pub format: Format,
 }
 
-/// The endpoint of a request that passed the guard.
+/// The endpoint of a request that has passed the guard.
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) guard: Arc<Guard>,
@@ -67,7 +65,7 @@ impl Admitted {
         Extensions::from_origin(Head::new(parts, None, self.endpoint.name, self.endpoint.protocol))
     }
 
-    /// Refuses a request whose path has no such method.
+    /// Refuses a request with a method that its path does not support.
     pub(super) fn refuse_method(request: Request) -> Response<ReplyBody> {
         let (mut parts, _) = request.into_parts();
         let Some(admitted) = Self::of(&mut parts) else { return unguarded() };
@@ -119,6 +117,6 @@ impl<S: Sync> FromRequestParts<S> for Context {
 
 /// The response of a handler in a router that is not merged into an `HttpService`.
 fn unguarded() -> Response<ReplyBody> {
-    let error = ErrorObject::internal(&"the route is not served by an `HttpService`");
+    let error = ErrorObject::internal(&"route is not merged into an `HttpService`");
     respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None))
 }

@@ -1,5 +1,5 @@
-//! The header fields that requests are checked by, found in one pass: a lookup hashes the name, and most of these
-//! fields are absent.
+//! The header fields used to check requests, collected in one pass. A lookup per field would hash each name, and
+//! most of these fields are absent.
 
 use http::header::GetAll;
 use http::{HeaderMap, HeaderValue, header};
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
         self.headers.get_all(header::ACCEPT)
     }
 
-    /// Whether all values of the field are this one. Its case does not matter.
+    /// Whether all values of the field equal `only`, ignoring case.
     pub(super) fn all_are(&self, field: Field<'_>, name: header::HeaderName, only: &[u8]) -> bool {
         let is_only = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(only);
         field.first.is_none() || self.headers.get_all(name).iter().all(is_only)

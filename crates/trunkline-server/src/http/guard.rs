@@ -1,4 +1,4 @@
-//! The checks that each request passes, on the JSON-RPC path and on all routes.
+//! The checks of all requests, on the JSON-RPC path and on routes.
 
 use std::error::Error;
 
@@ -20,7 +20,7 @@ use super::{authority, bearer, body, origin};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_history::History;
 
-/// A service, and the settings that its requests are checked against.
+/// A service and the configuration for checking its requests.
 #[derive(Clone)]
 pub(super) struct Guard {
     pub(super) rpc: Dispatcher,
@@ -28,8 +28,8 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Checks the host, the origin, the token and the framing of a request. Requests that fail have cost
-    /// nothing yet. `fields` are those of its headers.
+    /// Checks the host, origin, token and framing of a request, before its body is read. `fields` are its header
+    /// fields.
     pub(super) fn admit(&self, parts: &Parts, fields: &Fields<'_>) -> Result<Caller, Refusal> {
         authority::check(parts, fields.host, &self.settings.hosts)?;
         origin::check(fields, &parts.uri, &self.settings)?;
@@ -38,7 +38,7 @@ impl Guard {
         Ok(caller)
     }
 
-    /// Reads a body under the limit of its size, the timeout and the memory budget.
+    /// Reads a body with the size limit, the timeout and the memory budget.
     pub(super) async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
     where
         B: Body<Data = Bytes>,
@@ -48,7 +48,7 @@ impl Guard {
         body::read(body, max_body, body_timeout, &self.rpc.limits().memory).await
     }
 
-    /// A response with its memory reserved, or a refusal if the budget is used up.
+    /// Reserves memory for a response. Returns a refusal if the budget is exhausted.
     pub(super) fn reserve(
         &self,
         endpoint: &Endpoint,
@@ -62,7 +62,7 @@ impl Guard {
         }
     }
 
-    /// Refuses a request, and records that. `extensions` are those of an admitted request.
+    /// Refuses a request and records the refusal. `extensions` are those of an admitted request.
     pub(super) fn refuse(
         &self,
         endpoint: &Endpoint,

@@ -1,11 +1,11 @@
-//! The name of a host, as lists hold it.
+//! Host names for lists of accepted hosts.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-/// A name or an address under which clients may call a server, for [`Hosts`](super::Hosts): without
-/// a port, in lower case, an IPv6 address in brackets and in its shortest form.
+/// A host name or address of a server, for [`Hosts`](super::Hosts): without a port, in lower case, IPv6
+/// addresses in brackets and in their shortest form.
 ///
 /// ```
 /// use trunkline::http::{Host, Hosts};
@@ -13,38 +13,38 @@ use std::str::FromStr;
 /// let mut hosts = Hosts::default();
 /// hosts.allow("API.example.com".parse::<Host>()?);
 /// let error = "api.example.com:8080".parse::<Host>().unwrap_err();
-/// assert_eq!(error.to_string(), "a host is listed for all its ports: write api.example.com");
+/// assert_eq!(error.to_string(), "host must not have a port; use `api.example.com`");
 /// # Ok::<(), trunkline::http::HostError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Host(String);
 
-/// Why a text is no host that a request could name.
+/// The error for an invalid [`Host`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// There is no text.
-    #[error("the host is empty")]
+    /// The text is empty.
+    #[error("host is empty")]
     Empty,
-    /// A port follows the host.
-    #[error("a host is listed for all its ports: write {host}")]
+    /// The host has a port. A host is accepted on all ports.
+    #[error("host must not have a port; use `{host}`")]
     Port {
-        /// The host without it.
+        /// The host without the port.
         host: Host,
     },
-    /// A scheme stands before the host, or a path follows it.
-    #[error("a host is listed without a scheme and a path: write {host}")]
+    /// The host has a scheme or a path.
+    #[error("host must not have a scheme or path; use `{host}`")]
     Url {
-        /// The host without them.
+        /// The host without scheme and path.
         host: Host,
     },
-    /// An IPv6 address without brackets, whose end might be meant as a port.
-    #[error("an IPv6 address stands in brackets: write [{0}]")]
+    /// An IPv6 address without brackets, whose last group could be mistaken for a port.
+    #[error("IPv6 address must be in brackets; use `[{0}]`")]
     Brackets(Ipv6Addr),
-    /// A character or a bracket that is in no host; patterns are not understood.
+    /// The host contains an invalid character. Patterns are not supported.
     #[error(
-        "write a name like example.com (in ASCII: xn--… where it has other letters) \
-         or an address like 192.0.2.1 or [::1]"
+        "invalid host; expected a name such as `example.com` (in Punycode, `xn--…`, for non-ASCII letters) \
+         or an address such as `192.0.2.1` or `[::1]`"
     )]
     Malformed,
 }
@@ -97,16 +97,16 @@ impl From<Host> for String {
     }
 }
 
-/// The host of an authority, and what follows its colon.
+/// Splits an authority into the host and the text after its colon.
 pub(super) fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
-        // The colons of an address in brackets are its own.
+        // Colons inside brackets are part of the address.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (authority, None),
     }
 }
 
-/// Whether a text is a port of TCP.
+/// Whether a text is a TCP port.
 pub(super) fn is_port(text: &[u8]) -> bool {
     let number = text.iter().try_fold(0_u32, |number, byte| {
         let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;

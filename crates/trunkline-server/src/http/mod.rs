@@ -1,35 +1,34 @@
-//! JSON-RPC over HTTP, and the routes of other endpoints next to it.
+//! JSON-RPC over HTTP, and routes of other endpoints.
 //!
-//! A JSON-RPC reply is 200, errors included, except that a call which a layer has refused for who
-//! made it has the status of that (see [`StatusPolicy`]); a body of notifications is 204, sent when
-//! their handlers have finished. A refused request has the status that HTTP gives it, and a
-//! JSON-RPC error object as its body:
+//! A JSON-RPC reply has the status 200, also for errors, except for calls refused because of the caller (see
+//! [`StatusPolicy`]). Notifications return 204 when their handlers have finished. A refused request has the
+//! appropriate HTTP status, and a JSON-RPC error object as its body:
 //!
 //! | status | when |
 //! |---|---|
 //! | 400 | malformed: Host missing or duplicate, Content-Type or Content-Length duplicate, broken chunks |
-//! | 401 | a token is required, or this one is not accepted (`WWW-Authenticate`) |
-//! | 403 | a Host or an Origin that is not listed |
-//! | 404 | a path without a route that is not one of [`HttpConfig::paths`] |
-//! | 405 | a method that is not in `Allow`: POST for calls |
-//! | 408 | the body took too long; the connection is closed |
+//! | 401 | the token is missing or not accepted (`WWW-Authenticate`) |
+//! | 403 | the Host or Origin is not listed |
+//! | 404 | the path has no route and is not one of [`HttpConfig::paths`] |
+//! | 405 | the method is not in `Allow`: POST for calls |
+//! | 408 | the body did not arrive in time; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
-//! | 415 | not JSON in UTF-8 (nor EDN, with the feature `edn`), or compressed |
+//! | 415 | not JSON in UTF-8 (or EDN, with the feature `edn`), or compressed |
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
-//! | 503 | the [memory budget](trunkline_core::limits::MemoryBudget) is used up: nothing was run (-32005, with `Retry-After`), or the reply was dropped (-32006) |
-//! | 503 | the keys of tokens cannot be fetched (`jwt`) |
+//! | 503 | the [memory budget](trunkline_core::limits::MemoryBudget) is exhausted: nothing was run (-32005, with `Retry-After`), or the reply was dropped (-32006) |
+//! | 503 | the keys for tokens cannot be fetched (`jwt`) |
 //!
-//! With the feature `edn`, calls are read as EDN if that is their `Content-Type`, and answered, and
-//! refused, in the format that `Accept` prefers, or else in their own. The messages of [`Routes`] with
-//! [more formats](Routes::formats) than JSON are, too.
+//! With the feature `edn`, calls with the `Content-Type` of EDN are parsed as EDN. Replies and refusals have the
+//! format that `Accept` prefers, or else that of the request. The same holds for messages of [`Routes`] with
+//! [several formats](Routes::formats).
 //!
-//! Pages of [`HttpConfig::cors_origins`] may read replies (CORS); then every OPTIONS request is answered as a
-//! preflight.
+//! If [`HttpConfig::cors_origins`] is set, pages of these origins may read replies (CORS), and every OPTIONS
+//! request is treated as a preflight.
 //!
-//! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
-//! hyper refuses before the service sees it, with an *empty* body: 400 (a head or a length that cannot
-//! be read), 414 (a target over 64 KiB) and 431 (a head over 128 KiB or 100 fields).
+//! [`Server`](crate::Server) also returns 503, with an error object, while it is stopping (nothing was run).
+//! hyper refuses some requests with an *empty* body: 400 (unreadable headers or length), 414 (target over
+//! 64 KiB) and 431 (headers over 128 KiB or 100 fields).
 
 mod accept;
 mod authority;

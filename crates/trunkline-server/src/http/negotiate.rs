@@ -1,6 +1,5 @@
-//! The format of a body by its media type and coding (RFC 9110, section 8), and the format of its reply.
-//!
-//! `formats` are those of the endpoint.
+//! Content negotiation: the format of a body by its media type and coding (RFC 9110, section 8), and the format
+//! of its reply. `formats` are those of the endpoint.
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, EXPECT};
@@ -11,10 +10,9 @@ use super::accept;
 use super::fields::Fields;
 use super::refusal::Refusal;
 
-/// Passes a body that is declared to be in one of the formats, in UTF-8, not compressed.
+/// Accepts a body that is declared to be in one of the formats, in UTF-8, not compressed.
 ///
-/// The type is required, and exact: a browser sends other types to other sites without asking
-/// them first.
+/// The exact type is required: browsers send other types to other sites without a preflight.
 pub(super) fn check(fields: &Fields<'_>, formats: &'static [Format]) -> Result<Formats, Refusal> {
     if !fields.all_are(fields.expect, EXPECT, b"100-continue") {
         return Err(Refusal::Expectation);
@@ -23,7 +21,7 @@ pub(super) fn check(fields: &Fields<'_>, formats: &'static [Format]) -> Result<F
         return Err(Refusal::Coding);
     }
     if fields.content_type.is_repeated {
-        return Err(Refusal::Malformed("the Content-Type header stands twice"));
+        return Err(Refusal::Malformed("duplicate Content-Type header"));
     }
     let request = match fields.content_type.first {
         Some(value) if value == Format::Json.media_type() => Some(Format::Json),
@@ -46,7 +44,7 @@ pub(super) fn refused(headers: &HeaderMap, formats: &[Format]) -> Format {
         [only] => *only,
         _ => {
             let fields = Fields::of(headers);
-            reply(&fields, named(&fields), formats)
+            reply(&fields, declared(&fields), formats)
         }
     }
 }
@@ -56,10 +54,10 @@ pub(crate) fn unserved(headers: &HeaderMap) -> Format {
     refused(headers, Format::ALL)
 }
 
-/// What a body with these headers says to be; JSON if it is nothing that is known.
-fn named(fields: &Fields<'_>) -> Format {
-    let named = fields.content_type.first.and_then(|value| value.to_str().ok());
-    named.and_then(format).unwrap_or_default()
+/// The declared format of a body, or JSON if it is missing or unknown.
+fn declared(fields: &Fields<'_>) -> Format {
+    let value = fields.content_type.first.and_then(|value| value.to_str().ok());
+    value.and_then(format).unwrap_or_default()
 }
 
 /// The format of the reply to a request in this format.
@@ -70,7 +68,7 @@ fn reply(fields: &Fields<'_>, request: Format, formats: &[Format]) -> Format {
     }
 }
 
-/// The format that a `Content-Type` names, if it is one, in UTF-8.
+/// The format of a `Content-Type`, if it is known and in UTF-8.
 fn format(value: &str) -> Option<Format> {
     let parsed = MediaType::parse(value)?;
     let format = media_type::format_of(parsed.name)?;

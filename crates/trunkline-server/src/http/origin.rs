@@ -1,4 +1,4 @@
-//! Which web pages may call (RFC 6454).
+//! The check of the origin of web pages (RFC 6454).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use super::fields::Fields;
 use super::host::{Host, HostError, is_port, split_port};
 use super::refusal::Refusal;
 
-/// An origin that may be listed in [`HttpConfig`]: a scheme, a host, and a port if it is not the
-/// scheme's own, in lower case as browsers send it; or `*`, which is any.
+/// An origin for [`HttpConfig`]: a scheme, a host, and a port unless it is the default port of the scheme, in
+/// lower case as sent by browsers; or `*` for any origin.
 ///
 /// ```
 /// use trunkline::http::{HttpConfig, Origin};
@@ -19,37 +19,37 @@ use super::refusal::Refusal;
 /// let mut settings = HttpConfig::default();
 /// settings.cors_origins.push("https://App.example.com".parse::<Origin>()?.into());
 /// let error = "https://app.example.com/".parse::<Origin>().unwrap_err();
-/// let remedy = "an origin ends after the host and the port: write https://app.example.com";
-/// assert_eq!(error.to_string(), remedy);
+/// let message = "origin must not have a path; use `https://app.example.com`";
+/// assert_eq!(error.to_string(), message);
 /// # Ok::<(), trunkline::http::OriginError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin(String);
 
-/// Why a text is no origin that a browser would send.
+/// The error for an invalid [`Origin`], which no browser sends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OriginError {
-    /// There is no text.
-    #[error("the origin is empty")]
+    /// The text is empty.
+    #[error("origin is empty")]
     Empty,
-    /// `null`, which browsers send for pages that are to be trusted least.
-    #[error("null is sent for the sandboxed pages of every site: it can not be listed")]
+    /// `null`, which browsers send for untrusted pages such as sandboxed frames.
+    #[error("origin `null` is not allowed; browsers send it for sandboxed pages of any site")]
     Null,
-    /// There is no scheme.
-    #[error("an origin begins with a scheme: write https://{0}")]
+    /// The scheme is missing.
+    #[error("origin must have a scheme; use `https://{0}`")]
     NoScheme(String),
-    /// The host is not one.
-    #[error("what follows the scheme is not a host")]
+    /// The host is invalid.
+    #[error("invalid host in the origin")]
     Host(#[from] HostError),
-    /// The port is not a number from 0 to 65535, or is written with zeros before it.
-    #[error("the port is not a number up to 65535")]
+    /// The port is not a number from 0 to 65535, or has leading zeros.
+    #[error("invalid port in the origin; the maximum is 65535")]
     Port,
-    /// A port that browsers leave out.
-    #[error("browsers leave out the port that is the scheme's own: write {0}")]
+    /// The default port of the scheme, which browsers omit.
+    #[error("origin must not have the default port; use `{0}`")]
     DefaultPort(Origin),
-    /// A path, be it only a slash, a query or a fragment.
-    #[error("an origin ends after the host and the port: write {0}")]
+    /// A path, even if it is a single slash, a query or a fragment.
+    #[error("origin must not have a path; use `{0}`")]
     Path(Origin),
 }
 
@@ -114,13 +114,13 @@ fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_part)
 }
 
-/// Passes requests without an Origin, those from this server's own pages, and those listed.
+/// Accepts requests without `Origin`, from pages of this server, and from listed origins.
 pub(super) fn check(fields: &Fields<'_>, uri: &Uri, settings: &HttpConfig) -> Result<(), Refusal> {
     let Some(origin) = fields.origin.first else {
         return Ok(());
     };
     if fields.origin.is_repeated {
-        return Err(Refusal::Malformed("the Origin header stands twice"));
+        return Err(Refusal::Malformed("duplicate Origin header"));
     }
     if same_origin(origin, fields, uri)
         || lists(&settings.allow_origins, origin)
@@ -131,14 +131,14 @@ pub(super) fn check(fields: &Fields<'_>, uri: &Uri, settings: &HttpConfig) -> Re
     Err(Refusal::Origin(String::from_utf8_lossy(origin.as_bytes()).into_owned()))
 }
 
-/// Whether a list names an origin. An empty one, should it be listed by mistake, is nobody's.
+/// Whether a list contains an origin. An empty entry matches nothing.
 pub(super) fn lists(list: &[String], origin: &HeaderValue) -> bool {
     let is_named = |listed: &String| origin.as_bytes().eq_ignore_ascii_case(listed.as_bytes());
     !origin.is_empty() && list.iter().any(|listed| listed == "*" || is_named(listed))
 }
 
-/// Whether the page came from the host that it calls. The scheme is unknown behind a proxy that
-/// ends TLS, so either counts; Host itself has been checked against the names that are ours.
+/// Whether the origin has the same host as the request. Either scheme is accepted, since the scheme is unknown
+/// behind a TLS-terminating proxy. The host has been checked before.
 fn same_origin(origin: &HeaderValue, fields: &Fields<'_>, uri: &Uri) -> bool {
     let host = match uri.authority() {
         Some(authority) => authority.as_str().as_bytes(),

@@ -1,4 +1,4 @@
-//! Requests that HTTP refuses before they are read as JSON-RPC.
+//! Refusals of HTTP requests before they are parsed as JSON-RPC.
 
 use std::borrow::Cow;
 
@@ -11,27 +11,27 @@ use trunkline_core::limits::OutOfMemory;
 
 use super::reply_body::ReplyBody;
 
-/// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
-/// both an HTTP client and a JSON-RPC client understand it.
+/// The reason for refusing a request. The reply has an HTTP status *and* a JSON-RPC error object, for both kinds
+/// of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     Path,
-    /// The path has other methods.
+    /// The path does not support the method.
     Method(Method),
     Malformed(&'static str),
-    /// Where the next request of the connection starts is in doubt.
+    /// The framing is ambiguous, so the start of the next request is unknown.
     Framing(&'static str),
     Host(String),
     Origin(String),
     NoCredentials,
-    /// The token is not accepted; why, if the client may know.
+    /// The token is not accepted, with the reason if the client may know it.
     WrongCredentials(Option<&'static str>),
-    /// There is nothing to check tokens with.
+    /// No keys are available to verify tokens.
     #[cfg(feature = "jwt")]
     NoKeys,
     Expectation,
     Coding,
-    /// The path has these formats.
+    /// The path supports these formats.
     MediaType(&'static [Format]),
     TooLarge {
         limit: usize,
@@ -39,9 +39,9 @@ pub(super) enum Refusal {
     BodyTimeout,
     BrokenBody,
     TransferCoding,
-    /// The server holds too much for its clients.
+    /// The memory budget is exhausted.
     OutOfMemory(OutOfMemory),
-    /// The request has run, and its reply exceeds the memory budget.
+    /// The request has run, but its reply exceeds the memory budget.
     ReplyDropped(OutOfMemory),
 }
 
@@ -112,45 +112,49 @@ impl Refusal {
 
     fn reason(&self) -> Cow<'static, str> {
         match self {
-            Self::Path => "nothing is served at this path".into(),
+            Self::Path => "path not found".into(),
             Self::Method(method) => {
-                format!("this path does not serve {method}: the Allow header lists its methods")
-                    .into()
+                format!("path does not support {method}; see the Allow header").into()
             }
             Self::Malformed(reason) | Self::Framing(reason) => (*reason).into(),
             Self::Host(host) => {
-                format!("this server is not called \"{host}\": its operator can allow the host")
+                format!("host `{host}` is not allowed; the operator of the server can allow it")
                     .into()
             }
-            Self::Origin(origin) => format!(
-                "pages of {origin} may not call this server: its operator can allow the origin"
-            )
-            .into(),
-            Self::NoCredentials => "send a token as Authorization: Bearer TOKEN".into(),
+            Self::Origin(origin) => {
+                format!("origin `{origin}` is not allowed; the operator of the server can allow it")
+                    .into()
+            }
+            Self::NoCredentials => "missing token; send `Authorization: Bearer TOKEN`".into(),
             Self::WrongCredentials(why) => why.unwrap_or("the token is not valid").into(),
             #[cfg(feature = "jwt")]
-            Self::NoKeys => "tokens cannot be checked at the moment: try again later".into(),
-            Self::Expectation => "the only expectation understood is 100-continue".into(),
-            Self::Coding => "send the body without a Content-Encoding".into(),
+            Self::NoKeys => "no keys available to verify tokens; try again later".into(),
+            Self::Expectation => "unsupported expectation; only 100-continue is supported".into(),
+            Self::Coding => "unsupported Content-Encoding; send the body uncompressed".into(),
             Self::MediaType([Format::Json]) => {
-                "send JSON in UTF-8 with Content-Type: application/json".into()
+                "unsupported media type; send JSON in UTF-8 with Content-Type: application/json"
+                    .into()
             }
             Self::MediaType(formats) => {
                 let types: Vec<&str> = formats.iter().map(|format| format.media_type()).collect();
-                format!("send text in UTF-8 with Content-Type: {}", types.join(" or ")).into()
+                let types = types.join(" or ");
+                format!("unsupported media type; send text in UTF-8 with Content-Type: {types}")
+                    .into()
             }
-            Self::TooLarge { limit } => format!("a body has at most {limit} bytes").into(),
-            Self::BodyTimeout => "the body did not arrive in time".into(),
-            Self::BrokenBody => "the body's framing is broken".into(),
-            Self::TransferCoding => "the only Transfer-Encoding understood is chunked".into(),
+            Self::TooLarge { limit } => format!("body exceeds {limit} bytes").into(),
+            Self::BodyTimeout => "body did not arrive in time".into(),
+            Self::BrokenBody => "invalid framing of the body".into(),
+            Self::TransferCoding => {
+                "unsupported Transfer-Encoding; only chunked is supported".into()
+            }
             Self::OutOfMemory(error) => format!("{error}; nothing was run").into(),
             Self::ReplyDropped(error) => {
-                format!("{error}; the request was run, and its reply dropped").into()
+                format!("{error}; the request was run, but its reply was dropped").into()
             }
         }
     }
 
-    /// The header that the status requires or invites.
+    /// The header associated with the status.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::NoCredentials => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
@@ -161,7 +165,7 @@ impl Refusal {
         }
     }
 
-    /// Whether what is left of the body makes the connection useless.
+    /// Whether the connection must be closed because of unread data.
     fn closes(&self) -> bool {
         matches!(
             self,
@@ -181,6 +185,6 @@ fn invalid_token(why: Option<&'static str>) -> HeaderValue {
     let Some(why) = why else {
         return plain;
     };
-    let told = format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
-    HeaderValue::try_from(told).unwrap_or(plain)
+    let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
+    HeaderValue::try_from(challenge).unwrap_or(plain)
 }

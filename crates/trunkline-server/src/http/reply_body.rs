@@ -8,21 +8,20 @@ use http_body::{Body, Frame, SizeHint};
 
 use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
-/// The body of a reply: all of it, or a stream.
+/// The body of a reply, complete or streamed.
 pub struct ReplyBody(Inner);
 
 enum Inner {
     Whole(Bytes),
     Boxed {
         body: axum::body::Body,
-        /// The memory of the first frame, which is the last one.
+        /// The memory of the only frame.
         memory: Option<Reservation>,
     },
 }
 
 impl ReplyBody {
-    /// A body that is written as time passes. For server-sent events there is
-    /// [`EventStream`](super::EventStream).
+    /// A streamed body. For server-sent events, use [`EventStream`](super::EventStream).
     pub fn stream(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Self {
         Self::from_axum(axum::body::Body::new(body))
     }
@@ -31,8 +30,8 @@ impl ReplyBody {
         Self(Inner::Boxed { body, memory: None })
     }
 
-    /// Keeps memory reserved until a body of known size is written: `reserved`, grown to that size. The
-    /// parts of a stream have their own.
+    /// Reserves memory until a body of known size is written, starting with `reserved`. Parts of a stream have
+    /// their own reservations.
     pub(super) fn reserve(
         &mut self,
         budget: &MemoryBudget,

@@ -1,4 +1,4 @@
-//! The ids of requests, by which client and server find them in their logs.
+//! The ids of requests, for correlating logs of client and server.
 
 use http::HeaderValue;
 use http::header::{Entry, HeaderMap, HeaderName};
@@ -6,10 +6,10 @@ use trunkline_core::trace_context::TraceContext;
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The maximum length of an id that a client has chosen: it is written to logs.
+/// The maximum length of an id sent by a client. Ids are written to logs.
 const MAX_LENGTH: usize = 128;
 
-/// The id of a request, which is also set in its headers.
+/// Returns the id of a request and sets it in its headers.
 pub(super) fn set(headers: &mut HeaderMap) -> Option<HeaderValue> {
     match headers.entry(X_REQUEST_ID) {
         Entry::Occupied(sent) if sent.iter().count() == 1 && is_safe(sent.get()) => {
@@ -24,7 +24,7 @@ pub(super) fn set(headers: &mut HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// Whether the id of a client can be written to logs.
+/// Whether an id can safely be written to logs.
 fn is_safe(id: &HeaderValue) -> bool {
     let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@~".contains(byte);
     (1..=MAX_LENGTH).contains(&id.len()) && id.as_bytes().iter().all(is_safe)

@@ -7,8 +7,8 @@ use trunkline_core::reply::Reply;
 
 use super::reply_body::ReplyBody;
 
-/// Returns a reply as an HTTP response. 401 and 403 have `WWW-Authenticate`, and 429 has `Retry-After` if the
-/// error's data has `retry_after_ms`.
+/// Converts a reply to an HTTP response. Adds `WWW-Authenticate` to 401 and 403, and `Retry-After` to 429 if the
+/// data of the error has `retry_after_ms`.
 #[must_use]
 pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
     let (format, header) = (reply.format(), header(status, &reply));
@@ -31,7 +31,7 @@ fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, HeaderValue)
     match status {
         // RFC 9110, section 15.5.2.
         StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-        // RFC 6750, section 3.1: more is needed than the token gives. What, is not told.
+        // RFC 6750, section 3.1. The required scope is not disclosed.
         StatusCode::FORBIDDEN => {
             let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
             Some((WWW_AUTHENTICATE, challenge))

@@ -1,5 +1,4 @@
-//! The headers that all responses of a service have: those of [`HttpConfig`](super::HttpConfig), and the id of the
-//! request.
+//! The headers of all responses of a service: those of [`HttpConfig`](super::HttpConfig) and the id of the request.
 
 use std::mem;
 
@@ -12,20 +11,19 @@ use http::{HeaderValue, Response};
 use super::config::HttpConfig;
 use super::request_id::X_REQUEST_ID;
 
-/// Headers that keep browsers from doing more with a response than it is meant for, for
-/// [`HttpConfig::headers`](super::HttpConfig::headers).
+/// Headers that restrict how browsers use a response, for [`HttpConfig::headers`](super::HttpConfig::headers).
 ///
 /// | header | value | effect in a browser |
 /// |---|---|---|
-/// | `X-Content-Type-Options` | `nosniff` | does not guess that JSON is a page |
-/// | `Cache-Control` | `no-store` | stores no results |
+/// | `X-Content-Type-Options` | `nosniff` | does not interpret JSON as a page |
+/// | `Cache-Control` | `no-store` | does not store results |
 /// | `Referrer-Policy` | `no-referrer` | does not send the URL to other sites |
-/// | `X-Frame-Options` | `DENY` | shows it in no frame |
+/// | `X-Frame-Options` | `DENY` | does not show the response in frames |
 /// | `Content-Security-Policy` | `default-src 'none'; frame-ancestors 'none'` | runs and loads nothing |
-/// | `Cross-Origin-Resource-Policy` | `same-origin` | refuses it to other sites as an image or a script |
+/// | `Cross-Origin-Resource-Policy` | `same-origin` | other sites cannot embed the response as an image or script |
 ///
-/// Add `Strict-Transport-Security` once everything that this host serves has a certificate: browsers that
-/// received it use https only (RFC 6797).
+/// Add `Strict-Transport-Security` once all services of the host use TLS: browsers that receive it use only
+/// https for the host (RFC 6797).
 ///
 /// ```
 /// use trunkline::http::{HttpConfig, security_headers};
@@ -53,7 +51,8 @@ pub fn security_headers() -> HeaderMap {
 /// The headers of all responses.
 #[derive(Clone)]
 pub(super) struct ResponseHeaders {
-    /// With places for the content type and the id of the request: a copy does not grow when they are filled.
+    /// Contains placeholders for the content type and the id of the request, so that a copy does not grow when
+    /// they are set.
     template: HeaderMap,
     is_empty: bool,
     has_content_type: bool,
@@ -70,12 +69,11 @@ impl ResponseHeaders {
         Self { template, is_empty: config.headers.is_empty(), has_content_type }
     }
 
-    /// Adds the headers that a response does not have itself, and the id of its request.
+    /// Adds the headers that the response does not set itself, and the id of its request.
     pub(super) fn add<B>(&self, response: &mut Response<B>, request_id: Option<HeaderValue>) {
         let headers = response.headers_mut();
         if !self.is_empty {
-            // A copy that the few headers of the response are inserted into costs less than an insertion of each of
-            // these.
+            // Inserting the few headers of the response into a copy is cheaper than inserting each of these headers.
             let own = mem::replace(headers, self.template.clone());
             if !self.has_content_type && !own.contains_key(CONTENT_TYPE) {
                 headers.remove(CONTENT_TYPE);

@@ -1,4 +1,4 @@
-//! The routes of all endpoints but JSON-RPC, and the layers around them.
+//! The routes of endpoints other than JSON-RPC, and their layers.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -33,10 +33,10 @@ use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::{authority, negotiate};
 
-/// The routes of an endpoint: an [`axum::Router`], and the name of the endpoint.
+/// The routes of an endpoint: an [`axum::Router`] and the name of the endpoint.
 ///
-/// [`HttpService::merge`](super::HttpService::merge) serves them next to JSON-RPC, with the same checks. Handlers
-/// extract requests with [`Message`](super::Message) or [`Context`](super::Context).
+/// [`HttpService::merge`](super::HttpService::merge) adds them to a service, with the same checks as JSON-RPC.
+/// Handlers extract requests with [`Message`](super::Message) or [`Context`](super::Context).
 ///
 /// ```
 /// use axum::routing::get;
@@ -57,11 +57,11 @@ pub struct Routes {
     messages: Vec<(&'static str, MessageHandler)>,
 }
 
-/// A handler of messages that are posted to a path.
+/// A handler of messages posted to a path.
 #[derive(Clone)]
 pub(super) struct MessageHandler(Arc<dyn Fn(Message) -> ResponseFuture + Send + Sync>);
 
-/// The response of a handler of [messages](Routes::messages), now or later. One that is ready needs no boxed future.
+/// The future response of a handler of [messages](Routes::messages). A ready response needs no boxed future.
 pub struct ResponseFuture(Responding);
 
 enum Responding {
@@ -70,13 +70,13 @@ enum Responding {
 }
 
 impl ResponseFuture {
-    /// A response that is already there.
+    /// A ready response.
     #[must_use]
     pub fn ready(response: Response<ReplyBody>) -> Self {
         Self(Responding::Ready(Some(response)))
     }
 
-    /// A response that `future` will have.
+    /// The response of a future.
     pub fn later(future: impl Future<Output = Response<ReplyBody>> + Send + 'static) -> Self {
         Self(Responding::Later(Box::pin(future)))
     }
@@ -114,7 +114,8 @@ impl fmt::Debug for MessageHandler {
 }
 
 impl Routes {
-    /// Routes of an endpoint with this name in logs and history, like `mcp`. It speaks JSON.
+    /// Creates the routes of an endpoint. `name` is its name in logs and history, such as `mcp`. The format is
+    /// JSON.
     pub fn new(name: &'static str, router: axum::Router) -> Self {
         let refusal = |error| Reply::error(error, None).into_json().unwrap_or_default();
         let formats = &[Format::Json];
@@ -122,13 +123,13 @@ impl Routes {
         Self { endpoint, router, messages: Vec::new() }
     }
 
-    /// Adds a handler of the messages that are posted to `path`.
+    /// Adds a handler of messages posted to `path`.
     ///
-    /// The path is compared before axum's routing, which costs more than a small call. Requests whose reply may
-    /// be compressed pass axum's.
+    /// The path is matched before axum's routing, which costs more than a small call. Requests whose reply may
+    /// be compressed use axum's routing.
     ///
     /// # Panics
-    /// When the router has a route for POST requests of this path.
+    /// When the router has a route for POST requests to this path.
     pub fn messages(
         mut self,
         path: &'static str,
@@ -139,7 +140,7 @@ impl Routes {
         self
     }
 
-    /// The endpoint of the messages that are posted to `path`, and their handler.
+    /// The endpoint and handler of messages posted to `path`.
     pub(super) fn handler(&self, path: &str) -> Option<(Endpoint, &MessageHandler)> {
         let (_, handler) = self.messages.iter().find(|(known, _)| *known == path)?;
         Some((self.endpoint, handler))
@@ -152,7 +153,7 @@ impl Routes {
         self
     }
 
-    /// Sets the formats of messages. A POST in another format is 415. Default: JSON.
+    /// Sets the formats of messages. A POST in another format returns 415. Default: JSON.
     ///
     /// With [`Format::ALL`], requests are negotiated by `Content-Type` and `Accept`; handlers
     /// [read](Format::read) and [write](Format::write) in the formats of each [`Message`](super::Message).
@@ -175,7 +176,7 @@ impl From<axum::Router> for Routes {
     }
 }
 
-/// The merged routes in their layers, of which the first is the innermost.
+/// The merged routes in their layers. The first layer is the innermost.
 ///
 /// # Panics
 /// When two routes overlap.
@@ -200,9 +201,9 @@ pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
     app.fallback(async move |request| refuse_path(&not_found, request))
 }
 
-/// A route whose requests pass the checks of the JSON-RPC path first. It reserves memory for the reply.
+/// A route whose requests first pass the checks of the JSON-RPC path. It reserves memory for the reply.
 ///
-/// A service instead of `axum::middleware::from_fn`, which boxes the route and the response once more.
+/// `axum::middleware::from_fn` would box the route and the response again.
 #[derive(Clone)]
 struct Guarded<S> {
     route: S,

@@ -5,25 +5,24 @@ use http::StatusCode;
 use trunkline_core::error::code;
 use trunkline_core::reply::Reply;
 
-/// Which status a JSON-RPC error has. Deployments disagree, so it is a setting.
+/// The HTTP status of JSON-RPC errors.
 ///
-/// Batches are always 200: each of their members has an outcome of its own.
+/// Batches always return 200, since each member has its own outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StatusPolicy {
-    /// 200: a JSON-RPC reply was delivered, whatever it says.
+    /// 200 for all JSON-RPC replies.
     AlwaysOk,
-    /// 401 for -32007 and 403 for -32008, with `WWW-Authenticate`; 429 for -32010, with
-    /// `Retry-After`; 200 for all else. So HTTP clients and proxies see who is refused as a caller,
-    /// and not what becomes of calls.
+    /// 401 for -32007 and 403 for -32008, with `WWW-Authenticate`; 429 for -32010, with `Retry-After`; 200 for
+    /// all others. HTTP clients and proxies see refusals of callers, but not errors of calls.
     #[default]
     ByRefusal,
-    /// The same, and 400 for -32700 and -32600, 500 for -32603 and -32000: for gateways and monitors that look
-    /// at the status only.
+    /// Like [`ByRefusal`](Self::ByRefusal), and 400 for -32700 and -32600, 500 for -32603 and -32000, for
+    /// gateways and monitors that only evaluate the status.
     ByError,
 }
 
 impl StatusPolicy {
-    /// The status of a reply, or 204 without one, as to notifications.
+    /// The status of a reply; 204 if there is no reply, as for notifications.
     #[must_use]
     pub fn status(self, reply: &Reply) -> StatusCode {
         if matches!(reply, Reply::None) {

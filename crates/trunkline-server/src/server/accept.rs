@@ -1,4 +1,4 @@
-//! Taking connections in.
+//! Accepts connections.
 
 use std::io;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::handshake;
 use super::shared::Shared;
 use crate::status::Phase;
 
-/// How long to wait when the system has no file descriptor or memory for a connection.
+/// The wait after the system had no file descriptor or memory for a connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// Accepts until the server has drained. Connections that come in the meantime are told that it
-/// is stopping, which is more than a refused connection says.
+/// Accepts connections until the server has drained. Connections accepted while draining get a reply that the
+/// server is stopping, which is more informative than a refused connection.
 pub(super) async fn run<A: Answer>(
     listener: TcpListener,
     service: A,
@@ -45,9 +45,9 @@ pub(super) async fn run<A: Answer>(
                 continue;
             }
         };
-        // Replies are written whole: waiting for more to send only delays them.
+        // Replies are written as a whole, so delaying segments has no benefit.
         if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%peer, %error, "TCP_NODELAY cannot be set");
+            tracing::debug!(%peer, %error, "failed to set TCP_NODELAY");
         }
         let open = (shared.counts.open(), permit);
         let (service, shared) = (Arc::clone(&service), Arc::clone(&shared));
@@ -60,7 +60,7 @@ pub(super) async fn run<A: Answer>(
     }
 }
 
-/// Runs a connection. `open` is dropped when it has ended.
+/// Runs a connection. `open` is dropped when the connection has ended.
 fn spawn<T: Send + 'static>(
     tasks: &TaskTracker,
     connection: impl Future<Output = ()> + Send + 'static,
@@ -72,15 +72,15 @@ fn spawn<T: Send + 'static>(
     });
 }
 
-/// Waits until accepting may work again.
+/// Waits until accepting may succeed again.
 pub(crate) async fn recover(error: &io::Error) {
     if !is_of_one_connection(error) {
-        tracing::warn!(%error, "no connection can be accepted now");
+        tracing::warn!(%error, "failed to accept a connection");
         tokio::time::sleep(EXHAUSTED).await;
     }
 }
 
-/// Whether only the connection that was about to be accepted is lost.
+/// Whether the error only concerns the connection being accepted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

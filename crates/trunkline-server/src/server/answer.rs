@@ -12,7 +12,7 @@ use tower::{Service, ServiceExt};
 
 use crate::http::{HttpService, Peer, ReplyBody};
 
-/// Answers HTTP requests.
+/// A service that answers HTTP requests.
 pub(super) trait Answer: Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
 
@@ -23,7 +23,7 @@ pub(super) trait Answer: Send + Sync + 'static {
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
-/// Without the boxed future that it has as a tower service.
+/// Avoids the boxed future of the tower service.
 impl Answer for HttpService {
     type Body = ReplyBody;
 
@@ -32,7 +32,7 @@ impl Answer for HttpService {
     }
 }
 
-/// Any tower service of HTTP requests. They carry a [`Peer`] in their extensions.
+/// A tower service of HTTP requests, which have a [`Peer`] in their extensions.
 pub(super) struct Tower<S>(pub(super) S);
 
 impl<S, B> Answer for Tower<S>

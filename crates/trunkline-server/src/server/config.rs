@@ -1,4 +1,4 @@
-//! The settings of a server.
+//! The configuration of a server.
 
 use std::fmt;
 use std::io;
@@ -9,54 +9,55 @@ use serde::Serialize;
 
 use trunkline_core::operation::BuildError;
 
-/// Configuration of a [`Server`](super::Server): its connections and its end.
+/// Configuration of a [`Server`](super::Server): limits and timeouts of connections, and the health page.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// How many connections may be open. Default 10,000. More wait to be accepted.
+    /// Maximum number of open connections. Default 10,000. Further connections wait to be accepted.
     pub connections: usize,
-    /// How many bytes a request's head may have, 8 KiB at least. Default 128 KiB. More is 431. (Its
-    /// target may have 64 KiB; more is 414. HTTP/2 heads have the same bound.)
+    /// Maximum size of the request line and headers, in bytes, at least 8 KiB. Default 128 KiB. Larger headers
+    /// return 431. (The maximum size of the target is 64 KiB; a longer target returns 414. HTTP/2 headers have
+    /// the same limit.)
     pub head_bytes: usize,
-    /// How long a request's head may take from its first byte. Default 10 s. Then the connection
-    /// is closed. A head whose first bytes came together with the request before it, or with a
-    /// part of the HTTP/2 preface, has the idle timeout.
+    /// Maximum time for the request line and headers, from their first byte. Default 10 s. After that, the
+    /// connection is closed. If their first bytes arrive together with the previous request, or with a part
+    /// of the HTTP/2 preface, the idle timeout applies.
     pub head_timeout: Duration,
-    /// How long a connection may be without a request. Default 75 s. Then it is closed.
+    /// Maximum time of a connection without a request. Default 75 s. After that, it is closed.
     pub idle_timeout: Duration,
-    /// How long a client may take no byte of a reply. Default 30 s. Then the connection is closed.
+    /// Maximum time without progress in sending a reply. Default 30 s. After that, the connection is closed.
     pub write_timeout: Duration,
-    /// How long the calls that run may go on when the server stops. Default 30 s. Then they are
-    /// cut off.
+    /// Maximum time for running calls to finish when the server stops. Default 30 s. After that, they are
+    /// aborted.
     pub drain_timeout: Duration,
-    /// How many requests of one HTTP/2 connection may run. Default 128.
+    /// Maximum number of concurrent requests of an HTTP/2 connection. Default 128.
     pub streams: u32,
-    /// What `GET /health` answers. Default: nothing is served there.
+    /// The health page. Default: none.
     pub health: Option<Health>,
-    /// The problems that the health page shows. Default: none.
+    /// The problems reported by the health page. Default: none.
     pub problems: Problems,
 }
 
-/// A part of the service that does not work.
+/// A component of the service that does not work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Which part: `database`.
+    /// The component, such as `database`.
     pub component: &'static str,
-    /// Why. Everybody can read it.
+    /// The reason. It is public.
     pub reason: String,
 }
 
-/// A function that returns what does not work. The health page calls it for each request, so it must not block.
+/// A function that returns the current problems. The health page calls it for each request, so it must not block.
 #[derive(Clone, Default)]
 pub struct Problems(Option<Arc<dyn Fn() -> Vec<Problem> + Send + Sync>>);
 
 impl Problems {
-    /// The problems that `found` returns.
-    pub fn new(found: impl Fn() -> Vec<Problem> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(found)))
+    /// Reports the problems returned by `check`.
+    pub fn new(check: impl Fn() -> Vec<Problem> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
     }
 
     pub(super) fn now(&self) -> Vec<Problem> {
-        self.0.as_ref().map_or_else(Vec::new, |found| found())
+        self.0.as_ref().map_or_else(Vec::new, |check| check())
     }
 }
 
@@ -66,15 +67,15 @@ impl fmt::Debug for Problems {
     }
 }
 
-/// The health page: 200 while the server runs, with [`ServerConfig::problems`] if there are any, 503
-/// while it drains. It needs no token.
+/// The health page: 200 while the server runs, with [`ServerConfig::problems`] if there are any; 503 while it
+/// drains. It does not require a token.
 #[derive(Debug, Clone)]
 pub struct Health {
-    /// The path, `/health` as a rule.
+    /// The path, usually `/health`.
     pub path: String,
     /// The name of the service.
     pub service: String,
-    /// Its version.
+    /// The version of the service.
     pub version: String,
 }
 
@@ -98,36 +99,36 @@ impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), ServeError> {
         let fail = |setting, reason| Err(ServeError::Setting { setting, reason });
         if self.connections == 0 {
-            return fail("connections", "at least 1, or nobody would ever be served");
+            return fail("connections", "must be at least 1");
         }
         if self.head_bytes < 8 * 1024 {
-            return fail("head_bytes", "at least 8 KiB");
+            return fail("head_bytes", "must be at least 8 KiB");
         }
         Ok(())
     }
 }
 
-/// Why a server does not start.
+/// The error for a server that cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address is not one, or another process has it, or this one may not.
+    /// The address is invalid, in use, or not permitted.
     #[error("cannot listen on {address}")]
     Bind {
         /// The address.
         address: String,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// A setting has a value that cannot work.
-    #[error("setting `{setting}`: {reason}")]
+    /// A setting has an invalid value.
+    #[error("invalid setting `{setting}`: {reason}")]
     Setting {
         /// The field of [`ServerConfig`].
         setting: &'static str,
-        /// What would be right.
+        /// The valid values.
         reason: &'static str,
     },
-    /// The handlers cannot be put together.
-    #[error("the handlers cannot be served")]
+    /// The router is invalid.
+    #[error("cannot build the service")]
     Build(#[from] BuildError),
 }

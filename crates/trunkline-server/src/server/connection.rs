@@ -1,4 +1,4 @@
-//! One connection, from its first byte to its last.
+//! The task of a connection.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,10 +25,10 @@ use super::watch::{Overdue, Watch};
 use crate::http::unserved;
 use crate::status::Phase;
 
-/// How long a connection that has been told to end may take to do so.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The maximum time of a graceful shutdown of a connection.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves a connection until it ends, waits too long, or has to stop.
+/// Serves a connection until it ends, times out, or the server stops.
 pub(super) async fn serve<A, S>(socket: S, peer: SocketAddr, service: Arc<A>, shared: Arc<Shared>)
 where
     A: Answer,
@@ -41,26 +41,26 @@ where
     let requests = Arc::new(requests);
     let service = service_fn(move |request| Arc::clone(&requests).answer(request));
     let mut connection = pin!(shared.builder.serve_connection(stream, service));
-    // The connection is polled several times for each request; this set polls what has woken only.
+    // The connection is polled several times for each request. The set only polls events that have woken.
     let mut events = FuturesUnordered::new();
-    events.push(event(Event::Cut, Duration::ZERO, Arc::clone(&shared)));
+    events.push(event(Event::Abort, Duration::ZERO, Arc::clone(&shared)));
     events.push(event(Event::Drain, Duration::ZERO, Arc::clone(&shared)));
     let sleep = Watch::longest_sleep(&shared.settings);
     events.push(event(Event::Timer, sleep, Arc::clone(&shared)));
-    // A connection that comes while the server drains gets its one reply, which says so.
+    // A connection accepted while the server drains gets one reply, which reports that.
     let mut ending = shared.counts.phase() >= Phase::Draining;
     loop {
-        let happened = tokio::select! {
+        let event_or_end = tokio::select! {
             biased;
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::debug!(%peer, %error, "connection ended");
+            result = connection.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!(%peer, %error, "connection failed");
                 }
                 return;
             }
-            happened = events.next() => happened,
+            next = events.next() => next,
         };
-        match happened {
+        match event_or_end {
             Some(Event::Drain) if ending => {}
             Some(Event::Drain) => {
                 ending = true;
@@ -72,7 +72,7 @@ where
                     Err(Overdue::Request) if !ending => {
                         ending = true;
                         connection.as_mut().graceful_shutdown();
-                        FAREWELL
+                        SHUTDOWN_TIMEOUT
                     }
                     Err(overdue) => {
                         tracing::debug!(%peer, ?overdue, "connection timed out");
@@ -81,23 +81,23 @@ where
                 };
                 events.push(event(Event::Timer, sleep, Arc::clone(&shared)));
             }
-            Some(Event::Cut) | None => return,
+            Some(Event::Abort) | None => return,
         }
     }
 }
 
-/// What may happen to a connection from outside.
+/// An event that affects a connection.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Drain,
-    Cut,
+    Abort,
     Timer,
 }
 
 async fn event(event: Event, after: Duration, shared: Arc<Shared>) -> Event {
     match event {
         Event::Drain => shared.drain.cancelled().await,
-        Event::Cut => shared.cut.cancelled().await,
+        Event::Abort => shared.abort.cancelled().await,
         Event::Timer => tokio::time::sleep(after).await,
     }
     event
@@ -112,27 +112,27 @@ struct Requests<A> {
 }
 
 impl<A: Answer> Requests<A> {
-    /// Answers one: with the health page, as a server that is stopping, or with the service.
+    /// Answers a request with the health page, a refusal if the server is stopping, or the service.
     async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<Reply<A::Body>>, Infallible> {
         let Self { service, peer, watch, shared } = &*self;
-        let request = shared.marked(request);
+        let request = shared.with_scheme(request);
         let health = shared.settings.health.as_ref();
-        if let Some(health) = health.filter(|health| health::is_asked(health, &request)) {
+        if let Some(health) = health.filter(|health| health::is_health_check(health, &request)) {
             let page = health::page(health, &shared.settings.problems, shared.counts.phase());
             let running = Running::uncounted(watch);
             return Ok(page.map(|page| Reply::own(page, running)));
         }
-        // Counted before the phase is looked at: a server that stops waits for it in any case.
+        // Counted before the phase is read, so that a stopping server waits for the request.
         let running = Running::counted(watch, shared);
         if shared.counts.phase() >= Phase::Draining {
             watch.cut_short();
             let format = unserved(request.headers());
             return Ok(health::stopping(format).map(|page| Reply::own(page, running)));
         }
-        // Call layers have their own isolation; this is for what is around them.
+        // Calls catch panics themselves. This catches panics outside of calls.
         let answer = AssertUnwindSafe(service.answer(request, *peer)).catch_unwind().await;
         let Ok(response) = answer else {
             return Ok(health::failed().map(|page| Reply::own(page, running)));

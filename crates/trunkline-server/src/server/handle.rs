@@ -9,10 +9,10 @@ use tokio_util::task::TaskTracker;
 use super::shared::Shared;
 use crate::status::{Phase, Status};
 
-/// A running server: where it is, how it is, and how to stop it. Clones are of the same server.
+/// A handle to a running server, with its address and status. Clones refer to the same server.
 ///
-/// The server goes on when the handle is dropped; it ends with [`stop`](Self::stop) or with the
-/// runtime.
+/// Dropping the handle does not stop the server. It runs until [`stop`](Self::stop) is called or the runtime
+/// shuts down.
 #[derive(Clone)]
 pub struct ServerHandle {
     pub(super) address: SocketAddr,
@@ -20,62 +20,62 @@ pub struct ServerHandle {
     pub(super) tasks: TaskTracker,
 }
 
-/// How a server ended.
+/// The result of stopping a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
-    /// Requests that ran when the server began to stop.
+    /// The number of requests that were running when the server started to stop.
     pub in_flight: usize,
-    /// Requests that were cut off because the drain timeout had passed.
-    pub cut: usize,
-    /// How long the server took to stop.
-    pub took: Duration,
+    /// The number of requests aborted after the drain timeout.
+    pub aborted: usize,
+    /// The time that the server took to stop.
+    pub duration: Duration,
 }
 
 impl Drained {
     /// Whether every request was answered.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.cut == 0
+        self.aborted == 0
     }
 }
 
 impl ServerHandle {
-    /// The address that the server is bound to, with the port that the system chose for port 0.
+    /// The address that the server is bound to, with the actual port if port 0 was requested.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// How the server is now.
+    /// The current status of the server.
     #[must_use]
     pub fn status(&self) -> Status {
         self.shared.counts.read()
     }
 
-    /// Stops the server: further requests are answered 503, those that run are finished, or cut
-    /// off after the drain timeout; then the socket is closed. Stopping it again waits for the
-    /// same end.
+    /// Stops the server: further requests return 503; running requests are finished, or aborted after the drain
+    /// timeout; then the socket is closed. Repeated calls wait for the same end.
     ///
     /// # Cancel safety
-    /// When the future is dropped the server stays in the state that it has reached; call it again.
+    /// When the future is dropped, the server remains in the phase it has reached. Call the method again to
+    /// continue.
     pub async fn stop(&self) -> Drained {
         let started = Instant::now();
         let in_flight = self.shared.counts.in_flight();
         self.shared.counts.advance(Phase::Draining);
         self.shared.drain.cancel();
-        let cut = match tokio::time::timeout(self.shared.settings.drain_timeout, self.idle()).await
-        {
+        let drained = tokio::time::timeout(self.shared.settings.drain_timeout, self.idle()).await;
+        let aborted = match drained {
             Ok(()) => 0,
             Err(_) => self.shared.counts.in_flight(),
         };
         self.shared.counts.advance(Phase::Stopped);
         self.tasks.close();
-        if cut > 0 || tokio::time::timeout(LAST_REPLIES, self.tasks.wait()).await.is_err() {
-            self.shared.cut.cancel();
+        if aborted > 0 || tokio::time::timeout(LAST_REPLIES, self.tasks.wait()).await.is_err() {
+            self.shared.abort.cancel();
             self.tasks.wait().await;
         }
-        Drained { in_flight, cut, took: started.elapsed() }
+        Drained { in_flight, aborted, duration: started.elapsed() }
     }
 
     /// Waits until the server has stopped.
@@ -92,10 +92,10 @@ impl ServerHandle {
     }
 }
 
-/// How often a draining server looks whether it is done.
+/// The interval for checking whether a draining server is idle.
 const POLL: Duration = Duration::from_millis(5);
 
-/// How long the last replies may take to be written once their calls have ended.
+/// The maximum time for writing the last replies after their calls have ended.
 const LAST_REPLIES: Duration = Duration::from_secs(2);
 
 impl std::fmt::Debug for ServerHandle {

@@ -1,4 +1,4 @@
-//! What a connection begins with, in its own task: whoever is silent keeps nobody else waiting.
+//! The TLS handshake, in the task of the connection, so that a silent client does not block others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,14 +20,14 @@ use super::stream::Stream;
 use super::tls::Tls;
 use super::watch::Watch;
 
-/// The first byte of a client that speaks TLS: a record of the handshake (RFC 8446, section 5.1).
+/// The content type of a handshake record, the first byte of a TLS connection (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
-/// How long a client that connects to a server that stops may take to have its connection.
-const LATE: Duration = Duration::from_secs(1);
-/// How long a client that does not speak TLS may take to be told so.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The maximum time for a handshake while the server is stopping.
+const STOPPING_TIMEOUT: Duration = Duration::from_secs(1);
+/// The maximum time for writing the error to a client that does not use TLS.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves a connection until it ends, waits too long, or has to stop.
+/// Serves a connection until it ends, times out, or the server stops.
 pub(in crate::server) async fn serve<A: Answer>(
     socket: TcpStream,
     peer: SocketAddr,
@@ -35,36 +35,36 @@ pub(in crate::server) async fn serve<A: Answer>(
     service: Arc<A>,
     shared: Arc<Shared>,
 ) {
-    let shaken = timeout(shared.settings.head_timeout, shake(socket, &tls));
-    // A server that stops says so to whom it can; it does not wait for those who are silent.
+    let handshake = timeout(shared.settings.head_timeout, accept(socket, &tls));
+    // A stopping server still notifies clients that complete the handshake soon.
     let stopped = async {
         shared.drain.cancelled().await;
-        let _ = timeout(LATE, shared.cut.cancelled()).await;
+        let _ = timeout(STOPPING_TIMEOUT, shared.abort.cancelled()).await;
     };
-    let shaken = tokio::select! {
-        shaken = shaken => shaken,
+    let result = tokio::select! {
+        result = handshake => result,
         () = stopped => return,
     };
-    match shaken {
+    match result {
         Ok(Ok(Some(stream))) => connection::serve(stream, peer, service, shared).await,
         Ok(Ok(None)) => {}
-        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection comes about"),
-        Err(_) => tracing::debug!(%peer, "the TLS handshake timed out"),
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+        Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
     }
 }
 
-/// Nothing comes of a client that does not speak TLS. It is told so.
-async fn shake(socket: TcpStream, tls: &Tls) -> io::Result<Option<TlsStream<TcpStream>>> {
+/// Performs the handshake. Sends an error to a client that does not use TLS, and returns `None`.
+async fn accept(socket: TcpStream, tls: &Tls) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     if socket.peek(&mut first).await? == 1 && first[0] != HANDSHAKE {
-        let told = timeout(FAREWELL, refuse(socket)).await;
-        return told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map(|()| None);
+        let refused = timeout(REFUSAL_TIMEOUT, refuse(socket)).await;
+        return refused.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map(|()| None);
     }
     tls.acceptor().accept(socket).await.map(Some)
 }
 
 async fn refuse(socket: TcpStream) -> io::Result<()> {
-    let reason = "this port speaks TLS: the URL begins with https://";
+    let reason = "this port requires TLS; use an https:// URL";
     let error = ErrorObject::new(code::REFUSED, "Refused")
         .with_data(&json!({ "status": 400, "reason": reason }));
     let body = Outcome::error(error).into_response(b"null");
@@ -74,7 +74,7 @@ async fn refuse(socket: TcpStream) -> io::Result<()> {
         body.len()
     );
     let watch = Arc::new(Watch::new());
-    // The rest of the request is still to come, and is not wanted.
+    // The rest of the request is discarded.
     watch.cut_short();
     let mut stream = Stream::new(socket, watch);
     stream.write_all(&[head.into_bytes(), body].concat()).await?;

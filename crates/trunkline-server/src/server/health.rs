@@ -1,4 +1,4 @@
-//! What the server answers by itself: the health page, and that it cannot serve.
+//! The replies of the server itself: the health page and error pages.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -14,22 +14,22 @@ use trunkline_core::reply::Reply;
 use super::config::{Health, Problem, Problems};
 use crate::status::Phase;
 
-pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
+pub(super) fn is_health_check<B>(health: &Health, request: &Request<B>) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     reads && request.uri().path() == health.path
 }
 
-/// 200 while the server runs, though a part of it may not work; 503 afterwards, so that load balancers turn away in
-/// time.
+/// The health page: 200 while the server runs, even with problems; 503 while it drains, so that load balancers stop
+/// using it.
 pub(super) fn page(health: &Health, problems: &Problems, phase: Phase) -> Response<Full<Bytes>> {
     let problems = problems.now();
-    let (status, word) = match phase {
+    let (status, text) = match phase {
         Phase::Starting | Phase::Running if problems.is_empty() => (StatusCode::OK, "healthy"),
         Phase::Starting | Phase::Running => (StatusCode::OK, "degraded"),
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
     let (service, version) = (&health.service, &health.version);
-    let page = Status { status: word, service, version, problems };
+    let page = Status { status: text, service, version, problems };
     let mut response = respond(
         status,
         serde_json::to_vec(&page).expect("text serialises into memory"),
@@ -50,18 +50,18 @@ struct Status<'a> {
     problems: Vec<Problem>,
 }
 
-/// 503: the server takes no further requests.
+/// 503: the server is stopping.
 pub(super) fn stopping(format: Format) -> Response<Full<Bytes>> {
-    let reason = "the server is stopping; nothing was run";
+    let reason = "server is stopping; nothing was run";
     let mut response = unavailable(ErrorObject::new(code::BUSY, "Server is busy"), reason, format);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-/// 500: the service panicked, and what its client speaks is lost with the request.
+/// 500: the service panicked. The format of the client is lost with the request.
 pub(super) fn failed() -> Response<Full<Bytes>> {
-    let error = ErrorObject::internal(&"the service panicked outside of a call");
+    let error = ErrorObject::internal(&"service panicked outside of a call");
     refuse(StatusCode::INTERNAL_SERVER_ERROR, error, Format::Json)
 }
 

@@ -1,6 +1,6 @@
-//! The server as an object: bound, running, asked for its status, stopped.
+//! The HTTP server, with graceful shutdown and status.
 //!
-//! It sits on hyper directly: HTTP/1.1, and HTTP/2 by prior knowledge (h2c) or over TLS.
+//! It uses hyper directly, with HTTP/1.1, and HTTP/2 by prior knowledge (h2c) or over TLS.
 
 mod accept;
 mod answer;
@@ -49,9 +49,9 @@ pub use tls::{Tls, TlsError};
 pub(crate) use accept::recover;
 
 use answer::{Answer, Tower};
-use shared::{Shared, Tracked};
+use shared::{Shared, TrackedExecutor};
 
-/// A server that is about to run.
+/// A builder of an HTTP server.
 ///
 /// ```
 /// # use trunkline::{Router, Server};
@@ -74,7 +74,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for `address`, as `host:port`. Port 0 lets the system choose.
+    /// Creates a server for `address`, as `host:port`. With port 0, the system chooses the port.
     pub fn bind(address: impl Display) -> Self {
         Self {
             address: format!("{address}"),
@@ -84,21 +84,20 @@ impl Server {
         }
     }
 
-    /// Replaces the settings.
+    /// Sets the configuration.
     pub fn settings(mut self, settings: ServerConfig) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Speaks TLS, and nothing else: https, with HTTP/1.1 and HTTP/2.
+    /// Serves only TLS connections, with HTTP/1.1 and HTTP/2.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Binds the address and answers calls: those of an `Rpc`, or of an
-    /// [`HttpService`] with settings of its own.
+    /// Binds the address and serves an `Rpc` or an [`HttpService`].
     ///
     /// # Errors
     /// When the address cannot be bound.
@@ -111,10 +110,10 @@ impl Server {
         .await
     }
 
-    /// Binds the address and answers HTTP requests with any tower service: an [`HttpService`] in
-    /// HTTP layers, an axum router.
+    /// Binds the address and serves any tower service, such as an [`HttpService`] in HTTP layers or an axum
+    /// router.
     ///
-    /// The address is not added to the hosts of services inside.
+    /// The address is not added to the accepted hosts of inner services.
     ///
     /// # Errors
     /// When the address cannot be bound.
@@ -139,8 +138,8 @@ impl Server {
         let listener = TcpListener::bind(&address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let tasks = TaskTracker::new();
-        let mut builder = Builder::new(Tracked(tasks.clone()));
-        // The watch of each connection times heads; hyper's own timer would allocate for each.
+        let mut builder = Builder::new(TrackedExecutor(tasks.clone()));
+        // The watch of each connection limits the time for headers. hyper's timer would allocate for each request.
         builder.http1().max_buf_size(settings.head_bytes);
         builder
             .http2()
@@ -153,7 +152,7 @@ impl Server {
             counts: Arc::new(Counts::new()),
             builder,
             drain: CancellationToken::new(),
-            cut: CancellationToken::new(),
+            abort: CancellationToken::new(),
         });
         let accepting = accept::run(listener, service(address), Arc::clone(&shared), tasks.clone());
         tasks.spawn(accepting);

@@ -1,4 +1,4 @@
-//! The body of a reply, which keeps its request counted until all of it has been handed over.
+//! The body of a reply, which counts its request as running until the body has been passed to hyper.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -21,8 +21,8 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// HTTP/2 takes a frame whole and sends it as its peer makes room. In pieces, the server sees
-/// whether that goes on.
+/// The maximum size of a frame. hyper buffers a whole HTTP/2 frame until its peer extends the window; with small
+/// frames, the server sees whether sending makes progress.
 const PIECE: usize = 64 * 1024;
 
 impl<B> Reply<B> {
@@ -49,7 +49,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let mut this = self.project();
-        this.running.taken();
+        this.running.part_sent();
         if this.rest.is_empty() {
             let frame = match ready!(this.body.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => frame,
@@ -62,7 +62,7 @@ where
         }
         let piece = this.rest.split_to(this.rest.len().min(PIECE));
         if !this.rest.is_empty() || !this.body.is_end_stream() {
-            this.running.handed();
+            this.running.part_pending();
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -82,46 +82,46 @@ where
     }
 }
 
-/// A request that runs. Dropped when the reply has been handed over, or when its client is gone.
+/// A running request. Dropped when the reply has been passed to hyper, or when the client has disconnected.
 pub(super) struct Running {
     watch: Arc<Watch>,
-    /// The server's counts; the health page is not counted.
+    /// The counters of the server. `None` for the health page, which is not counted.
     shared: Option<Arc<Shared>>,
-    /// Whether a part of the reply is on its way and more is to come.
-    handed: bool,
+    /// Whether a part of the reply is being sent and more parts follow.
+    is_part_pending: bool,
 }
 
 impl Running {
-    /// A request that the service answers.
+    /// A request answered by the service.
     pub(super) fn counted(watch: &Arc<Watch>, shared: &Arc<Shared>) -> Self {
-        watch.request_begun();
-        shared.counts.request_begun();
-        Self { watch: Arc::clone(watch), shared: Some(Arc::clone(shared)), handed: false }
+        watch.request_started();
+        shared.counts.request_started();
+        Self { watch: Arc::clone(watch), shared: Some(Arc::clone(shared)), is_part_pending: false }
     }
 
-    /// A request that the server answers by itself.
+    /// A request answered by the server itself.
     pub(super) fn uncounted(watch: &Arc<Watch>) -> Self {
-        watch.request_begun();
-        Self { watch: Arc::clone(watch), shared: None, handed: false }
+        watch.request_started();
+        Self { watch: Arc::clone(watch), shared: None, is_part_pending: false }
     }
 
-    /// A part of the reply has been handed over, and more is to come.
-    pub(super) fn handed(&mut self) {
-        self.handed = true;
-        self.watch.handed();
+    /// A part of the reply was passed to hyper, and more parts follow.
+    pub(super) fn part_pending(&mut self) {
+        self.is_part_pending = true;
+        self.watch.part_pending();
     }
 
-    /// That part has been taken, as more is asked for.
-    pub(super) fn taken(&mut self) {
-        if std::mem::take(&mut self.handed) {
-            self.watch.part_taken();
+    /// The pending part was sent, since hyper polls for the next one.
+    pub(super) fn part_sent(&mut self) {
+        if std::mem::take(&mut self.is_part_pending) {
+            self.watch.part_sent();
         }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.taken();
+        self.part_sent();
         self.watch.request_ended();
         if let Some(shared) = &self.shared {
             shared.counts.request_ended();

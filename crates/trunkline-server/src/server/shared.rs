@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state shared by all connections of a server.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ pub(super) struct Shared {
     #[cfg(feature = "tls")]
     pub(super) tls: Option<Tls>,
     pub(super) counts: Arc<Counts>,
-    pub(super) builder: Builder<Tracked>,
-    /// Cancelled when connections shall end as soon as their requests have.
+    pub(super) builder: Builder<TrackedExecutor>,
+    /// Cancelled when connections must end after their current requests.
     pub(super) drain: CancellationToken,
-    /// Cancelled when they shall end at once.
-    pub(super) cut: CancellationToken,
+    /// Cancelled when connections must end immediately.
+    pub(super) abort: CancellationToken,
 }
 
 impl Shared {
-    /// The request with the scheme of URLs that lead to this server, where that is not `http`: for
-    /// handlers that tell clients such.
+    /// Adds the scheme of the server to the extensions of a request if it is not `http`, for handlers that
+    /// create URLs.
     #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "without TLS, all is http"))]
-    pub(super) fn marked<B>(&self, mut request: Request<B>) -> Request<B> {
+    pub(super) fn with_scheme<B>(&self, mut request: Request<B>) -> Request<B> {
         #[cfg(feature = "tls")]
         if self.tls.is_some() {
             request.extensions_mut().insert(Scheme::HTTPS);
@@ -39,11 +39,11 @@ impl Shared {
     }
 }
 
-/// Spawns the tasks that hyper starts on a server's tracker.
+/// Spawns hyper's tasks on the task tracker of the server.
 #[derive(Debug, Clone)]
-pub(super) struct Tracked(pub(super) TaskTracker);
+pub(super) struct TrackedExecutor(pub(super) TaskTracker);
 
-impl<F> hyper::rt::Executor<F> for Tracked
+impl<F> hyper::rt::Executor<F> for TrackedExecutor
 where
     F: Future<Output: Send> + Send + 'static,
 {

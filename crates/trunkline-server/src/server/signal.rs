@@ -1,14 +1,14 @@
-//! The signals that end a process.
+//! Signals that stop the process.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A future that ends with SIGINT or SIGTERM. Both are taken in from this call on, so call it
-/// before the server is announced: by default they end the process on the spot.
+/// Returns a future that completes on SIGINT or SIGTERM. The signals are handled from this call on, so call it
+/// before announcing the server: by default, they terminate the process.
 ///
 /// # Errors
-/// When the system does not let this process handle them.
+/// When the signal handlers cannot be installed.
 pub fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,4 +1,4 @@
-//! A connection's socket: it tells the watch what happens, and ends without losing a reply.
+//! The socket of a connection. It reports progress to the watch, and closes without losing a reply.
 
 use std::io;
 use std::pin::Pin;
@@ -11,23 +11,23 @@ use tokio::time::Sleep;
 
 use super::watch::Watch;
 
-/// How long a closing connection takes in what the client still sends.
+/// The maximum time for discarding the rest of a request after the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Stream<S> {
     socket: S,
     watch: Arc<Watch>,
-    /// How much of [`PREFACE`] has come; none when something else came. HTTP/2 frames come at any
-    /// time, and are no heads.
+    /// The number of received bytes of [`PREFACE`], or `None` for HTTP/1. HTTP/2 frames may arrive at any time
+    /// and do not start a request.
     preface: Option<usize>,
     linger: Option<Pin<Box<Sleep>>>,
 }
 
-/// What an HTTP/2 connection begins with, as far as it takes to tell (RFC 9113, section 3.4).
+/// The beginning of the HTTP/2 connection preface (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI ";
 
-/// Maximum bytes of one read. hyper doubles its buffer for each read that fills it and keeps that as long as
-/// the connection; with larger reads, bodies that do not end would take 128 KiB of each connection.
+/// Maximum bytes of one read. hyper doubles its buffer after each read that fills it, and never shrinks it. With
+/// larger reads, slow bodies would use 128 KiB per connection.
 const READ: usize = 16 << 10;
 
 impl<S> Stream<S> {
@@ -36,15 +36,15 @@ impl<S> Stream<S> {
     }
 
     fn received(&mut self, bytes: &[u8]) {
-        let Some(expected) = self.preface.map(|come| &PREFACE[come..]) else {
+        let Some(expected) = self.preface.map(|received| &PREFACE[received..]) else {
             return self.watch.received();
         };
         if expected.is_empty() {
             return;
         }
         let count = expected.len().min(bytes.len());
-        let come = PREFACE.len() - expected.len() + count;
-        self.preface = (bytes[..count] == expected[..count]).then_some(come);
+        let received = PREFACE.len() - expected.len() + count;
+        self.preface = (bytes[..count] == expected[..count]).then_some(received);
         if self.preface == Some(PREFACE.len()) {
             self.watch.is_http2();
         } else {
@@ -52,11 +52,11 @@ impl<S> Stream<S> {
         }
     }
 
-    /// Tells the watch whether the client takes what it is sent.
+    /// Reports to the watch whether sending makes progress.
     fn sent(&self, sent: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match sent {
-            Poll::Pending => self.watch.stalled(),
-            Poll::Ready(_) => self.watch.taken(),
+            Poll::Pending => self.watch.write_stalled(),
+            Poll::Ready(_) => self.watch.write_progressed(),
         }
         sent
     }
@@ -99,8 +99,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         Pin::new(&mut self.socket).poll_flush(cx)
     }
 
-    /// Closes our half, then takes in what the client may still be sending: a socket that is closed
-    /// with bytes unread resets the connection, and the client may lose the reply.
+    /// Shuts down the write half, then discards the rest of the request: closing a socket with unread bytes
+    /// resets the connection, and the client may lose the reply.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
         let mut buffer = [0; 4096];
@@ -146,6 +146,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 }
 
-/// A reply of up to so many bytes, head included, is copied together: the system takes one buffer
-/// in less time than two.
+/// The maximum size of a reply, including headers, that is copied into one buffer. Writing one buffer is faster
+/// than writing two.
 const SMALL: usize = 2048;

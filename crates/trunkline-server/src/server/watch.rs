@@ -1,51 +1,50 @@
-//! What a connection waits for and since when, so that one coarse timer can watch it.
+//! The state and start time of the current wait of a connection, monitored by a single timer.
 //!
-//! A timer armed for each request costs more than the request's own bookkeeping. Here a request
-//! writes down a time; the connection's one timer looks at it when it fires, and sleeps for what
-//! is left.
+//! Setting a timer for each request would cost more than the other bookkeeping of the request. Instead, a request
+//! stores a time; the timer of the connection checks it when it fires, and sleeps for the remaining time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::config::ServerConfig;
 
-/// What a connection waits for.
+/// The state that a connection waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// The next request.
+    /// Waiting for the next request.
     Idle = 0,
-    /// The rest of a request's head.
+    /// Waiting for the rest of the headers of a request.
     Head = 1,
-    /// Nothing that the connection itself limits: body and call have timers of their own.
+    /// Reading a body or running a call, which have their own timers.
     Call = 2,
 }
 
-/// What has lasted too long.
+/// A timeout that has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// The client sends no further request.
+    /// The client has not sent a further request.
     Request,
-    /// It sends the rest of a head too slowly.
+    /// The client has not sent the rest of the headers.
     Head,
-    /// It takes nothing of what it is sent.
+    /// The client does not read the reply.
     Write,
 }
 
-/// Written by the connection's stream and its requests, read by its timer.
+/// The watch of a connection. Its stream and its requests update it, and its timer reads it.
 #[derive(Debug)]
 pub(super) struct Watch {
     opened: Instant,
-    /// Milliseconds since `opened`, and the wait in the two lowest bits.
+    /// The start of the wait in milliseconds since `opened`, with the [`Wait`] in the two lowest bits.
     state: AtomicU64,
-    /// Requests whose reply is not yet handed over; HTTP/2 has several.
+    /// The number of running requests; several with HTTP/2.
     running: AtomicUsize,
-    /// Since when the client takes nothing, in milliseconds since `opened`, plus one; 0 while it
-    /// does.
+    /// The time since which writing makes no progress, in milliseconds since `opened` plus one. 0 while writing
+    /// makes progress.
     stalled: AtomicU64,
-    /// Replies of which a part is on its way while more is to come.
-    handed: AtomicUsize,
-    /// When the last such part was handed over, in milliseconds since `opened`.
-    handed_at: AtomicU64,
+    /// The number of replies with a part being sent and more parts to follow.
+    pending_parts: AtomicUsize,
+    /// The time when the last such part was passed to hyper, in milliseconds since `opened`.
+    pending_since: AtomicU64,
     /// Whether the last reply was sent while the client may still be sending.
     cut_short: AtomicBool,
 }
@@ -57,61 +56,60 @@ impl Watch {
             state: AtomicU64::new(Wait::Idle as u64),
             running: AtomicUsize::new(0),
             stalled: AtomicU64::new(0),
-            handed: AtomicUsize::new(0),
-            handed_at: AtomicU64::new(0),
+            pending_parts: AtomicUsize::new(0),
+            pending_since: AtomicU64::new(0),
             cut_short: AtomicBool::new(false),
         }
     }
 
-    /// From now on the connection waits for something else.
+    /// Changes the state and its start time.
     fn set(&self, wait: Wait) {
         let millis = self.opened.elapsed().as_millis() as u64;
         self.state.store(millis << 2 | wait as u64, Ordering::Relaxed);
     }
 
-    /// The same from the time that is written down already: looking at the clock costs more than
-    /// all else here.
-    fn turn(&self, wait: Wait) {
+    /// Changes the state, keeping the start time. Reading the clock is the most expensive part of `set`.
+    fn set_state(&self, wait: Wait) {
         let state = self.state.load(Ordering::Relaxed);
         self.state.store(state & !3 | wait as u64, Ordering::Relaxed);
     }
 
-    /// Bytes have come.
+    /// Bytes were received.
     pub(super) fn received(&self) {
         if self.wait() == Wait::Idle {
             self.set(Wait::Head);
         }
     }
 
-    /// What came was no head.
+    /// The received bytes are the HTTP/2 preface.
     pub(super) fn is_http2(&self) {
-        self.turn(Wait::Idle);
+        self.set_state(Wait::Idle);
     }
 
-    /// The client has no room for what it is sent.
-    pub(super) fn stalled(&self) {
+    /// The socket does not accept further bytes.
+    pub(super) fn write_stalled(&self) {
         if self.stalled.load(Ordering::Relaxed) == 0 {
             let millis = self.opened.elapsed().as_millis() as u64;
             self.stalled.store(millis + 1, Ordering::Relaxed);
         }
     }
 
-    /// It has taken some of it.
-    pub(super) fn taken(&self) {
+    /// The socket has accepted bytes.
+    pub(super) fn write_progressed(&self) {
         if self.stalled.load(Ordering::Relaxed) != 0 {
             self.stalled.store(0, Ordering::Relaxed);
         }
     }
 
-    /// A part of a reply goes on its way, and more is to come.
-    pub(super) fn handed(&self) {
-        self.handed.fetch_add(1, Ordering::Relaxed);
-        self.handed_at.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
+    /// A part of a reply was passed to hyper, and more parts follow.
+    pub(super) fn part_pending(&self) {
+        self.pending_parts.fetch_add(1, Ordering::Relaxed);
+        self.pending_since.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// It has been taken.
-    pub(super) fn part_taken(&self) {
-        self.handed.fetch_sub(1, Ordering::Relaxed);
+    /// A pending part was sent.
+    pub(super) fn part_sent(&self) {
+        self.pending_parts.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn wait(&self) -> Wait {
@@ -122,9 +120,9 @@ impl Watch {
         }
     }
 
-    pub(super) fn request_begun(&self) {
+    pub(super) fn request_started(&self) {
         self.running.fetch_add(1, Ordering::Relaxed);
-        self.turn(Wait::Call);
+        self.set_state(Wait::Call);
     }
 
     pub(super) fn request_ended(&self) {
@@ -133,18 +131,17 @@ impl Watch {
         }
     }
 
-    /// A reply ends the connection before the client has sent all of its request.
+    /// The last reply was sent before the client has sent its whole request.
     pub(super) fn cut_short(&self) {
         self.cut_short.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the client may still be sending: the rest of a request, or of a head that hyper has
-    /// refused.
+    /// Whether the client may still be sending the rest of a request, or of headers that hyper has refused.
     pub(super) fn is_cut_short(&self) -> bool {
         self.cut_short.load(Ordering::Relaxed) || self.wait() == Wait::Head
     }
 
-    /// How long the timer may sleep, or what has lasted too long.
+    /// The time that the timer may sleep, or the timeout that has expired.
     pub(super) fn left(&self, settings: &ServerConfig) -> Result<Duration, Overdue> {
         let now = self.opened.elapsed();
         let left = |since: u64, allowed: Duration, overdue| {
@@ -155,8 +152,8 @@ impl Watch {
         if let Some(since) = self.stalled.load(Ordering::Relaxed).checked_sub(1) {
             sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
         }
-        if self.handed.load(Ordering::Relaxed) > 0 {
-            let since = self.handed_at.load(Ordering::Relaxed);
+        if self.pending_parts.load(Ordering::Relaxed) > 0 {
+            let since = self.pending_since.load(Ordering::Relaxed);
             sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
         }
         let since = self.state.load(Ordering::Relaxed) >> 2;
@@ -168,7 +165,7 @@ impl Watch {
         Ok(sleep.max(Duration::from_millis(1)))
     }
 
-    /// A shorter wait may begin while the timer sleeps for a longer one.
+    /// The shortest timeout, since a wait with any of them may start while the timer sleeps.
     pub(super) fn longest_sleep(settings: &ServerConfig) -> Duration {
         settings.head_timeout.min(settings.idle_timeout).min(settings.write_timeout)
     }

@@ -1,4 +1,4 @@
-//! The calls of one client that run, by their ids.
+//! The running calls of a client, by id.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use trunkline_client::frame::Key;
 
-/// The calls of one client, which it can cancel by their ids. Clones are the same calls.
+/// The running calls of a client, which it can cancel by id. Clones share the calls.
 #[derive(Debug, Clone, Default)]
 pub struct Calls(Arc<Mutex<ById>>);
 
-/// Ids are the client's business: it may use one twice.
+/// A client may use an id for several calls.
 type ById = HashMap<Key, Vec<Arc<Running>>>;
 
-/// A call or a batch that runs, until this is dropped.
+/// The registration of a running call or batch. Dropping it removes the call.
 #[derive(Debug)]
 pub struct Registration {
     calls: Calls,
@@ -24,18 +24,18 @@ pub struct Registration {
 
 #[derive(Debug)]
 struct Running {
-    /// Ids that have not been cancelled.
+    /// The number of ids that have not been cancelled.
     left: AtomicUsize,
     cancelled: CancellationToken,
 }
 
 impl Calls {
-    /// Registers a call, or a batch of several ids.
+    /// Registers a call, or a batch with several ids.
     pub fn begin(&self, ids: impl IntoIterator<Item = Key>) -> Registration {
         self.register(&mut self.by_id(), ids.into_iter().collect())
     }
 
-    /// Registers a call; none if another one with this id runs.
+    /// Registers a call. `None` if another call with this id is running.
     pub fn begin_unique(&self, id: Key) -> Option<Registration> {
         let mut by_id = self.by_id();
         (!by_id.contains_key(&id)).then(|| self.register(&mut by_id, vec![id]))
@@ -65,7 +65,7 @@ impl Calls {
 }
 
 impl Registration {
-    /// Waits until all ids have been cancelled; without ids, forever.
+    /// Waits until all ids have been cancelled. Never completes without ids.
     pub async fn cancelled(&self) {
         self.running.cancelled.cancelled().await;
     }

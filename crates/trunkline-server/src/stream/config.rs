@@ -5,45 +5,44 @@ use trunkline_core::format::Format;
 
 use trunkline_client::frame::Framing;
 
-/// Configuration of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
-/// [`unix`](crate::unix).
+/// Configuration of a served stream: [`serve`](super::serve), [`stdio`](crate::stdio), [`unix`](crate::unix).
 #[derive(Debug, Clone)]
 pub struct StreamConfig {
-    /// How messages are told apart. Default: each is a line.
+    /// The framing of messages. Default: one message per line.
     pub framing: Framing,
-    /// What messages and their replies are written in. Default: JSON. With [`Framing::Headers`], a
-    /// message whose `Content-Type` names another format is read, and answered, in that one:
-    /// `application/edn`, or for JSON `application/json`, `application/json-rpc`,
-    /// `application/jsonrequest` and, as language servers have it, `application/vscode-jsonrpc`. Any
-    /// other type names none. Replies that are not in JSON, or to a stream that is not, have a
-    /// `Content-Type`, too. With
-    /// [`Framing::Lines`], strings of EDN are sent with `\n` in place of line breaks.
+    /// The format of messages and replies. Default: JSON.
+    ///
+    /// With [`Framing::Headers`], the `Content-Type` of a message selects another format for the message and
+    /// its reply: `application/edn`, or for JSON `application/json`, `application/json-rpc`,
+    /// `application/jsonrequest` and `application/vscode-jsonrpc` (Language Server Protocol). Other types are
+    /// ignored. Replies have a `Content-Type` unless both the reply and the stream are in JSON. With
+    /// [`Framing::Lines`], strings in EDN are sent with `\n` in place of line breaks.
     pub format: Format,
-    /// How many bytes a message may have. Default 1 MiB. What a larger one has more is read and
-    /// forgotten, and it is answered with -32600.
+    /// The maximum size of a message, in bytes. Default 1 MiB. A larger message is skipped and answered with
+    /// -32600.
     pub message_bytes: usize,
-    /// How many calls of one client may run, or wait for it to read their replies. Default 128. As many
-    /// again are read and wait for a place, as long as they have no more than `message_bytes` together;
-    /// so calls that are behind each other can still be cancelled. What comes behind those is not read
-    /// before one has a place. A batch counts as one.
+    /// The maximum number of calls of a client that run or wait for the client to read their replies. Default
+    /// 128. The same number of further calls is read and queued, up to `message_bytes` in total, so that queued
+    /// calls can be cancelled. After that, no further messages are read until a call ends. A batch counts as
+    /// one call.
     pub in_flight: usize,
-    /// How long calls wait when no place becomes free. Default 10 s. Then those that wait are answered
-    /// with -32005, and so are those that come, until there is one: whatever hangs, its cancel is read
-    /// in the end.
-    pub place_timeout: Duration,
-    /// How long a message may take to come, once it has begun. Default 30 s. Then the stream is at its
-    /// end, for where the next message begins cannot be told.
+    /// The maximum time in which none of the queued calls starts. Default 10 s. After that, queued and new calls
+    /// are refused with -32005 until a running call ends. This ensures that cancellations are read even if all
+    /// running calls hang.
+    pub queue_timeout: Duration,
+    /// The maximum time for a message to arrive, from its first byte. Default 30 s. After that, the stream is
+    /// closed, because the start of the next message is unknown.
     pub message_timeout: Duration,
-    /// How long a client that waits for no reply may take to send its next message. Default: for ever;
-    /// on unix sockets, 10 minutes.
+    /// The maximum time between messages of a client that waits for no reply. Default: no limit; 10 minutes for
+    /// unix sockets.
     pub idle_timeout: Option<Duration>,
-    /// How long a client may take no byte of a reply. Default 30 s.
+    /// The maximum time without progress in sending a reply. Default 30 s.
     pub write_timeout: Duration,
-    /// How long the calls that run may go on when the client has ended its stream, or the stream is
-    /// closed. Default 30 s. Then they are cut off.
+    /// The maximum time for running calls to finish after the client has closed its stream or the server stops.
+    /// Default 30 s. After that, they are aborted.
     pub drain_timeout: Duration,
-    /// When it is cancelled, no further messages are read, and what was asked for is still answered.
-    /// Default: never.
+    /// Stops the stream when cancelled: no further messages are read, and pending requests are answered. Default:
+    /// never.
     pub closing: CancellationToken,
 }
 
@@ -54,7 +53,7 @@ impl Default for StreamConfig {
             format: Format::default(),
             message_bytes: 1 << 20,
             in_flight: 128,
-            place_timeout: Duration::from_secs(10),
+            queue_timeout: Duration::from_secs(10),
             message_timeout: Duration::from_secs(30),
             idle_timeout: None,
             write_timeout: Duration::from_secs(30),

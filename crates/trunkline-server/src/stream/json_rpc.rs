@@ -1,4 +1,4 @@
-//! JSON-RPC on a stream.
+//! The JSON-RPC protocol on streams.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -21,26 +21,26 @@ use trunkline_history::History;
 
 use super::calls::{Calls, Registration};
 use super::config::StreamConfig;
-use super::places::Places;
-use super::request::{Asked, Message, Replies, Request, Unanswered};
+use super::request::{ExpectedReply, Message, Replies, Request, Unanswered};
+use super::slots::CallSlots;
 use super::transport::{self, Protocol, StreamError};
 use crate::status::Counts;
 
-/// A client to be served.
+/// The connection of a client.
 pub(crate) struct Connection {
     pub(crate) rpc: Dispatcher,
     /// The extensions of all calls of the client.
     pub(crate) extensions: Extensions,
-    /// What it counts together with others.
+    /// The counters, which connections of a server share.
     pub(crate) counts: Arc<Counts>,
-    /// Its requests without an answer, also after serving has ended.
+    /// The number of unanswered requests, also after serving has ended.
     pub(crate) unanswered: Unanswered,
 }
 
 impl Connection {
-    /// The only client of a process, or one that counts by itself.
-    pub(crate) fn alone(rpc: &Dispatcher, door: &'static str) -> Self {
-        let (extensions, counts) = (Extensions::from_endpoint(door), Arc::new(Counts::new()));
+    /// A connection with separate counters.
+    pub(crate) fn standalone(rpc: &Dispatcher, endpoint: &'static str) -> Self {
+        let (extensions, counts) = (Extensions::from_endpoint(endpoint), Arc::new(Counts::new()));
         Self { rpc: rpc.clone(), extensions, counts, unanswered: Unanswered::default() }
     }
 
@@ -56,36 +56,37 @@ impl Connection {
         transport::serve(protocol, input, transport::write(messages, writer), config).await
     }
 
-    /// The protocol with this client, and its messages.
+    /// Creates the protocol and its stream of messages.
     pub(crate) fn open(
         self,
         config: &StreamConfig,
     ) -> (impl Protocol + use<>, impl Stream<Item = Vec<Message>> + use<>) {
         let memory = self.rpc.limits().memory.clone();
         let (replies, messages) = Replies::new(memory, config.format);
-        let places = Arc::new(Places::new(config));
+        let slots = Arc::new(CallSlots::new(config));
         let (calls, tasks) = (Calls::default(), JoinSet::new());
-        (JsonRpc { client: self, replies, places, calls, tasks }, messages)
+        (JsonRpc { client: self, replies, slots, calls, tasks }, messages)
     }
 }
 
 struct JsonRpc {
     client: Connection,
     replies: Replies,
-    places: Arc<Places>,
+    slots: Arc<CallSlots>,
     calls: Calls,
     tasks: JoinSet<()>,
 }
 
 impl Protocol for JsonRpc {
-    async fn take(&mut self, message: Result<Bytes, ErrorObject>, format: Format) {
+    async fn receive(&mut self, message: Result<Bytes, ErrorObject>, format: Format) {
         let body = match message {
             Ok(body) => body,
             Err(error) => return self.refuse(&error, format).await,
         };
         let bytes = body.len();
         let Connection { rpc, extensions, unanswered, .. } = &self.client;
-        let (incoming, encoding) = rpc.read_with_encoding(Formats::both(format), body, extensions.clone());
+        let (incoming, encoding) =
+            rpc.read_with_encoding(Formats::both(format), body, extensions.clone());
         match incoming {
             Incoming::Call(mut call) if is_cancellation(&call) => {
                 if let Some(key) = cancelled_key(&call) {
@@ -96,19 +97,20 @@ impl Protocol for JsonRpc {
                 }
             }
             Incoming::Call(mut call) => {
-                let asked = Asked::by_call(&call);
-                let request = Request::new(asked, call.take_recording(), unanswered);
+                let expected = ExpectedReply::to_call(&call);
+                let request = Request::new(expected, call.take_recording(), unanswered);
                 self.answer(request, Work::Call(call), bytes).await;
             }
             Incoming::Batch(batch) => {
-                let request = Request::new(Asked::by_batch(&batch), None, unanswered);
+                let request = Request::new(ExpectedReply::to_batch(&batch), None, unanswered);
                 self.answer(request, Work::Batch(batch), bytes).await;
             }
-            // An answer to it could be taken for that to a request of the client.
-            Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
+            // A reply to it could be mistaken for the reply to a request of the client.
+            Incoming::Response { .. } => tracing::debug!("ignoring an unexpected response"),
             Incoming::Refused { error, id } => {
-                let request = Request::new(Asked::by_unread(id, encoding), None, unanswered);
-                self.replies.send(request.asked.refused(&error), None, request).await;
+                let expected = ExpectedReply::to_invalid(id, encoding);
+                let request = Request::new(expected, None, unanswered);
+                self.replies.send(request.expected.error(&error), None, request).await;
             }
         }
     }
@@ -128,64 +130,64 @@ impl Protocol for JsonRpc {
 }
 
 impl JsonRpc {
-    /// Answers a message that cannot be read.
+    /// Refuses a message that cannot be parsed.
     async fn refuse(&self, error: &ErrorObject, format: Format) {
         let Connection { rpc, extensions, unanswered, .. } = &self.client;
         if let Some(history) = History::of(rpc) {
             history.record_refusal(extensions, error);
         }
-        let request = Request::new(Asked::by_unread(None, None), None, unanswered);
-        let reply = request.asked.refused(error).into_format(format);
+        let request = Request::new(ExpectedReply::to_invalid(None, None), None, unanswered);
+        let reply = request.expected.error(error).into_format(format);
         self.replies.send(reply, None, request).await;
     }
 
-    /// Begins a call, or has it wait for a place. Until its reply is written, a call counts as one that
-    /// runs: a client that does not read cannot have ever more of them computed.
+    /// Starts or queues a call. A call counts as running until its reply is written, so that a client that does
+    /// not read replies cannot start further calls.
     async fn answer(&mut self, mut request: Request, work: Work, bytes: usize) {
         while self.tasks.try_join_next().is_some() {}
-        let Some(place) = self.places.take() else {
-            return self.wait(request, work, bytes).await;
+        let Some(slot) = self.slots.try_acquire() else {
+            return self.queue(request, work, bytes).await;
         };
-        request.begin(&self.client.counts, place);
+        request.start(&self.client.counts, slot);
         let mut answering = work.run(self.client.rpc.clone());
-        // Most calls end at once. A task follows the others.
+        // Most calls complete immediately. The others continue in a task.
         if let Some(answered) = (&mut answering).now_or_never() {
-            let (reply, memory) = reply(answered, &request.asked);
+            let (reply, memory) = reply(answered, &request.expected);
             return self.replies.send(reply, memory, request).await;
         }
-        let registration = self.calls.begin(request.asked.ids().map(Key::from));
+        let registration = self.calls.begin(request.expected.ids().map(Key::from));
         self.tasks.spawn(follow(answering, request, registration, self.replies.clone()));
     }
 
-    /// Has a call wait for a place. Messages behind it are read meanwhile, unless too many calls wait: a
-    /// cancel may be what makes room.
-    async fn wait(&mut self, mut request: Request, work: Work, bytes: usize) {
+    /// Queues a call until a slot is free. Further messages are read in the meantime, unless the queue is full:
+    /// one of them may cancel a running call.
+    async fn queue(&mut self, mut request: Request, work: Work, bytes: usize) {
         let replies = self.replies.clone();
-        if self.places.is_stuck() {
+        if self.slots.is_stuck() {
             return work.refuse(&busy(), request, &replies).await;
         }
-        let registration = self.calls.begin(request.asked.ids().map(Key::from));
+        let registration = self.calls.begin(request.expected.ids().map(Key::from));
         let (rpc, counts) = (self.client.rpc.clone(), Arc::clone(&self.client.counts));
-        let places = Arc::clone(&self.places);
+        let slots = Arc::clone(&self.slots);
         let mut waiting = Box::pin(async move {
-            let place = tokio::select! {
+            let slot = tokio::select! {
                 biased;
                 () = registration.cancelled() => Err(cancelled()),
-                place = places.wait(bytes) => place.ok_or_else(busy),
+                slot = slots.acquire(bytes) => slot.ok_or_else(busy),
             };
-            match place {
-                Ok(place) => {
-                    request.begin(&counts, place);
+            match slot {
+                Ok(slot) => {
+                    request.start(&counts, slot);
                     follow(work.run(rpc), request, registration, replies).await;
                 }
                 Err(error) => work.refuse(&error, request, &replies).await,
             }
         });
-        // From here on it is in the queue. A task follows it.
+        // The first poll puts the call into the queue. A task continues it.
         if (&mut waiting).now_or_never().is_none() {
             self.tasks.spawn(waiting);
         }
-        self.places.room().await;
+        self.slots.queue_not_full().await;
     }
 }
 
@@ -195,13 +197,13 @@ enum Work {
     Batch(Batch),
 }
 
-/// A reply, with the memory that is reserved for it so far.
+/// A reply with the memory reserved for it.
 type Reserved = (Reply, Option<Reservation>);
 type Answering = Pin<Box<dyn Future<Output = Result<Reserved, OutOfMemory>> + Send>>;
 type Answered = Result<Result<Reserved, OutOfMemory>, Box<dyn std::any::Any + Send>>;
 
 impl Work {
-    /// Call layers have their own isolation; this is for what is around them.
+    /// Runs the calls. Calls catch panics themselves; this catches panics outside of calls.
     fn run(self, rpc: Dispatcher) -> CatchUnwind<AssertUnwindSafe<Answering>> {
         let answering: Answering = match self {
             Self::Call(call) => Box::pin(async move { Ok((rpc.answer(call).await, None)) }),
@@ -213,16 +215,16 @@ impl Work {
         AssertUnwindSafe(answering).catch_unwind()
     }
 
-    /// Answers what has never begun.
+    /// Refuses calls that have not started.
     async fn refuse(self, error: &ErrorObject, request: Request, replies: &Replies) {
         if let Self::Batch(batch) = self {
             batch.refuse(error);
         }
-        replies.send(request.asked.refused(error), None, request).await;
+        replies.send(request.expected.error(error), None, request).await;
     }
 }
 
-/// Follows a call that runs, until it has ended or is cancelled and its reply is on its way.
+/// Waits until a running call ends or is cancelled, and queues its reply.
 async fn follow(
     answering: impl Future<Output = Answered>,
     request: Request,
@@ -231,20 +233,20 @@ async fn follow(
 ) {
     let (reply, memory) = tokio::select! {
         biased;
-        answered = answering => reply(answered, &request.asked),
-        () = registration.cancelled() => (request.asked.refused(&cancelled()), None),
+        answered = answering => reply(answered, &request.expected),
+        () = registration.cancelled() => (request.expected.error(&cancelled()), None),
     };
     drop(registration);
     replies.send(reply, memory, request).await;
 }
 
-fn reply(answered: Answered, asked: &Asked) -> Reserved {
+fn reply(answered: Answered, expected: &ExpectedReply) -> Reserved {
     let error = match answered {
         Ok(Ok(reserved)) => return reserved,
         Ok(Err(error)) => error.into(),
-        Err(_) => ErrorObject::internal(&"the service panicked outside of a call"),
+        Err(_) => ErrorObject::internal(&"service panicked outside of a call"),
     };
-    (asked.refused(&error), None)
+    (expected.error(&error), None)
 }
 
 fn cancelled() -> ErrorObject {
@@ -252,7 +254,7 @@ fn cancelled() -> ErrorObject {
 }
 
 fn busy() -> ErrorObject {
-    let reason = "the calls of this connection that run have taken all places for too long";
+    let reason = "too many running calls on this connection";
     ErrorObject::new(code::BUSY, "Server is busy")
         .with_data(&serde_json::json!({ "reason": reason }))
 }
@@ -261,7 +263,7 @@ fn is_cancellation(call: &Call) -> bool {
     call.is_notification() && call.method() == "$/cancelRequest"
 }
 
-/// The id of the call that a client cancels.
+/// The id of the call to cancel.
 fn cancelled_key(call: &Call) -> Option<Key> {
     let (_, id) = call.members().find(|(name, _)| name == "id")?;
     std::str::from_utf8(call.text(id)).ok().map(Key::of)

@@ -1,4 +1,4 @@
-//! Serving one client over a stream of bytes: a pipe, a socket, the end of a TLS connection.
+//! A server for one client over a byte stream, such as a pipe, a socket or a TLS connection.
 //!
 //! ```
 //! # use trunkline::{Router, client::{Channel, Client}, stream};
@@ -17,16 +17,16 @@
 //! # }
 //! ```
 //!
-//! Calls run side by side, and are answered in the order in which they end. The notification
-//! `$/cancelRequest` with the params `{"id": …}` cancels a call that runs, which is then answered
-//! with [`CANCELLED`](trunkline_core::error::code::CANCELLED); a batch is cancelled when all of its ids are.
-//! Ids are what they are in JSON: a client that speaks EDN cancels `:a`, `a` and `"a"` together.
+//! Calls run concurrently, and replies are sent in the order in which calls end. The notification
+//! `$/cancelRequest` with the params `{"id": …}` cancels a running call, whose reply is then
+//! [`CANCELLED`](trunkline_core::error::code::CANCELLED). A batch is cancelled when all of its ids are cancelled.
+//! Ids are compared in JSON: with EDN, `:a`, `a` and `"a"` are the same id.
 
 mod calls;
 mod config;
 mod json_rpc;
-mod places;
 mod request;
+mod slots;
 mod transport;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -42,18 +42,18 @@ pub(crate) use json_rpc::Connection;
 pub(crate) use request::Unanswered;
 pub(crate) use transport::{serve as serve_protocol, write};
 
-/// Serves one client until its stream ends and what it has asked for is answered.
+/// Serves one client until its stream ends and all requests are answered.
 ///
 /// # Errors
 /// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the calls that run. [`StreamConfig::closing`] ends it in order.
+/// Dropping the future cancels running calls. [`StreamConfig::closing`] ends it gracefully.
 pub async fn serve(
     rpc: &Dispatcher,
     stream: impl AsyncRead + AsyncWrite + Send,
     config: StreamConfig,
 ) -> Result<(), StreamError> {
     let (input, output) = tokio::io::split(stream);
-    Connection::alone(rpc, "stream").run(input, output, &config).await
+    Connection::standalone(rpc, "stream").run(input, output, &config).await
 }

@@ -1,4 +1,4 @@
-//! A request of JSON-RPC, from its arrival to its answer.
+//! JSON-RPC requests on a stream, and their replies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,77 +13,81 @@ use trunkline_core::format::{Encoding, Format};
 use trunkline_core::id::Id;
 use trunkline_core::limits::{MemoryBudget, Reservation};
 use trunkline_core::outcome::Outcome;
-use trunkline_core::reply::{ResponseArray, Reply, Response};
+use trunkline_core::reply::{Reply, Response, ResponseArray};
 
 use crate::status::Counts;
 
-/// A request, until its answer is written.
+/// A request whose reply has not been written.
 pub(super) struct Request {
-    pub(super) asked: Asked,
-    /// The record of a call. Those of a batch keep theirs.
+    pub(super) expected: ExpectedReply,
+    /// The recording of a single call. Calls of a batch have their own.
     recording: Option<Recording>,
-    begun: Option<Begun>,
+    running: Option<Running>,
     unanswered: Unanswered,
 }
 
 /// A message to a client. Its memory is reserved until it is written.
 pub struct Message {
     pub(super) text: Vec<u8>,
-    /// The format, if the head of the message names it.
+    /// The format to declare in the header of the message, if any.
     pub(super) format: Option<Format>,
     pub(super) _memory: Option<Reservation>,
     pub(super) request: Option<Request>,
 }
 
 impl Message {
-    /// A message in JSON, with the reservation of its memory if there is one.
+    /// A message in JSON, with an optional memory reservation.
     #[must_use]
     pub fn json(text: Vec<u8>, memory: Option<Reservation>) -> Self {
         Self { text, format: None, _memory: memory, request: None }
     }
 }
 
-/// The expected answer of a message.
+/// The expected reply to a message.
 #[derive(Debug)]
-pub(super) enum Asked {
-    /// Nothing: it is a notification.
+pub(super) enum ExpectedReply {
+    /// No reply: the message is a notification.
     Nothing,
     /// A response.
-    Call(Due),
+    Call(ExpectedResponse),
     /// An array of responses.
-    Batch(Vec<Due>),
+    Batch(Vec<ExpectedResponse>),
 }
 
 /// A response with this id, in the format of its request.
 #[derive(Debug)]
-pub(super) struct Due {
+pub(super) struct ExpectedResponse {
     id: Id,
     encoding: Option<Encoding>,
 }
 
-/// The number of requests of a connection that have not been answered. Clones are the same.
+/// The number of unanswered requests of a connection. Clones share the number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unanswered(Arc<AtomicUsize>);
 
-/// A request that has a place among those that run, and is counted with them.
-struct Begun {
+/// The slot and the count of a running request.
+struct Running {
     counts: Arc<Counts>,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Request {
-    pub(super) fn new(asked: Asked, recording: Option<Recording>, unanswered: &Unanswered) -> Self {
+    pub(super) fn new(
+        expected: ExpectedReply,
+        recording: Option<Recording>,
+        unanswered: &Unanswered,
+    ) -> Self {
         unanswered.0.fetch_add(1, Ordering::Relaxed);
-        Self { asked, recording, begun: None, unanswered: unanswered.clone() }
+        Self { expected, recording, running: None, unanswered: unanswered.clone() }
     }
 
-    /// It runs from now on.
-    pub(super) fn begin(&mut self, counts: &Arc<Counts>, place: OwnedSemaphorePermit) {
-        counts.request_begun();
-        self.begun = Some(Begun { counts: Arc::clone(counts), _place: place });
+    /// Marks the request as running.
+    pub(super) fn start(&mut self, counts: &Arc<Counts>, slot: OwnedSemaphorePermit) {
+        counts.request_started();
+        self.running = Some(Running { counts: Arc::clone(counts), _slot: slot });
     }
 
-    /// Its answer is written, or it expects none. One that is dropped otherwise stays unanswered.
+    /// Marks the request as answered. A request that is dropped otherwise remains unanswered.
     pub(super) fn finish(self) {
         self.unanswered.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -95,87 +99,88 @@ impl Unanswered {
     }
 }
 
-impl Drop for Begun {
+impl Drop for Running {
     fn drop(&mut self) {
         self.counts.request_ended();
     }
 }
 
-impl Asked {
-    pub(super) fn by_call(call: &Call) -> Self {
-        let due = |id| Due { id, encoding: call.encoding().cloned() };
-        call.id().map_or(Self::Nothing, |id| Self::Call(due(id)))
+impl ExpectedReply {
+    pub(super) fn to_call(call: &Call) -> Self {
+        let response = |id| ExpectedResponse { id, encoding: call.encoding().cloned() };
+        call.id().map_or(Self::Nothing, |id| Self::Call(response(id)))
     }
 
-    pub(super) fn by_batch(batch: &Batch) -> Self {
-        Self::Batch(batch.expected_replies().map(|(id, encoding)| Due { id, encoding }).collect())
+    pub(super) fn to_batch(batch: &Batch) -> Self {
+        let replies = batch.expected_replies();
+        Self::Batch(replies.map(|(id, encoding)| ExpectedResponse { id, encoding }).collect())
     }
 
-    /// By a message that is not a call.
-    pub(super) fn by_unread(id: Option<Id>, encoding: Option<Encoding>) -> Self {
-        Self::Call(Due { id: id.unwrap_or(Id::NULL), encoding })
+    /// The reply to a message that is not a call.
+    pub(super) fn to_invalid(id: Option<Id>, encoding: Option<Encoding>) -> Self {
+        Self::Call(ExpectedResponse { id: id.unwrap_or(Id::NULL), encoding })
     }
 
-    /// The ids; of a batch, those that are not null.
+    /// The ids; for a batch, only those that are not null.
     pub(super) fn ids(&self) -> impl Iterator<Item = &Id> {
         let (call, batch) = match self {
             Self::Nothing => (None, [].as_slice()),
-            Self::Call(due) => (Some(due), [].as_slice()),
-            Self::Batch(dues) => (None, dues.as_slice()),
+            Self::Call(response) => (Some(response), [].as_slice()),
+            Self::Batch(responses) => (None, responses.as_slice()),
         };
-        let named = batch.iter().filter(|due| due.id != Id::NULL);
-        call.into_iter().chain(named).map(|due| &due.id)
+        let with_id = batch.iter().filter(|response| response.id != Id::NULL);
+        call.into_iter().chain(with_id).map(|response| &response.id)
     }
 
-    /// The same error in answer to all that was asked.
-    pub(super) fn refused(&self, error: &ErrorObject) -> Reply {
+    /// A reply with the same error in all responses.
+    pub(super) fn error(&self, error: &ErrorObject) -> Reply {
         match self {
             Self::Nothing => Reply::None,
-            Self::Call(due) => due.refused(error).into_reply(),
-            Self::Batch(dues) => {
-                let mut joined = ResponseArray::of(dues.len());
-                dues.iter().for_each(|due| joined.push(&due.refused(error)));
-                joined.end()
+            Self::Call(response) => response.error(error).into_reply(),
+            Self::Batch(responses) => {
+                let mut array = ResponseArray::of(responses.len());
+                responses.iter().for_each(|response| array.push(&response.error(error)));
+                array.end()
             }
         }
     }
 }
 
-impl Due {
-    fn refused(&self, error: &ErrorObject) -> Response {
+impl ExpectedResponse {
+    fn error(&self, error: &ErrorObject) -> Response {
         let outcome = Outcome::error(error.clone());
         Response::of(outcome, self.id.as_raw().as_bytes(), self.encoding.as_ref())
     }
 }
 
-/// The queue of replies that are to be written.
+/// The queue of replies to be written.
 #[derive(Clone)]
 pub(super) struct Replies {
     out: mpsc::Sender<Message>,
     memory: MemoryBudget,
-    /// The format of replies whose head does not name it.
+    /// The default format of the stream.
     format: Format,
 }
 
-/// Replies that may wait to be written. Calls whose replies find no room wait, too.
-const WAITING: usize = 16;
+/// The maximum number of queued replies. When the queue is full, calls wait to queue their replies.
+const MAX_QUEUED: usize = 16;
 
 impl Replies {
-    /// The queue, and the replies in it.
+    /// The queue and the stream of its replies.
     pub(super) fn new(
         memory: MemoryBudget,
         format: Format,
     ) -> (Self, impl Stream<Item = Vec<Message>>) {
-        let (out, mut waiting) = mpsc::channel(WAITING);
+        let (out, mut queue) = mpsc::channel(MAX_QUEUED);
         let replies = poll_fn(move |context| {
-            let mut together = Vec::new();
-            let received = waiting.poll_recv_many(context, &mut together, WAITING);
-            received.map(|count| (count > 0).then_some(together))
+            let mut messages = Vec::new();
+            let received = queue.poll_recv_many(context, &mut messages, MAX_QUEUED);
+            received.map(|count| (count > 0).then_some(messages))
         });
         (Self { out, memory, format }, replies)
     }
 
-    /// Queues a reply for writing. Waits while the queue is full. For a batch, memory is reserved already.
+    /// Queues a reply. Waits while the queue is full. `memory` is the memory already reserved for it.
     pub(super) async fn send(
         &self,
         mut reply: Reply,
@@ -188,10 +193,10 @@ impl Replies {
         };
         let memory = match memory {
             Ok(memory) => Some(memory),
-            // What was not run is refused with the few bytes of an error.
-            Err(_) if request.begun.is_none() => None,
+            // The error for a request that was not run is small enough to send without a reservation.
+            Err(_) if request.running.is_none() => None,
             Err(error) => {
-                let dropped = request.asked.refused(&error.reply_dropped());
+                let dropped = request.expected.error(&error.reply_dropped());
                 reply = dropped.into_format(reply.format());
                 None
             }
@@ -202,7 +207,7 @@ impl Replies {
         let is_json = (reply.format(), self.format) == (Format::Json, Format::Json);
         let format = (!is_json).then_some(reply.format());
         let Some(text) = reply.into_text() else { return request.finish() };
-        // A client that is gone reads no replies.
+        // Fails if the client has disconnected.
         drop(
             self.out.send(Message { text, format, _memory: memory, request: Some(request) }).await,
         );

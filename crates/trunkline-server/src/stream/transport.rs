@@ -1,4 +1,4 @@
-//! Messages of any protocol on a stream: their framing, limits and deadlines, and the end of the stream.
+//! The transport of messages of any protocol: framing, limits, timeouts and the end of the stream.
 
 use std::io;
 use std::pin::pin;
@@ -16,56 +16,56 @@ use trunkline_core::limits::MemoryBudget;
 use super::config::StreamConfig;
 use super::request::{Message, Request};
 
-/// The server's side of a protocol on a stream. What it sends is a [`Stream`] of [`Message`]s, of which each
-/// item is written at once. It ends after the protocol has been dropped.
+/// The server side of a protocol on a stream. It sends messages through a separate [`Stream`] of lists of
+/// [`Message`]s; each list is written and flushed together. The stream ends after the protocol has been dropped.
 pub trait Protocol: Send {
-    /// Takes a message, or the error that answers one that cannot be read. Further messages are read when
-    /// the future has completed.
-    fn take(
+    /// Receives a message, or the error for a message that cannot be read. The next message is read when the
+    /// future has completed.
+    fn receive(
         &mut self,
         message: Result<Bytes, ErrorObject>,
         format: Format,
     ) -> impl Future<Output = ()> + Send;
 
-    /// Waits until all calls have ended. No further messages are taken.
+    /// Waits until all calls have ended. No further messages are received.
     fn finish(self) -> impl Future<Output = ()> + Send;
 
-    /// A function that counts the requests without an answer.
+    /// Returns a function that counts unanswered requests.
     fn unanswered(&self) -> impl Fn() -> usize + Send + Sync + 'static;
 
-    /// The budget that messages count in.
+    /// The memory budget for messages.
     fn memory(&self) -> &MemoryBudget;
 }
 
-/// The reason that serving ended before its stream did, or with calls cut off.
+/// The error that ended serving a stream.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The input cannot be read.
-    #[error("the input cannot be read")]
+    #[error("failed to read the input")]
     Read(#[source] io::Error),
-    /// The client has closed the output, or does not read it.
-    #[error("the output cannot be written")]
+    /// The client has closed the output or does not read it.
+    #[error("failed to write the output")]
     Write(#[source] io::Error),
-    /// The input cannot be split into messages. The client has been sent this error.
-    #[error("the input is not a sequence of messages: {reason}")]
+    /// The input cannot be split into messages. This error was sent to the client.
+    #[error("invalid framing of the input: {reason}")]
     Framing {
         /// The defect.
         reason: String,
     },
     /// Calls did not end, or replies were not read, within the drain timeout.
-    #[error("{calls} calls were cut off: they did not end in time")]
+    #[error("{calls} calls did not end in time and were aborted")]
     Unfinished {
-        /// The number of requests without an answer.
+        /// The number of unanswered requests.
         calls: usize,
     },
-    /// The system cannot start a thread.
-    #[error("no thread for reading and writing")]
+    /// A thread cannot be started.
+    #[error("cannot start a thread for reading or writing")]
     Thread(#[source] io::Error),
 }
 
 /// Serves a protocol until the input ends or `config.closing` is cancelled, and all requests are answered.
-/// `writing` [writes](write) the protocol's messages.
+/// `writing` [writes](write) the messages of the protocol.
 pub(crate) async fn serve(
     protocol: impl Protocol,
     input: impl AsyncRead + Send + Unpin,
@@ -76,10 +76,10 @@ pub(crate) async fn serve(
     let draining = config.closing.child_token();
     let reader = FrameReader::new(input, config.framing, config.message_bytes);
     let reader = reader.with_memory_budget(protocol.memory().clone());
-    // The messages end, and with them the writing, when the protocol does.
-    let taking = Box::pin(async { Ok(take(protocol, reader, config, &draining).await) });
+    // When the protocol is dropped, its messages end, and so does `writing`.
+    let reading = Box::pin(async { Ok(read(protocol, reader, config, &draining).await) });
     let writing = async { writing.await.map_err(StreamError::Write) };
-    let served = async { tokio::try_join!(taking, writing) };
+    let served = async { tokio::try_join!(reading, writing) };
     let overdue = async {
         draining.cancelled().await;
         sleep(config.drain_timeout).await;
@@ -91,7 +91,7 @@ pub(crate) async fn serve(
     }
 }
 
-async fn take<R: AsyncRead + Unpin>(
+async fn read<R: AsyncRead + Unpin>(
     mut protocol: impl Protocol,
     mut reader: FrameReader<R>,
     config: &StreamConfig,
@@ -104,24 +104,24 @@ async fn take<R: AsyncRead + Unpin>(
             () = config.closing.cancelled() => break Ok(()),
             read = next(&mut reader, config, &unanswered) => read,
         };
-        let (message, named) = match read {
-            Ok(Some(Frame::Message(text, named))) => (Ok(text), named),
-            Ok(Some(Frame::TooLarge(named))) => (Err(too_large(config.message_bytes)), named),
-            Ok(Some(Frame::OutOfMemory(error, named))) => (Err(error.into()), named),
+        let (message, format) = match read {
+            Ok(Some(Frame::Message(text, format))) => (Ok(text), format),
+            Ok(Some(Frame::TooLarge(format))) => (Err(too_large(config.message_bytes)), format),
+            Ok(Some(Frame::OutOfMemory(error, format))) => (Err(error.into()), format),
             Ok(None) => break Ok(()),
             Err(ReadError::Io(error)) => break Err(StreamError::Read(error)),
             Err(error @ ReadError::Header(_)) => {
                 let reason = error.to_string();
                 let data = serde_json::json!({ "reason": reason });
                 let error = ErrorObject::new(code::PARSE_ERROR, "Parse error").with_data(&data);
-                protocol.take(Err(error), config.format).await;
+                protocol.receive(Err(error), config.format).await;
                 break Err(StreamError::Framing { reason });
             }
         };
-        let format = named.unwrap_or(config.format);
+        let format = format.unwrap_or(config.format);
         let is_blank = message.as_ref().is_ok_and(|text| config.framing.is_blank(text, format));
         if !is_blank {
-            protocol.take(message, format).await;
+            protocol.receive(message, format).await;
         }
     };
     draining.cancel();
@@ -148,7 +148,7 @@ async fn next<R: AsyncRead + Unpin>(
 }
 
 fn too_large(limit: usize) -> ErrorObject {
-    let data = serde_json::json!({ "reason": "the message is too large", "limit_bytes": limit });
+    let data = serde_json::json!({ "reason": "message is too large", "limit_bytes": limit });
     ErrorObject::new(code::INVALID_REQUEST, "Invalid Request").with_data(&data)
 }
 
@@ -158,12 +158,12 @@ pub(crate) async fn write(
     mut writer: FrameWriter<impl AsyncWrite + Unpin>,
 ) -> io::Result<()> {
     let mut messages = pin!(messages);
-    while let Some(together) = messages.next().await {
-        for message in &together {
+    while let Some(batch) = messages.next().await {
+        for message in &batch {
             writer.write_as(&message.text, message.format).await?;
         }
         writer.flush().await?;
-        together.into_iter().filter_map(|message| message.request).for_each(Request::finish);
+        batch.into_iter().filter_map(|message| message.request).for_each(Request::finish);
     }
     writer.finish().await
 }

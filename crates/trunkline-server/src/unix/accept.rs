@@ -1,4 +1,4 @@
-//! Taking connections in.
+//! Accepts connections.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::status::Counts;
 use crate::stream::{Connection, StreamError, Unanswered};
 use trunkline_core::dispatch::Dispatcher;
 
-/// What all connections of a server share.
+/// The state shared by all connections of a server.
 pub(super) struct Shared {
     pub(super) rpc: Dispatcher,
     pub(super) settings: UnixConfig,
-    /// Cancelled when the server shall stop.
+    /// Cancelled when the server must stop.
     pub(super) closing: CancellationToken,
     pub(super) counts: Arc<Counts>,
 }
 
-/// Accepts until the server stops, and waits for the connections' end.
+/// Accepts connections until the server stops, then waits for their end.
 pub(super) async fn run(
     listener: UnixListener,
     file: SocketFile,
     shared: Arc<Shared>,
     tasks: TaskTracker,
-    cut: Arc<AtomicUsize>,
+    aborted: Arc<AtomicUsize>,
 ) {
     let connections = TaskTracker::new();
-    let _ =
-        shared.closing.run_until_cancelled(accept(&listener, &shared, &connections, &cut)).await;
+    let accepting = accept(&listener, &shared, &connections, &aborted);
+    let _ = shared.closing.run_until_cancelled(accepting).await;
     shared.counts.advance(Phase::Draining);
     drop(listener);
     file.remove().await;
@@ -50,7 +50,7 @@ async fn accept(
     listener: &UnixListener,
     shared: &Arc<Shared>,
     connections: &TaskTracker,
-    cut: &Arc<AtomicUsize>,
+    aborted: &Arc<AtomicUsize>,
 ) {
     let limit = shared.settings.connections.min(Semaphore::MAX_PERMITS);
     let limit = Arc::new(Semaphore::new(limit));
@@ -65,13 +65,13 @@ async fn accept(
             }
         };
         let open = shared.counts.open();
-        let (shared, cut) = (Arc::clone(shared), Arc::clone(cut));
+        let (shared, aborted) = (Arc::clone(shared), Arc::clone(aborted));
         connections.spawn(async move {
             let unanswered = Unanswered::default();
             if let Err(error) = serve(socket, &shared, unanswered.clone()).await {
-                tracing::debug!(%error, "connection ended");
-                if shared.closing.is_cancelled() && is_of_server(&error) {
-                    cut.fetch_add(unanswered.count(), Ordering::Relaxed);
+                tracing::debug!(%error, "connection failed");
+                if shared.closing.is_cancelled() && is_caused_by_server(&error) {
+                    aborted.fetch_add(unanswered.count(), Ordering::Relaxed);
                 }
             }
             drop((open, permit));
@@ -95,8 +95,8 @@ async fn serve(
     Connection { rpc, extensions, counts, unanswered }.run(input, output, &config).await
 }
 
-/// Whether the client may still wait for replies: its end has not come from itself.
-fn is_of_server(error: &StreamError) -> bool {
+/// Whether the server ended the connection, so that the client may still wait for replies.
+fn is_caused_by_server(error: &StreamError) -> bool {
     match error {
         StreamError::Unfinished { .. } => true,
         StreamError::Write(error) => error.kind() == ErrorKind::TimedOut,
@@ -104,23 +104,23 @@ fn is_of_server(error: &StreamError) -> bool {
     }
 }
 
-/// The process at the other end of a connection, as the system knows it. Handlers get it as
+/// The credentials of the process at the other end of a connection. Handlers extract them as
 /// `Extension<Peer>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// Its user.
+    /// The user id.
     pub uid: u32,
-    /// Its group.
+    /// The group id.
     pub gid: u32,
-    /// The process, where the system tells.
+    /// The process id, if the system provides it.
     pub pid: Option<i32>,
 }
 
 impl Peer {
-    /// None if the system does not tell.
+    /// The credentials. `None` if the system does not provide them.
     fn of(stream: &UnixStream) -> Option<Self> {
-        let known = stream.peer_cred().ok()?;
-        Some(Self { uid: known.uid(), gid: known.gid(), pid: known.pid() })
+        let credentials = stream.peer_cred().ok()?;
+        Some(Self { uid: credentials.uid(), gid: credentials.gid(), pid: credentials.pid() })
     }
 }

@@ -6,12 +6,12 @@ use crate::stream;
 /// Configuration of a [`Server`](super::Server).
 #[derive(Debug, Clone)]
 pub struct UnixConfig {
-    /// Who may connect, as the permissions of the socket's file. Default `0o600`: this user.
+    /// The permissions of the socket file, which determine who may connect. Default `0o600`: the current user.
     pub mode: u32,
-    /// How many connections may be open. Default 1,024. More wait to be accepted.
+    /// The maximum number of open connections. Default 1,024. Further connections wait to be accepted.
     pub connections: usize,
-    /// Configuration of each connection, as for other streams, but with an `idle_timeout` of 10 minutes, so
-    /// that silent clients do not keep others from connecting. Cancelling `closing` stops the server.
+    /// The configuration of each connection. The default `idle_timeout` is 10 minutes, so that idle clients do
+    /// not prevent others from connecting. Cancelling `closing` stops the server.
     pub stream: stream::StreamConfig,
 }
 
@@ -27,13 +27,13 @@ impl UnixConfig {
     pub(super) fn check(&self) -> Result<(), ServeError> {
         let fail = |setting, reason| Err(ServeError::Setting { setting, reason });
         if self.connections == 0 {
-            return fail("connections", "at least 1, or nobody would ever be served");
+            return fail("connections", "must be at least 1");
         }
         if self.stream.in_flight == 0 {
-            return fail("stream.in_flight", "at least 1, or no call would ever run");
+            return fail("stream.in_flight", "must be at least 1");
         }
         if self.mode & !0o777 != 0 {
-            return fail("mode", "permissions from 0 to 0o777");
+            return fail("mode", "must be between 0 and 0o777");
         }
         Ok(())
     }

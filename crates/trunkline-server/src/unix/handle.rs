@@ -9,44 +9,45 @@ use tokio_util::task::TaskTracker;
 use super::accept::Shared;
 use crate::server::{Drained, Phase, Status};
 
-/// A running server: where it is, how it is, and how to stop it. Clones are of the same server.
+/// A handle to a running server, with its path and status. Clones refer to the same server.
 ///
-/// The server goes on when the handle is dropped; it ends with [`stop`](Self::stop) or with the
-/// runtime.
+/// Dropping the handle does not stop the server. It runs until [`stop`](Self::stop) is called or the runtime
+/// shuts down.
 #[derive(Clone)]
 pub struct ServerHandle {
     pub(super) path: Arc<Path>,
     pub(super) shared: Arc<Shared>,
     pub(super) tasks: TaskTracker,
-    /// Calls that were cut off.
-    pub(super) cut: Arc<AtomicUsize>,
+    /// The number of aborted calls.
+    pub(super) aborted: Arc<AtomicUsize>,
 }
 
 impl ServerHandle {
-    /// The socket.
+    /// The path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How the server is now. Its requests are messages: a batch is one.
+    /// The current status of the server. Requests are messages: a batch counts as one.
     #[must_use]
     pub fn status(&self) -> Status {
         self.shared.counts.read()
     }
 
-    /// Stops the server: nobody can connect any more, and no further messages are read; those that run
-    /// are finished, or cut off after the drain timeout of the stream's settings. Stopping it again
-    /// waits for the same end.
+    /// Stops the server: clients can no longer connect, and no further messages are read; running calls are
+    /// finished, or aborted after the drain timeout of the stream configuration. Repeated calls wait for the
+    /// same end.
     ///
     /// # Cancel safety
-    /// When the future is dropped the server stops all the same.
+    /// The server stops even if the future is dropped.
     pub async fn stop(&self) -> Drained {
         let started = Instant::now();
         let in_flight = self.status().in_flight;
         self.shared.closing.cancel();
         self.stopped().await;
-        Drained { in_flight, cut: self.cut.load(Ordering::Relaxed), took: started.elapsed() }
+        let aborted = self.aborted.load(Ordering::Relaxed);
+        Drained { in_flight, aborted, duration: started.elapsed() }
     }
 
     /// Waits until the server has stopped.

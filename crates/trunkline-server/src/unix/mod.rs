@@ -1,4 +1,4 @@
-//! A server on a unix socket: each connection is a [stream](crate::stream).
+//! A server on a unix socket. Each connection is a [stream](crate::stream).
 //!
 //! ```
 //! # use trunkline::{Router, client::{Client, Unix}, unix};
@@ -35,7 +35,7 @@ pub use handle::ServerHandle;
 use accept::Shared;
 use socket_file::SocketFile;
 
-/// A server that is about to run.
+/// A builder of a unix socket server.
 #[derive(Debug, Clone)]
 #[must_use = "a server runs when `serve` is awaited"]
 pub struct Server {
@@ -44,39 +44,39 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on the socket `path`. A socket that a server has left behind is replaced; one that is
-    /// served is not. Systems take paths of about 100 bytes; of a name with fewer than four bytes, a few
-    /// less.
+    /// Creates a server on the socket `path`. A stale socket is replaced; a socket in use is not. The maximum
+    /// length of the path is about 100 bytes on most systems, and slightly less if the file name is shorter than
+    /// four bytes.
     pub fn bind(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), settings: UnixConfig::default() }
     }
 
-    /// Replaces the settings.
+    /// Sets the configuration.
     pub fn settings(mut self, settings: UnixConfig) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Binds the socket and answers calls. They carry a [`Peer`] in their extensions.
+    /// Binds the socket and serves calls, which have a [`Peer`] in their extensions.
     ///
     /// # Errors
-    /// When the socket cannot be bound: it is served, something else has its name, or its path is
+    /// When the socket cannot be bound: it is in use, another kind of file exists at its path, or the path is
     /// too long.
     pub async fn serve(self, rpc: impl Into<Dispatcher>) -> Result<ServerHandle, ServeError> {
         let Self { path, settings } = self;
         let rpc = rpc.into();
         settings.check()?;
         let failed = |source| ServeError::Bind { address: path.display().to_string(), source };
-        let (listener, file) = SocketFile::claim(&path, settings.mode).await.map_err(failed)?;
+        let (listener, file) = SocketFile::bind(&path, settings.mode).await.map_err(failed)?;
         let closing = settings.stream.closing.child_token();
         let shared = Arc::new(Shared { rpc, settings, closing, counts: Arc::new(Counts::new()) });
         let tasks = TaskTracker::new();
-        let cut = Arc::default();
+        let aborted = Arc::default();
         let accepting =
-            accept::run(listener, file, Arc::clone(&shared), tasks.clone(), Arc::clone(&cut));
+            accept::run(listener, file, Arc::clone(&shared), tasks.clone(), Arc::clone(&aborted));
         tasks.spawn(accepting);
         shared.counts.advance(Phase::Running);
         tracing::info!(path = %path.display(), "server is running");
-        Ok(ServerHandle { path: path.into(), shared, tasks, cut })
+        Ok(ServerHandle { path: path.into(), shared, tasks, aborted })
     }
 }

@@ -1,4 +1,4 @@
-//! The name of a socket in the file system.
+//! The file of a unix socket.
 
 use std::fs::{self, DirBuilder, File, Metadata, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -10,12 +10,12 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 
-/// How long to wait for another process that is binding a socket next to ours.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server that is there may take to accept.
-const PROBE: Duration = Duration::from_secs(1);
+/// The maximum wait for another process that is binding a socket in the same directory.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum time for an existing server to accept a connection.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A socket's file, removed when this is dropped, unless it is another one by then.
+/// The file of a socket. Dropping it removes the file, unless it has been replaced.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -23,19 +23,19 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Binds a socket with these permissions to `path`, which nobody serves.
+    /// Binds a socket with these permissions to `path`, unless it is in use.
     ///
-    /// It is bound under another name, and renamed when all is right with it: nobody can connect before
-    /// that, and a name that is left behind is replaced at once.
-    pub(super) async fn claim(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
-        fits(path)?;
+    /// The socket is bound in a private directory and renamed when its permissions are set, so that no client can
+    /// connect earlier, and a stale socket is replaced atomically.
+    pub(super) async fn bind(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
+        check_length(path)?;
         let directory = directory(path);
-        let _lock = timeout(PATIENCE, lock(directory)).await.map_err(|_| taken())??;
+        let _lock = timeout(LOCK_TIMEOUT, lock(directory)).await.map_err(|_| in_use())??;
         probe(path).await?;
-        // Nobody else can look into a directory that is new and ours.
-        let hidden = Hidden::create(directory)?;
-        let socket = hidden.0.join("s");
-        fits(&socket)?;
+        // Other users cannot access the new directory.
+        let private = PrivateDirectory::create(directory)?;
+        let socket = private.0.join("s");
+        check_length(&socket)?;
         let listener = UnixListener::bind(&socket)?;
         fs::set_permissions(&socket, Permissions::from_mode(mode))?;
         let identity = identity(&fs::symlink_metadata(&socket)?);
@@ -43,19 +43,19 @@ impl SocketFile {
         Ok((listener, Self { path: path.to_owned(), identity }))
     }
 
-    /// Removes it, while no other server takes its name.
+    /// Removes the file, while no other server can bind its path.
     pub(super) async fn remove(self) {
-        let _lock = timeout(PATIENCE, lock(directory(&self.path))).await;
+        let _lock = timeout(LOCK_TIMEOUT, lock(directory(&self.path))).await;
         drop(self);
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let is_ours =
+        let is_unchanged =
             fs::symlink_metadata(&self.path).is_ok_and(|file| identity(&file) == self.identity);
-        if is_ours && let Err(error) = fs::remove_file(&self.path) {
-            tracing::debug!(path = %self.path.display(), %error, "the socket stays behind");
+        if is_unchanged && let Err(error) = fs::remove_file(&self.path) {
+            tracing::debug!(path = %self.path.display(), %error, "failed to remove the socket");
         }
     }
 }
@@ -67,11 +67,11 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Fails if the system knows no sockets with names as long.
-fn fits(path: &Path) -> io::Result<()> {
+/// Fails if the path is too long for a socket.
+fn check_length(path: &Path) -> io::Result<()> {
     SocketAddr::from_pathname(path).map(drop).map_err(|error| {
         let bytes = path.as_os_str().len();
-        let reason = format!("a socket's path of {bytes} bytes, {}: {error}", path.display());
+        let reason = format!("invalid socket path {} ({bytes} bytes): {error}", path.display());
         io::Error::new(ErrorKind::InvalidInput, reason)
     })
 }
@@ -80,58 +80,55 @@ fn identity(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// Of two servers that find the same socket without a server, one is first.
+/// Locks a directory, so that only one of several servers replaces a stale socket.
 async fn lock(directory: &Path) -> io::Result<Option<File>> {
     let file = File::open(directory)?;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(10)).await,
-            // There are file systems without locks.
+            // Some file systems do not support locks.
             Err(TryLockError::Error(_)) => return Ok(None),
         }
     }
 }
 
-/// Fails if the name is taken.
+/// Fails if the path is in use.
 async fn probe(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(file) if file.file_type().is_socket() => {}
         Ok(_) => {
-            return Err(io::Error::new(
-                ErrorKind::AlreadyExists,
-                "there is a file that is no socket",
-            ));
+            let reason = "existing file is not a socket";
+            return Err(io::Error::new(ErrorKind::AlreadyExists, reason));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     }
-    match timeout(PROBE, UnixStream::connect(path)).await {
-        // Left behind, or removed in this moment.
+    match timeout(PROBE_TIMEOUT, UnixStream::connect(path)).await {
+        // The socket is stale, or was just removed.
         Ok(Err(error))
             if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) =>
         {
             Ok(())
         }
         Ok(Err(error)) if error.kind() == ErrorKind::PermissionDenied => Err(error),
-        _ => Err(taken()),
+        _ => Err(in_use()),
     }
 }
 
-fn taken() -> io::Error {
-    io::Error::new(ErrorKind::AddrInUse, "another server has this socket")
+fn in_use() -> io::Error {
+    io::Error::new(ErrorKind::AddrInUse, "socket is in use by another server")
 }
 
-/// A directory that only this user may enter, removed when this is dropped.
-struct Hidden(PathBuf);
+/// A directory that only the current user can access. Dropping it removes the directory.
+struct PrivateDirectory(PathBuf);
 
-impl Hidden {
+impl PrivateDirectory {
     fn create(parent: &Path) -> io::Result<Self> {
-        // Who has the lock is alone: only what was left behind is in the way.
+        // The lock excludes other servers, so an existing directory is stale.
         let mut number = 0_u32;
         loop {
-            // Short: the whole path of a socket has about 100 bytes. With a name of four, a socket that
-            // fits does so here.
+            // The name is short because the path of a socket is limited to about 100 bytes.
             let path = parent.join(format!(".{number:x}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
@@ -144,11 +141,11 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for PrivateDirectory {
     fn drop(&mut self) {
         let removed = fs::remove_file(self.0.join("s"));
         if let Err(error) = fs::remove_dir(&self.0) {
-            tracing::debug!(path = %self.0.display(), ?removed, %error, "a directory stays behind");
+            tracing::debug!(path = %self.0.display(), ?removed, %error, "failed to remove a directory");
         }
     }
 }

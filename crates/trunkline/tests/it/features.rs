@@ -187,7 +187,7 @@ async fn a_server_drains_with_a_deadline_and_reports_interrupted_requests() {
     let call = tokio::spawn(async move { client.call::<()>("wait", ()).await });
     until("the call runs", || gate.entered() == 1).await;
     let drained = in_time("the drain", server.stop()).await;
-    assert_eq!((drained.in_flight, drained.cut, drained.is_complete()), (1, 1, false));
+    assert_eq!((drained.in_flight, drained.aborted, drained.is_complete()), (1, 1, false));
     assert!(matches!(call.await.unwrap(), Err(Error::Transport(_))));
 }
 

@@ -134,7 +134,7 @@ async fn stop_completes_running_calls() {
     assert_eq!(reply.header("connection"), Some("close"));
     assert_eq!(client.rest().await, b"");
     let drained = in_time("the server to stop", stop).await.unwrap();
-    assert_eq!((drained.in_flight, drained.cut, drained.is_complete()), (1, 0, true));
+    assert_eq!((drained.in_flight, drained.aborted, drained.is_complete()), (1, 0, true));
     assert_eq!(server.status().phase, Phase::Stopped);
     assert!(TcpStream::connect(server.local_addr()).await.is_err());
 }
@@ -182,8 +182,8 @@ async fn interrupts_calls_after_the_drain_timeout() {
     until("the calls to wait", || gate.entered() == 3).await;
 
     let drained = in_time("the server to stop", server.stop()).await;
-    assert_eq!((drained.in_flight, drained.cut, drained.is_complete()), (3, 3, false));
-    assert!(drained.took >= Duration::from_millis(50));
+    assert_eq!((drained.in_flight, drained.aborted, drained.is_complete()), (3, 3, false));
+    assert!(drained.duration >= Duration::from_millis(50));
     for mut client in clients {
         assert_eq!(client.rest().await, b"", "no reply");
     }
@@ -205,7 +205,7 @@ async fn stop_can_be_awaited_several_times() {
     }
     in_time("`stopped` to return", stopped).await.unwrap();
     let drained = in_time("the stopped server to stop", server.stop()).await;
-    assert_eq!((drained.in_flight, drained.cut), (0, 0));
+    assert_eq!((drained.in_flight, drained.aborted), (0, 0));
     assert_eq!(server.status().phase, Phase::Stopped);
 }
 
@@ -228,7 +228,7 @@ async fn an_idle_server_stops_at_once() {
     until("the connection", || server.status().connections == 1).await;
     let drained = in_time("the server to stop", server.stop()).await;
     assert_eq!(drained.in_flight, 0);
-    assert!(drained.took < Duration::from_secs(8), "{drained:?}");
+    assert!(drained.duration < Duration::from_secs(8), "{drained:?}");
     assert_eq!(silent.rest().await, b"");
 }
 

@@ -2,7 +2,7 @@ use http::HeaderValue;
 
 use super::*;
 
-/// What a request in JSON, and one in EDN, is answered in.
+/// Checks the formats of the replies to requests in JSON and EDN.
 #[track_caller]
 fn check(accepts: &[&str], to_json: Format, to_edn: Format) {
     let accepts = accepts.iter().map(|accept| (ACCEPT, HeaderValue::from_str(accept).unwrap()));
@@ -28,7 +28,7 @@ fn check_edn(accepts: &[&str]) {
 }
 
 #[test]
-fn without_a_preference_the_reply_is_as_the_request() {
+fn uses_the_format_of_the_request_without_a_preference() {
     check_same(&[]);
     check_same(&[""]);
     check_same(&["*/*"]);
@@ -41,7 +41,7 @@ fn without_a_preference_the_reply_is_as_the_request() {
 }
 
 #[test]
-fn the_preferred_format_is_chosen() {
+fn chooses_the_preferred_format() {
     check_json(&["application/json"]);
     check_json(&["Application/JSON"]);
     check_json(&["application/json-rpc"]);
@@ -58,7 +58,7 @@ fn the_preferred_format_is_chosen() {
 }
 
 #[test]
-fn the_more_exact_range_goes_before_the_others() {
+fn prefers_the_most_specific_range() {
     check_edn(&["*/*;q=0.5, application/edn"]);
     check_json(&["*/*, application/edn;q=0.5"]);
     check_json(&["application/*, application/edn;q=0.5"]);
@@ -71,12 +71,12 @@ fn the_more_exact_range_goes_before_the_others() {
 }
 
 #[test]
-fn a_weight_of_nothing_refuses_a_format() {
+fn treats_a_weight_of_zero_as_refused() {
     check_json(&["application/edn;q=0, */*"]);
     check_json(&["application/edn;q=0.000, application/*;q=0.001"]);
     check_edn(&["application/json;q=0, */*;q=0.1"]);
     check_json(&["application/json, application/edn;q=0"]);
-    // Neither is wanted: the header is disregarded.
+    // Neither format is acceptable: the header is ignored.
     check_same(&["application/json;q=0"]);
     check_same(&["*/*;q=0"]);
     check_same(&["application/json;q=0, application/edn;q=0"]);
@@ -85,7 +85,7 @@ fn a_weight_of_nothing_refuses_a_format() {
 }
 
 #[test]
-fn parameters_name_another_type() {
+fn distinguishes_parameters() {
     check_same(&["application/edn;charset=iso-8859-1"]);
     check_json(&["application/edn;version=2, application/json;q=0.1"]);
     check_edn(&["application/edn;charset=utf-8"]);
@@ -95,7 +95,7 @@ fn parameters_name_another_type() {
 }
 
 #[test]
-fn what_is_malformed_says_nothing() {
+fn ignores_malformed_headers() {
     check_same(&["edn"]);
     check_same(&["*"]);
     check_same(&["*, application/edn"]);
@@ -122,7 +122,7 @@ fn check_named(accept: &str, expected: bool) {
 }
 
 #[test]
-fn a_type_is_accepted_by_its_name_and_not_by_a_wildcard() {
+fn matches_types_by_name_only() {
     for accept in
         ["text/event-stream", "application/json, Text/Event-Stream; charset=utf-8; q=0.001"]
     {

@@ -3,11 +3,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-/// The certificate that new connections get.
+/// The certificate of new connections.
 #[derive(Debug)]
-pub(super) struct Current(RwLock<Arc<CertifiedKey>>);
+pub(super) struct CurrentCertificate(RwLock<Arc<CertifiedKey>>);
 
-impl Current {
+impl CurrentCertificate {
     pub(super) fn new(certified: CertifiedKey) -> Self {
         Self(RwLock::new(Arc::new(certified)))
     }
@@ -17,7 +17,7 @@ impl Current {
     }
 }
 
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
     }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use rustls::pki_types::pem;
 
-/// Why a certificate and its key cannot be used.
+/// The error for an unusable certificate or key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -12,40 +12,40 @@ pub enum TlsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// A file is not PEM, or its PEM is broken off.
-    #[error("{} is not PEM", path.display())]
+    /// A file is not PEM, or is truncated.
+    #[error("{} is not valid PEM", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         source: pem::Error,
     },
-    /// A file holds no certificate.
-    #[error("{} holds no certificate in PEM form", path.display())]
+    /// A file contains no certificate.
+    #[error("{} contains no certificate in PEM format", path.display())]
     NoCertificate {
         /// The file.
         path: PathBuf,
     },
-    /// A file holds no private key.
-    #[error("{} holds no private key in PEM form", path.display())]
+    /// A file contains no private key.
+    #[error("{} contains no private key in PEM format", path.display())]
     NoKey {
         /// The file.
         path: PathBuf,
     },
-    /// The certificate or the key is of a kind that is not known, or they do not belong together.
+    /// The type of the certificate or key is not supported, or they do not match.
     #[error("the certificate in {} cannot be used with the key in {}", certificate.display(), key.display())]
     Unusable {
         /// The file of the certificate.
         certificate: PathBuf,
         /// The file of the key.
         key: PathBuf,
-        /// What is wrong.
+        /// The defect.
         source: rustls::Error,
     },
-    /// TLS 1.2 and 1.3 cannot be spoken.
-    #[error("TLS cannot be spoken")]
+    /// TLS 1.2 and 1.3 are not supported.
+    #[error("failed to configure TLS")]
     Unsupported(#[source] rustls::Error),
 }

@@ -1,4 +1,4 @@
-//! A certificate and its key on disk.
+//! The files of a certificate and its key.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -18,8 +18,8 @@ pub(super) struct Files {
     pub(super) key: PathBuf,
 }
 
-/// What tells whether the files have changed. Links are followed: some write files anew and turn a
-/// link to them.
+/// The modification times and sizes of the files, to detect changes. Symbolic links are followed, since some tools
+/// replace certificates by changing a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stamp([Option<(SystemTime, u64)>; 2]);
 
@@ -52,7 +52,7 @@ impl Files {
     }
 }
 
-/// More than any chain of certificates has.
+/// The maximum size of a file, in bytes.
 const MAX: u64 = 1 << 20;
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
@@ -60,7 +60,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let read = File::open(path).and_then(|file| file.take(MAX + 1).read_to_end(&mut text));
     let read = read.and_then(|count| match count as u64 {
         0..=MAX => Ok(text),
-        _ => Err(io::Error::new(ErrorKind::FileTooLarge, "it has more than 1 MiB")),
+        _ => Err(io::Error::new(ErrorKind::FileTooLarge, "file exceeds 1 MiB")),
     });
     read.map_err(|source| TlsError::Read { path: path.to_owned(), source })
 }

@@ -1,4 +1,4 @@
-//! TLS: whom the server says to be, which may change while it runs.
+//! TLS, with certificates that can be replaced while the server runs.
 
 mod certificate;
 mod error;
@@ -16,14 +16,14 @@ use tokio_rustls::TlsAcceptor;
 
 pub use error::TlsError;
 
-use certificate::Current;
+use certificate::CurrentCertificate;
 use files::{Files, Stamp};
 
-/// TLS 1.2 and 1.3 with a certificate and its key from PEM files. Clones are the same.
+/// TLS 1.2 and 1.3 with a certificate and its key from PEM files. Clones share the certificate.
 ///
-/// The files are looked at again from time to time while a server runs. When they have changed, new
-/// connections get what they hold now; connections that are open stay as they are. Files that cannot
-/// be used change nothing, and are logged.
+/// A running server checks the files at an [interval](Self::check_interval). When they have changed, new
+/// connections use the new certificate; open connections are not affected. If the new files are unusable, an
+/// error is logged and the previous certificate remains in use.
 ///
 /// ```no_run
 /// # use trunkline::{Router, Server, server::Tls};
@@ -32,38 +32,38 @@ use files::{Files, Stamp};
 /// # let rpc = Router::new().build()?;
 /// let tls = Tls::open("certificate.pem", "key.pem")?;
 /// let server = Server::bind("0.0.0.0:443").tls(tls.clone()).serve(rpc).await?;
-/// tls.reload()?; // as soon as the files have been replaced; else within a minute
+/// tls.reload()?; // immediately after replacing the files; otherwise within a minute
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
 pub struct Tls {
-    shared: Arc<Certified>,
+    shared: Arc<Shared>,
     check_interval: Option<Duration>,
 }
 
-/// What clones share.
-struct Certified {
+/// The state shared by clones.
+struct Shared {
     files: Files,
-    current: Arc<Current>,
-    /// How the files were when they were last read. Held while they are.
+    current: Arc<CurrentCertificate>,
+    /// The stamp of the files when they were last read. Locked while they are read.
     seen: Mutex<Stamp>,
     acceptor: TlsAcceptor,
 }
 
 impl Tls {
-    /// Reads a chain of certificates, the server's own first, and its private key (PKCS #8, PKCS #1
-    /// or SEC 1).
+    /// Reads a certificate chain, starting with the certificate of the server, and its private key (PKCS #8,
+    /// PKCS #1 or SEC 1).
     ///
     /// # Errors
-    /// When a file cannot be read, holds none, or the two do not belong together.
+    /// When a file cannot be read or contains no certificate or key, or when they do not match.
     pub fn open(
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
     ) -> Result<Self, TlsError> {
         let files = Files { certificate: certificate.into(), key: key.into() };
         let seen = Mutex::new(files.stamp());
-        let current = Arc::new(Current::new(files.read()?));
+        let current = Arc::new(CurrentCertificate::new(files.read()?));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Unsupported)?
@@ -71,21 +71,21 @@ impl Tls {
             .with_cert_resolver(Arc::clone(&current) as _);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let shared = Arc::new(Certified { files, current, seen, acceptor });
+        let shared = Arc::new(Shared { files, current, seen, acceptor });
         Ok(Self { shared, check_interval: Some(Duration::from_secs(60)) })
     }
 
-    /// How often a server looks whether the files have changed. Default: each minute. `None`: never.
+    /// Sets the interval for checking the files for changes. Default: 1 min. `None`: never.
     #[must_use]
     pub fn check_interval(mut self, interval: impl Into<Option<Duration>>) -> Self {
         self.check_interval = interval.into();
         self
     }
 
-    /// Reads the files again, for the connections that come from now on. Reading blocks.
+    /// Reads the files again, for new connections. This blocks the thread.
     ///
     /// # Errors
-    /// When they cannot be used. Then nothing changes.
+    /// When the files are unusable. The previous certificate remains in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let mut seen = self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.reload(&mut seen, self.shared.files.stamp())
@@ -95,7 +95,7 @@ impl Tls {
         &self.shared.acceptor
     }
 
-    /// Reads the files whenever they have changed, until the server has stopped.
+    /// Reloads the files when they have changed, until the server has stopped.
     pub(super) async fn watch(self, stopped: impl Future<Output = ()>) {
         let Some(interval) = self.check_interval else {
             return;
@@ -107,14 +107,14 @@ impl Tls {
                 () = &mut stopped => return,
             }
             let shared = Arc::clone(&self.shared);
-            // What panics there concerns the next look.
-            let _ = tokio::task::spawn_blocking(move || shared.look()).await;
+            // After a panic, the next check tries again.
+            let _ = tokio::task::spawn_blocking(move || shared.reload_if_changed()).await;
         }
     }
 }
 
-impl Certified {
-    fn look(&self) {
+impl Shared {
+    fn reload_if_changed(&self) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.files.stamp();
         if stamp == *seen {
@@ -122,15 +122,15 @@ impl Certified {
         }
         let certificate = self.files.certificate.display();
         match self.reload(&mut seen, stamp) {
-            Ok(()) => tracing::info!(%certificate, "the certificate has been replaced"),
+            Ok(()) => tracing::info!(%certificate, "certificate replaced"),
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
-                tracing::error!(%certificate, %error, cause, "the certificate stays as it was");
+                tracing::error!(%certificate, %error, cause, "failed to reload the certificate; keeping the previous one");
             }
         }
     }
 
-    /// `stamp` is from before the reading: what is written meanwhile is read the next time.
+    /// `stamp` is from before reading, so that a change during reading is detected by the next check.
     fn reload(&self, seen: &mut Stamp, stamp: Stamp) -> Result<(), TlsError> {
         *seen = stamp;
         self.current.replace(self.files.read()?);

@@ -183,7 +183,7 @@ async fn limits() {
     let rpc = rpc(&gate);
     let (mut ours, theirs) = duplex(64 << 10);
     let mut settings = settings(Format::Edn, Framing::Lines);
-    (settings.in_flight, settings.place_timeout) = (1, Duration::ZERO);
+    (settings.in_flight, settings.queue_timeout) = (1, Duration::ZERO);
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
     ours.write_all(b"{:jsonrpc \"2.0\" :method \"wait\" :id 1}\n").await.unwrap();
     until("the call", || gate.entered() == 1).await;

@@ -15,8 +15,8 @@ use crate::support::in_time;
 type Received = Lines<BufReader<ReadHalf<DuplexStream>>>;
 
 /// A client and the messages that it sends.
-fn client(in_flight: usize, room: usize) -> (Client, Received, WriteHalf<DuplexStream>) {
-    let (ours, theirs) = duplex(room);
+fn client(in_flight: usize, buffer: usize) -> (Client, Received, WriteHalf<DuplexStream>) {
+    let (ours, theirs) = duplex(buffer);
     let settings = channel::ChannelConfig { in_flight, ..Default::default() };
     let (input, output) = tokio::io::split(theirs);
     (Client::new(Channel::with_config(ours, settings)), BufReader::new(input).lines(), output)

@@ -148,7 +148,7 @@ impl Served {
             Running::Attached => Stopping::Detached,
             Running::Http(handle) => {
                 let stopping = handle.clone();
-                let stopped = tokio::spawn(async move { stopping.stop().await.cut });
+                let stopped = tokio::spawn(async move { stopping.stop().await.aborted });
                 while handle.status().phase < server::Phase::Draining {
                     yield_now().await;
                 }
@@ -156,7 +156,7 @@ impl Served {
             }
             Running::Unix(handle, _) => {
                 let stopping = handle.clone();
-                let stopped = tokio::spawn(async move { stopping.stop().await.cut });
+                let stopped = tokio::spawn(async move { stopping.stop().await.aborted });
                 while handle.status().phase < server::Phase::Draining {
                     yield_now().await;
                 }

@@ -23,13 +23,13 @@ struct Raw {
 }
 
 impl Raw {
-    /// Opens a stream with a buffer of `room` bytes.
-    fn open(settings: StreamConfig, room: usize) -> Self {
-        Self::of(CallCounts::new().router().build().unwrap(), settings, room)
+    /// Opens a stream with a buffer of `buffer` bytes.
+    fn open(settings: StreamConfig, buffer: usize) -> Self {
+        Self::of(CallCounts::new().router().build().unwrap(), settings, buffer)
     }
 
-    fn of(rpc: Rpc, settings: StreamConfig, room: usize) -> Self {
-        let (ours, theirs) = duplex(room);
+    fn of(rpc: Rpc, settings: StreamConfig, buffer: usize) -> Self {
+        let (ours, theirs) = duplex(buffer);
         let framing = settings.framing;
         let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
         let (input, output) = split(ours);
@@ -191,7 +191,7 @@ async fn cancellations_overtake_waiting_calls() {
 #[tokio::test(start_paused = true)]
 async fn refuses_calls_without_a_slot_after_a_timeout() {
     let settings =
-        StreamConfig { in_flight: 1, place_timeout: Duration::from_secs(1), ..Default::default() };
+        StreamConfig { in_flight: 1, queue_timeout: Duration::from_secs(1), ..Default::default() };
     let mut raw = Raw::open(settings, 64 << 10);
     for id in 1..=5 {
         raw.call(&request("work", &json!(id))).await;

@@ -78,7 +78,7 @@ async fn notifications() {
     over_all(async |served| {
         served.client.notify("note", [1]).await.unwrap();
         served.client.notify("note", json!({ "a": 1 })).await.unwrap();
-        // There is no error for an unknown method.
+        // An unknown method is not an error.
         served.client.notify("nothing", ()).await.unwrap();
         served.until([0, 0, 2]).await;
     })
