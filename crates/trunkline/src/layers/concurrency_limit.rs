@@ -130,7 +130,7 @@ where
                 StateProjection::Waiting { start, permit } => {
                     // The semaphore is never closed.
                     let permit = ready!(permit.as_mut().poll(cx)).ok();
-                    let (mut service, call) = start.take().expect("a call waits until it runs");
+                    let (mut service, call) = start.take().expect("a call starts once");
                     let inner = service.call(call);
                     state.set(State::Running { inner, permit });
                 }

@@ -67,7 +67,7 @@ impl DefaultStack {
     fn run(&self, mut call: Call) -> Outcome {
         let mut span = self.trace.open(&mut call);
         notify_observers(&call);
-        // It outlives the call, for the metrics.
+        // Cloned, since the metrics need it after the call was consumed.
         let operation = call.operation().cloned();
         let mut metrics = self.metrics.start(operation.as_deref(), &call);
         let mut panics = self.catch_panic.guard();
@@ -78,7 +78,7 @@ impl DefaultStack {
         match span.poll(|| metrics.poll(|| panics.poll(run))) {
             Poll::Ready(Ok(outcome)) => outcome,
             Poll::Pending => {
-                Outcome::error(ErrorObject::internal(&"an operation that is not async waits"))
+                Outcome::error(ErrorObject::internal(&"an operation that is not async is pending"))
             }
         }
     }

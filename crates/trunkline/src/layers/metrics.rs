@@ -267,7 +267,7 @@ impl Text {
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
-        writeln!(self.0, "{line}").expect("a text can be written to");
+        writeln!(self.0, "{line}").expect("writing to a string does not fail");
     }
 }
 

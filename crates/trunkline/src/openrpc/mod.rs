@@ -52,7 +52,7 @@ impl OpenRpc {
     pub(crate) fn new<'a>(info: &Info, methods: impl Iterator<Item = &'a Description>) -> Self {
         let document = Document::new(info, methods);
         let json = serde_json::value::to_raw_value(&document);
-        let json = json.expect("texts, numbers and JSON values serialise into memory");
+        let json = json.expect("a document of strings, numbers and JSON values serialises");
         Self { document: Arc::new(document), json: json.into() }
     }
 

@@ -20,12 +20,12 @@ fn reply(rpc: &Rpc, body: &[u8]) -> Reply {
     runtime.block_on(rpc.handle(body.to_vec().into(), Extensions::new()))
 }
 
-/// The text of the reply, or empty if there is no reply.
+/// The text of the reply, or empty.
 fn text(reply: Reply) -> String {
     String::from_utf8(reply.into_json().unwrap_or_default()).unwrap()
 }
 
-/// Compares the text of the reply to `body`. Empty if there is no reply.
+/// Compares the text of the reply to `body`. Empty without a reply.
 #[track_caller]
 fn check(rpc: &Rpc, body: impl AsRef<[u8]>, expected: &str) {
     let body = body.as_ref();

@@ -12,7 +12,7 @@
 //! history contains requests of all callers.
 
 mod config;
-mod live;
+mod entry_stream;
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use super::error::{EndpointError, json};
 use super::readers::NAME;
 pub use super::readers::Readers;
 pub use config::HistoryRoutesConfig;
-use live::Live;
+use entry_stream::EntryStream;
 
 /// Serves a history at `GET /history` and `GET /history/stream`.
 ///
@@ -117,7 +117,7 @@ impl Endpoint {
             return Err(EndpointError { status: StatusCode::SERVICE_UNAVAILABLE, error });
         };
         let subscription = history.subscribe_after(read);
-        Ok(Live::new(history, subscription, filter, config, permit).into_response())
+        Ok(EntryStream::new(history, subscription, filter, config, permit).into_response())
     }
 }
 

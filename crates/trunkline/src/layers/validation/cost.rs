@@ -196,7 +196,7 @@ impl<'s> Index<'s> {
                 continue;
             }
             applied.push(keywords);
-            // What is left over is found by applying the others once more.
+            // Unevaluated parts are found by applying the other keywords a second time.
             let is_twice = ["unevaluatedProperties", "unevaluatedItems"]
                 .iter()
                 .any(|keyword| keywords.contains_key(*keyword));

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_named() {
+    fn errors_name_allowed_values() {
         let word = json!({ "type": "string", "oneOf": [{ "const": "tsv" }, { "const": "json" }] });
         let optional = json!({ "anyOf": [word, { "type": "null" }] });
         let record = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// `accepted` of these texts match by themselves. All that do are read to a value that matches.
+    /// Checks that the scan accepts exactly `accepted`, and that these match as values, too.
     #[track_caller]
     fn check_text(schema: Value, accepted: &[&str], others: &[&str]) {
         let validator = Validator::new(&schema.clone().into()).unwrap();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_found_by_their_names() {
+    fn scans_members_by_unescaped_name() {
         let schema = json!({
             "type": "object",
             "title": "t",
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_with_types_and_ranges() {
+    fn scans_types_and_ranges() {
         let unsigned = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
         let others = [r#"{"a":-1}"#, r#"{"a":256}"#, r#"{"a":0.0}"#, r#"{"a":1e2}"#];
         check_text(of_member(unsigned), &[r#"{"a":0}"#, r#"{"a":255}"#], &others);

@@ -283,7 +283,7 @@ async fn reads_a_changed_file_again() {
     until_status(&server, &new.token("new"), 401).await;
 }
 
-/// Also if there were no calls in the meantime.
+/// Also without calls in the meantime.
 #[tokio::test(start_paused = true)]
 async fn refuses_a_key_that_was_removed_from_a_file_during_a_pause() {
     let [old, new] = [signer(), signer()];

@@ -96,7 +96,7 @@ async fn accepts_an_algorithm_only_with_its_own_key() {
         for algorithm in ALL.into_iter().filter(|algorithm| *algorithm != signer.algorithm) {
             let header = json!({"alg": algorithm.name(), "kid": "a"});
             let token = signer.sign(&header, &json!({"sub": "alice", "exp": now() + 60}));
-            let name = format!("{} said to be {algorithm}", signer.algorithm);
+            let name = format!("{} with the alg {algorithm}", signer.algorithm);
             check(&name, &ask(&server, &token).await, INVALID);
         }
     }

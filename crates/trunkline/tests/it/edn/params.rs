@@ -94,7 +94,7 @@ fn rpc<T: DeserializeOwned + Debug + 'static>() -> Rpc {
     router.build().unwrap()
 }
 
-/// The reply in JSON to a call in this format. `""` is no params.
+/// The reply in JSON to a call in this format. `""` means no params.
 #[track_caller]
 fn call(rpc: &Rpc, format: Format, method: &str, params: &str) -> Value {
     let body = match (format, params) {

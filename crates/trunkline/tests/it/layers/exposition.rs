@@ -78,7 +78,7 @@ impl Exposition {
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 current = name.to_owned();
                 let first = families.insert(current.clone(), (kind.to_owned(), Vec::new()));
-                assert!(first.is_none(), "a family stands in one place: {line}");
+                assert!(first.is_none(), "duplicate family: {line}");
             } else {
                 let sample = sample(line);
                 let (kind, samples) = families.get_mut(&current).expect("a type comes first");

@@ -72,7 +72,7 @@ fn buckets_empty_with_calls_and_fill_over_time() {
     check(RATE, &[(0, "", None), (0, "", None), (0, "", Some(100)), (0, "", Some(100))]);
     check(RATE, &[(0, "", None), (0, "", None), (99, "", Some(1)), (1, "", None)]);
     check(RATE, &[(0, "", None), (0, "", None), (150, "", None), (0, "", Some(50))]);
-    // A bucket holds at most the burst, however long there are no calls.
+    // A bucket holds at most the burst, whatever the idle time.
     check(RATE, &[(0, "", None), (9_000, "", None), (0, "", None), (0, "", Some(100))]);
     let single = Rate { burst: 1, ..RATE };
     check(single, &[(0, "", None), (0, "", Some(100)), (100, "", None), (0, "", Some(100))]);

@@ -206,7 +206,7 @@ fn results() {
 #[test]
 fn texts_tags_and_examples() {
     check(
-        "said",
+        "declared",
         divide().title("Divide").description("Divides.").destructive().idempotent(),
         &[
             ("summary", json!("Divide")),
@@ -215,7 +215,7 @@ fn texts_tags_and_examples() {
         ],
     );
     check(
-        "said nothing",
+        "not declared",
         divide(),
         &[
             ("summary", Value::Null),

@@ -13,6 +13,6 @@ fn document(operations: impl IntoIterator<Item = Operation>) -> Value {
     let rpc = router.build().unwrap();
     let document: Value = serde_json::from_str(rpc.openrpc().as_json()).unwrap();
     let of_value = serde_json::to_value(rpc.openrpc()).unwrap();
-    assert_eq!(document, of_value, "it serialises as it is written");
+    assert_eq!(document, of_value, "serialization and text must be equal");
     document
 }

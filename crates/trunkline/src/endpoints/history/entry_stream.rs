@@ -17,7 +17,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// A stream of entries. It holds one event at a time: entries that a slow client has not read stay in the history, and
 /// if they are removed there, the client receives the event `lost`.
-pub(super) struct Live {
+pub(super) struct EntryStream {
     history: History,
     subscription: Subscription,
     filter: Filter,
@@ -28,7 +28,7 @@ pub(super) struct Live {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Live {
+impl EntryStream {
     pub(super) fn new(
         history: &History,
         subscription: Subscription,
@@ -49,7 +49,7 @@ impl Live {
     }
 
     pub(super) fn into_response(self) -> Response<ReplyBody> {
-        let events = unfold(self, |mut live| async move { Some((live.next().await?, live)) });
+        let events = unfold(self, |mut stream| async move { Some((stream.next().await?, stream)) });
         // The comments of this stream have ids, so it sends them itself.
         EventStream::new(events).keep_alive(Duration::MAX).into_response()
     }
@@ -92,5 +92,5 @@ impl Live {
 }
 
 fn json(name: &str, value: &impl Serialize) -> Event {
-    Event::json(name, value).expect("the parts of an entry, and counts, are JSON")
+    Event::json(name, value).expect("entries and counts serialise")
 }
