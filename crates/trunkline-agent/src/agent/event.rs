@@ -99,7 +99,7 @@ impl EventSender {
     pub(super) async fn send_until(&self, end: Instant, event: impl FnOnce() -> Event) {
         if let Some(sender) = &self.0 {
             let end = end.min(Instant::now() + SEND_TIMEOUT);
-            // A closed receiver means that the turn is dropped soon.
+            // If the receiver is closed, the turn is dropped soon.
             let _ = timeout_at(end, sender.send(event())).await;
         }
     }

@@ -6,8 +6,8 @@ pub struct ConversationConfig {
     /// Maximum messages of a conversation. Beyond that, the oldest turns are deleted as a whole; the last turn is
     /// always kept. Default 200.
     pub max_messages: usize,
-    /// Maximum size of the texts of a conversation in bytes. If the last turn alone exceeds it, its max_length texts
-    /// are truncated, beginning with the results of tools. Default 256 KiB.
+    /// Maximum size of the texts of a conversation in bytes. If the last turn alone exceeds it, its longest texts are
+    /// truncated, beginning with the results of tools. Default 256 KiB.
     pub max_bytes: usize,
     /// Maximum conversations of a caller. Beyond that, the least recently updated are deleted, even during a turn,
     /// which is then not saved. Callers without a name count as one caller. Default 200.

@@ -21,9 +21,9 @@ pub struct Summary {
     pub conversation_id: String,
     /// The beginning of its first message.
     pub title: String,
-    /// When it began: milliseconds since 1970, UTC.
+    /// The time of its first turn: milliseconds since 1970, UTC.
     pub created_ms: i64,
-    /// When its last turn ended.
+    /// The time of its last turn.
     pub updated_ms: i64,
     /// The number of stored messages.
     pub messages: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Identity {
     pub(crate) fingerprint: u64,
 }
 
-/// A finished turn.
+/// A turn to save.
 #[derive(Debug)]
 pub(crate) struct SavedTurn {
     pub(crate) caller: String,

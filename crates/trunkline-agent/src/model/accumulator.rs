@@ -223,7 +223,7 @@ impl PartialCall {
     }
 }
 
-/// Extends a text to `whole`, if it is a prefix of it. Otherwise the text, which may have been sent, stays unchanged.
+/// Extends a text to `whole` if it is a prefix of `whole`. Any other text stays unchanged, since it may have been sent.
 fn extend_to(text: &mut String, whole: &str) {
     if let Some(rest) = whole.strip_prefix(&**text) {
         text.push_str(rest);

@@ -39,7 +39,7 @@ pub enum ModelError {
         /// The status.
         status: StatusCode,
     },
-    /// The endpoint is too busy, also after the retries.
+    /// The endpoint is still too busy after the retries.
     #[error("the model's endpoint is too busy (HTTP {status})")]
     Busy {
         /// The status.

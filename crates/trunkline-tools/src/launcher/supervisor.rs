@@ -195,7 +195,8 @@ fn pid(number: u32) -> Option<Pid> {
     Pid::from_raw(number.try_into().ok()?)
 }
 
-/// Ends this process with the exit code or the signal of the program. Reports a signal that may not end this process.
+/// Ends this process with the exit code or the signal of the program. Reports the signal first, since it may not end
+/// this process.
 pub(super) fn exit_like(status: ExitStatus) -> ExitCode {
     /// Shells add this to the number of a signal.
     const SIGNAL_BASE: i32 = 128;

@@ -106,7 +106,7 @@ impl RunError {
 
 const TOOL_FAILED: &str = "The tool failed";
 
-/// `data.kind` names the variant; `data.reason` is the message.
+/// `data.kind` is the kind of error, `data.reason` the message.
 impl RpcError for RunError {
     fn into_error_object(self) -> ErrorObject {
         if let Self::NotStarted(error) = &self {
