@@ -79,7 +79,7 @@ pub trait Math: Display {
                         .optional_if(
                             ::trunkline::__private::Probe::<f64>::new().may_be_absent(),
                         )
-                        .described("What is divided.")
+                        .described("The number to divide.")
                         .member(
                             "divisor",
                             ::trunkline::__private::Probe::<f64>::new().schema(),
@@ -243,23 +243,23 @@ pub trait Math: Display {
 ///
 /// Arithmetic.
 #[derive(::core::clone::Clone)]
-#[allow(dead_code, reason = "a program may serve and call nothing")]
+#[allow(dead_code, reason = "the client may be unused")]
 pub struct MathClient {
     client: ::trunkline::client::Client,
 }
 #[allow(
     dead_code,
     clippy::needless_pass_by_value,
-    reason = "a program may call some methods only; params are taken as they are declared"
+    reason = "methods may be unused; params have their declared types"
 )]
 impl MathClient {
-    /// A client over a transport, or one that is set up already.
+    /// Creates a client from a transport or a configured `Client`.
     pub fn new(client: impl ::core::convert::Into<::trunkline::client::Client>) -> Self {
         Self {
             client: ::core::convert::Into::into(client),
         }
     }
-    /// What makes the calls: for batches, and for methods that are not declared here.
+    /// The underlying client, for batches and for other methods.
     pub fn client(&self) -> &::trunkline::client::Client {
         &self.client
     }

@@ -7,7 +7,7 @@ pub trait Math: Display {
     #[example(dividend = -7.5 => -7.5)]
     async fn divide(
         &self,
-        /// What is divided.
+        /// The number to divide.
         dividend: f64,
         #[param(default = 1.0)] divisor: f64,
     ) -> Result<f64, MathError>;

@@ -1,7 +1,7 @@
-//! The macros of [trunkline]: `#[rpc]` registers the methods of a type, and
-//! `#[derive(RpcError)]` turns an error enum into JSON-RPC error objects and back.
+//! The macros of [trunkline]: `#[rpc]` registers the methods of a type, and `#[derive(RpcError)]` converts an error
+//! type to JSON-RPC error objects and back.
 //!
-//! Depend on `trunkline`, which re-exports both; the expansion names its paths.
+//! Depend on `trunkline`, which re-exports both. The expansion refers to its paths.
 //!
 //! [trunkline]: https://docs.rs/trunkline
 

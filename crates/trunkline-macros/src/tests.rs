@@ -1,6 +1,6 @@
-//! The expansion of each `snapshots/*.rs` is `snapshots/*.expanded.rs`.
+//! Snapshot tests: the expansion of each `snapshots/*.rs` is `snapshots/*.expanded.rs`.
 //!
-//! Set `UPDATE_SNAPSHOTS` to write what the macros expand to now, then read the difference.
+//! Set `UPDATE_SNAPSHOTS` to update the expansions, then review the diff.
 
 use std::{env, fs, path::Path};
 
@@ -39,7 +39,7 @@ fn derive_with_messages() {
 }
 
 #[test]
-fn derive_with_a_display_of_its_own() {
+fn derive_with_custom_display() {
     check("error_with_display");
 }
 
@@ -63,7 +63,7 @@ fn check(name: &str) {
     assert!(found == expected, "{} differs from the expansion:\n{found}", path.display());
 }
 
-/// Does what the compiler does with the first attribute of an item.
+/// Expands the first attribute of an item, like the compiler.
 fn expand(mut item: Item) -> TokenStream {
     match take_rpc(&mut item) {
         Some(Meta::List(list)) => crate::rpc::expand(list.tokens, item.into_token_stream()),

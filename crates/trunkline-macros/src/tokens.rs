@@ -1,4 +1,4 @@
-//! Questions about types and names.
+//! Helpers for types and names.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::Type;
 
-/// Whether `ty` is a path such as `std::io::Result<T>`, whatever is before `name`.
+/// Whether `ty` is a path whose last segment is `name`, such as `std::io::Result<T>`.
 pub(crate) fn ends_with(ty: &Type, name: &str) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == name),
@@ -16,7 +16,7 @@ pub(crate) fn ends_with(ty: &Type, name: &str) -> bool {
     }
 }
 
-/// Where `name` occurs in `tokens`, at any depth.
+/// The first occurrence of `name` in `tokens`, at any depth.
 pub(crate) fn find_ident(tokens: impl ToTokens, name: &str) -> Option<Ident> {
     tokens.to_token_stream().into_iter().find_map(|tree| match tree {
         TokenTree::Ident(ident) => (ident == name).then_some(ident),
@@ -25,17 +25,17 @@ pub(crate) fn find_ident(tokens: impl ToTokens, name: &str) -> Option<Ident> {
     })
 }
 
-/// Where a type borrows. `&'static` counts too.
+/// The first borrow in a type, including `&'static`.
 pub(crate) fn find_borrow(tokens: impl ToTokens) -> Option<Span> {
     find_lifetime(tokens.to_token_stream(), |_| true)
 }
 
-/// Where a type borrows for less than `'static`.
+/// The first borrow in a type that is not `'static`.
 pub(crate) fn find_short_borrow(tokens: impl ToTokens) -> Option<Span> {
     find_lifetime(tokens.to_token_stream(), |lifetime| lifetime != "static")
 }
 
-/// The type with `String` in place of every `&'static str`, which nobody can read from JSON.
+/// Replaces every `&'static str` in a type by `String`, since it cannot be deserialized.
 pub(crate) fn owned(ty: impl ToTokens) -> TokenStream {
     let mut owned = TokenStream::new();
     let mut rest: VecDeque<TokenTree> = ty.to_token_stream().into_iter().collect();
@@ -83,7 +83,7 @@ fn find_lifetime(tokens: TokenStream, counts: fn(&str) -> bool) -> Option<Span> 
                 }
             }
             TokenTree::Punct(punct) if punct.as_char() == '&' => {
-                // A lifetime that follows decides.
+                // If a lifetime follows, it is checked instead.
                 let named =
                     matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'');
                 if !named {
@@ -96,19 +96,19 @@ fn find_lifetime(tokens: TokenStream, counts: fn(&str) -> bool) -> Option<Span> 
     None
 }
 
-/// `OutOfRange` as `out of range`.
-pub(crate) fn words(name: &str) -> String {
-    let mut words = String::new();
+/// Converts `OutOfRange` to `out of range`.
+pub(crate) fn space_separated(name: &str) -> String {
+    let mut text = String::new();
     for letter in name.chars() {
-        if letter.is_uppercase() && !words.is_empty() {
-            words.push(' ');
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push(' ');
         }
-        words.extend(letter.to_lowercase());
+        text.extend(letter.to_lowercase());
     }
-    words
+    text
 }
 
-/// `add_all` as `AddAll`, `r#type` as `Type`.
+/// Converts `add_all` to `AddAll`, and `r#type` to `Type`.
 pub(crate) fn camel_case(name: &str) -> String {
     name.split('_')
         .flat_map(|word| {

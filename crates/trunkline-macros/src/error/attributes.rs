@@ -15,7 +15,7 @@ pub(super) struct VariantAttributes {
     pub(super) internal: bool,
 }
 
-/// An integer with its place.
+/// An integer with its span.
 pub(super) struct CodeLiteral {
     pub(super) value: i64,
     pub(super) literal: LitInt,
@@ -34,7 +34,7 @@ impl VariantAttributes {
     }
 
     fn set(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
-        let given_before = if meta.path.is_ident("code") {
+        let is_duplicate = if meta.path.is_ident("code") {
             self.code.replace(meta.value()?.parse()?).is_some()
         } else if meta.path.is_ident("message") {
             self.message.replace(meta.value()?.parse()?).is_some()
@@ -43,20 +43,20 @@ impl VariantAttributes {
         } else {
             return Err(meta.error("expected `code = …`, `message = \"…\"` or `internal`"));
         };
-        match given_before {
-            true => Err(meta.error("given twice")),
+        match is_duplicate {
+            true => Err(meta.error("duplicate argument")),
             false => Ok(()),
         }
     }
 }
 
-/// The text of `#[error("…")]`, by which `thiserror` makes a `Display` of the author's.
+/// The text of `#[error("…")]`, from which `thiserror` generates `Display`.
 pub(super) fn display_text(attributes: &[Attribute]) -> Option<LitStr> {
     let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("error"))?;
     attribute
         .parse_args_with(|input: ParseStream<'_>| {
             let text: LitStr = input.parse()?;
-            // The arguments of the format, which are none of ours.
+            // The format arguments of `thiserror`, which are ignored.
             input.parse::<TokenStream>()?;
             Ok(text)
         })

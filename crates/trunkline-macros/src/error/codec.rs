@@ -1,4 +1,4 @@
-//! `RpcError`: an error as an error object, and back.
+//! The implementation of `RpcError`: conversion to an error object and back.
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -51,7 +51,7 @@ pub(super) fn rpc_error(error: &ErrorType) -> TokenStream {
     }
 }
 
-/// What the fields that are sent ask of the parameters in their types.
+/// The bounds on type parameters that the serialized fields require.
 fn bounds(error: &ErrorType) -> impl Iterator<Item = WherePredicate> {
     error
         .variants
@@ -87,7 +87,7 @@ fn encoding(variant: &Variant) -> TokenStream {
     };
     let object = quote!(::trunkline::ErrorObject::new(#code, #message));
     let bindings: Vec<_> = bindings(variant).collect();
-    // The span is where the compiler says what is wrong with the type.
+    // With this span, the compiler reports errors at the type.
     let sent: Vec<_> = variant
         .fields
         .iter()
@@ -151,8 +151,8 @@ fn bindings(variant: &Variant) -> impl Iterator<Item = &Ident> {
     variant.fields.iter().map(|field| &field.binding)
 }
 
-/// The shape of the data. Each field has a parameter for its type, so that the struct holds
-/// references on the way out, and may hold a parameter of the error type.
+/// The struct of the data. The types of its fields are parameters, so that it can hold references for serialization,
+/// and type parameters of the error.
 fn data_struct(bindings: &[&Ident], derived: &TokenStream) -> TokenStream {
     let types: Vec<Ident> =
         (0..bindings.len()).map(|position| format_ident!("T{}", position)).collect();

@@ -1,13 +1,13 @@
-//! The errors that there are, for descriptions of operations.
+//! The possible errors, for descriptions of operations.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 
 use super::model::{ErrorType, Reply, Style, Variant};
-use crate::tokens::words;
+use crate::tokens::space_separated;
 
-/// `RpcError::descriptions`. What clients are not told of is left out.
+/// Generates `RpcError::descriptions`. Internal errors are omitted.
 pub(super) fn descriptions(error: &ErrorType) -> TokenStream {
     let descriptions: Vec<_> = error.variants.iter().filter_map(description).collect();
     if descriptions.is_empty() {
@@ -34,18 +34,18 @@ fn description(variant: &Variant) -> Option<TokenStream> {
 fn message(variant: &Variant) -> TokenStream {
     match (&variant.template, variant.style) {
         (Some(template), _) => template.to_token_stream(),
-        // The author's `Display` has nothing to fill in.
+        // The `Display` of the type needs no field values.
         (None, Style::Unit) => {
             let path = &variant.path;
             quote!(::trunkline::RpcError::into_error_object(#path).message())
         }
         (None, Style::Named | Style::Tuple) => {
-            words(&variant.ident.unraw().to_string()).into_token_stream()
+            space_separated(&variant.ident.unraw().to_string()).into_token_stream()
         }
     }
 }
 
-/// The schema of the fields, in the shape in which they are sent.
+/// The schema of the fields, as serialized.
 fn data(variant: &Variant) -> Option<TokenStream> {
     let types: Vec<_> = variant.fields.iter().map(|field| &field.ty).collect();
     let probe = quote!(::trunkline::__private::Probe);

@@ -1,4 +1,4 @@
-//! `Display` and `Error` from the messages.
+//! The implementations of `Display` and `Error` from the messages.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
@@ -58,7 +58,7 @@ fn arm(variant: &Variant, message: &Message, formatter: &Ident) -> TokenStream {
     quote!(#path { #(#fields),* #rest } => ::core::write!(#formatter, #format),)
 }
 
-/// What the fields that are shown ask of the parameters in their types.
+/// The bounds on type parameters that the displayed fields require.
 fn bounds(error: &ErrorType, messages: &[&Message]) -> Vec<WherePredicate> {
     let mut bounds = Vec::new();
     for (variant, message) in error.variants.iter().zip(messages) {
@@ -76,7 +76,7 @@ fn bounds(error: &ErrorType, messages: &[&Message]) -> Vec<WherePredicate> {
     bounds
 }
 
-/// `Error` asks for both of `Self`, which for a generic type are there only if asked for.
+/// The bounds of `Error` on `Self`, which a generic type must state explicitly.
 fn error_where(error: &ErrorType) -> Option<syn::WhereClause> {
     let mut generics = error.generics.clone();
     if !generics.params.is_empty() {

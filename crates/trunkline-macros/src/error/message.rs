@@ -1,14 +1,14 @@
 use syn::LitStr;
 
-/// A message with its placeholders, as `"{value} is out of range"` or `"cannot parse {0}"`.
+/// A message with its placeholders, such as `"{value} is out of range"` or `"cannot parse {0}"`.
 pub(super) struct Message {
-    /// What `write!` takes: placeholders name bindings.
+    /// The format string for `write!`, whose placeholders name bindings.
     pub(super) format: LitStr,
     pub(super) placeholders: Vec<Placeholder>,
 }
 
-/// The text for people who want to know of the error before it happens: fields stand in it as
-/// `{value}`, without their style. Without fields it is the message itself.
+/// The message for documentation: fields are written as `{value}`, without their style. Without fields, it is the
+/// message itself.
 pub(super) fn template(text: &str) -> String {
     let mut template = String::new();
     let mut has_fields = false;
@@ -40,15 +40,14 @@ fn unescaped(format: &str) -> String {
 pub(super) struct Placeholder {
     /// The position of the field.
     pub(super) field: usize,
-    /// `{value:?}`, which asks for `Debug`.
+    /// Whether the style requires `Debug`: `{value:?}`.
     pub(super) is_debug: bool,
 }
 
 impl Message {
-    /// Reads `literal`, in which placeholders are among `fields`; the names of tuple fields are
-    /// their positions.
+    /// Parses `literal`, whose placeholders name `fields`. The names of tuple fields are their positions.
     ///
-    /// What this does not understand is left to `write!`, which explains it well.
+    /// Other invalid formats are left to `write!`, which has good error messages.
     pub(super) fn parse(literal: &LitStr, fields: &[FieldName]) -> syn::Result<Self> {
         let text = literal.value();
         let mut rest = text.as_str();
@@ -79,7 +78,7 @@ impl Message {
         Ok(Self { format: LitStr::new(&format, literal.span()), placeholders })
     }
 
-    /// The text itself, if nothing is to be filled in.
+    /// The text, if it has no placeholders.
     pub(super) fn fixed(&self) -> Option<LitStr> {
         let text = unescaped(&self.format.value());
         self.placeholders.is_empty().then(|| LitStr::new(&text, self.format.span()))
@@ -90,7 +89,7 @@ impl Message {
     }
 }
 
-/// A field, as a message calls it and as the expansion does.
+/// The names of a field in a message and in the expansion.
 pub(super) struct FieldName {
     /// `value` or `0`.
     pub(super) name: String,
@@ -100,12 +99,12 @@ pub(super) struct FieldName {
 
 fn position(name: &str, fields: &[FieldName]) -> Result<usize, String> {
     if name.is_empty() {
-        return Err("a placeholder names its field: `{0}` or `{value}`".to_owned());
+        return Err("a placeholder must name a field: `{0}` or `{value}`".to_owned());
     }
     fields
         .iter()
         .position(|field| field.name == name)
-        .ok_or_else(|| format!("there is no field `{name}`"))
+        .ok_or_else(|| format!("unknown field `{name}`"))
 }
 
 #[cfg(test)]
@@ -134,28 +133,28 @@ mod tests {
     }
 
     #[test]
-    fn a_template_names_fields() {
+    fn templates_contain_field_names() {
         let check = |text, expected| assert_eq!(template(text), expected, "{text}");
         check("no placeholder", "no placeholder");
         check("{value:>3} is out of {limit :?}", "{value} is out of {limit}");
         check("{0:?}", "{0}");
         check("{{0}} is a brace", "{0} is a brace");
-        check("{{0}} is a brace, {0} is none", "{{0}} is a brace, {0} is none");
+        check("{{0}} is a brace, {0} is not", "{{0}} is a brace, {0} is not");
         check("{{{0}}}", "{{{0}}}");
         check("{}", "{}");
         check("{0", "{0}");
     }
 
     #[test]
-    fn placeholders_name_bindings() {
+    fn placeholders_are_replaced_by_bindings() {
         check("no placeholder", &[], Ok("no placeholder"));
         check("{value} is out", &["value"], Ok("{value} is out"));
         check("{0}, then {1:>8?}", &["0", "1"], Ok("{field0}, then {field1:>8?}"));
         check("{{0}} is a brace", &["0"], Ok("{{0}} is a brace"));
         check("{{{0}}}", &["0"], Ok("{{{field0}}}"));
         check("{0", &["0"], Ok("{0"));
-        check("{}", &["0"], Err("a placeholder names its field: `{0}` or `{value}`"));
-        check("{1}", &["0"], Err("there is no field `1`"));
-        check("{valeu}", &["value"], Err("there is no field `valeu`"));
+        check("{}", &["0"], Err("a placeholder must name a field: `{0}` or `{value}`"));
+        check("{1}", &["0"], Err("unknown field `1`"));
+        check("{valeu}", &["value"], Err("unknown field `valeu`"));
     }
 }

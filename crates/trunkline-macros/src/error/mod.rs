@@ -1,7 +1,7 @@
 //! `#[derive(RpcError)]` on an enum or a struct.
 //!
-//! The type is parsed into an [`ErrorType`]; [`codec`] generates the way to an error object and
-//! back, [`descriptions`] what is known of the errors beforehand, [`display`] the messages.
+//! The type is parsed into an [`ErrorType`]. [`codec`] generates the conversion to an error object and back,
+//! [`descriptions`] the descriptions, and [`display`] the messages.
 
 mod attributes;
 mod codec;
@@ -15,7 +15,7 @@ use quote::quote;
 
 use self::model::ErrorType;
 
-/// Expands to the trait implementations, or to what forbids them.
+/// Expands to the trait implementations, or to a compile error.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let error = match syn::parse2(input).and_then(|input| ErrorType::parse(&input)) {
         Ok(error) => error,

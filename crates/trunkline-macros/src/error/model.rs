@@ -10,15 +10,15 @@ use super::{
 };
 use crate::diagnostics::{Diagnostics, join};
 
-/// The codes that JSON-RPC 2.0 reserves (section 5.1): the protocol's, and those of servers, which
-/// this one uses. A caller who is sent -32005 takes the server for busy, and tries again.
+/// The codes that JSON-RPC 2.0 reserves for the protocol and for servers (section 5.1). Trunkline uses them: a client
+/// that receives -32005 considers the server busy and retries.
 const RESERVED: RangeInclusive<i64> = -32768..=-32000;
 
-/// An enum or a struct to be sent as an error object.
+/// An error type: an enum or a struct.
 pub(super) struct ErrorType {
     pub(super) ident: Ident,
     pub(super) generics: Generics,
-    /// A struct is its own only variant.
+    /// The variants. A struct has one.
     pub(super) variants: Vec<Variant>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Variant {
     pub(super) fields: Vec<Field>,
     pub(super) reply: Reply,
     pub(super) message: Option<Message>,
-    /// The message without the values of its fields, as far as the attributes tell.
+    /// The message without the values of its fields, if it is known from the attributes.
     pub(super) template: Option<String>,
 }
 
@@ -42,17 +42,17 @@ pub(super) enum Style {
 }
 
 pub(super) struct Field {
-    /// Its name, or its position.
+    /// The name or the position.
     member: Member,
-    /// The variable that holds it: its name, or `field0`.
+    /// The variable for its value: its name, or `field0`.
     pub(super) binding: Ident,
     pub(super) ty: Type,
 }
 
-/// What a client is told.
+/// The error that a client gets.
 pub(super) enum Reply {
     Code(CodeLiteral),
-    /// That something failed, and nothing else.
+    /// An internal error without details.
     Internal,
 }
 
@@ -61,7 +61,7 @@ impl ErrorType {
         if let Some(lifetime) = input.generics.lifetimes().next() {
             return Err(syn::Error::new_spanned(
                 lifetime,
-                "an error owns its data: a client decodes it",
+                "an error type cannot have lifetimes, since clients deserialize it",
             ));
         }
         let (_, variants) = join(check_placement(input), variants(input))?;
@@ -75,7 +75,7 @@ impl ErrorType {
         })
     }
 
-    /// The message of each variant, unless the author's `Display` supplies them.
+    /// The message of each variant, unless the type implements `Display` itself.
     pub(super) fn messages(&self) -> Option<Vec<&Message>> {
         self.variants.iter().map(|variant| variant.message.as_ref()).collect()
     }
@@ -88,7 +88,7 @@ fn check_placement(input: &DeriveInput) -> syn::Result<()> {
     };
     match misplaced {
         Some(attribute) => {
-            Err(syn::Error::new_spanned(attribute, "`#[rpc(…)]` goes on each variant"))
+            Err(syn::Error::new_spanned(attribute, "`#[rpc(…)]` must be on each variant"))
         }
         None => Ok(()),
     }
@@ -101,7 +101,7 @@ fn variants(input: &DeriveInput) -> syn::Result<Vec<Variant>> {
             Ok(vec![variant])
         }
         Data::Enum(data) if data.variants.is_empty() => {
-            Err(syn::Error::new_spanned(&input.ident, "an error without variants cannot occur"))
+            Err(syn::Error::new_spanned(&input.ident, "an error type must have a variant"))
         }
         Data::Enum(data) => {
             let mut diagnostics = Diagnostics::default();
@@ -117,9 +117,10 @@ fn variants(input: &DeriveInput) -> syn::Result<Vec<Variant>> {
                 .collect();
             diagnostics.finish(variants)
         }
-        Data::Union(data) => {
-            Err(syn::Error::new_spanned(data.union_token, "an error is an enum or a struct"))
-        }
+        Data::Union(data) => Err(syn::Error::new_spanned(
+            data.union_token,
+            "an error type must be an enum or a struct",
+        )),
     }
 }
 
@@ -153,14 +154,14 @@ impl Variant {
 }
 
 impl Variant {
-    /// The variant with all of its fields in their variables, as a pattern or as an expression.
+    /// The variant with its fields bound to variables, as a pattern or an expression.
     pub(super) fn with_fields(&self) -> TokenStream {
         let path = &self.path;
         let fields = self.fields.iter().map(Field::in_variable);
         quote!(#path { #(#fields),* })
     }
 
-    /// The pattern of the variant with any fields.
+    /// A pattern of the variant that ignores its fields.
     pub(super) fn with_any_fields(&self) -> TokenStream {
         let path = &self.path;
         quote!(#path { .. })
@@ -201,18 +202,17 @@ impl Reply {
         match (code, internal) {
             (Some(code), false) if RESERVED.contains(&code.value) => Err(syn::Error::new_spanned(
                 code.literal,
-                "JSON-RPC 2.0 reserves -32768 to -32000 (section 5.1) for the protocol and for \
-                 servers: `trunkline::code` says what they mean",
+                "JSON-RPC 2.0 reserves the codes -32768 to -32000 (section 5.1); see `trunkline::code`",
             )),
             (Some(code), false) => Ok(Self::Code(code)),
             (None, true) => Ok(Self::Internal),
             (Some(code), true) => Err(syn::Error::new_spanned(
                 code.literal,
-                "an `internal` error has the code -32603",
+                "an `internal` error always has the code -32603",
             )),
             (None, false) => Err(syn::Error::new_spanned(
                 variant,
-                "`#[rpc(code = …)]` is missing; `#[rpc(internal)]` keeps the cause from clients",
+                "missing `#[rpc(code = …)]`; use `#[rpc(internal)]` to hide the error from clients",
             )),
         }
     }
@@ -227,7 +227,7 @@ fn check_codes(variants: &[Variant], diagnostics: &mut Diagnostics) {
         if let Some(taken) = first.insert(code.value, &variant.ident) {
             diagnostics.at(
                 &code.literal,
-                format_args!("`{}` is already the code of `{taken}`", code.value),
+                format_args!("duplicate code `{}`, already used by `{taken}`", code.value),
             );
         }
     }
@@ -240,8 +240,8 @@ fn check_messages(variants: &[Variant], diagnostics: &mut Diagnostics) {
     for variant in variants.iter().filter(|variant| variant.message.is_none()) {
         diagnostics.at(
             &variant.ident,
-            "`message` is missing: either every variant has one, or none has and your `Display` \
-             supplies them",
+            "missing `message`: either all variants have one, or none and the type implements \
+             `Display`",
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::diagnostics::Diagnostics;
 #[derive(Default)]
 pub(super) struct ServiceAttributes {
     pub(super) namespace: Option<LitStr>,
-    /// Where it says that there is no client.
+    /// The path of `server`, which disables the client.
     pub(super) server: Option<Path>,
 }
 
@@ -41,18 +41,18 @@ pub(super) struct MethodAttributes {
     pub(super) examples: Vec<Attribute>,
 }
 
-/// What doors may say of a method.
+/// The properties of a method that protocols publish.
 #[derive(Default)]
 pub(crate) struct Traits {
     pub(crate) title: Option<LitStr>,
-    /// The name by which language models call it.
+    /// The tool name for language models.
     pub(crate) tool: Option<LitStr>,
     pub(crate) effect: Option<Effect>,
     pub(crate) idempotent: bool,
     pub(crate) closed_world: bool,
 }
 
-/// What a call does to what is there.
+/// The effect of a call on data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     ReadOnly,
@@ -100,7 +100,7 @@ impl MethodAttributes {
 }
 
 impl Traits {
-    /// Whether `meta` is one of these.
+    /// Sets a property. Returns false if `meta` is not a property.
     fn set(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<bool> {
         let is = |name| meta.path.is_ident(name);
         if is("title") {
@@ -114,7 +114,7 @@ impl Traits {
         } else if let Some(effect) = Effect::ALL.into_iter().find(|effect| is(effect.name())) {
             if self.effect.is_some_and(|given| given != effect) {
                 return Err(
-                    meta.error("only one of `read_only`, `additive` and `destructive` holds")
+                    meta.error("`read_only`, `additive` and `destructive` are mutually exclusive")
                 );
             }
             self.effect = Some(effect);
@@ -128,7 +128,7 @@ impl Traits {
 impl Effect {
     const ALL: [Self; 3] = [Self::ReadOnly, Self::Additive, Self::Destructive];
 
-    /// Its name, in attributes and of the function that sets it.
+    /// The name of the attribute, and of the method of `Operation`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",
@@ -166,12 +166,14 @@ impl ArgumentAttributes {
             }
         }
         if let (Some(attribute), true) = (param, argument.extract) {
-            diagnostics.at(attribute, "an extracted argument is not a param");
+            diagnostics.at(attribute, "`#[param]` and `#[extract]` are mutually exclusive");
         } else if let (Some(attribute), Some(_), true) =
             (param, &argument.default, argument.variadic)
         {
-            diagnostics
-                .at(attribute, "a variadic param has no default: without values it is empty");
+            diagnostics.at(
+                attribute,
+                "a variadic param cannot have a default; without values it is empty",
+            );
         }
         diagnostics.finish(argument)
     }
@@ -191,22 +193,22 @@ impl ArgumentAttributes {
     }
 }
 
-/// A name, on the wire or for people.
+/// A name on the wire, or a display name.
 fn text(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
     let text: LitStr = meta.value()?.parse()?;
     if text.value().is_empty() {
-        return Err(syn::Error::new_spanned(text, "a name is not empty"));
+        return Err(syn::Error::new_spanned(text, "the name must not be empty"));
     }
     Ok(text)
 }
 
-/// A name that language models can call.
+/// A tool name.
 fn tool(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
     let text: LitStr = meta.value()?.parse()?;
     let name = text.value();
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if !(1..=128).contains(&name.len()) || !name.chars().all(allowed) {
-        let message = "a tool's name is 1 to 128 of the characters `A-Z a-z 0-9 _ - .`";
+        let message = "a tool name must consist of 1 to 128 of the characters `A-Z a-z 0-9 _ - .`";
         return Err(syn::Error::new_spanned(text, message));
     }
     Ok(text)
@@ -214,7 +216,7 @@ fn tool(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
 
 fn set<T>(slot: &mut Option<T>, meta: &ParseNestedMeta<'_>, value: T) -> syn::Result<()> {
     if slot.replace(value).is_some() {
-        return Err(meta.error("given twice"));
+        return Err(meta.error("duplicate argument"));
     }
     Ok(())
 }
@@ -226,7 +228,7 @@ pub(super) fn description(attributes: &[Attribute]) -> Option<String> {
         .filter_map(doc_line)
         .flat_map(|text| {
             let lines = text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line));
-            // `"".lines()` is empty, and an empty comment is an empty line.
+            // `"".lines()` is empty, but an empty comment is an empty line.
             let blank = text.is_empty().then_some("");
             lines.chain(blank).map(str::to_owned).collect::<Vec<_>>()
         })

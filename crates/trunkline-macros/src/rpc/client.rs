@@ -1,4 +1,4 @@
-//! The client of a trait: a struct with a function for each method.
+//! The client of a trait: a struct with a method for each operation.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -19,7 +19,7 @@ pub(super) fn client(client: &Client, methods: &[Method]) -> TokenStream {
         #[doc = ""]
         #(#docs)*
         #[derive(::core::clone::Clone)]
-        #[allow(dead_code, reason = "a program may serve and call nothing")]
+        #[allow(dead_code, reason = "the client may be unused")]
         #visibility struct #ident {
             client: ::trunkline::client::Client,
         }
@@ -28,17 +28,17 @@ pub(super) fn client(client: &Client, methods: &[Method]) -> TokenStream {
         #[allow(
             dead_code,
             clippy::needless_pass_by_value,
-            reason = "a program may call some methods only; params are taken as they are declared"
+            reason = "methods may be unused; params have their declared types"
         )]
         impl #ident {
-            /// A client over a transport, or one that is set up already.
+            /// Creates a client from a transport or a configured `Client`.
             #visibility fn new(
                 client: impl ::core::convert::Into<::trunkline::client::Client>,
             ) -> Self {
                 Self { client: ::core::convert::Into::into(client) }
             }
 
-            /// What makes the calls: for batches, and for methods that are not declared here.
+            /// The underlying client, for batches and for other methods.
             #visibility fn client(&self) -> &::trunkline::client::Client {
                 &self.client
             }
@@ -90,7 +90,7 @@ fn argument(param: &Param) -> TokenStream {
     }
 }
 
-/// Whether `None` leaves the param to the server's default. An `Option` is one already.
+/// Whether the argument accepts `None` for the default of the server. An `Option` does already.
 fn may_be_none(param: &Param) -> bool {
     param.default.is_some() && !ends_with(&param.ty, "Option")
 }
@@ -121,21 +121,21 @@ fn body(method: &Method) -> TokenStream {
     if method.notification {
         return quote!(#definition self.client.notify(#name, #given));
     }
-    let again = (method.traits.idempotent || method.traits.effect == Some(Effect::ReadOnly))
+    let idempotent = (method.traits.idempotent || method.traits.effect == Some(Effect::ReadOnly))
         .then(|| quote!(.idempotent()));
-    // The span is where the compiler says what is wrong with the type.
+    // With this span, the compiler reports errors at the type.
     let span = match &method.output {
         Output::Unit => method.ident.span(),
         Output::Result { value: ty, .. } | Output::Value(ty) => ty.span(),
     };
     let call = quote_spanned! {at(span)=>
-        ::trunkline::__private::typed(self.client.call(#name, #given) #again)
+        ::trunkline::__private::typed(self.client.call(#name, #given) #idempotent)
     };
     quote!(#definition #call)
 }
 
-/// The params by name, in a variable. Each field has a parameter for its type, so that the struct
-/// holds references, and names no type that its own name could hide.
+/// Defines the struct of the params, and a variable with its value. The types of its fields are parameters, so that it
+/// holds references, and does not shadow a type of the same name.
 fn params_struct(method: &Method, variable: &Ident) -> Option<TokenStream> {
     let params: Vec<&Param> = method.params().collect();
     if params.is_empty() {
@@ -174,8 +174,8 @@ fn field(param: &Param, ty: &Ident) -> TokenStream {
     }
 }
 
-/// Passes the param by a function that asks of its type what sending it takes. The span is where
-/// the compiler says what is wrong with the type.
+/// Passes the param through a function with the required bounds. With this span, the compiler reports errors at the
+/// type.
 fn value(param: &Param) -> TokenStream {
     let Param { ident, ty, .. } = param;
     let mut variable = ident.clone();
@@ -189,7 +189,7 @@ fn value(param: &Param) -> TokenStream {
     quote!(#ident: #sent)
 }
 
-/// The place of `span`, with the names of the expansion.
+/// The location of `span`, with the hygiene of the expansion.
 fn at(span: Span) -> Span {
     Span::call_site().located_at(span)
 }

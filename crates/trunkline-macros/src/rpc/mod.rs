@@ -1,8 +1,8 @@
 //! `#[rpc]` on an inherent `impl` block or on a trait.
 //!
-//! The item is parsed into a [`Service`], which knows nothing of the code to generate, and
-//! rewritten so that the compiler accepts it. From the service, [`server`] generates `into_router`, and
-//! [`client`] the typed client of a trait.
+//! The item is parsed into a [`Service`], which is independent of the generated code, and rewritten so that the
+//! compiler accepts it. From the service, [`server`] generates `into_router`, and [`client`] the typed client of a
+//! trait.
 
 mod attributes;
 mod client;
@@ -16,7 +16,7 @@ use syn::{ImplItem, Item, ItemImpl, ItemTrait, TraitItem};
 
 use self::{attributes::ServiceAttributes, model::Service};
 
-/// Expands to the item without its helper attributes, and to `into_router` or what forbids it.
+/// Expands to the item without its helper attributes, and to `into_router` or a compile error.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2(item) {
         Ok(Item::Impl(block)) => expand_impl(arguments, block),
@@ -32,10 +32,10 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
 fn misplaced(item: &Item) -> &'static str {
     match item {
         Item::Enum(_) | Item::Struct(_) => {
-            "`#[rpc]` on an error type comes after its `#[derive(RpcError)]`; \
+            "`#[rpc]` on an error type must follow its `#[derive(RpcError)]`; \
              to register methods, put it on their `impl` block or trait"
         }
-        _ => "`#[rpc]` goes on an inherent `impl` block or on a trait",
+        _ => "`#[rpc]` must be on an inherent `impl` block or on a trait",
     }
 }
 
@@ -64,14 +64,14 @@ fn expand_impl(arguments: TokenStream, mut block: ItemImpl) -> TokenStream {
     quote!(#block #generated)
 }
 
-/// An `into_router` for callers to compile with, so that the error is the only one. An implementation of a
-/// trait gets none: its type may be another crate's.
+/// A stub of `into_router`, so that its callers cause no further errors. An implementation of a trait gets none, since
+/// its type may belong to another crate.
 fn stub_impl(block: &ItemImpl) -> Option<TokenStream> {
-    let is_there = block
+    let exists = block
         .items
         .iter()
         .any(|item| matches!(item, ImplItem::Fn(function) if function.sig.ident == "into_router"));
-    if block.trait_.is_some() || is_there {
+    if block.trait_.is_some() || exists {
         return None;
     }
     let (generics, self_ty) = (&block.generics, &block.self_ty);
@@ -97,10 +97,10 @@ fn expand_trait(arguments: TokenStream, mut definition: ItemTrait) -> TokenStrea
             quote!(#definition #client)
         }
         Err(error) => {
-            let is_there = definition.items.iter().any(
+            let exists = definition.items.iter().any(
                 |item| matches!(item, TraitItem::Fn(function) if function.sig.ident == "into_router"),
             );
-            if !is_there {
+            if !exists {
                 let stub = server::stub(&TokenStream::new());
                 definition.items.push(TraitItem::Verbatim(stub));
             }

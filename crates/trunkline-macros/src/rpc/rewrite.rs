@@ -1,5 +1,4 @@
-//! The item as the compiler sees it: without our attributes, and with futures that may move
-//! between threads.
+//! Rewrites the item for the compiler: removes helper attributes, and makes futures `Send`.
 
 use syn::{
     Attribute, FnArg, ImplItem, ItemImpl, ItemTrait, ReturnType, Signature, TraitItem, TraitItemFn,
@@ -23,7 +22,7 @@ pub(super) fn trait_definition(definition: &mut ItemTrait) {
     for item in &mut definition.items {
         if let TraitItem::Fn(function) = item {
             strip(&mut function.attrs, &mut function.sig);
-            promise_send(function);
+            require_send(function);
         }
     }
 }
@@ -32,7 +31,7 @@ fn strip(attributes: &mut Vec<Attribute>, signature: &mut Signature) {
     attributes.retain(|attribute| !MethodAttributes::is_helper(attribute));
     for input in &mut signature.inputs {
         if let FnArg::Typed(input) = input {
-            // Arguments have no documentation in Rust: it is read as the param's description.
+            // Rust does not allow doc comments on arguments. They are the descriptions of params.
             input.attrs.retain(|attribute| {
                 !ArgumentAttributes::is_helper(attribute) && !attribute.path().is_ident("doc")
             });
@@ -40,8 +39,8 @@ fn strip(attributes: &mut Vec<Attribute>, signature: &mut Signature) {
     }
 }
 
-/// `async fn f() -> R` in a trait promises nothing about its future; the server needs it `Send`.
-fn promise_send(function: &mut TraitItemFn) {
+/// Declares the future of `async fn f() -> R` in a trait as `Send`, which the server requires.
+fn require_send(function: &mut TraitItemFn) {
     if function.sig.asyncness.take().is_none() {
         return;
     }

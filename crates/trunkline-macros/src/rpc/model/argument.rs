@@ -7,13 +7,13 @@ use crate::tokens::{ends_with, find_borrow, find_ident};
 
 /// An argument of a method.
 pub(crate) enum Argument {
-    /// Comes from the call's params.
+    /// A param of the call.
     Param(Box<Param>),
-    /// Comes from the rest of the call: its peer, its headers, the state.
+    /// An extractor, for example of headers or state.
     Extractor { ident: Ident, ty: Box<Type> },
 }
 
-/// An argument that comes from the call's params.
+/// An argument that is a param of the call.
 pub(crate) struct Param {
     pub(crate) ident: Ident,
     /// The name on the wire.
@@ -21,9 +21,9 @@ pub(crate) struct Param {
     /// The doc comment.
     pub(crate) description: Option<String>,
     pub(crate) ty: Type,
-    /// Its value when a call leaves it out; an `Option` needs none.
+    /// The value of a missing param. An `Option` needs none.
     pub(crate) default: Option<Expr>,
-    /// Whether it collects what is left of the positional params.
+    /// Whether it collects the remaining positional params.
     pub(crate) variadic: bool,
 }
 
@@ -33,7 +33,7 @@ impl Argument {
         let helpers = ArgumentAttributes::parse(&input.attrs)?;
         if helpers.extract {
             return Ok(Self::Extractor {
-                // A pattern takes the value apart in the method; on its way there it has a name.
+                // A pattern destructures the value in the method, so the variable needs another name.
                 ident: plain_ident(&input.pat)
                     .unwrap_or_else(|| format_ident!("extracted{}", index)),
                 ty: input.ty.clone(),
@@ -52,7 +52,7 @@ impl Param {
         let ident = plain_ident(&input.pat).ok_or_else(|| {
             syn::Error::new_spanned(
                 &input.pat,
-                "a param is a plain name, by which a call can give it; take it apart in the body",
+                "a param must be a plain name; destructure it in the body",
             )
         });
         let mut diagnostics = Diagnostics::default();
@@ -75,7 +75,7 @@ impl Param {
     }
 }
 
-/// The name of `name` and of `mut name`.
+/// The identifier of the pattern `name` or `mut name`.
 fn plain_ident(pattern: &Pat) -> Option<Ident> {
     match pattern {
         Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => {
@@ -87,7 +87,7 @@ fn plain_ident(pattern: &Pat) -> Option<Ident> {
 
 fn check_type(ty: &Type, generics: &[Ident]) -> syn::Result<()> {
     if let Type::ImplTrait(_) = ty {
-        return Err(syn::Error::new_spanned(ty, "a param has one type: a call names none"));
+        return Err(syn::Error::new_spanned(ty, "a param must have a concrete type"));
     }
     if let Some(borrow) = find_borrow(ty) {
         let remedy = match ty {
@@ -96,9 +96,12 @@ fn check_type(ty: &Type, generics: &[Ident]) -> syn::Result<()> {
         };
         return Err(match remedy {
             Some(owned) => {
-                syn::Error::new_spanned(ty, format_args!("params are owned: use `{owned}`"))
+                syn::Error::new_spanned(ty, format_args!("params must be owned; use `{owned}`"))
             }
-            None => syn::Error::new(borrow, "params are owned: they are decoded for the call"),
+            None => syn::Error::new(
+                borrow,
+                "params must be owned, since they are deserialized for each call",
+            ),
         });
     }
     check_scope(ty, generics, "a param's type")
@@ -113,14 +116,14 @@ fn owned(borrowed: &Type) -> Option<&'static str> {
     }
 }
 
-/// The params of a method become a struct, which sees nothing that belongs to the `impl`.
+/// Checks that tokens do not use generics of the `impl`, which are not in scope of the struct of params.
 fn check_scope(tokens: &impl quote::ToTokens, generics: &[Ident], what: &str) -> syn::Result<()> {
     let names = generics.iter().map(ToString::to_string);
     for name in names.chain(["Self".to_owned()]) {
         if let Some(found) = find_ident(tokens, &name) {
             return Err(syn::Error::new_spanned(
                 found,
-                format_args!("{what} cannot depend on `{name}`: name the type"),
+                format_args!("{what} cannot depend on `{name}`; use a concrete type"),
             ));
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Client {
     pub(crate) docs: Vec<Attribute>,
 }
 
-/// The functions that every client has.
+/// The functions of every client.
 const OWN: [&str; 2] = ["new", "client"];
 
 impl Client {
@@ -26,8 +26,7 @@ impl Client {
         if !definition.generics.params.is_empty() {
             diagnostics.at(
                 &definition.generics,
-                "a trait with parameters has no client, which could not tell them from each other; \
-                 leave it out with `#[rpc(server)]`",
+                "a trait with parameters cannot have a client; omit the client with `#[rpc(server)]`",
             );
         }
         for method in methods {
@@ -35,7 +34,7 @@ impl Client {
         }
         let of = &definition.ident;
         diagnostics.finish(Self {
-            // Where the trait is, but of the expansion: an unused client is nobody's mistake.
+            // Located at the trait, but with the hygiene of the expansion, so that an unused client causes no warning.
             ident: format_ident!(
                 "{}Client",
                 of,
@@ -54,8 +53,8 @@ fn check(method: &Method, diagnostics: &mut Diagnostics) {
         diagnostics.at(
             &method.ident,
             format_args!(
-                "every client has a function `{0}` of its own; give the method another name and \
-                 call it `#[rpc(name = \"{0}\")]`, or leave the client out with `#[rpc(server)]`",
+                "`{0}` is a function of every client; rename the method and add \
+                 `#[rpc(name = \"{0}\")]`, or omit the client with `#[rpc(server)]`",
                 method.ident
             ),
         );
@@ -64,7 +63,7 @@ fn check(method: &Method, diagnostics: &mut Diagnostics) {
     if find_ident(ty, "Self").is_some() {
         diagnostics.push(syn::Error::new(
             ty.span(),
-            "a client does not know `Self`: name the type, or leave the client out with \
+            "the client cannot use `Self`; use a concrete type, or omit the client with \
              `#[rpc(server)]`",
         ));
     }

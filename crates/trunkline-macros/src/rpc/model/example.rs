@@ -11,11 +11,11 @@ use syn::{
 use super::{Output, Param};
 use crate::diagnostics::Diagnostics;
 
-/// `#[example("a half", dividend = 1, divisor = 2 => 0.5)]`: a call, and what comes of it.
+/// `#[example("a half", dividend = 1, divisor = 2 => 0.5)]`: an example of a call and its result.
 pub(crate) struct Example {
-    /// What it shows; if that is not said, the call as it is written.
+    /// The name. Default: the params as written.
     pub(crate) name: String,
-    /// Names on the wire, with values as `json!` reads them.
+    /// Names on the wire, with values in the syntax of `json!`.
     pub(crate) params: Vec<(String, TokenStream)>,
     pub(crate) result: TokenStream,
 }
@@ -26,34 +26,34 @@ impl Example {
         params: impl Iterator<Item = &'a Param>,
         output: &Output,
     ) -> syn::Result<Self> {
-        let written: Written = match &attribute.meta {
-            Meta::Path(_) => Written::default(),
+        let parsed: Parsed = match &attribute.meta {
+            Meta::Path(_) => Parsed::default(),
             _ => attribute.parse_args()?,
         };
         let mut diagnostics = Diagnostics::default();
-        written.check_names(params, &mut diagnostics);
-        let result = match (written.result, output) {
+        parsed.check_names(params, &mut diagnostics);
+        let result = match (parsed.result, output) {
             (Some(result), _) => result,
             (None, Output::Unit) => quote!(null),
             (None, Output::Result { .. } | Output::Value(_)) => {
-                diagnostics.at(attribute, "an example shows the result: `… => 3.5`");
+                diagnostics.at(attribute, "missing result of the example: `… => 3.5`");
                 TokenStream::new()
             }
         };
-        let given = written.params;
-        let name = written.name.unwrap_or_else(|| called(&given));
-        let params = given.into_iter().map(|param| (param.name, param.value)).collect();
+        let params = parsed.params;
+        let name = parsed.name.unwrap_or_else(|| default_name(&params));
+        let params = params.into_iter().map(|param| (param.name, param.value)).collect();
         diagnostics.finish(Self { name, params, result })
     }
 }
 
-/// The call as it is written.
-fn called(given: &[Given]) -> String {
-    let params: Vec<String> = given
+/// The params as written.
+fn default_name(params: &[ExampleParam]) -> String {
+    let params: Vec<String> = params
         .iter()
-        .map(|Given { name, value, .. }| {
+        .map(|ExampleParam { name, value, .. }| {
             let value = value.to_string();
-            // Tokens stand apart.
+            // Tokens are separated by spaces.
             match value.strip_prefix("- ") {
                 Some(number) => format!("{name} = -{number}"),
                 None => format!("{name} = {value}"),
@@ -63,61 +63,61 @@ fn called(given: &[Given]) -> String {
     if params.is_empty() { "without params".to_owned() } else { params.join(", ") }
 }
 
-/// An example as it is written.
+/// An example as parsed.
 #[derive(Default)]
-struct Written {
+struct Parsed {
     name: Option<String>,
-    params: Vec<Given>,
+    params: Vec<ExampleParam>,
     result: Option<TokenStream>,
 }
 
-struct Given {
+struct ExampleParam {
     name: String,
     span: Span,
     value: TokenStream,
 }
 
-impl Written {
+impl Parsed {
     fn check_names<'a>(
         &self,
         params: impl Iterator<Item = &'a Param>,
         diagnostics: &mut Diagnostics,
     ) {
         let known: Vec<&str> = params.map(|param| param.name.as_str()).collect();
-        let mut given = HashSet::new();
+        let mut seen = HashSet::new();
         for param in &self.params {
             if !known.contains(&param.name.as_str()) {
-                let message = format!("the method has no param `{}`", param.name);
+                let message = format!("unknown param `{}`", param.name);
                 diagnostics.push(syn::Error::new(param.span, message));
-            } else if !given.insert(&param.name) {
-                diagnostics.push(syn::Error::new(param.span, "given twice"));
+            } else if !seen.insert(&param.name) {
+                diagnostics.push(syn::Error::new(param.span, "duplicate param"));
             }
         }
     }
 }
 
-impl Parse for Written {
+impl Parse for Parsed {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut written = Self::default();
+        let mut parsed = Self::default();
         if input.peek(LitStr) && !input.peek2(Token![=]) {
-            written.name = Some(input.parse::<LitStr>()?.value());
+            parsed.name = Some(input.parse::<LitStr>()?.value());
             separator(input)?;
         }
         while !input.is_empty() && !input.peek(Token![=>]) {
-            written.params.push(input.parse()?);
+            parsed.params.push(input.parse()?);
             separator(input)?;
         }
         if input.parse::<Option<Token![=>]>>()?.is_some() {
-            written.result = Some(value(input)?);
+            parsed.result = Some(value(input)?);
         }
         match input.is_empty() {
-            true => Ok(written),
-            false => Err(input.error("the result is the last thing of an example")),
+            true => Ok(parsed),
+            false => Err(input.error("the result must be the last part of an example")),
         }
     }
 }
 
-impl Parse for Given {
+impl Parse for ExampleParam {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let (name, span) = if input.peek(LitStr) {
             let literal: LitStr = input.parse()?;
@@ -131,7 +131,7 @@ impl Parse for Given {
     }
 }
 
-/// The comma after a part, unless the result or nothing follows.
+/// Parses the comma after a part, unless the result or the end follows.
 fn separator(input: ParseStream<'_>) -> syn::Result<()> {
     if !input.is_empty() && !input.peek(Token![=>]) {
         input.parse::<Token![,]>()?;
@@ -139,7 +139,7 @@ fn separator(input: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// A value, as JSON or as an expression: all up to the next comma or `=>`.
+/// Parses a value, as JSON or as an expression, up to the next comma or `=>`.
 fn value(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     let mut value = TokenStream::new();
     while !input.is_empty() && !input.peek(Token![,]) && !input.peek(Token![=>]) {

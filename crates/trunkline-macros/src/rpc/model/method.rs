@@ -9,20 +9,20 @@ use super::{Argument, Example, Output, Param};
 use crate::diagnostics::{Diagnostics, join};
 use crate::rpc::attributes::{MethodAttributes, ServiceAttributes, Traits, description};
 
-/// A method to be registered.
+/// A method to register.
 pub(crate) struct Method {
     pub(crate) ident: Ident,
-    /// The whole name on the wire, `math.add`.
+    /// The full name on the wire: `math.add`.
     pub(crate) name: String,
     /// The doc comment.
     pub(crate) description: Option<String>,
     pub(crate) traits: Traits,
     pub(crate) examples: Vec<Example>,
-    /// Whether it is meant to be notified of.
+    /// Whether it is a notification.
     pub(crate) notification: bool,
-    /// The `#[cfg(…)]` attributes, which the registration repeats.
+    /// The `#[cfg(…)]` attributes, which are copied to the registration.
     pub(crate) cfgs: Vec<Attribute>,
-    /// The attributes that a client's method repeats, too.
+    /// The attributes that are copied to the method of the client.
     pub(crate) docs: Vec<Attribute>,
     pub(crate) execution: Execution,
     pub(crate) output: Output,
@@ -30,11 +30,11 @@ pub(crate) struct Method {
     pub(crate) arguments: Vec<Argument>,
 }
 
-/// How a method runs.
+/// The kind of execution of a method.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Execution {
     Sync,
-    /// On a thread that may wait.
+    /// On a thread for blocking work.
     Blocking,
     Async,
 }
@@ -47,14 +47,14 @@ impl Execution {
             (Some(_), false) => Ok(Self::Async),
             (Some(keyword), true) => Err(syn::Error::new_spanned(
                 keyword,
-                "a `blocking` method is not `async`: it has a thread of its own to wait on",
+                "a `blocking` method cannot be `async`; it runs on a dedicated thread",
             )),
         }
     }
 }
 
 impl Method {
-    /// `None` is a method that is not to be registered.
+    /// Parses a method. `None` if it is not to be registered.
     pub(super) fn parse(
         rpc: &ServiceAttributes,
         generics: &[Ident],
@@ -107,17 +107,17 @@ fn check_receiver(signature: &Signature) -> syn::Result<()> {
     let Some(receiver) = signature.receiver() else {
         return error(
             &signature.ident,
-            "a method takes `&self`; leave other functions out with `#[rpc(skip)]`",
+            "a method must take `&self`; exclude other functions with `#[rpc(skip)]`",
         );
     };
     match receiver.kind {
         ReceiverKind::Reference(_, _, None) => Ok(()),
         ReceiverKind::Reference(_, _, Some(_)) => error(
             receiver,
-            "a method takes `&self`, because calls run concurrently; \
-             keep what changes behind a lock or in an atomic",
+            "a method must take `&self`, since calls run concurrently; \
+             use a lock or an atomic for mutable state",
         ),
-        _ => error(receiver, "a method takes `&self`, because it is called more than once"),
+        _ => error(receiver, "a method must take `&self`, since it is called more than once"),
     }
 }
 
@@ -126,12 +126,11 @@ fn check_plain(signature: &Signature) -> syn::Result<()> {
     if !signature.generics.params.is_empty() {
         diagnostics.at(
             &signature.generics,
-            "a method is not generic: a call names no types; \
-             leave the function out with `#[rpc(skip)]`",
+            "a method cannot be generic; exclude the function with `#[rpc(skip)]`",
         );
     }
     if let Safety::Unsafe(keyword) = &signature.safety {
-        diagnostics.at(keyword, "a method is not `unsafe`: anyone may call it");
+        diagnostics.at(keyword, "a method cannot be `unsafe`, since any client may call it");
     }
     if let Some(variadic) = &signature.variadic {
         diagnostics.at(variadic, "use `#[param(variadic)]` on the last param");
@@ -175,14 +174,11 @@ fn arguments(signature: &Signature, generics: &[Ident]) -> syn::Result<Vec<Argum
         };
         if let Argument::Param(param) = &argument {
             if let Some(pattern) = variadic {
-                diagnostics.at(pattern, "a variadic param is the last one: it takes the rest");
+                diagnostics.at(pattern, "a variadic param must be the last one");
             }
             variadic = param.variadic.then_some(&input.pat);
             if !names.insert(param.name.clone()) {
-                diagnostics.at(
-                    &input.pat,
-                    format_args!("`{}` is already the name of another param", param.name),
-                );
+                diagnostics.at(&input.pat, format_args!("duplicate param name `{}`", param.name));
             }
         }
         arguments.push(argument);
@@ -205,7 +201,7 @@ fn examples(
     diagnostics.finish(examples)
 }
 
-/// The attributes of these names.
+/// The attributes with these names.
 pub(super) fn named(attributes: &[Attribute], names: &[&str]) -> Vec<Attribute> {
     let is_named =
         |attribute: &&Attribute| names.iter().any(|name| attribute.path().is_ident(name));

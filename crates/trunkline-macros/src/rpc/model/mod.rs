@@ -1,4 +1,4 @@
-//! What the author declared: a service, its methods, their arguments.
+//! The parsed declaration: a service, its methods, and their arguments.
 
 mod argument;
 mod client;

@@ -2,12 +2,12 @@ use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, parse_quo
 
 use crate::tokens::{ends_with, find_short_borrow};
 
-/// What a method returns, as far as its signature shows.
+/// The return type of a method.
 pub(crate) enum Output {
     Unit,
     Result {
         ty: Box<Type>,
-        /// What it holds when the call succeeds.
+        /// The type of `Ok`.
         value: Box<Type>,
         error: Box<Type>,
     },
@@ -24,13 +24,13 @@ impl Output {
         if notification {
             return Err(syn::Error::new_spanned(
                 ty,
-                "a notification has no result, and nobody to tell of an error: return nothing",
+                "a notification cannot return a result or an error",
             ));
         }
         if let Some(borrow) = find_short_borrow(ty) {
             return Err(syn::Error::new(
                 borrow,
-                "results are owned: they outlive the call that borrowed `self`",
+                "results must be owned, since they outlive the borrow of `self`",
             ));
         }
         Ok(match ends_with(ty, "Result") {
@@ -40,7 +40,7 @@ impl Output {
     }
 
     fn result(ty: &Type) -> Self {
-        let (value, error) = visible(ty).unwrap_or_else(|| {
+        let (value, error) = type_arguments(ty).unwrap_or_else(|| {
             (
                 parse_quote!(<#ty as ::trunkline::__private::Fallible>::Value),
                 parse_quote!(<#ty as ::trunkline::__private::Fallible>::Error),
@@ -55,7 +55,7 @@ fn is_unit(ty: &Type) -> bool {
 }
 
 /// `T` and `E` of `Result<T, E>`. An alias such as `io::Result<T>` hides them.
-fn visible(ty: &Type) -> Option<(Type, Type)> {
+fn type_arguments(ty: &Type) -> Option<(Type, Type)> {
     let Type::Path(path) = ty else { return None };
     let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
         return None;

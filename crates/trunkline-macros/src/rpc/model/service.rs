@@ -13,11 +13,11 @@ pub(crate) struct Service {
     /// The generic types and constants in scope.
     pub(crate) generics: Vec<Ident>,
     pub(crate) methods: Vec<Method>,
-    /// What calls the methods; for a trait, unless it says that there is none.
+    /// The client of a trait, unless it is disabled.
     pub(crate) client: Option<Client>,
 }
 
-/// What `Self` is.
+/// The kind of `Self`.
 #[derive(Clone, Copy)]
 pub(crate) enum Subject {
     /// A type, as in `impl Calculator`.
@@ -33,13 +33,13 @@ impl Service {
         if let Some((path, _)) = &block.trait_ {
             return Err(syn::Error::new_spanned(
                 path,
-                "`#[rpc]` goes on the trait, not on its implementations",
+                "`#[rpc]` must be on the trait, not on its implementations",
             ));
         }
         if let Some(server) = &rpc.server {
             return Err(syn::Error::new_spanned(
                 server,
-                "an `impl` block has no client that could be left out: a trait has",
+                "`server` is valid only on a trait; an `impl` block has no client",
             ));
         }
         let functions = block.items.iter().filter_map(|item| match item {
@@ -93,11 +93,11 @@ fn methods<'a>(
             continue;
         };
         let Some(method) = method else { continue };
-        // Of two methods with opposite `cfg`s, one is there.
+        // Methods with opposite `cfg`s may have the same name.
         if method.cfgs.is_empty() && !names.insert(method.name.clone()) {
             diagnostics.at(
                 method.ident.to_token_stream(),
-                format_args!("`{}` is already the name of another method", method.name),
+                format_args!("duplicate method name `{}`", method.name),
             );
         }
         methods.push(method);

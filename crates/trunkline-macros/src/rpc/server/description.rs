@@ -1,4 +1,4 @@
-//! What an operation says of itself.
+//! The description of an operation.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -8,8 +8,8 @@ use super::params::ParamsStruct;
 use crate::rpc::attributes::Effect;
 use crate::rpc::model::{Example, Method, Output, Param};
 
-/// The calls on a new `Operation` that say what the attributes and the doc comments say.
-pub(super) fn said(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
+/// The builder calls on a new `Operation` for attributes and doc comments.
+pub(super) fn description(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
     let traits = &method.traits;
     let description = method.description.iter().map(|text| quote!(.description(#text)));
     let title = traits.title.iter().map(|title| quote!(.title(#title)));
@@ -60,21 +60,21 @@ fn example(example: &Example) -> TokenStream {
     quote!(.example(::trunkline::openrpc::Example::new(#name, [#(#params),*], #json(#result))))
 }
 
-/// Describes what a call of the operation may come to, as far as the types tell.
+/// Describes the result and the errors of the operation, from their types.
 pub(super) fn outcomes(method: &Method, operation: &Ident) -> TokenStream {
-    let described = |ty: TokenStream, what: &str| {
-        let what = Ident::new(what, Span::call_site());
+    let describe = |ty: TokenStream, method: &str| {
+        let method = Ident::new(method, Span::call_site());
         quote! {
-            let #operation = ::trunkline::__private::Probe::<#ty>::new().#what(#operation);
+            let #operation = ::trunkline::__private::Probe::<#ty>::new().#method(#operation);
         }
     };
     match &method.output {
         Output::Unit if method.notification => TokenStream::new(),
-        Output::Unit => described(quote!(()), "output"),
-        Output::Value(ty) => described(quote!(#ty), "output"),
+        Output::Unit => describe(quote!(()), "output"),
+        Output::Value(ty) => describe(quote!(#ty), "output"),
         Output::Result { value, error, .. } => {
-            let value = described(quote!(#value), "output");
-            let error = described(quote!(#error), "errors");
+            let value = describe(quote!(#value), "output");
+            let error = describe(quote!(#error), "errors");
             quote!(#value #error)
         }
     }

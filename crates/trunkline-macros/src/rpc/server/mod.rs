@@ -59,7 +59,7 @@ fn alias(visibility: &TokenStream, state: &TokenStream, bounds: &TokenStream) ->
     }
 }
 
-/// An `into_router` in the place of one that cannot be generated.
+/// A stub of `into_router` in place of one that cannot be generated.
 pub(super) fn stub(visibility: &TokenStream) -> TokenStream {
     let bounds = quote! {
         Self: ::core::marker::Sized,
@@ -88,14 +88,16 @@ fn docs(service: &Service) -> String {
     format!(" Registers the methods: {}.", names.join(", "))
 }
 
-/// What nobody should call any more is served to those who do.
+/// Allows calls of deprecated methods, which are still served.
 fn allow_deprecated(service: &Service) -> Option<TokenStream> {
     let is_deprecated = |method: &Method| {
         method.docs.iter().any(|attribute| attribute.path().is_ident("deprecated"))
     };
-    service.methods.iter().any(is_deprecated).then(|| {
-        quote!(#[allow(deprecated, reason = "what nobody should call is served to those who do")])
-    })
+    service
+        .methods
+        .iter()
+        .any(is_deprecated)
+        .then(|| quote!(#[allow(deprecated, reason = "deprecated methods are still served")]))
 }
 
 /// `S`, unless the item has a parameter of that name.
@@ -106,7 +108,7 @@ fn state_ident(service: &Service) -> Ident {
     }
 }
 
-/// What the compiler does not see from the type itself.
+/// The bounds on `Self`, unless it is a concrete type.
 fn self_bound(subject: Subject) -> TokenStream {
     let shared = quote!(::core::marker::Send + ::core::marker::Sync + 'static);
     match subject {
@@ -116,9 +118,9 @@ fn self_bound(subject: Subject) -> TokenStream {
     }
 }
 
-/// An extractor may want a certain state, so `into_router` is for the states that all can do with.
+/// The bounds on the state: `into_router` accepts the states that all extractors support.
 fn extractor_bounds(service: &Service, state: &Ident) -> TokenStream {
-    // A bound cannot have a `cfg`, and a type that is not there cannot be bound.
+    // A bound cannot have a `cfg`, so methods with one are omitted.
     let methods = service.methods.iter().filter(|method| method.cfgs.is_empty());
     let types =
         methods.flat_map(|method| &method.arguments).filter_map(|argument| match argument {
@@ -170,10 +172,10 @@ fn registration(method: &Method) -> TokenStream {
 fn new_operation(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
     let name = &method.name;
     let handler = handler(method, params);
-    let said = description::said(method, params);
-    // The place of this call is where the operation was registered.
+    let description = description::description(method, params);
+    // The location of this call is recorded as the location of the registration.
     let new = quote_spanned!(method.ident.span()=> ::trunkline::Operation::new(#name, #handler));
-    quote!(#new #said)
+    quote!(#new #description)
 }
 
 fn handler(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
@@ -207,10 +209,10 @@ fn inputs(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
     quote!(#(#inputs),*)
 }
 
-/// Calls the method, by a path that no method of `Arc` hides, and makes an outcome of its value.
+/// Calls the method, by a path so that methods of `Arc` do not shadow it, and converts its value to an outcome.
 fn outcome(method: &Method) -> TokenStream {
     let (service, params) = (local("service"), local("params"));
-    // The span is where the compiler says what is wrong with the type.
+    // With this span, the compiler reports errors at the type.
     let span = match &method.output {
         Output::Unit => method.ident.span(),
         Output::Result { ty, .. } | Output::Value(ty) => ty.span(),

@@ -5,7 +5,7 @@ use syn::{Expr, ext::IdentExt, spanned::Spanned};
 use crate::rpc::model::{Argument, Method, Param};
 use crate::tokens::{camel_case, find_ident};
 
-/// The struct that the params of one method are decoded into.
+/// The struct that the params of a method are deserialized into.
 pub(super) struct ParamsStruct<'a> {
     ident: Ident,
     params: Vec<&'a Param>,
@@ -22,13 +22,13 @@ impl<'a> ParamsStruct<'a> {
         &self.ident
     }
 
-    /// The function that makes the value of a param that was left out.
+    /// The path of the function that returns the default of a param.
     pub(super) fn default_path(&self, param: &Param) -> TokenStream {
         let (of, function) = (&self.ident, default_ident(&param.ident));
         quote!(#of::#function)
     }
 
-    /// The extractor that decodes the struct.
+    /// The extractor of the struct.
     pub(super) fn wrapper(&self) -> Ident {
         match self.params.iter().any(|param| param.variadic) {
             true => format_ident!("VariadicParams"),
@@ -57,12 +57,12 @@ impl<'a> ParamsStruct<'a> {
             let path = self.default_path(param).to_string().replace(' ', "");
             quote!(#[serde(default = #path)])
         });
-        // The span is where the compiler says what is wrong with the type.
+        // With this span, the compiler reports errors at the type.
         let ty = quote_spanned!(ty.span()=> ::trunkline::__private::Param<#ty>);
         quote!(#rename #default #ident: #ty)
     }
 
-    /// A function for each default, inside the struct because its name could be taken outside.
+    /// The functions of defaults, as associated functions to avoid name conflicts.
     fn defaults(&self) -> Option<TokenStream> {
         let functions: Vec<TokenStream> = self
             .params
@@ -80,7 +80,7 @@ impl<'a> ParamsStruct<'a> {
     }
 }
 
-/// `AddParams` for `add`, unless the method itself speaks of an `AddParams`.
+/// `AddParams` for `add`, unless the method uses a type of this name.
 fn struct_ident(method: &Method) -> Ident {
     let mut name = format!("{}Params", camel_case(&method.ident.unraw().to_string()));
     while method.arguments.iter().any(|argument| mentions(argument, &name)) {
