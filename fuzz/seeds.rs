@@ -1,4 +1,4 @@
-//! Writes the tested cases into the corpora that the fuzzer starts from:
+//! Writes the cases of tests to the initial corpora of the fuzzer:
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`.
 
 use std::path::Path;
@@ -8,14 +8,14 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::de::DeserializeOwned;
 
-/// A body of JSON-RPC.
+/// A JSON-RPC body.
 #[derive(serde::Deserialize)]
 struct Body {
     body: Option<String>,
     body_b64: Option<String>,
 }
 
-/// A text of EDN.
+/// A text in EDN.
 #[derive(serde::Deserialize)]
 struct Text {
     text: String,
@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
     write("edn", "trunkline-edn/tests/data/reading.jsonl", |case: Text| Ok(case.text.into_bytes()))
 }
 
-/// Writes what each line of a file among the crates' has, for one target.
+/// Writes the case of each line of a file to the corpus of a target.
 fn write<T: DeserializeOwned>(
     target: &str,
     cases: &str,

@@ -1,4 +1,4 @@
-//! Any bytes as the body of a request: nothing panics, and the reply is what JSON-RPC 2.0 says.
+//! Handles any bytes as a request body: nothing panics, and the reply conforms to JSON-RPC 2.0.
 //!
 //! ```text
 //! cargo install cargo-fuzz --version 0.13.2 --locked
@@ -6,9 +6,9 @@
 //! RUSTC_BOOTSTRAP=1 cargo fuzz run envelope -- -max_total_time=600 -dict=fuzz/json.dict
 //! ```
 //!
-//! `RUSTC_BOOTSTRAP=1` stands in for a nightly toolchain. Add `--sanitizer none` where the address
-//! sanitizer does not link: the crate forbids unsafe code, so little is lost. What the fuzzer
-//! finds goes to `fuzz/artifacts/envelope`; `cargo fuzz run envelope FILE` shows it again.
+//! `RUSTC_BOOTSTRAP=1` replaces a nightly toolchain. Add `--sanitizer none` where the address sanitizer does not
+//! link; the crate forbids unsafe code. Findings are written to `fuzz/artifacts/envelope`; reproduce one with
+//! `cargo fuzz run envelope FILE`.
 
 #![no_main]
 
@@ -35,20 +35,20 @@ fuzz_target!(|body: &[u8]| {
         runtime.block_on(rpc.handle(body.to_vec().into(), Extensions::new()))
     });
     match serde_json::from_slice::<&RawValue>(body) {
-        Ok(json) => judge_json(json.get(), reply),
-        Err(_) => judge_other(body, reply),
+        Ok(json) => check_json(json.get(), reply),
+        Err(_) => check_invalid(body, reply),
     }
 });
 
 #[derive(serde::Deserialize)]
 struct Point {
-    #[expect(dead_code, reason = "it is only read")]
+    #[expect(dead_code, reason = "only deserialized")]
     x: i64,
     #[serde(default)]
     y: Option<Vec<f64>>,
 }
 
-/// Handlers of every kind that reads params, none of which fails.
+/// Handlers with all kinds of params, none of which fails.
 fn service() -> Rpc {
     Router::new()
         .method("echo", |RawParams(params): RawParams| params)
@@ -61,32 +61,31 @@ fn service() -> Rpc {
         .function("sum", [param("numbers").variadic()], |numbers: Vec<f64>| numbers.len())
         .limits(Limits { batch_requests: BATCH, ..Limits::default() })
         .build()
-        .expect("the names are different")
+        .expect("the names are distinct")
 }
 
-/// A body that is not JSON: one error, and nothing else has happened.
-fn judge_other(body: &[u8], reply: Reply) {
+/// Checks the reply to a body that is not JSON: one error.
+fn check_invalid(body: &[u8], reply: Reply) {
     let Reply::Single { json, code } = reply else {
-        panic!("a body that is not JSON is answered with one error: {reply:?}");
+        panic!("expected one error for a body that is not JSON: {reply:?}");
     };
     let response = Response::parse(&json);
     assert_eq!(response.code(), code);
     assert_eq!(response.id.get(), "null");
-    // A batch is not read further than to its limit.
+    // A batch is parsed up to its limit only.
     let too_long = code == Some(code::INVALID_REQUEST) && body.trim_ascii_start().starts_with(b"[");
     assert!(too_long || code == Some(code::PARSE_ERROR), "{code:?}");
 }
 
-/// A JSON body: as many replies as there are entries that are not notifications, each with the
-/// id of its entry.
-fn judge_json(body: &str, reply: Reply) {
+/// Checks the reply to a JSON body: one response for each entry that is not a notification, with its id.
+fn check_json(body: &str, reply: Reply) {
     let entries: Option<Vec<&RawValue>> = serde_json::from_str(body).ok();
     match (&entries, reply) {
         (Some(entries), Reply::Batch { json }) => {
             let responses: Vec<Response> = serde_json::from_slice(&json).expect("a valid reply");
             let mut responses = responses.into_iter();
             for id in entries.iter().filter_map(|entry| expected_id(entry.get())) {
-                let response = responses.next().expect("a reply to every request");
+                let response = responses.next().expect("a response to every request");
                 response.check();
                 assert_eq!(response.id.get(), id);
             }
@@ -96,9 +95,9 @@ fn judge_json(body: &str, reply: Reply) {
             let response = Response::parse(&json);
             assert_eq!(response.code(), code);
             let id = match (entries, code) {
-                // Nothing is run: nested too deep, or a lone surrogate.
+                // Rejected as a whole: nested too deep, or a lone surrogate.
                 (_, Some(code::PARSE_ERROR)) => {
-                    assert!(body.contains("\\u") || nests_deep(body), "refused JSON: {body}");
+                    assert!(body.contains("\\u") || nests_deep(body), "rejected JSON: {body}");
                     Some("null".to_owned())
                 }
                 (Some(entries), code) => {
@@ -115,7 +114,7 @@ fn judge_json(body: &str, reply: Reply) {
             assert!(entries.iter().all(|entry| expected_id(entry.get()).is_none()));
         }
         (None, Reply::None) => assert_eq!(expected_id(body), None),
-        (entries, reply) => panic!("{entries:?} is answered with {reply:?}"),
+        (entries, reply) => panic!("unexpected reply to {entries:?}: {reply:?}"),
     }
 }
 
@@ -123,7 +122,7 @@ fn nests_deep(body: &str) -> bool {
     body.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count() > Limits::default().depth
 }
 
-/// The id that the reply to an entry has; none for a notification.
+/// The id of the response to an entry. `None` for a notification.
 fn expected_id(entry: &str) -> Option<String> {
     let null = Some("null".to_owned());
     let Ok(Members(members)) = serde_json::from_str(entry) else {
@@ -164,7 +163,7 @@ struct Response {
 struct ResponseError {
     code: i64,
     message: String,
-    #[expect(dead_code, reason = "it is only read")]
+    #[expect(dead_code, reason = "only deserialized")]
     data: Option<Box<RawValue>>,
 }
 
@@ -189,12 +188,12 @@ impl Response {
     }
 }
 
-/// A result of `null` is a result.
+/// Distinguishes a `null` result from a missing one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Deserialize::deserialize(deserializer).map(Some)
 }
 
-/// An object's members, duplicates included.
+/// The members of an object, including duplicates.
 struct Members(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {

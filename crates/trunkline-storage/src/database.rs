@@ -10,7 +10,7 @@ use tracing::warn;
 use crate::config::{Schema, StoreConfig};
 use crate::error::{OpenError, StoreError};
 
-/// A database file, and the settings of its connections.
+/// A database file and the settings of its connections.
 pub(crate) struct Database {
     directory: PathBuf,
     path: PathBuf,
@@ -23,8 +23,7 @@ pub(crate) struct Database {
 /// The number of prepared statements that a connection caches.
 const CACHED_STATEMENTS: usize = 32;
 
-/// The pause between attempts to open a file that another process opens, too. Some of the locks have no other way to
-/// wait.
+/// The pause between attempts to open a file that another process is opening. Some of the locks cannot be waited for.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 
 impl Database {
@@ -39,12 +38,12 @@ impl Database {
         &self.schema
     }
 
-    /// Whether something is at the path of the file.
+    /// Whether the path of the file exists.
     pub(crate) fn exists(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok()
     }
 
-    /// Checks that the file could be created, as far as that can be known without creating it.
+    /// Checks that the file can probably be created, without creating it.
     pub(crate) fn check_creation(&self) -> Result<(), OpenError> {
         let directory = &self.directory;
         let mut existing = directory.ancestors().filter(|path| path.symlink_metadata().is_ok());
@@ -79,7 +78,7 @@ impl Database {
         let connection = self.connect_for_writing().map_err(failed)?;
         if self.version(&connection)? < self.newest() {
             if self.erase_deleted {
-                // It has an effect on an empty file only.
+                // Takes effect only on an empty file.
                 connection.pragma_update(None, "auto_vacuum", "incremental").map_err(failed)?;
             }
             connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
@@ -91,7 +90,7 @@ impl Database {
             let transaction =
                 Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)
                     .map_err(failed)?;
-            // Another process may have migrated the file before this one got the lock.
+            // Another process may have migrated the file before this one acquired the lock.
             if self.version(&transaction)? < number {
                 let id = self.schema.application_id;
                 transaction
@@ -155,9 +154,9 @@ impl Database {
         Ok(connection)
     }
 
-    /// Empties the write-ahead log if it has more than `limit` bytes, and returns the next limit. SQLite restarts the
-    /// log when no connection reads from it, which never happens if reads overlap all the time. This waits for such
-    /// connections, as long as for a lock; later ones read from the database.
+    /// Empties the write-ahead log if it has more than `limit` bytes, and returns the next limit. SQLite restarts the log
+    /// when no connection reads from it, which never happens with constantly overlapping reads. This waits for current
+    /// readers, up to the lock timeout; later ones read from the database.
     pub(crate) fn shorten_log(&self, connection: &Connection, limit: u64) -> u64 {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -167,10 +166,10 @@ impl Database {
         }
         match self.vacuum(connection).and_then(|()| empty_log(connection)) {
             Ok(true) => return self.max_log_bytes,
-            Ok(false) => warn!(bytes, "the database log grows: it is read all the time"),
+            Ok(false) => warn!(bytes, "the database log grows, because it is constantly read"),
             Err(error) => warn!(%error, bytes, "the database log grows"),
         }
-        // Not every commit must wait for a connection that reads for a long time.
+        // Raised, so that not every commit waits for a long-running read.
         if self.erase_deleted { 0 } else { bytes.saturating_add(self.max_log_bytes) }
     }
 
@@ -185,7 +184,7 @@ impl Database {
     }
 }
 
-/// Moves all of the log into the database. False if a connection still reads from it.
+/// Moves the log into the database. Returns false if a connection still reads from it.
 pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(
         "PRAGMA wal_checkpoint(TRUNCATE)",
@@ -215,7 +214,7 @@ fn create_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// SQLite would create the file for everyone. Its log gets the permissions of the file.
+/// Creates the file for its owner only, unlike SQLite. The log inherits the permissions of the file.
 fn create_file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);

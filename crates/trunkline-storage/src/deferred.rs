@@ -44,7 +44,7 @@ impl Deferred {
         }
     }
 
-    /// The open file, if it is open.
+    /// The open file, if any.
     pub(crate) fn opened(&self) -> Option<&Workers> {
         self.opened.get()
     }
@@ -68,7 +68,7 @@ impl Deferred {
         checked
     }
 
-    /// The open file, which is created if it is missing.
+    /// The open file. Creates it if it is missing.
     pub(crate) async fn for_writing(self: &Arc<Self>) -> Result<&Workers, StoreError> {
         if self.opened().is_none() {
             let deferred = Arc::clone(self);
@@ -77,7 +77,7 @@ impl Deferred {
         self.opened().ok_or(StoreError::Closed)
     }
 
-    /// The open file. None if there is no file.
+    /// The open file. `None` if it does not exist.
     pub(crate) async fn for_reading(self: &Arc<Self>) -> Result<Option<&Workers>, StoreError> {
         if self.opened().is_none() {
             let deferred = Arc::clone(self);
@@ -92,7 +92,7 @@ impl Deferred {
         self.opened().map(Some).ok_or(StoreError::Closed)
     }
 
-    /// Runs work on an empty database, in memory.
+    /// Runs work on an empty in-memory database.
     pub(crate) async fn read_empty<T: Send + 'static, E: WorkError>(
         &self,
         cancel: impl Future<Output = ()>,
@@ -107,10 +107,10 @@ impl Deferred {
         }
     }
 
-    /// Takes no more work, and returns the open file, if it is open.
+    /// Closes the store for further work, and returns the open file, if any.
     pub(crate) fn close(&self) -> Option<&Workers> {
         self.is_closed.store(true, Ordering::Release);
-        // An attempt to open the file ends first.
+        // Waits for an attempt to open the file.
         drop(lock(&self.opening));
         self.opened()
     }
@@ -124,14 +124,14 @@ impl Deferred {
                 move |connection: &_, transaction| lock(&maintain)(connection, transaction);
             let opened = Workers::start(Arc::clone(&self.database), self.config.clone(), maintain);
             *lock(&self.problem) = opened.as_ref().err().map(reason);
-            // The lock is held: no other thread has set it.
+            // The lock is held, so no other thread has set it.
             drop(self.opened.set(opened?));
         }
         Ok(())
     }
 }
 
-/// An empty database in memory, with the tables of the schema.
+/// An empty in-memory database with the tables of the schema.
 fn empty(schema: Schema) -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
     schema.migrations.iter().try_for_each(|migration| connection.execute_batch(migration))?;
@@ -139,7 +139,7 @@ fn empty(schema: Schema) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Runs blocking work on a thread for it.
+/// Runs blocking work on a dedicated thread.
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {

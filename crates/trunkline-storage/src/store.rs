@@ -12,8 +12,8 @@ use crate::workers::Workers;
 
 /// A database file with its threads. Cloning is cheap; the threads end with the last clone.
 ///
-/// The methods take `cancel`, a future whose end cancels the work, such as that of a cancellation token. Their futures
-/// need a tokio runtime with its timer enabled.
+/// The methods take `cancel`, a future whose completion cancels the work, such as that of a cancellation token. Their
+/// futures require a tokio runtime with timers.
 #[derive(Clone)]
 pub struct Store(Arc<Deferred>);
 
@@ -22,10 +22,10 @@ impl Store {
     /// and the schema is migrated. Blocks.
     ///
     /// The writer calls `maintain` once at the start and before each commit, with the time that the transaction took
-    /// until then. Its errors are logged, and what it did is undone.
+    /// until then. Its errors are logged, and its changes rolled back.
     ///
     /// # Errors
-    /// If the file cannot be created, opened or migrated, is another program's, or was written by a newer version.
+    /// If the file cannot be created, opened or migrated, belongs to another program, or was written by a newer version.
     pub fn open(
         directory: &Path,
         schema: Schema,
@@ -37,9 +37,9 @@ impl Store {
         Ok(store)
     }
 
-    /// The same database, which the first write creates if it is missing. Until then, reads see an empty one. An
-    /// existing file is opened by the first read or write. Work fails if the file cannot be opened or created, and the
-    /// next one tries again.
+    /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty database. An
+    /// existing file is opened by the first read or write. If the file cannot be opened or created, the work fails, and
+    /// the next work tries again.
     pub fn deferred(
         directory: &Path,
         schema: Schema,
@@ -58,21 +58,21 @@ impl Store {
         self.0.prepare()
     }
 
-    /// The reason why the last work could not read or write. It is safe to send to a client, and looks at no file.
+    /// The reason why the last work could not read or write, if any. It is safe to send to a client. Does not access the
+    /// file.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.0.opened().map_or_else(|| self.0.problem(), Workers::problem)
     }
 
-    /// Runs `work`, which holds about `bytes` of memory, in the writer's next transaction, and returns when its commit
-    /// is durable. An error undoes what it wrote, and nothing else. The work runs again if memory ran out before the
-    /// commit.
+    /// Runs `work`, which occupies about `bytes` of memory, in the writer's next transaction, and returns when its commit
+    /// is durable. An error rolls back its own changes only. The work runs again if memory ran out before the commit.
     ///
     /// # Errors
-    /// That of the work, or that of the store.
+    /// An error of the work, or of the store.
     ///
     /// # Cancel safety
-    /// Dropped before the work began, the future prevents it. Afterwards the work is done.
+    /// Dropping the future before the work starts prevents it. Later, the work is completed.
     pub async fn write<T: Send + 'static, E: WorkError>(
         &self,
         cancel: impl Future<Output = ()>,
@@ -85,7 +85,7 @@ impl Store {
     /// Runs `work` in a transaction that sees one state of the database. The work runs again if memory ran out.
     ///
     /// # Errors
-    /// That of the work, or that of the store.
+    /// An error of the work, or of the store.
     ///
     /// # Cancel safety
     /// Dropping the future interrupts the work.
@@ -100,11 +100,11 @@ impl Store {
         }
     }
 
-    /// As [`read`](Self::read), for work that looks at many rows: less of it runs at the same time, and it should end
-    /// by the given instant, so that a part of its result is answered in time.
+    /// Like [`read`](Self::read), for work that reads many rows. Fewer scans run concurrently. `work` should return by the
+    /// given instant with a partial result.
     ///
     /// # Errors
-    /// That of the work, or that of the store.
+    /// An error of the work, or of the store.
     ///
     /// # Cancel safety
     /// Dropping the future interrupts the work.
@@ -123,11 +123,11 @@ impl Store {
         }
     }
 
-    /// Takes no more work, finishes what was taken, and waits until the threads have ended. Blocks. False if that was
-    /// not within `patience`.
+    /// Closes the store: rejects further work, completes accepted work, and waits until the threads have ended. Blocks.
+    /// Returns false if that takes longer than `timeout`.
     #[must_use]
-    pub fn close(&self, patience: Duration) -> bool {
-        self.0.close().is_none_or(|workers| workers.close(patience))
+    pub fn close(&self, timeout: Duration) -> bool {
+        self.0.close().is_none_or(|workers| workers.close(timeout))
     }
 }
 

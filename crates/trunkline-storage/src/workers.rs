@@ -20,12 +20,12 @@ pub(crate) struct Workers {
     config: StoreConfig,
     reads: Arc<Queue>,
     writes: Arc<Queue>,
-    /// Fewer scans run than there are readers, so that other reads do not wait for them.
+    /// Limits scans to fewer than the readers, so that other reads do not wait for them.
     scans: Arc<Semaphore>,
     waiting_scans: Semaphore,
-    /// Disconnected when the threads have ended.
+    /// Disconnected when all threads have ended.
     running: Mutex<Receiver<()>>,
-    /// The faults that the last write and the last read ended in.
+    /// The faults of the last write and the last read, if any.
     write_problem: Mutex<Option<String>>,
     read_problem: Mutex<Option<String>>,
 }
@@ -52,7 +52,7 @@ impl Workers {
             read_problem: Mutex::default(),
             config,
         };
-        // From here on, an error drops `workers`, which ends the threads that have started.
+        // From here on, an error drops `workers`, which ends the started threads.
         let readers = (0..readers).map(|_| reader::start(&database, &workers.reads, &reserve));
         let readers = readers.collect::<Result<_, _>>()?;
         let writer = Writer {
@@ -71,7 +71,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// The fault that the last work ended in.
+    /// The fault of the last work, if any.
     pub(crate) fn problem(&self) -> Option<String> {
         lock(&self.write_problem).clone().or_else(|| lock(&self.read_problem).clone())
     }
@@ -110,17 +110,17 @@ impl Workers {
         drop(waiting);
         let (scanned, max_time) = (Arc::clone(&claim), self.config.max_scan_time);
         let work = move |connection: &_| {
-            // The permit ends with the work, which goes on for a moment when its caller has gone.
+            // The permit is held until the work ends, which may be shortly after its caller has abandoned it.
             let _permit = &permit;
             work(connection, Instant::now() + max_time.min(scanned.rest() / 2))
         };
         self.run(claim, cancel, work).await
     }
 
-    /// As [`Store::close`](crate::Store::close).
-    pub(crate) fn close(&self, patience: Duration) -> bool {
+    /// See [`Store::close`](crate::Store::close).
+    pub(crate) fn close(&self, timeout: Duration) -> bool {
         self.end();
-        lock(&self.running).recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+        lock(&self.running).recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 
     fn claim(&self, bytes: usize) -> Arc<Claim> {
@@ -161,7 +161,7 @@ fn note<T, E: WorkError>(problem: &Mutex<Option<String>>, outcome: Result<T, E>)
     outcome
 }
 
-/// Nothing panics while it holds one of these locks.
+/// Ignores poisoning, since no code panics while it holds one of these locks.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

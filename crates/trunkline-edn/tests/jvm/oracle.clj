@@ -1,8 +1,8 @@
-;; Says what Clojure's own reader makes of texts.
+;; Reads texts with Clojure's reader.
 ;;
-;; On stdin and stdout stand texts of UTF-8, each behind its length in bytes (32 bits, big endian). Every
-;; text is answered by one: `!` and why it is not one form; or two lines, the form in a notation that
-;; tells apart all that differs, and the form as JSON (`!` and the reason if there is none).
+;; Texts on stdin and stdout are UTF-8, each preceded by its length in bytes (32 bits, big endian). The answer to a
+;; text is `!` and the error if it is not one form, or else two lines: the form in a notation that is distinct for
+;; distinct values, and the form as JSON (`!` and the error if it has none).
 
 (ns oracle
   (:require [clojure.edn :as edn]
@@ -17,7 +17,7 @@
 
 ;; Reading
 
-;; What an unknown tag stands for is compared, and may have metadata, as most of Clojure's values.
+;; The value of an unknown tag is compared. It can have metadata, like most values of Clojure.
 (deftype Tagged [tag form metadata]
   clojure.lang.IObj
   (meta [_] metadata)

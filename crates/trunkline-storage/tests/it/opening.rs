@@ -1,4 +1,4 @@
-//! Files that are opened, refused and closed.
+//! Opening and closing of files.
 
 use std::fs;
 use std::future::pending;
@@ -86,7 +86,7 @@ fn a_file_that_is_not_ours_is_left_as_it_is() {
         ),
         (
             "no database",
-            Box::new(|path: &Path| fs::write(path, "once upon a time ".repeat(99)).unwrap()),
+            Box::new(|path: &Path| fs::write(path, "not a database ".repeat(99)).unwrap()),
             "cannot open items.sqlite",
         ),
     ];
@@ -99,7 +99,7 @@ fn a_file_that_is_not_ours_is_left_as_it_is() {
         assert_eq!(error.replace(&format!("{}/", directory.path().display()), ""), expected);
         assert_eq!(fs::read(&path).unwrap(), before, "{name}");
         let files = fs::read_dir(directory.path()).unwrap().count();
-        assert_eq!(files, 1, "{name}: no other file is left");
+        assert_eq!(files, 1, "{name}: no other file exists");
     }
 }
 
@@ -180,7 +180,7 @@ fn what_cannot_be_made_is_said() {
 
 #[tokio::test]
 async fn many_may_open_a_new_file_at_once() {
-    // Who gets which lock first differs from round to round.
+    // The order of locks differs between rounds.
     for round in 0..8 {
         let directory = tempfile::tempdir().unwrap();
         let barrier = Barrier::new(8);
@@ -212,7 +212,7 @@ async fn closing_finishes_what_was_taken() {
     enqueue(holding.as_mut()).await;
     gate.wait();
     let waiting = enqueue_all(["a", "b"].map(|id| fixture.put(id))).await;
-    assert!(!fixture.store.close(Duration::ZERO), "a command is at work");
+    assert!(!fixture.store.close(Duration::ZERO), "a command is running");
     assert_eq!(outcome(&fixture.put("c").await), "Closed");
     let read = fixture.read(|_| Ok(())).await;
     assert_eq!(outcome(&read), "Closed");
@@ -227,7 +227,7 @@ async fn closing_finishes_what_was_taken() {
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert_eq!(files, [FILE], "the log is in the file");
+    assert_eq!(files, [FILE], "the log was merged into the file");
     assert_eq!(ids(&open(fixture.directory.path()).unwrap()).await, ["a", "b"]);
 }
 
@@ -238,7 +238,7 @@ async fn maintenance_is_part_of_each_transaction() {
     let maintain = move |connection: &Connection, _: Duration| {
         calls += 1;
         connection.execute("INSERT INTO item VALUES (?1, '')", [format!("{calls}")])?;
-        // The second call fails, and is undone.
+        // The second call fails and is rolled back.
         if calls == 2 { Err(rusqlite::Error::InvalidQuery) } else { Ok(()) }
     };
     let config = StoreConfig::default();
@@ -251,7 +251,7 @@ async fn maintenance_is_part_of_each_transaction() {
 
 #[tokio::test]
 async fn deleted_content_is_erased() {
-    const TEXT: &str = "the name of my first pet";
+    const TEXT: &str = "a deleted secret";
     for erase in [true, false] {
         let fixture = Fixture::with(|config| config.erase_deleted = erase);
         let holds_text = || {
