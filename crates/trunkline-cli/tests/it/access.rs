@@ -194,7 +194,11 @@ fn what_does_not_start() {
     let unused = format!("http://{unused}/jwks");
     let audience = ["--audience", "trunkline"];
     let rows: [(&str, &[&str], &[&str]); 13] = [
-        ("no audience", &["--jwks", "jwks.json"], &["--jwks requires --audience", "or * for any"]),
+        (
+            "no audience",
+            &["--jwks", "jwks.json"],
+            &["--jwks requires --audience", "or * to accept any"],
+        ),
         ("an empty audience", &["--jwks", "jwks.json", "--audience", ""], &["--audience is empty"]),
         ("no jwks", &audience, &["give --jwks"]),
         ("an issuer only", &["--issuer", "a"], &["give --jwks"]),

@@ -205,7 +205,7 @@ fn model(requests: usize, word: &'static str) -> (String, thread::JoinHandle<Vec
 #[test]
 fn what_has_no_room_in_the_context_is_not_sent() {
     let (_folder, database) = tpch();
-    for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "4096"], [1, 1])] {
+    for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "3072"], [1, 1])] {
         let (url, asked) = model(2, "remember me");
         let mut command = trunkline(database.parent().unwrap());
         command.args(["--listen", "127.0.0.1:0", "--db"]).arg(&database);
@@ -256,10 +256,14 @@ fn what_cannot_be_asked_stops_the_start() {
         (&["--agent-allow", ""], 1, "--agent-allow is empty"),
         (&["--agent-deny", " , "], 1, "--agent-deny is empty"),
         (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url requires --agent-model"),
-        (&["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", ""], 1, "requires --agent-model"),
+        (
+            &["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", ""],
+            1,
+            "requires --agent-model",
+        ),
         (&["--agent-model", "m"], 1, "--agent-model requires --agent-url"),
         (&["--agent-deny", "db.delet_record"], 1, "--agent-deny db.delet_record: no method"),
-        (&["--agent-allow", "todo.*,nope.*"], 1, "--agent-allow nope.*: no method"),
+        (&["--agent-allow", "db.*,nope.*"], 1, "--agent-allow nope.*: no method"),
         (&["--agent-context", "4096"], 2, "--agent-url"),
         (&["--agent-context", "0"], 2, "--agent-context"),
         (&["--agent-url", "nowhere", "--agent-model", "m"], 1, "--agent-url"),

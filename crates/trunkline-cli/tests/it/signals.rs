@@ -65,7 +65,7 @@ fn calls_in_flight_are_answered() {
 
         assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
         let running = READERS + QUEUE;
-        assert!(ended.stderr.contains(&format!("in_flight: {running},")), "{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("in_flight={running}\n")), "{}", ended.stderr);
         let mut ids = Vec::new();
         for reply in &answers {
             let json = reply.json();
