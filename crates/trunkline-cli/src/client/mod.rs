@@ -1,14 +1,15 @@
-//! Clients beyond those of the libraries: calls with the status of HTTP replies, native commands, and agents.
-//! It does not depend on the command line.
+//! Clients beyond those of the libraries: calls that report the HTTP status, native commands, agents, and the history.
+//! They do not depend on the command line.
 
 mod agent;
 mod native;
-mod observed;
+mod status;
 mod watch;
 
 pub(crate) use self::agent::{
-    Agent, Answer, Called, Event, Pending, Said, Step, StepError, Told, result as agent_result,
+    Agent, Answer, ChatParams, Event, Pending, Step, StepError, ToolCall, TurnEvent,
+    result as agent_result,
 };
 pub(crate) use self::native::{Native, NativeError, Refusal};
-pub(crate) use self::observed::{CallError, Observed, call};
-pub(crate) use self::watch::{Seen, Watch};
+pub(crate) use self::status::{CallError, StatusTransport, call};
+pub(crate) use self::watch::{Watch, WatchEvent};

@@ -11,33 +11,33 @@ use trunkline::client::{Error, Http, ProtocolError, Response, Transport, Transpo
 
 use crate::client::CallError;
 
-/// As much of a page is shown to people.
-const BEGINNING: usize = 256;
+/// The maximum length of an excerpt of another reply, in bytes.
+const MAX_EXCERPT: usize = 256;
 
-/// The native protocol of commands over HTTP, at one URL.
+/// A client of the native command protocol over HTTP, at one URL.
 #[derive(Debug)]
 pub(crate) struct Native {
     http: Http,
-    /// The longest that one request may take.
+    /// The timeout of one request.
     timeout: Duration,
 }
 
-/// Why a command has no result.
+/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NativeError {
     #[error("{}", _0.text)]
     Refused(Refusal),
-    /// There is no answer, or none of this protocol.
+    /// The server does not reply, or not according to the protocol.
     #[error("{0}")]
     Call(#[from] CallError),
 }
 
-/// `{"error": "…"}`, and a status.
+/// An error reply, `{"error": "…"}`, and its status.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) text: String,
-    /// As it was received.
+    /// The JSON text of the reply.
     pub(crate) json: Box<RawValue>,
 }
 
@@ -46,11 +46,11 @@ impl Native {
         Self { http, timeout }
     }
 
-    /// Posts a JSON text. Answers the `result`, or the whole of a reply to `revert`; nothing if the reply
-    /// is 204, as to `delete`.
+    /// Posts a JSON text. Returns the `result`, or the whole reply to `revert`; `None` for status 204, the reply to
+    /// `delete`.
     pub(crate) async fn post(&self, body: String) -> Result<Option<Box<RawValue>>, NativeError> {
         let reply = self.http.post(HeaderMap::new(), Bytes::from(body));
-        let Answer { status, json } = self.answer(reply).await?;
+        let Success { status, json } = self.receive(reply).await?;
         match json {
             Some(json) => result(status, json).map(Some),
             None if status == StatusCode::NO_CONTENT => Ok(None),
@@ -58,15 +58,15 @@ impl Native {
         }
     }
 
-    /// What is published there.
+    /// Gets the document at the URL.
     pub(crate) async fn get(&self) -> Result<Option<Box<RawValue>>, NativeError> {
-        Ok(self.answer(self.http.get(HeaderMap::new())).await?.json)
+        Ok(self.receive(self.http.get(HeaderMap::new())).await?.json)
     }
 
-    async fn answer(
+    async fn receive(
         &self,
         reply: impl Future<Output = Result<Reply, TransportError>>,
-    ) -> Result<Answer, NativeError> {
+    ) -> Result<Success, NativeError> {
         let after = self.timeout;
         timeout(after, read(reply)).await.unwrap_or_else(|_| {
             let target = self.http.target().into_owned();
@@ -75,15 +75,15 @@ impl Native {
     }
 }
 
-/// What HTTP calls a success.
-struct Answer {
+/// A reply with a status of success.
+struct Success {
     status: StatusCode,
     json: Option<Box<RawValue>>,
 }
 
 async fn read(
     reply: impl Future<Output = Result<Reply, TransportError>>,
-) -> Result<Answer, NativeError> {
+) -> Result<Success, NativeError> {
     let mut reply = reply.await.map_err(|error| CallError::new(error, None))?;
     let status = reply.status;
     if status.is_client_error() || status.is_server_error() {
@@ -91,7 +91,8 @@ async fn read(
         while let Some(chunk) = reply.chunk().await.map_err(|error| failed(status, error))? {
             body.extend_from_slice(&chunk);
         }
-        let beginning = || String::from_utf8_lossy(&body[..body.len().min(BEGINNING)]).into_owned();
+        let beginning =
+            || String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT)]).into_owned();
         return Err(refusal(status, &body).unwrap_or_else(|| {
             failed(status, ProtocolError::Refused { status, beginning: beginning() })
         }));
@@ -102,10 +103,10 @@ async fn read(
         })?),
         None => None,
     };
-    Ok(Answer { status, json })
+    Ok(Success { status, json })
 }
 
-/// What a command has come to. An endpoint of JSON-RPC refuses one with 200, and others answer anything.
+/// Reads the result of a command. An endpoint of JSON-RPC rejects commands with status 200.
 fn result(status: StatusCode, json: Box<RawValue>) -> Result<Box<RawValue>, NativeError> {
     let members = serde_json::from_str::<IndexMap<String, Box<RawValue>>>(json.get());
     let mut members = members.unwrap_or_default();
@@ -116,13 +117,12 @@ fn result(status: StatusCode, json: Box<RawValue>) -> Result<Box<RawValue>, Nati
         return Ok(json);
     }
     Err(refusal(status, json.get().as_bytes()).unwrap_or_else(|| {
-        let reason = "a reply to a command has a result, a status and a requestId, or an error";
+        let reason = "expected a result, a status and a requestId, or an error";
         failed(status, ProtocolError::Result { reason: reason.to_owned() })
     }))
 }
 
-/// Why the server does not do it, in the words of its protocol, or of JSON-RPC: as of a server that has
-/// no such path.
+/// Reads an error of the native protocol, or of JSON-RPC, as of a server without this path.
 fn refusal(status: StatusCode, body: &[u8]) -> Option<NativeError> {
     #[derive(Deserialize)]
     struct Failed {

@@ -10,18 +10,18 @@ use trunkline::http::{EventReader, MessageEvent};
 
 use crate::client::CallError;
 
-/// The history of a server as it comes, over connections that may break.
+/// The history of a server, as a stream over connections that may break.
 #[derive(Debug)]
 pub(crate) struct Watch {
     http: Http,
-    /// The longest that a stream may take to begin.
+    /// The timeout until a stream begins.
     timeout: Duration,
     open: Option<Open>,
-    /// The last event id of the streams before.
+    /// The last event id of the previous streams.
     last: Option<HeaderValue>,
     has_begun: bool,
     is_interrupted: bool,
-    /// How long it waits before it connects again.
+    /// The wait before the next attempt to connect.
     pause: Duration,
 }
 
@@ -32,30 +32,30 @@ struct Open {
     since: Instant,
 }
 
-/// What a [`Watch`] tells.
+/// An event of a [`Watch`].
 #[derive(Debug)]
-pub(crate) enum Seen {
-    /// An entry, as it was received: a JSON text.
+pub(crate) enum WatchEvent {
+    /// The JSON text of an entry.
     Entry(String),
-    /// So many entries were forgotten before they were sent.
+    /// The number of entries that the server dropped before it sent them.
     Lost(u64),
-    /// The connection is gone, for this reason. It is tried again and again.
+    /// The connection broke. Attempts to connect follow.
     Interrupted(CallError),
-    /// It is there again.
+    /// The connection is established again.
     Resumed,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// A stream that has lasted so long was none that fails at once.
-const LASTING: Duration = Duration::from_secs(10);
+/// A stream of this duration resets the wait before the next attempt.
+const STABLE: Duration = Duration::from_secs(10);
 
-/// Servers show life more often. One that is silent for so long is taken for gone.
+/// The timeout of a silent connection. Servers send comments more often.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The most bytes of one event: entries are far smaller.
-const LARGEST: usize = 4 << 20;
+/// The maximum size of one event in bytes. Entries are far smaller.
+const MAX_EVENT: usize = 4 << 20;
 
 impl Watch {
     pub(crate) fn new(http: Http, timeout: Duration) -> Self {
@@ -70,12 +70,12 @@ impl Watch {
         }
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next event.
     ///
     /// # Errors
     ///
-    /// When the server cannot be reached at first, or says at any time that it will not answer.
-    pub(crate) async fn next(&mut self) -> Result<Seen, CallError> {
+    /// When the first connection fails, or the server rejects the request.
+    pub(crate) async fn next(&mut self) -> Result<WatchEvent, CallError> {
         loop {
             let Some(open) = &mut self.open else {
                 if let Some(seen) = self.connect().await? {
@@ -94,7 +94,7 @@ impl Watch {
             }
             match timeout(SILENCE, open.reply.chunk()).await {
                 Ok(Ok(Some(chunk))) => open.events.push(&chunk),
-                // The server has ended it, as it does from time to time: that is no interruption yet.
+                // Servers end streams from time to time.
                 Ok(Ok(None)) => self.close(),
                 Ok(Err(error)) => return Ok(self.interrupted(error.into())),
                 Err(_) => return Ok(self.interrupted(silent(&self.http))),
@@ -102,23 +102,23 @@ impl Watch {
         }
     }
 
-    async fn connect(&mut self) -> Result<Option<Seen>, CallError> {
+    async fn connect(&mut self) -> Result<Option<WatchEvent>, CallError> {
         if self.has_begun {
             sleep(self.pause).await;
-            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            self.pause = (self.pause * 2).min(MAX_PAUSE);
         }
         match self.begin().await {
             Ok(reply) => {
-                let (events, since) = (EventReader::new(LARGEST), Instant::now());
+                let (events, since) = (EventReader::new(MAX_EVENT), Instant::now());
                 self.open = Some(Open { reply, events, since });
                 self.has_begun = true;
-                Ok(std::mem::take(&mut self.is_interrupted).then_some(Seen::Resumed))
+                Ok(std::mem::take(&mut self.is_interrupted).then_some(WatchEvent::Resumed))
             }
-            Err(error) if !self.has_begun || !is_passing(&error) => Err(error),
+            Err(error) if !self.has_begun || !is_transient(&error) => Err(error),
             Err(_) if self.is_interrupted => Ok(None),
             Err(error) => {
                 self.is_interrupted = true;
-                Ok(Some(Seen::Interrupted(error)))
+                Ok(Some(WatchEvent::Interrupted(error)))
             }
         }
     }
@@ -141,7 +141,7 @@ impl Watch {
         })
     }
 
-    fn seen(&mut self, event: MessageEvent) -> Result<Option<Seen>, CallError> {
+    fn seen(&mut self, event: MessageEvent) -> Result<Option<WatchEvent>, CallError> {
         #[derive(Deserialize)]
         struct Lost {
             count: u64,
@@ -152,16 +152,16 @@ impl Watch {
             _ if data.is_empty() => None,
             "entry" => {
                 self.pause = FIRST_PAUSE;
-                Some(Seen::Entry(data))
+                Some(WatchEvent::Entry(data))
             }
             "lost" => {
                 let lost = serde_json::from_str::<Lost>(&data);
                 let lost = lost.map_err(|error| {
                     self.failed(ProtocolError::Result { reason: error.to_string() }.into())
                 })?;
-                Some(Seen::Lost(lost.count))
+                Some(WatchEvent::Lost(lost.count))
             }
-            // What a newer server may tell.
+            // An event of a newer server.
             _ => None,
         })
     }
@@ -171,15 +171,15 @@ impl Watch {
         if let Some(id) = open.events.last_event_id() {
             self.last = HeaderValue::try_from(id).ok().filter(|id| !id.is_empty());
         }
-        if open.since.elapsed() >= LASTING {
+        if open.since.elapsed() >= STABLE {
             self.pause = FIRST_PAUSE;
         }
     }
 
-    fn interrupted(&mut self, error: Error) -> Seen {
+    fn interrupted(&mut self, error: Error) -> WatchEvent {
         self.close();
         self.is_interrupted = true;
-        Seen::Interrupted(CallError::new(error, None))
+        WatchEvent::Interrupted(CallError::new(error, None))
     }
 
     fn failed(&self, error: Error) -> CallError {
@@ -187,7 +187,7 @@ impl Watch {
     }
 }
 
-/// A reply that is a stream, or why it is none.
+/// Checks that a reply is a stream of events.
 async fn accepted(mut reply: Reply) -> Result<Reply, CallError> {
     let status = reply.status;
     let failed = |error: Error| CallError::new(error, Some(status));
@@ -195,12 +195,11 @@ async fn accepted(mut reply: Reply) -> Result<Reply, CallError> {
         return Ok(reply);
     }
     if status.is_success() {
-        let beginning = reply.chunk().await.map_err(|error| failed(error.into()))?;
-        let beginning = beginning.unwrap_or_default();
-        let beginning =
-            String::from_utf8_lossy(&beginning[..beginning.len().min(256)]).into_owned();
+        let excerpt = reply.chunk().await.map_err(|error| failed(error.into()))?;
+        let excerpt = excerpt.unwrap_or_default();
+        let excerpt = String::from_utf8_lossy(&excerpt[..excerpt.len().min(256)]).into_owned();
         let media_type = reply.media_type();
-        return Err(failed(ProtocolError::NoEvents { media_type, beginning }.into()));
+        return Err(failed(ProtocolError::NoEvents { media_type, beginning: excerpt }.into()));
     }
     let Some(body) = reply.json().await.map_err(|error| failed(error.into()))? else {
         return Err(failed(ProtocolError::Empty { status }.into()));
@@ -212,8 +211,8 @@ async fn accepted(mut reply: Reply) -> Result<Reply, CallError> {
     }))
 }
 
-/// Whether a server that could be reached before may be so again.
-fn is_passing(failed: &CallError) -> bool {
+/// Whether another attempt may succeed, after the server was reached once.
+fn is_transient(failed: &CallError) -> bool {
     match (&failed.error, failed.status) {
         (Error::Transport(error), _) => !matches!(error, TransportError::NotHttp { .. }),
         (_, Some(status)) => status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS,
@@ -222,7 +221,7 @@ fn is_passing(failed: &CallError) -> bool {
 }
 
 fn too_large(http: &Http) -> Error {
-    TransportError::TooLarge { target: http.target().into_owned(), limit: LARGEST }.into()
+    TransportError::TooLarge { target: http.target().into_owned(), limit: MAX_EVENT }.into()
 }
 
 fn silent(http: &Http) -> Error {

@@ -1,5 +1,6 @@
 //! The connection to a server, from the command line.
 
+use std::env;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,51 +11,128 @@ use trunkline::client::Http;
 use trunkline::client::http::{BearerError, HttpClientConfig, Url, UrlError};
 
 use crate::client::CallError;
-use crate::terminal::Failure;
+use crate::terminal::{Failure, Format, Renderer};
 
 pub(crate) const NOTES: &str = "\
 Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
-SSL_CERT_FILE names others, or a server's own self-signed certificate.
+set SSL_CERT_FILE to trust others, such as a server's self-signed certificate.
 
 Exit codes:
-  0  it has a result
-  1  the answer is an error, or the result could not be printed
-  2  the command line is wrong
-  3  no answer: no connection, TLS failed, it broke off, or time ran out
-  4  what answered does not keep to the protocol, or refused on the HTTP level";
+  0  success
+  1  the server returned an error, or the result could not be printed
+  2  invalid command line
+  3  no response: connection or TLS failed, the connection broke, or the timeout expired
+  4  protocol error: the response is invalid, or an HTTP error";
 
-/// How a server is reached, and how its answers are printed.
+/// The address where neither the command line nor `TRUNKLINE_URL` has one.
+const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+
+/// The address of the server, where no other argument can be mistaken for one.
+#[derive(Args)]
+pub(crate) struct Address {
+    /// Server URL or HOST:PORT [env: TRUNKLINE_URL] [default: http://127.0.0.1:8080]
+    #[arg(value_parser = url)]
+    address: Option<Url>,
+}
+
+/// How to reach a server, and whether the output is JSON.
 #[derive(Args)]
 pub(crate) struct Connection {
-    /// Print the result as JSON on one line, as it was received; an error as JSON on stderr.
+    /// Print results and errors as JSON, each on one line
     #[arg(long)]
     pub(crate) json: bool,
-    /// The token to send. Prefer the variable: other users of the machine can read command lines.
-    // Not the server's variable: its token must not go wherever one calls from the same shell.
+    /// Bearer token; prefer the variable, since other users of the machine can read command lines
+    // Not the server's variable: its token must not be sent to every server called from the same shell.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_TOKEN", hide_env_values = true)]
     bearer: Option<String>,
-    /// A header to send. Repeats.
+    /// Additional HTTP header (repeatable)
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// The longest that one request may take, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    /// Timeout of one request in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = timeout_ms)]
     timeout_ms: u64,
+}
+
+/// The format of results that may be tables.
+#[derive(Args)]
+pub(crate) struct Output {
+    /// Format of the result [default: a table if it is one, else a text or JSON]
+    #[arg(long, value_enum, conflicts_with = "json")]
+    format: Option<Format>,
+    /// Print all pages: follow the cursors of the results
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+impl Output {
+    pub(crate) fn renderer(&self, connection: &Connection) -> Renderer {
+        Renderer::for_streams(connection.json, self.format)
+    }
+}
+
+impl Address {
+    /// # Errors
+    ///
+    /// When `TRUNKLINE_URL` is not a URL.
+    pub(crate) fn url(&self) -> Result<Url, Failure> {
+        self.address.clone().map_or_else(url_of_environment, Ok)
+    }
+
+    /// Returns the address of the command line with a blank after it, or an empty text.
+    pub(crate) fn argument(&self) -> String {
+        self.address.as_ref().map(|url| format!("{url} ")).unwrap_or_default()
+    }
+}
+
+/// Splits the arguments of a command into the address of the server, which may be missing, and the rest.
+///
+/// # Errors
+///
+/// When the address, or `TRUNKLINE_URL` in its place, is not a URL.
+pub(crate) fn split_address<'a>(
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Result<(Url, Vec<&'a str>), Failure> {
+    let mut arguments = arguments.into_iter().peekable();
+    let url = match arguments.next_if(|first| is_address(first)) {
+        Some(address) => url(address)
+            .map_err(|reason| Failure::Usage(format!("invalid address `{address}`: {reason}")))?,
+        None => url_of_environment()?,
+    };
+    Ok((url, arguments.collect()))
+}
+
+fn url_of_environment() -> Result<Url, Failure> {
+    const VARIABLE: &str = "TRUNKLINE_URL";
+    let text = env::var(VARIABLE).ok().filter(|text| !text.is_empty());
+    url(text.as_deref().unwrap_or(DEFAULT_URL))
+        .map_err(|reason| Failure::Usage(format!("invalid {VARIABLE}: {reason}")))
+}
+
+/// Whether an argument has a scheme or a port, as no method, tool or JSON text has.
+fn is_address(argument: &str) -> bool {
+    let authority = argument.split(['/', '?', '#']).next().unwrap_or_default();
+    let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let is_json = host.starts_with(['{', '[']) && !host.ends_with(']');
+        is_number && !host.is_empty() && !is_json
+    });
+    has_port || argument.contains("://") && !argument.starts_with(['{', '['])
 }
 
 impl Connection {
     /// # Errors
     ///
-    /// What is wrong with the arguments. Clap would print values that may be secrets.
+    /// When an argument is invalid. Clap would print its value, which may be a secret.
     pub(crate) fn connect(&self, url: Url) -> Result<Http, Failure> {
         self.connect_with(url, HttpClientConfig::default())
     }
 
-    /// The same for replies without end, whose reader bounds what it keeps of them.
+    /// Connects for endless replies; the reader limits what it buffers.
     pub(crate) fn connect_to_stream(&self, url: Url) -> Result<Http, Failure> {
         self.connect_within(url, usize::MAX)
     }
 
-    /// The same for replies of at most so many bytes.
+    /// Connects for replies of up to `max_reply` bytes.
     pub(crate) fn connect_within(&self, url: Url, max_reply: usize) -> Result<Http, Failure> {
         self.connect_with(url, HttpClientConfig { max_reply, ..HttpClientConfig::default() })
     }
@@ -66,7 +144,7 @@ impl Connection {
         }
         let bearer = self.bearer.as_deref().map(str::parse).transpose();
         settings.bearer = bearer.map_err(|error: BearerError| Failure::Usage(error.to_string()))?;
-        // A name that resolves slowly may take the time that the call has.
+        // Slow name resolution may use the whole timeout of the call.
         settings.connect_timeout = self.timeout();
         let http = Http::with_config(url, settings);
         http.map_err(|error| CallError::new(error, None).into())
@@ -77,24 +155,67 @@ impl Connection {
     }
 }
 
+/// A URL; `HOST:PORT` is one of `http`.
 pub(crate) fn url(text: &str) -> Result<Url, String> {
-    text.parse().map_err(|error| match error {
-        UrlError::UserInfo => "it holds a user or a password; use --bearer or --header".to_owned(),
+    let parsed = match text.parse::<Url>() {
+        Err(UrlError::NoScheme(address)) if is_address(text) => format!("http://{address}").parse(),
+        parsed => parsed,
+    };
+    parsed.map_err(|error| match error {
+        UrlError::UserInfo => "it has a user or a password; use --bearer or --header".to_owned(),
         error => error.to_string(),
     })
 }
 
+fn timeout_ms(text: &str) -> Result<u64, String> {
+    const MAX: u64 = 24 * 60 * 60 * 1_000;
+    let value = text.parse().ok().filter(|value| (1..=MAX).contains(value));
+    value.ok_or_else(|| format!("out of range; use an integer from 1 to {MAX}"))
+}
+
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    const OURS: [HeaderName; 5] =
+    const RESERVED: [HeaderName; 5] =
         [ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING];
-    let (name, value) = text.split_once(':').ok_or("a header is like `Name: value`")?;
+    let (name, value) = text.split_once(':').ok_or("invalid --header; write `Name: value`")?;
     let name: HeaderName =
-        name.trim().parse().map_err(|_| format!("{name:?} is not the name of a header"))?;
+        name.trim().parse().map_err(|_| format!("{name:?} is not a valid header name"))?;
     let mut value: HeaderValue =
-        value.trim().parse().map_err(|_| format!("the value of {name} cannot be in a header"))?;
-    if OURS.contains(&name) || name.as_str().starts_with("mcp-") {
-        return Err(format!("{name} is set by the protocol"));
+        value.trim().parse().map_err(|_| format!("header `{name}` has an invalid value"))?;
+    if RESERVED.contains(&name) || name.as_str().starts_with("mcp-") {
+        return Err(format!("header `{name}` is set by the protocol"));
     }
     value.set_sensitive(true);
     Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(arguments: &[&str], expected: Result<(&str, &[&str]), &str>) {
+        match (split_address(arguments.iter().copied()), expected) {
+            (Ok((url, rest)), Ok((expected, expected_rest))) => {
+                assert_eq!((url.origin().as_str(), &*rest), (expected, expected_rest));
+            }
+            (Err(Failure::Usage(found)), Err(part)) => assert!(found.contains(part), "{found}"),
+            (found, _) => panic!("{arguments:?}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn addresses_are_told_from_other_arguments() {
+        check(&[], Ok((DEFAULT_URL, &[])));
+        check(&["db.list_tables", "a=b:1"], Ok((DEFAULT_URL, &["db.list_tables", "a=b:1"])));
+        check(&[r#"{"url": "http://a:1"}"#], Ok((DEFAULT_URL, &[r#"{"url": "http://a:1"}"#])));
+        check(&["-"], Ok((DEFAULT_URL, &["-"])));
+        check(&["https://a/b", "m"], Ok(("https://a", &["m"])));
+        check(&["localhost:80", "m"], Ok(("http://localhost:80", &["m"])));
+        check(&["localhost:80/rpc?a=b"], Ok(("http://localhost:80", &[])));
+        check(&["[::1]:8080", "{}"], Ok(("http://[::1]:8080", &["{}"])));
+        check(&["::1:8080"], Ok(("http://[::1]:8080", &[])));
+        check(&["localhost:99999", "m"], Err("invalid address `localhost:99999`"));
+        check(&["ftp://a", "m"], Err("ftp://"));
+        check(&["http://u:p@a"], Err("--bearer"));
+    }
 }

@@ -8,25 +8,23 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::call;
-use crate::commands::connection::{Connection, NOTES, url};
-use crate::terminal::{Failure, Form, finish, indented, wait_for};
-use trunkline::client::http::Url;
+use crate::commands::connection::{Address, Connection, NOTES};
+use crate::terminal::{Failure, Renderer, finish, indented, wait_for};
 
-/// Prints the OpenRPC document of a JSON-RPC 2.0 server.
+/// Print the OpenRPC document of a JSON-RPC 2.0 server
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Arguments {
-    /// Where the server answers, like http://127.0.0.1:8080
-    #[arg(value_parser = url)]
-    url: Url,
-    /// Write the document to this file, and print nothing.
+    #[command(flatten)]
+    server: Address,
+    /// Write the document to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// What a document has at least.
+/// The required members of a document.
 #[derive(Deserialize)]
 struct Document<'d> {
     #[serde(rename = "openrpc", borrow)]
@@ -35,11 +33,16 @@ struct Document<'d> {
     _methods: Vec<&'d RawValue>,
 }
 
-/// Asks for the document, and prints it or writes it to a file.
+/// Requests the document, and prints it or writes it to a file.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let form = Form::of_streams(arguments.connection.json);
-    finish(form, || {
-        let text = discover(arguments, form)?;
+    let renderer = Renderer::for_streams(arguments.connection.json, None);
+    finish(renderer, || {
+        let document = discover(arguments)?;
+        let text = match (&arguments.out, renderer.is_json()) {
+            (_, true) => renderer.json(document.get()),
+            (Some(_), false) => indented(document.get()) + "\n",
+            (None, false) => renderer.document(document.get()),
+        };
         match &arguments.out {
             Some(file) => write(file, &text).map(|()| String::new()),
             None => Ok(text),
@@ -47,25 +50,22 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     })
 }
 
-fn discover(arguments: &Arguments, form: Form) -> Result<String, Failure> {
+fn discover(arguments: &Arguments) -> Result<Box<RawValue>, Failure> {
     let connection = &arguments.connection;
-    let http = connection.connect(arguments.url.clone())?;
+    let http = connection.connect(arguments.server.url()?)?;
     wait_for(async {
         let params = None::<&RawValue>;
         let document = call(http, connection.timeout(), "rpc.discover", params).await?;
         if serde_json::from_str::<Document<'_>>(document.get()).is_err() {
-            let told = "trunkline: the answer of rpc.discover is no OpenRPC document\n";
-            return Err(Failure::Told(told.to_owned()));
+            let message = "trunkline: the result of rpc.discover is not an OpenRPC document\n";
+            return Err(Failure::Message(message.to_owned()));
         }
-        Ok(match form.is_json {
-            true => form.json(document.get()),
-            false => indented(document.get()) + "\n",
-        })
+        Ok(document)
     })
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(file, text).map_err(|error| {
-        Failure::Told(format!("trunkline: cannot write {}: {error}\n", file.display()))
+        Failure::Message(format!("trunkline: cannot write {}: {error}\n", file.display()))
     })
 }

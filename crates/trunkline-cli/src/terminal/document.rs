@@ -1,27 +1,29 @@
-//! JSON text for people and for programs. Numbers and strings stay as they were received.
+//! JSON text, on one line or indented. Numbers and strings keep their notation.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use anstyle::Style;
+
 use super::text;
 
 const INDENT: &str = "  ";
 
-/// What is deeper is not indented further: a reply of brackets alone would become huge.
-const DEEPEST: usize = 40;
+/// The maximum depth of indentation: a reply of nothing but brackets would become huge.
+const MAX_DEPTH: usize = 40;
 
 /// Valid JSON on one line.
 pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
-    // In strings they can only be escaped.
+    // In strings, these are always escaped.
     if !json.contains(['\n', '\r', '\t']) {
         return json.into();
     }
     json.replace(['\n', '\r', '\t'], " ").into()
 }
 
-/// Valid JSON on one line, in which nothing can steer a terminal.
+/// Valid JSON on one line, without characters that control a terminal.
 pub(super) fn for_terminal(json: &str) -> String {
     let mut out = String::new();
     one_line(json).chars().for_each(|character| push(&mut out, character));
@@ -30,12 +32,25 @@ pub(super) fn for_terminal(json: &str) -> String {
 
 /// Valid JSON, indented.
 pub(crate) fn indented(json: &str) -> String {
+    indented_with(json, None)
+}
+
+/// Valid JSON, indented, with the names of members in a style.
+pub(super) fn indented_with(json: &str, names: Option<Style>) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;
     let mut rest = json.chars().peekable();
     while let Some(character) = rest.next() {
         match character {
-            '"' => string(&mut out, &mut rest),
+            '"' => {
+                let start = out.len();
+                string(&mut out, &mut rest);
+                while rest.next_if(|next| is_blank(*next)).is_some() {}
+                if let Some(style) = names.filter(|_| rest.peek() == Some(&':')) {
+                    out.insert_str(start, &style.render().to_string());
+                    write!(out, "{style:#}").expect("a string accepts all text");
+                }
+            }
             '{' | '[' => {
                 out.push(character);
                 while rest.next_if(|next| is_blank(*next)).is_some() {}
@@ -63,7 +78,7 @@ pub(crate) fn indented(json: &str) -> String {
     out
 }
 
-/// Copies a string, whose first quote has been taken.
+/// Copies a string after its opening quote.
 fn string(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     out.push('"');
     let mut is_escaped = false;
@@ -76,11 +91,11 @@ fn string(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// A character that JSON lets stand in strings as it is; its escape means the same.
+/// Escapes a character that JSON allows unescaped in strings, if a terminal would interpret it.
 fn push(out: &mut String, character: char) {
     if text::is_unsafe(character) {
         for unit in character.encode_utf16(&mut [0; 2]) {
-            write!(out, "\\u{unit:04x}").expect("a string takes all");
+            write!(out, "\\u{unit:04x}").expect("a string accepts all text");
         }
     } else {
         out.push(character);
@@ -89,7 +104,7 @@ fn push(out: &mut String, character: char) {
 
 fn new_line(out: &mut String, depth: usize) {
     out.push('\n');
-    (0..depth.min(DEEPEST)).for_each(|_| out.push_str(INDENT));
+    (0..depth.min(MAX_DEPTH)).for_each(|_| out.push_str(INDENT));
 }
 
 fn is_blank(character: char) -> bool {
@@ -101,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents() {
+    fn indents_documents() {
         for (json, expected) in [
             ("{}", "{}"),
             ("[ \n ]", "[]"),
@@ -115,12 +130,14 @@ mod tests {
         ] {
             assert_eq!(indented(json), expected, "{json}");
         }
+        let painted = indented_with(r#"{"a" :"b"}"#, Some(Style::new().bold()));
+        assert_eq!(painted, "{\n  \u{1b}[1m\"a\"\u{1b}[0m: \"b\"\n}");
         let deep = "[".repeat(10_000) + &"]".repeat(10_000);
         assert!(indented(&deep).len() < 4_000_000);
     }
 
     #[test]
-    fn lines() {
+    fn joins_lines() {
         let json = "{\n\t\"a\": 1,\r\n\"b\": \"\\n\u{9b}\"}";
         assert_eq!(one_line(json), "{  \"a\": 1,  \"b\": \"\\n\u{9b}\"}");
         assert_eq!(for_terminal(json), "{  \"a\": 1,  \"b\": \"\\n\\u009b\"}");

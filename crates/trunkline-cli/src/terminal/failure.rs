@@ -1,4 +1,4 @@
-//! What went wrong, in words, and as an exit code.
+//! Errors of commands: their text and exit code.
 
 use std::error::Error;
 use std::io;
@@ -13,23 +13,27 @@ use trunkline::client;
 use trunkline::client::TransportError;
 use trunkline_mcp::client as mcp;
 
-use super::form::Form;
+use super::renderer::Renderer;
 use super::{document, output, text};
 use crate::client::{CallError, NativeError, Refusal};
 
-/// Why a command printed no result.
+/// The error of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage(String),
     Call(CallError),
-    /// A URL is not an MCP endpoint, or it refuses this client.
+    /// The error of a call, and what the user can do about it.
+    CallWithRemedy(CallError, String),
+    /// The URL is not an MCP endpoint, or it rejects this client.
     Initialize(CallError),
     Mcp(mcp::Error),
-    /// A command was, in the native protocol.
+    /// The server rejected a native command.
     Refused(Refusal),
-    /// Told in the server's own words, or JSON.
-    Told(String),
+    /// The server does not keep to the protocol.
+    Protocol(String),
+    /// The text or JSON for stderr.
+    Message(String),
     /// The result could not be printed.
     Output(io::Error),
 }
@@ -65,29 +69,36 @@ impl Failure {
         const USAGE: u8 = 2;
         const PROTOCOL: u8 = 4;
         ExitCode::from(match self {
-            Self::Refused(_) | Self::Told(_) | Self::Output(_) => FAILED,
+            Self::Refused(_) | Self::Message(_) | Self::Output(_) => FAILED,
             Self::Usage(_) => USAGE,
-            Self::Call(error) | Self::Initialize(error) => code_of_call(error),
-            Self::Mcp(_) => PROTOCOL,
+            Self::Call(error) | Self::CallWithRemedy(error, _) | Self::Initialize(error) => {
+                code_of_call(error)
+            }
+            Self::Mcp(_) | Self::Protocol(_) => PROTOCOL,
         })
     }
 
-    /// For stderr.
-    pub(crate) fn text(&self, form: Form) -> String {
+    /// The text for stderr.
+    pub(crate) fn text(&self, renderer: Renderer) -> String {
         match self {
-            Self::Told(text) => text.clone(),
+            Self::Message(text) => text.clone(),
             Self::Output(error) => format!("trunkline: cannot print the result: {error}\n"),
-            Self::Refused(refusal) if form.is_json => form.told_json(refusal.json.get()),
+            Self::Refused(refusal) if renderer.is_json() => renderer.json_error(refusal.json.get()),
             Self::Refused(refusal) => native(refusal),
             Self::Usage(text) => {
                 format!("trunkline: {}\nFor more information, try '--help'.\n", text::line(text))
             }
             Self::Call(failed) => match failed.error.error_object() {
-                Some(error) if form.is_json => form.told_json(&json(error)),
+                Some(error) if renderer.is_json() => renderer.json_error(&json(error)),
                 _ => call(failed),
             },
+            Self::CallWithRemedy(failed, remedy) => match failed.error.error_object() {
+                Some(error) if renderer.is_json() => renderer.json_error(&json(error)),
+                _ => format!("{}  try: {}\n", call(failed), text::line(remedy)),
+            },
+            Self::Protocol(text) => format!("trunkline: {}\n", text::line(text)),
             Self::Initialize(error) => format!(
-                "trunkline: this is not an MCP endpoint, or it does not let this client in\n{}",
+                "trunkline: the URL is not an MCP endpoint, or it rejects this client\n{}",
                 call(error)
             ),
             Self::Mcp(error) => format!("trunkline: {}\n", text::line(&error.to_string())),
@@ -108,15 +119,15 @@ fn code_of_call(failed: &CallError) -> u8 {
 }
 
 fn call(failed: &CallError) -> String {
-    let said = match (&failed.error, failed.error.error_object()) {
+    let text = match (&failed.error, failed.error.error_object()) {
         (_, Some(error)) => rpc(error),
         (client::Error::Transport(error), _) => return transport(error),
         (error, _) => format!("trunkline: {}\n", text::line(&error.to_string())),
     };
-    said + &failed.status.map(remedy_of_status).unwrap_or_default()
+    text + &failed.status.map(remedy_of_status).unwrap_or_default()
 }
 
-/// The error as one JSON text.
+/// The error as JSON.
 fn json(error: &ErrorObject) -> String {
     #[derive(Serialize)]
     struct Object<'e> {
@@ -129,7 +140,7 @@ fn json(error: &ErrorObject) -> String {
     serde_json::to_string(&object).expect("text and JSON are JSON")
 }
 
-/// The error, and a line for each member of its data.
+/// The error, with a line for each member of its data.
 fn rpc(error: &ErrorObject) -> String {
     let mut out = format!("error {}: {}\n", error.code(), text::line(error.message()));
     let Some(data) = error.data() else { return out };
@@ -153,16 +164,14 @@ fn one_line(value: &RawValue) -> String {
 
 fn native(refusal: &Refusal) -> String {
     let Refusal { status, text, .. } = refusal;
-    let said = format!("error {}: {}\n", status.as_u16(), text::line(text));
-    // It is a record that is not found.
-    if *status == StatusCode::NOT_FOUND { said } else { said + &remedy_of_status(*status) }
+    let message = format!("error {}: {}\n", status.as_u16(), text::line(text));
+    // Here, the record was not found.
+    if *status == StatusCode::NOT_FOUND { message } else { message + &remedy_of_status(*status) }
 }
 
 fn remedy_of_status(status: StatusCode) -> String {
     let remedy = match status {
-        StatusCode::UNAUTHORIZED => {
-            "a token is needed, or this one is wrong: set TRUNKLINE_TOKEN, or give --bearer"
-        }
+        StatusCode::UNAUTHORIZED => "set a valid token in TRUNKLINE_TOKEN or --bearer",
         StatusCode::NOT_FOUND => "check the path of the URL",
         _ => return String::new(),
     };
@@ -183,20 +192,22 @@ fn transport(error: &TransportError) -> String {
 fn remedy(error: &TransportError) -> Option<&'static str> {
     use rustls::CertificateError::{BadSignature, Other, UnknownIssuer};
     use rustls::Error::{InvalidCertificate, InvalidMessage};
-    let own_authority = "SSL_CERT_FILE=ca.pem, if it is signed by an authority of your own";
+    let own_authority = "set SSL_CERT_FILE=ca.pem if your own authority signed the certificate";
     match error {
         TransportError::NoRoots { .. } => Some("install ca-certificates, or set SSL_CERT_FILE"),
-        TransportError::Timeout { .. } => Some("give it more time with --timeout-ms"),
-        TransportError::NotHttp { .. } => Some("check the port; a server of https wants https://"),
+        TransportError::Timeout { .. } => Some("increase --timeout-ms"),
+        TransportError::NotHttp { .. } => {
+            Some("check the port; use https:// if the server expects TLS")
+        }
         TransportError::Connect { .. } => match tls(error) {
             Some(InvalidCertificate(UnknownIssuer | BadSignature)) => Some(own_authority),
             Some(InvalidCertificate(Other(reason))) if is_of_authority(reason) => Some(
-                "SSL_CERT_FILE=cert.pem with that very certificate, which is marked as an authority's",
+                "set SSL_CERT_FILE=cert.pem to this certificate, which is a certificate authority's",
             ),
-            Some(InvalidMessage(_)) => Some("http://, since it does not speak TLS there"),
+            Some(InvalidMessage(_)) => Some("use http://: the server does not use TLS"),
             Some(_) => None,
             None if is_refused(error) => {
-                Some("nothing listens there: start the server (trunkline serve), or check the port")
+                Some("start the server (`trunkline serve`), or check the port")
             }
             None => Some("check the host and the port; proxies are not supported"),
         },
@@ -204,7 +215,7 @@ fn remedy(error: &TransportError) -> Option<&'static str> {
     }
 }
 
-/// Whether a server presents a certificate that may only sign others.
+/// Whether the server presents a certificate that may only sign other certificates.
 fn is_of_authority(reason: &rustls::OtherError) -> bool {
     reason.to_string().contains("CaUsedAsEndEntity")
 }
@@ -214,7 +225,7 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::from_fn(move || {
         let cause = next?;
         next = cause.source();
-        // One that is shared hides what it is.
+        // A shared cause hides its type.
         Some(match cause.downcast_ref::<client::Cause>() {
             Some(shared) => &**shared,
             None => cause,
@@ -223,13 +234,13 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
 }
 
 fn tls(error: &TransportError) -> Option<&rustls::Error> {
-    causes(error).find_map(held)
+    causes(error).find_map(as_rustls)
 }
 
-/// An `io::Error` does not name what it holds as its source.
-fn held<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+/// `io::Error::source` skips the inner error.
+fn as_rustls<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     match error.downcast_ref::<io::Error>() {
-        Some(error) => held(error.get_ref()?),
+        Some(error) => as_rustls(error.get_ref()?),
         None => error.downcast_ref(),
     }
 }
@@ -241,27 +252,34 @@ fn is_refused(error: &TransportError) -> bool {
     })
 }
 
-/// Runs a client to its end.
+/// Runs a client until it is done.
 pub(crate) fn wait_for<T>(client: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Output)?;
     let done = runtime.block_on(client);
-    // A look-up of a name may still be running.
+    // A name lookup may still be running.
     runtime.shutdown_background();
     done
 }
 
-/// Prints what a command has to print.
-pub(crate) fn finish(form: Form, command: impl FnOnce() -> Result<String, Failure>) -> ExitCode {
-    let printed = command().and_then(|text| match output::data(&text) {
-        // As in `trunkline call … | head -1`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(Failure::Output),
-    });
+/// Prints the result of a command, or its error.
+pub(crate) fn finish(
+    renderer: Renderer,
+    command: impl FnOnce() -> Result<String, Failure>,
+) -> ExitCode {
+    let printed = command().and_then(|text| output::data(&text).map_err(Failure::Output));
     match printed {
         Ok(()) => ExitCode::SUCCESS,
+        // As in `trunkline call … | head -1`.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) if renderer.is_json() => {
+            output::message(&failure.text(renderer));
+            failure.exit_code()
+        }
         Err(failure) => {
-            output::complain(&failure.text(form));
+            output::failure(&failure.text(renderer));
             failure.exit_code()
         }
     }

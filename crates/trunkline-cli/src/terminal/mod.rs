@@ -1,17 +1,24 @@
-//! Input and output of commands: params, results, failures and logs.
+//! Input and output of commands: params, results, errors and logs.
 
+mod description;
 mod document;
 mod failure;
-mod form;
+mod markdown;
 pub(crate) mod output;
+mod pages;
+mod params;
+mod renderer;
 mod rowset;
+mod similar;
 mod table;
 mod text;
-mod words;
 
 pub(crate) use document::indented;
 pub(crate) use failure::{Failure, finish, wait_for};
-pub(crate) use form::Form;
+pub(crate) use markdown::MarkdownStream;
+pub(crate) use pages::print_pages;
+pub(crate) use params::{Params, document};
+pub(crate) use renderer::{Format, Renderer};
+pub(crate) use similar::similar;
 pub(crate) use table::Table;
 pub(crate) use text::{cut, line, lines};
-pub(crate) use words::{Words, document};

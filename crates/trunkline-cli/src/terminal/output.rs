@@ -1,10 +1,11 @@
-//! Text on stdout, text and logs on stderr. A failure to write it is ignored, except for data.
+//! Text on stdout, text and logs on stderr. Write errors are ignored, except for results.
 
 use std::env;
 use std::io::{self, Write, stderr, stdout};
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 use tracing_subscriber::EnvFilter;
 
 /// Whether the terminal has no escape sequences.
@@ -12,9 +13,9 @@ pub(crate) fn is_dumb() -> bool {
     env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Whether text for this stream may have colours, by what it is and by `NO_COLOR` and `CLICOLOR`.
+/// Whether text for this stream may have colours: it is a terminal, and neither `NO_COLOR` nor `CLICOLOR=0` is set.
 pub(crate) fn has_colours(stream: &impl RawStream) -> bool {
-    // Where the variable CI is set, anstream colours the text of all terminals.
+    // Where the variable CI is set, anstream uses colours on all terminals.
     let is_excluded = stream.is_terminal() && is_dumb();
     !is_excluded && AutoStream::choice(stream) != ColorChoice::Never
 }
@@ -23,24 +24,37 @@ pub(crate) fn note(text: &str) {
     drop(writeln!(stdout(), "{text}"));
 }
 
-/// Writes a result to stdout. Unlike notes, a failure is returned.
+/// Writes a result to stdout.
+///
+/// # Errors
+///
+/// When stdout cannot be written.
 pub(crate) fn data(text: &str) -> io::Result<()> {
     let mut stdout = stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-/// Writes an error message to stderr.
-pub(crate) fn complain(lines: &str) {
+/// Writes a message to stderr.
+pub(crate) fn message(lines: &str) {
     drop(stderr().write_all(lines.as_bytes()));
 }
 
-/// An error and its causes, each on its line.
-pub(crate) fn error(error: &anyhow::Error) {
-    complain(&causes(error));
+/// Writes an error message to stderr, with its first line in red on a terminal.
+pub(crate) fn failure(lines: &str) {
+    const FAILURE: Style = AnsiColor::Red.on_default();
+    match lines.split_once('\n').filter(|_| has_colours(&stderr())) {
+        Some((first, rest)) => message(&format!("{FAILURE}{first}{FAILURE:#}\n{rest}")),
+        None => message(lines),
+    }
 }
 
-/// The same as text.
+/// Writes an error and its causes to stderr.
+pub(crate) fn error(error: &anyhow::Error) {
+    failure(&causes(error));
+}
+
+/// An error and its causes, one per line.
 pub(crate) fn causes(error: &anyhow::Error) -> String {
     let mut text = format!("trunkline: {error}\n");
     for cause in error.chain().skip(1) {
@@ -49,14 +63,14 @@ pub(crate) fn causes(error: &anyhow::Error) -> String {
     text
 }
 
-/// Starts logs from INFO on; `RUST_LOG` overrides that.
+/// Starts logging at level INFO, or at the levels of `RUST_LOG`.
 pub(crate) fn start_logs() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(has_colours(&stderr()))
         .with_writer(stderr)
-        // It would complain of a stderr that takes nothing on stderr, and panic.
+        // If stderr cannot be written, it would report that on stderr, and panic.
         .log_internal_errors(false)
         .init();
 }

@@ -1,97 +1,134 @@
-//! Results that are tables: rows of a database, arrays of flat objects, and pages of them.
+//! Results that are tables: rows of a database, arrays of flat objects, pages of them, and descriptions of tables.
+
+use std::borrow::Cow;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::table::{Cell, Side, Table};
-use super::text;
+use super::table::{Alignment, Cell};
+use super::{description, document, text};
 
-/// A table, and what is to be said below it.
+/// A result as a table.
 #[derive(Debug)]
-pub(super) struct Rowset {
-    pub(super) table: Table,
-    pub(super) footer: String,
+pub(super) struct Rowset<'r> {
+    pub(super) names: Vec<Cow<'r, str>>,
+    /// As many values each as there are names; `None` where a record has no such member.
+    pub(super) rows: Vec<Vec<Option<&'r RawValue>>>,
+    /// Whether only a terminal shows it as a table unless asked to: elsewhere, programs rely on the JSON.
+    pub(super) is_listing: bool,
+    /// The lines above the table.
+    pub(super) heading: String,
+    /// The lines below it, in place of the number of rows.
+    pub(super) details: Option<String>,
+    /// Remarks for the line with the number of rows.
+    pub(super) notes: Vec<String>,
+    /// The cursor of the next page.
+    pub(super) next: Option<String>,
+    /// The JSON text up to the first row, and the JSON texts of the rows.
+    pub(super) prefix: String,
+    pub(super) elements: Vec<&'r RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Rows<'r> {
-    columns: Vec<Column>,
-    #[serde(borrow)]
-    rows: Vec<Vec<&'r RawValue>>,
-    #[serde(default)]
-    truncated: bool,
-    truncated_by: Option<String>,
-    #[serde(borrow)]
-    next_cursor: Option<&'r RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Column {
-    name: String,
-}
-
-/// The result as a table, if it is one.
-pub(super) fn find(result: &RawValue) -> Option<Rowset> {
+/// Returns the result as a table, if it is one.
+pub(super) fn find(result: &RawValue) -> Option<Rowset<'_>> {
     let json = result.get();
-    if json.starts_with('{') { rows(json).or_else(|| page(json)) } else { objects(json) }
+    if json.starts_with('{') {
+        rows(json).or_else(|| page(json)).or_else(|| description::find(json))
+    } else {
+        records(json, "[")
+    }
 }
 
-/// `{"columns": [{"name": …}], "rows": [[…]]}`, as `db.query_records` gives it.
-fn rows(json: &str) -> Option<Rowset> {
+/// `{"columns": [{"name": …}], "rows": [[…]]}`, as `db.query_records` returns it.
+fn rows(json: &str) -> Option<Rowset<'_>> {
+    #[derive(Deserialize)]
+    struct Rows<'r> {
+        #[serde(borrow)]
+        columns: &'r RawValue,
+        #[serde(borrow)]
+        rows: Vec<&'r RawValue>,
+        #[serde(default)]
+        truncated: bool,
+        truncated_by: Option<String>,
+        next_cursor: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Column<'r> {
+        #[serde(borrow)]
+        name: Cow<'r, str>,
+    }
     let found: Rows<'_> = serde_json::from_str(json).ok()?;
-    if found.rows.iter().any(|row| row.len() != found.columns.len()) {
+    let columns: Vec<Column<'_>> = serde_json::from_str(found.columns.get()).ok()?;
+    let rows = found.rows.iter().map(|row| serde_json::from_str(row.get()).ok());
+    let rows = rows.collect::<Option<Vec<Vec<&RawValue>>>>()?;
+    if rows.iter().any(|row| row.len() != columns.len()) {
         return None;
     }
-    let header = found.columns.iter().map(|column| text::line(&column.name).into_owned());
-    let rows = found.rows.iter().map(|row| row.iter().map(|value| cell(value)).collect());
-    let table = Table { header: header.collect(), rows: rows.collect() };
-    let mut notes = Vec::new();
-    if found.truncated {
-        let by = found.truncated_by.as_deref().map_or("more", |by| match by {
-            "rows" => "by the limit of rows",
-            "bytes" => "by the limit of bytes",
-            _ => "there are more",
-        });
-        notes.push(format!("truncated {by}"));
-    }
-    if found.next_cursor.is_some() {
-        notes.push("--json shows next_cursor".to_owned());
-    }
-    let count = count(table.rows.len());
-    let footer = if notes.is_empty() { count } else { format!("{count} ({})", notes.join("; ")) };
-    Some(Rowset { table, footer })
+    let by = found.truncated_by.as_deref().map_or("", |by| match by {
+        "rows" => " by the row limit",
+        "bytes" => " by the size limit",
+        _ => "",
+    });
+    Some(Rowset {
+        names: columns.into_iter().map(|column| column.name).collect(),
+        rows: rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect(),
+        is_listing: false,
+        heading: String::new(),
+        details: None,
+        notes: if found.truncated { vec![format!("truncated{by}")] } else { Vec::new() },
+        next: found.next_cursor,
+        prefix: format!("{{\"columns\":{},\"rows\":[", found.columns.get()),
+        elements: found.rows,
+    })
 }
 
-/// `{"items": [{…}], "nextCursor": …}`, as `list` of a resource gives it.
-fn page(json: &str) -> Option<Rowset> {
+/// `{"items": [{…}], "nextCursor": …}`, as `list` of a resource returns it, or the same with `tables`, as
+/// `db.list_tables` does.
+fn page(json: &str) -> Option<Rowset<'_>> {
     #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    #[serde(deny_unknown_fields)]
     struct Page<'r> {
         #[serde(borrow)]
-        items: &'r RawValue,
+        items: Option<&'r RawValue>,
+        #[serde(borrow)]
+        tables: Option<&'r RawValue>,
+        #[serde(borrow, rename = "unreadable")]
+        _unreadable: Option<&'r RawValue>,
+        #[serde(alias = "nextCursor")]
         next_cursor: Option<String>,
     }
     let page: Page<'_> = serde_json::from_str(json).ok()?;
-    let mut found = objects(page.items.get())?;
-    if page.next_cursor.is_some() {
-        found.footer += " (--json shows nextCursor)";
+    let (elements, prefix, is_listing) = match (page.items, page.tables) {
+        (Some(items), None) => (items, "{\"items\":[", false),
+        (None, Some(tables)) => (tables, "{\"tables\":[", true),
+        _ => return None,
+    };
+    let mut found = records(elements.get(), prefix)?;
+    if is_listing {
+        found.is_listing = true;
+        found.leave_nulls_empty();
     }
+    found.next = page.next_cursor;
     Some(found)
 }
 
-/// `[{"a": 1}, {"a": 2, "b": 3}]`: as many columns as there are names.
-fn objects(json: &str) -> Option<Rowset> {
-    /// A table of more is no help.
+/// `[{"a": 1}, {"a": 2, "b": 3}]`: a column for each name.
+pub(super) fn records<'r>(json: &'r str, prefix: &str) -> Option<Rowset<'r>> {
+    /// A wider table would be unreadable.
     const MAX_COLUMNS: usize = 100;
-    let objects: Vec<IndexMap<String, &RawValue>> = serde_json::from_str(json).ok()?;
-    let mut names: Vec<&str> = Vec::new();
-    for (name, value) in objects.iter().flatten() {
+    #[derive(Deserialize)]
+    struct Record<'r>(#[serde(borrow)] IndexMap<Cow<'r, str>, &'r RawValue>);
+    let elements: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+    let read = |element: &&'r RawValue| serde_json::from_str::<Record<'r>>(element.get()).ok();
+    let records = elements.iter().map(read).collect::<Option<Vec<_>>>()?;
+    let mut names: Vec<Cow<'r, str>> = Vec::new();
+    for (name, value) in records.iter().flat_map(|Record(members)| members) {
         if value.get().starts_with(['{', '[']) {
             return None;
         }
-        if !names.contains(&name.as_str()) {
-            names.push(name);
+        if !names.contains(name) {
+            names.push(name.clone());
         }
         if names.len() > MAX_COLUMNS {
             return None;
@@ -100,38 +137,58 @@ fn objects(json: &str) -> Option<Rowset> {
     if names.is_empty() {
         return None;
     }
-    let row = |members: &IndexMap<String, &RawValue>| {
-        let value = |name: &&str| members.iter().find(|(known, _)| known == name);
-        let absent = Cell { text: String::new(), side: Side::Either };
-        names
-            .iter()
-            .map(|name| value(name).map_or(absent.clone(), |(_, value)| cell(value)))
-            .collect()
+    let row = |Record(members): &Record<'r>| {
+        names.iter().map(|name| members.get(name).copied()).collect()
     };
-    let rows: Vec<Vec<Cell>> = objects.iter().map(row).collect();
-    let header = names.iter().map(|name| text::line(name).into_owned()).collect();
-    let footer = count(rows.len());
-    Some(Rowset { table: Table { header, rows }, footer })
+    Some(Rowset {
+        rows: records.iter().map(row).collect(),
+        names,
+        is_listing: false,
+        heading: String::new(),
+        details: None,
+        notes: Vec::new(),
+        next: None,
+        prefix: prefix.to_owned(),
+        elements,
+    })
 }
 
-/// A string shows as it is, unless it looks like a NULL.
-fn cell(value: &RawValue) -> Cell {
+impl Rowset<'_> {
+    pub(super) fn leave_nulls_empty(&mut self) {
+        for value in self.rows.iter_mut().flatten() {
+            *value = value.filter(|value| value.get() != "null");
+        }
+    }
+
+    /// The names, for a terminal.
+    pub(super) fn header(&self) -> Vec<String> {
+        self.names.iter().map(|name| text::line(name).into_owned()).collect()
+    }
+
+    pub(super) fn cells(&self) -> Vec<Vec<Cell>> {
+        self.rows.iter().map(|row| row.iter().map(|value| cell(*value)).collect()).collect()
+    }
+}
+
+/// A string without its quotes, unless it would look like NULL.
+fn cell(value: Option<&RawValue>) -> Cell {
     const NULL: &str = "NULL";
-    let json = value.get();
+    let Some(json) = value.map(RawValue::get) else { return Cell::default() };
     let is_number = json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
-    let side = match json {
-        "null" => Side::Either,
-        _ if is_number => Side::Right,
-        _ => Side::Left,
+    let alignment = match json {
+        "null" => Alignment::Any,
+        _ if is_number => Alignment::Right,
+        _ => Alignment::Left,
     };
     let text = match serde_json::from_str::<String>(json) {
         Ok(text) if text != NULL => text::line(&text).into_owned(),
         _ if json == "null" => NULL.to_owned(),
-        _ => text::line(&super::document::one_line(json)).into_owned(),
+        _ => text::line(&document::one_line(json)).into_owned(),
     };
-    Cell { text, side }
+    Cell { text, alignment, is_null: json == "null" }
 }
 
-fn count(rows: usize) -> String {
+/// `1 row`, `2 rows`
+pub(super) fn count(rows: usize) -> String {
     if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") }
 }

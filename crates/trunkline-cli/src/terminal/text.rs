@@ -1,10 +1,10 @@
-//! Text of others on a terminal: escaped, measured and cut.
+//! Untrusted text on a terminal: escaped, measured and cut.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text of several lines, in which nothing can steer the terminal.
+/// Text of several lines, with control characters escaped.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| !matches!(character, '\n' | '\t') && is_unsafe(character))
 }
@@ -14,12 +14,12 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escape(text, is_unsafe)
 }
 
-/// The columns that a line takes.
+/// The width of a line in columns.
 pub(super) fn width(line: &str) -> usize {
     line.width()
 }
 
-/// A line that takes at most so many columns.
+/// The line, cut to at most `columns`.
 pub(crate) fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     if width(line) <= columns {
         return line.into();
@@ -33,6 +33,22 @@ pub(crate) fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     }
     kept.push('…');
     kept.into()
+}
+
+/// Pieces of a line of at most `columns` each; an empty line is one piece.
+pub(super) fn pieces(line: &str, columns: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut start, mut used) = (0, 0);
+    for (at, character) in line.char_indices() {
+        let width = character.width().unwrap_or_default();
+        if used + width > columns && at > start {
+            pieces.push(&line[start..at]);
+            (start, used) = (at, 0);
+        }
+        used += width;
+    }
+    pieces.push(&line[start..]);
+    pieces
 }
 
 fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -50,8 +66,8 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// What steers a terminal or the order in which it shows what follows, and what it does not show at all. What
-/// joins emoji and letters is left: without it, they would be others.
+/// Whether a character controls a terminal or the direction of text, or is invisible. Joiners of emoji and letters
+/// are safe: without them, the text would be different.
 pub(super) fn is_unsafe(character: char) -> bool {
     let is_hidden = matches!(
         character,
@@ -63,7 +79,7 @@ pub(super) fn is_unsafe(character: char) -> bool {
             | '\u{2060}'..='\u{206f}'
             | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}'
-            // Tags, in which a whole text can be hidden.
+            // Tags, which can hide a whole text.
             | '\u{e0000}'..='\u{e007f}'
     );
     character.is_control() || is_hidden
@@ -74,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes() {
+    fn escapes_control_characters() {
         for (text, one_line, several) in [
             ("plain ä 世界 👩‍👩‍👧", "plain ä 世界 👩‍👩‍👧", "plain ä 世界 👩‍👩‍👧"),
             ("a\n\tb", "a\\n\\tb", "a\n\tb"),
@@ -92,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts() {
+    fn cuts_lines() {
         for (text, columns, expected) in [
             ("abc", 3, "abc"),
             ("abcd", 3, "ab…"),

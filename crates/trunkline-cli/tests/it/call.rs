@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::call_peer::{Peer, json as json_answer};
 use crate::support::{Ended, Server, run, tpch, trunkline};
 
-/// Runs the binary in no special place.
+/// Runs the binary in an empty directory.
 #[track_caller]
 pub(crate) fn client(arguments: &[&str]) -> Ended {
     let folder = tempfile::tempdir().unwrap();
     run(trunkline(folder.path()).args(arguments))
 }
 
-/// Parts that an output has. One that has none is empty.
+/// Checks the parts of stdout and stderr. Without parts, the output must be empty.
 #[track_caller]
 pub(crate) fn check(name: &str, ended: &Ended, code: i32, stdout: &[&str], stderr: &[&str]) {
     assert_eq!(ended.code, Some(code), "{name}: {ended:?}");
@@ -37,7 +37,7 @@ pub(crate) fn check(name: &str, ended: &Ended, code: i32, stdout: &[&str], stder
 type Row<'r> = (&'r str, &'r [&'r str], &'r [&'r str], i32, &'r [&'r str], &'r [&'r str]);
 
 #[test]
-fn what_people_see() {
+fn prints_results() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
     let url = format!("http://{}", server.address);
@@ -52,7 +52,7 @@ fn what_people_see() {
             &[r#"columns=["r_regionkey","r_name"]"#, "limit=2"],
             0,
             &[
-                "r_regionkey  r_name\n-----------  -------\n          0  AFRICA\n          1  AMERICA\n2 rows (--json shows next_cursor)\n",
+                "r_regionkey  r_name\n-----------  -------\n          0  AFRICA\n          1  AMERICA\n2 rows (more with --all)\n",
             ],
             none,
         ),
@@ -61,7 +61,7 @@ fn what_people_see() {
             &raw,
             &["query=SELECT * FROM orders", "max_rows=3"],
             0,
-            &["3 rows (truncated by the limit of rows"],
+            &["3 rows (truncated by the row limit"],
             none,
         ),
         ("no row", &raw, &["query=SELECT 1 AS one WHERE 0"], 0, &["one\n---\n0 rows\n"], none),
@@ -93,7 +93,7 @@ fn what_people_see() {
             none,
         ),
         (
-            "a param that is none",
+            "an unknown param",
             &region,
             &["limitx=1"],
             1,
@@ -101,17 +101,32 @@ fn what_people_see() {
             &["error -32602: Invalid params\n  reason: unknown param\n  params: [\"limitx\"]\n"],
         ),
         (
-            "a table that is none",
+            "an unknown table",
             &["call", &url, "db.describe_table"],
             &["table_name=regionx"],
             1,
             none,
             &["error -32003: ", "\n  reason: ", "did you mean `region`?"],
         ),
-        ("a method that is none", &["call", &url, "nope"], &[], 1, none, &["error -32601: "]),
+        (
+            "an unknown method",
+            &["call", &url, "nope"],
+            &[],
+            1,
+            none,
+            &["error -32601: ", "\n  try: list the methods with `trunkline openrpc`\n"],
+        ),
+        (
+            "a misspelled method",
+            &["call", &url, "db.list_table"],
+            &[],
+            1,
+            none,
+            &["error -32601: ", "\n  try: db.list_tables\n"],
+        ),
         ("a notification", &["call", &url, "nope", "--notify"], &[], 0, none, none),
         (
-            "a path that is none",
+            "an unknown path",
             &["call", &format!("{url}/nope"), "db.list_tables"],
             &[],
             1,
@@ -125,7 +140,124 @@ fn what_people_see() {
 }
 
 #[test]
-fn what_programs_see() {
+fn finds_the_server() {
+    let peer = Peer::always(json_answer(
+        r#"{"jsonrpc":"2.0","id":1,"result":{"openrpc":"1","methods":[]}}"#,
+    ));
+    let address = peer.url.strip_prefix("http://").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["call", address, "m"][..],
+        &["call", &format!("{address}/rpc"), "m"],
+        &["openrpc", address],
+    ] {
+        check("HOST:PORT", &client(arguments), 0, &["openrpc"], &[]);
+    }
+    for arguments in [&["call", "m"][..], &["call", "m", "a=b"], &["openrpc"]] {
+        for value in [address, &peer.url] {
+            let mut command = trunkline(folder.path());
+            let ended = run(command.args(arguments).env("TRUNKLINE_URL", value));
+            check("TRUNKLINE_URL", &ended, 0, &["openrpc"], &[]);
+        }
+    }
+    let methods: Vec<_> = peer
+        .asked()
+        .iter()
+        .map(|asked| asked.json()["method"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(methods[..3], ["m", "m", "rpc.discover"]);
+    assert_eq!(methods[3..], ["m", "m", "m", "m", "rpc.discover", "rpc.discover"]);
+    for command in ["call", "execute", "tools", "openrpc", "monitor"] {
+        let mut given = trunkline(folder.path());
+        let arguments: &[&str] = if command == "call" { &["m"] } else { &[] };
+        let arguments: &[&str] = if command == "execute" { &["{}"] } else { arguments };
+        let ended =
+            run(given.arg(command).args(arguments).env("TRUNKLINE_URL", "http://127.0.0.1:1"));
+        check(command, &ended, 3, &[], &["cannot connect to http://127.0.0.1:1"]);
+        let mut given = trunkline(folder.path());
+        let ended = run(given.arg(command).args(arguments).env("TRUNKLINE_URL", "nowhere"));
+        check(command, &ended, 2, &[], &["invalid TRUNKLINE_URL: "]);
+    }
+}
+
+#[test]
+fn prints_formats() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let url = server.address.to_string();
+    let columns = r#"columns=["r_regionkey","r_name"]"#;
+    let region = ["call", &url, "db.query_records", "table_name=region", columns, "limit=2"];
+    let tables = ["call", &url, "db.list_tables", "pattern=region"];
+    let rows: &[(&[&str], &str, i32, &str)] = &[
+        (&region, "table", 0, "r_regionkey  r_name\n-----------  -------\n          0  AFRICA\n"),
+        (
+            &region,
+            "vertical",
+            0,
+            "-[ row 1 ]--------------\nr_regionkey  0\nr_name       AFRICA\n-[ ",
+        ),
+        (&region, "csv", 0, "r_regionkey,r_name\n0,AFRICA\n1,AMERICA\n"),
+        (&region, "json", 0, "{\"columns\":[{\"name\":\"r_regionkey\""),
+        (
+            &region,
+            "ndjson",
+            0,
+            "{\"r_regionkey\":0,\"r_name\":\"AFRICA\"}\n{\"r_regionkey\":1,\"r_name\":\"AMERICA\"}\n",
+        ),
+        (&tables, "table", 0, "name    kind   columns  row_estimate\n"),
+        (&tables, "csv", 0, "name,kind,columns,row_estimate\nregion,table,3,5\n"),
+        (&["call", &url, "rpc.discover"], "csv", 1, "the result is not a table; use --format json"),
+        (
+            &["call", &url, "db.describe_table", "table_name=region"],
+            "table",
+            0,
+            "region (table)\n\nname         type     nullable",
+        ),
+    ];
+    for (command, format, code, expected) in rows {
+        let ended = client(&[*command, &["--format", format]].concat());
+        let (stdout, stderr) =
+            if *code == 0 { (&[*expected][..], &[][..]) } else { (&[][..], &[*expected][..]) };
+        check(format, &ended, *code, stdout, stderr);
+    }
+}
+
+#[test]
+fn follows_cursors() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let url = server.address.to_string();
+    let nations = |format: &str| {
+        let command = ["call", &url, "db.query_records", "table_name=nation", "limit=10", "--all"];
+        let ended = client(&[&command[..], &["--format", format]].concat());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{format}");
+        ended.stdout
+    };
+    let table = nations("table");
+    assert_eq!(table.lines().count(), 2 + 25 + 1, "{table}");
+    assert!(table.ends_with("\n25 rows\n"), "{table}");
+    assert_eq!(nations("csv").lines().count(), 1 + 25);
+    assert_eq!(nations("ndjson").lines().count(), 25);
+    assert!(nations("vertical").contains("\n-[ row 25 ]-"));
+    let json: Value = serde_json::from_str(&nations("json")).unwrap();
+    assert_eq!(json["rows"].as_array().unwrap().len(), 25);
+    assert_eq!(json["columns"][0]["name"], "n_nationkey");
+
+    let positional = ["call", &url, "db.execute_raw_query", r#"["SELECT 1"]"#, "--all"];
+    check("one page", &client(&positional), 0, &["1 row\n"], &[]);
+    let page = r#"{"jsonrpc":"2.0","id":1,"result":{"items":[{"a":1}],"nextCursor":"c"}}"#;
+    let ids = Peer::new(|asked| {
+        json_answer(&page.replace("\"id\":1", &format!("\"id\":{}", asked.json()["id"])))
+    });
+    let endless = client(&["call", &ids.url, "m", "--all", "--format", "ndjson"]);
+    check("the same cursor", &endless, 4, &["{\"a\":1}\n{\"a\":1}\n"], &["cursor `c` twice"]);
+    assert_eq!(ids.asked()[1].json()["params"], json!({"cursor": "c"}));
+    let by_position = client(&["call", &ids.url, "m", "[1]", "--all"]);
+    check("by position", &by_position, 2, &["a\n"], &["--all requires params by name"]);
+}
+
+#[test]
+fn prints_json() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
     let url = format!("http://{}", server.address);
@@ -140,7 +272,7 @@ fn what_programs_see() {
     let error: Value = serde_json::from_str(&ended.stderr).unwrap();
     assert_eq!(error["data"]["params"], json!(["x"]));
 
-    // As it was received, numbers and all; on one line all the same.
+    // Numbers keep their notation; line ends become blanks.
     let peer = Peer::always(json_answer(
         "{\"jsonrpc\":\"2.0\",\r\n\"id\":1,\"result\":{\"n\":\t1e400,\n\"m\": 1.50,\"a\":\"\\n\"}}",
     ));
@@ -149,7 +281,7 @@ fn what_programs_see() {
 }
 
 #[test]
-fn a_result_that_nobody_gets() {
+fn reports_write_errors() {
     let peer = Peer::always(json_answer(r#"{"jsonrpc":"2.0","id":1,"result":1}"#));
     let folder = tempfile::tempdir().unwrap();
     let mut command = trunkline(folder.path());
@@ -157,7 +289,7 @@ fn a_result_that_nobody_gets() {
     command.args(["call", &peer.url, "m"]).stdout(full);
     check("a full disk", &run(&mut command), 1, &[], &["cannot print the result: No space left"]);
 
-    // As `| head` does when it has enough.
+    // As in `trunkline call … | head -1`.
     let mut command = trunkline(folder.path());
     let mut child = command.args(["call", &peer.url, "m"]).spawn().unwrap();
     drop(child.stdout.take());
@@ -166,7 +298,7 @@ fn a_result_that_nobody_gets() {
 }
 
 #[test]
-fn params_from_stdin() {
+fn reads_params_from_stdin() {
     let peer = Peer::always(json_answer(r#"{"jsonrpc":"2.0","id":1,"result":0}"#));
     for (name, input, code) in [
         ("json", "\n{\"a\": 1e400}\n", 0),
@@ -187,7 +319,7 @@ fn params_from_stdin() {
 }
 
 #[test]
-fn what_is_sent() {
+fn sends_requests() {
     let peer = Peer::always(json_answer(r#"{"jsonrpc":"2.0","id":1,"result":"done"}"#));
     let url = format!("{}/rpc?a=b", peer.url);
     let folder = tempfile::tempdir().unwrap();
@@ -211,42 +343,47 @@ fn what_is_sent() {
 }
 
 #[test]
-fn tokens() {
+fn sends_tokens() {
     let (folder, _) = tpch();
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--db", "tpch.db"]).env("TRUNKLINE_BEARER", "t0ken");
     let server = Server::start(command);
     let url = format!("http://{}", server.address);
     let call = ["call", &url, "db.list_tables"];
-    let refused = ["try: a token is needed, or this one is wrong: set TRUNKLINE_TOKEN"];
+    let refused = ["try: set a valid token in TRUNKLINE_TOKEN"];
     check("right", &client(&[&call[..], &["--bearer", "t0ken"]].concat()), 0, &["tables"], &[]);
     check("none", &client(&call), 1, &[], &refused);
     check("wrong", &client(&[&call[..], &["--bearer", "s3cret"]].concat()), 1, &[], &refused);
 }
 
 #[test]
-fn wrong_commands() {
+fn rejects_invalid_command_lines() {
     let url = "http://127.0.0.1:1";
     let rows: &[(&str, &[&str], &str)] = &[
-        ("no method", &["call", url], "<METHOD>"),
-        ("no scheme", &["call", "127.0.0.1:8080", "m"], "write http://127.0.0.1:8080"),
-        ("no scheme, IPv6", &["call", "::1:8080", "m"], "write http://[::1]:8080"),
-        ("another scheme", &["call", "ftp://127.0.0.1", "m"], "unsupported scheme ftp://"),
-        ("no host", &["call", "http://", "m"], "not a URL"),
-        ("a port that is none", &["call", "http://localhost:99999", "m"], "not a URL"),
+        ("no method", &["call", url], "missing METHOD"),
+        ("another scheme", &["call", "ftp://127.0.0.1", "m"], "invalid address `ftp://127.0.0.1`"),
+        ("no host", &["call", "http://", "m"], "invalid address `http://`"),
+        ("an invalid port", &["call", "localhost:99999", "m"], "invalid address `localhost:99999`"),
         ("a password", &["call", "http://a:b@localhost", "m"], "use --bearer"),
-        ("params that are none", &["call", url, "m", "5"], "not like key=value"),
+        ("invalid params", &["call", url, "m", "5"], "`5` is neither key=value nor"),
         ("half of an object", &["call", url, "m", "{"], "is not JSON"),
         ("forced, but no JSON", &["call", url, "m", "a:=b"], "is not JSON"),
-        ("twice", &["call", url, "m", "a=1", "a=2"], "twice"),
-        ("an empty token", &["call", url, "m", "--bearer", ""], "token is empty"),
-        ("a secret token", &["call", url, "m", "--bearer", "s3cret s3cret"], "token is empty"),
-        ("a header that is none", &["call", url, "m", "--header", "s3cret"], "like `Name: value`"),
-        ("a header of ours", &["call", url, "m", "--header", "Accept: a"], "by the protocol"),
+        ("a duplicate", &["call", url, "m", "a=1", "a=2"], "duplicate key `a`"),
+        ("an empty token", &["call", url, "m", "--bearer", ""], "bearer token must"),
+        ("a secret token", &["call", url, "m", "--bearer", "s3cret s3cret"], "bearer token must"),
+        ("an invalid header", &["call", url, "m", "--header", "s3cret"], "write `Name: value`"),
+        ("a reserved header", &["call", url, "m", "--header", "Accept: a"], "by the protocol"),
         ("a header of MCP", &["tools", url, "--header", "Mcp-Name: a"], "by the protocol"),
-        ("no time", &["call", url, "m", "--timeout-ms", "0"], "1..=86400000"),
-        ("nobody answers", &["call", url, "m", "--notify", "--json"], "cannot be used"),
-        ("an array for a tool", &["tools", url, "t", "[]"], "are an object"),
+        ("no timeout", &["call", url, "m", "--timeout-ms", "0"], "an integer from 1 to 86400000"),
+        (
+            "a long timeout",
+            &["call", url, "m", "--timeout-ms", "99999999999999999999"],
+            "an integer from 1 to 86400000",
+        ),
+        ("no response", &["call", url, "m", "--notify", "--json"], "cannot be used"),
+        ("two formats", &["call", url, "m", "--json", "--format", "csv"], "cannot be used"),
+        ("an unknown format", &["call", url, "m", "--format", "xml"], "vertical"),
+        ("an array for a tool", &["tools", url, "t", "[]"], "must be a JSON object"),
         ("server flags", &["--sample", "call", url, "m"], "cannot be used"),
     ];
     for (name, arguments, stderr) in rows {

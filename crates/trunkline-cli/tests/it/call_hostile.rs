@@ -1,4 +1,4 @@
-//! `trunkline call`, against servers that do it wrong.
+//! `trunkline call` against invalid and silent servers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::call::{check, client};
 use crate::call_peer::{Peer, http, json};
 
 #[test]
-fn answers_that_are_none() {
+fn rejects_invalid_responses() {
     let html = "502 Bad Gateway\nContent-Type: text/html";
     let page = "200 OK\nContent-Type: text/html; charset=utf-8";
     let redirect = "307 Temporary Redirect\nLocation: http://127.0.0.1:1/x";
@@ -27,7 +27,7 @@ fn answers_that_are_none() {
         ("neither", json(r#"{"jsonrpc":"2.0","id":1}"#), "neither a result nor an error"),
         ("no version", json(r#"{"id":1,"result":1}"#), "`jsonrpc` is missing"),
         ("version 1", json(&result.replace("2.0", "1.0")), "`jsonrpc` is not \"2.0\""),
-        ("a batch", json(&format!("[{result}]")), "it is an array"),
+        ("a batch", json(&format!("[{result}]")), "array in reply to a single call"),
         ("not UTF-8", [json("abc"), vec![]].concat().replace_tail(b"\xff\xfe\xfd"), "not UTF-8"),
         ("no JSON", json("\u{1b}[2J<html>"), r#"\u{1b}[2J<html>"#),
         (
@@ -35,16 +35,16 @@ fn answers_that_are_none() {
             http(html, "<html>\u{1b}]0;x\u{7}"),
             "HTTP 502 Bad Gateway, without a JSON-RPC reply: \"<html>",
         ),
-        ("HTML 200", http(page, "<html>"), "reply has media type \"text/html\" instead of JSON: \"<html>\""),
+        (
+            "HTML 200",
+            http(page, "<html>"),
+            "reply has media type \"text/html\" instead of JSON: \"<html>\"",
+        ),
         ("no type", http("200 OK", result), "reply has media type \"\" instead of JSON"),
         ("nothing", json(""), "with no reply to the call"),
         ("204", http("204 No Content", ""), "HTTP 204 No Content, with no reply"),
-        ("events", http(events, &format!("data: {result}\n\n")), "\"text/event-stream\", not JSON"),
-        (
-            "a redirect",
-            http(redirect, ""),
-            "redirect to \"http://127.0.0.1:1/x\" was not followed",
-        ),
+        ("events", http(events, &format!("data: {result}\n\n")), "\"text/event-stream\""),
+        ("a redirect", http(redirect, ""), "redirect to \"http://127.0.0.1:1/x\" was not followed"),
         ("a result of 500", http("500 Oops\nContent-Type: application/json", result), "HTTP 500"),
         ("not HTTP", b"SSH-2.0-OpenSSH_9.6\r\n".to_vec(), "is not HTTP"),
     ];
@@ -56,7 +56,7 @@ fn answers_that_are_none() {
 }
 
 #[test]
-fn errors_in_answers() {
+fn prints_errors() {
     let error = |more: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32000,"message":"no"{more}}}}}"#)
     };
@@ -85,7 +85,7 @@ fn errors_in_answers() {
 }
 
 #[test]
-fn no_answer() {
+fn reports_broken_connections() {
     let truncated =
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{";
     for (name, answer, stderr) in [
@@ -100,7 +100,7 @@ fn no_answer() {
     let refused = client(&["call", "http://127.0.0.1:1", "m"]);
     let stderr =
         ["cannot connect to http://127.0.0.1:1", "because: Connection refused", "start the server"];
-    check("nobody listens", &refused, 3, &[], &stderr);
+    check("no listener", &refused, 3, &[], &stderr);
     let unknown = client(&["call", "http://no-such-host.invalid", "m"]);
     check(
         "no such host",
@@ -117,24 +117,18 @@ fn no_answer() {
         drop(stream.read(&mut [0; 4096]));
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     });
-    let stderr = ["cannot connect", "try: http://, since it does not speak TLS"];
+    let stderr = ["cannot connect", "try: use http://"];
     check("no TLS", &client(&["call", &url, "m"]), 3, &[], &stderr);
 }
 
 #[test]
-fn servers_that_never_end() {
+fn limits_time_and_size() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    // The kernel accepts; nobody answers.
+    // The kernel accepts the connection; the server does not reply.
     for command in [["call", &url, "m"], ["tools", &url, "t"]] {
         let ended = client(&[&command[..], &["--timeout-ms", "300"]].concat());
-        check(
-            "silent",
-            &ended,
-            3,
-            &[],
-            &["did not answer within 300 ms", "try: give it more time"],
-        );
+        check("silent", &ended, 3, &[], &["300 ms", "try: increase --timeout-ms"]);
     }
     drop(listener);
 
@@ -152,12 +146,12 @@ fn servers_that_never_end() {
         sent
     });
     let ended = client(&["call", &url, "m"]);
-    check("endless", &ended, 4, &[], &["has more than 67108864 bytes"]);
+    check("endless", &ended, 4, &[], &["67108864 bytes"]);
     assert!(flood.join().unwrap() < 100 << 20);
 }
 
 #[test]
-fn notifications() {
+fn sends_notifications() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
     let page = "200 OK\nContent-Type: text/html";
     let html = "502 Bad Gateway\nContent-Type: text/html";
@@ -166,7 +160,7 @@ fn notifications() {
         ("204", http("204 No Content", ""), 0, &[]),
         ("202", http("202 Accepted", ""), 0, &[]),
         ("200", json(""), 0, &[]),
-        ("a page", http(page, "<html>"), 4, &["is \"text/html\", not JSON: \"<html>\""]),
+        ("a page", http(page, "<html>"), 4, &["\"text/html\"", "\"<html>\""]),
         (
             "a result",
             json(r#"{"jsonrpc":"2.0","id":1,"result":1}"#),
@@ -185,7 +179,7 @@ fn notifications() {
 }
 
 trait ReplaceTail {
-    /// The same, with other last bytes.
+    /// Replaces the last bytes.
     fn replace_tail(self, tail: &[u8]) -> Self;
 }
 

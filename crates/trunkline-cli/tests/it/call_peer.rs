@@ -1,4 +1,4 @@
-//! A server that answers what a test tells it to, and keeps what it was asked.
+//! A server with scripted replies, which records requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::Value;
 
-/// One request, as it came.
+/// A request.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     /// The request line and the headers, in lower case.
@@ -26,14 +26,14 @@ impl Asked {
     }
 }
 
-/// A server on a port of its own. It closes each connection behind its answer.
+/// A server on a free port. It closes each connection after its reply.
 pub(crate) struct Peer {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Peer {
-    /// `answer` gets each request, and gives all bytes of the answer.
+    /// Starts a server. `answer` returns all bytes of the reply to a request.
     pub(crate) fn new(answer: impl Fn(&Asked) -> Vec<u8> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -45,14 +45,14 @@ impl Peer {
                 let Some(request) = read(&mut stream) else { continue };
                 log.lock().unwrap().push(request.clone());
                 let answer = answer(&request);
-                // A client that has seen enough is gone.
+                // The client may have closed the connection.
                 drop(stream.write_all(&answer));
             }
         });
         Self { url, asked }
     }
 
-    /// One that gives the same answer to all.
+    /// Starts a server with the same reply to all requests.
     pub(crate) fn always(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::new(move |_| answer.clone())
@@ -63,7 +63,7 @@ impl Peer {
     }
 }
 
-/// The next request, if there is one.
+/// Reads the next request, if there is one.
 pub(crate) fn read(stream: &mut impl Read) -> Option<Asked> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
@@ -81,14 +81,14 @@ pub(crate) fn read(stream: &mut impl Read) -> Option<Asked> {
     Some(asked)
 }
 
-/// An HTTP answer with a body. The head's first line is the status, others are headers.
+/// An HTTP reply with a body. The first line of the head is the status, the others are headers.
 pub(crate) fn http(head: &str, body: &str) -> Vec<u8> {
     let head = head.replace('\n', "\r\n");
     format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
         .into_bytes()
 }
 
-/// 200, with JSON.
+/// A reply with status 200 and JSON.
 pub(crate) fn json(body: &str) -> Vec<u8> {
     http("200 OK\nContent-Type: application/json", body)
 }

@@ -1,4 +1,4 @@
-//! `trunkline call` over https, with an authority of our own.
+//! `trunkline call` over https, with a private authority.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -42,7 +42,7 @@ fn serve_as(folder: &Path, name: &str, is_ca: IsCa) -> u16 {
             let mut socket = socket.unwrap();
             let mut tls = ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = Stream::new(&mut tls, &mut socket);
-            // A client that trusts nobody ends in the handshake.
+            // A client that does not trust the certificate ends the handshake.
             if read(&mut stream).is_some() {
                 let answer = json(r#"{"jsonrpc":"2.0","id":1,"result":"secure"}"#);
                 drop(stream.write_all(&answer));
@@ -61,12 +61,12 @@ fn call(folder: &Path, url: &str, authorities: &str) -> Ended {
 }
 
 #[test]
-fn certificates() {
+fn verifies_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let port = serve(folder, "localhost");
     std::fs::copy(folder.join("ca.pem"), folder.join("right.pem")).unwrap();
-    // A second authority, which has signed nothing that is served here.
+    // A second authority, which has not signed the certificate of the server.
     serve(folder, "other.example");
     let (right, wrong) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
     check("trusted", &call(folder, &right, "right.pem"), 0, &["secure\n"], &[]);
@@ -77,17 +77,17 @@ fn certificates() {
     let stderr = ["because: invalid peer certificate: certificate not valid for name"];
     check("another name", &call(folder, &wrong, "right.pem"), 3, &[], &stderr);
     std::fs::write(folder.join("empty.pem"), "").unwrap();
-    let stderr = ["this machine has no certificates", "try: "];
+    let stderr = ["certificates", "try: install ca-certificates"];
     check("no authority", &call(folder, &right, "empty.pem"), 3, &[], &stderr);
 
-    let stderr = ["is not HTTP", "wants https://"];
+    let stderr = ["HTTP", "use https://"];
     let plain = right.replace("https:", "http:");
     check("without TLS", &call(folder, &plain, "right.pem"), 4, &[], &stderr);
 }
 
-/// As `openssl req -x509` makes them: signed with its own key, and marked as an authority's.
+/// Like the certificates of `openssl req -x509`: self-signed, and marked as an authority's.
 #[test]
-fn a_self_signed_certificate_is_pinned() {
+fn trusts_a_pinned_self_signed_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let authority = || IsCa::Ca(BasicConstraints::Unconstrained);
@@ -96,7 +96,7 @@ fn a_self_signed_certificate_is_pinned() {
     serve_as(folder, "localhost", authority());
     let (right, wrong) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
     check("pinned", &call(folder, &right, "right.pem"), 0, &["secure\n"], &[]);
-    let stderr = ["CaUsedAsEndEntity", "try: SSL_CERT_FILE=cert.pem with that very certificate"];
+    let stderr = ["CaUsedAsEndEntity", "try: set SSL_CERT_FILE=cert.pem"];
     check("another", &call(folder, &right, "ca.pem"), 3, &[], &stderr);
     let stderr = ["because: invalid peer certificate: certificate not valid for name"];
     check("another name", &call(folder, &wrong, "right.pem"), 3, &[], &stderr);

@@ -1,4 +1,4 @@
-//! `trunkline chat` with scripts: in pipes, against the server with and without a model.
+//! `trunkline chat` in pipes, against servers with and without a model.
 
 use std::io::{Read, Seek, Write};
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ pub(crate) fn url(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// The command, which reads these lines.
+/// The command with these lines on stdin.
 fn command(url: &str, arguments: &[&str], lines: &str) -> Command {
     let mut command = trunkline(Path::new("."));
     command.args(["chat", url]).args(arguments);
@@ -52,7 +52,7 @@ fn check_rows(url: &str, rows: &[Row<'_>]) {
 }
 
 #[test]
-fn without_a_model() {
+fn reports_a_missing_model() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
     let refused = &["error -32000: No model is configured\n", "--agent-url", "kind: no_model"][..];
@@ -63,11 +63,11 @@ fn without_a_model() {
 }
 
 #[test]
-fn messages_and_commands() {
+fn executes_messages_and_commands() {
     let (_folder, path) = tpch();
     let server = server_with(&Model::listing(), &path);
     let answer = &["lineitem"][..];
-    let called = &["> list_tables\n< {\"tables\":[", " ms\n"][..];
+    let called = &["> list_tables\n< 8 tables, ", " ms\n"][..];
     let clauses = "list the tables\n/clear\nlist the tables\n/conversations\n";
     check_rows(
         &url(server.address),
@@ -75,24 +75,31 @@ fn messages_and_commands() {
             ("a message", &[], "list the tables\n", 0, answer, called),
             ("no line end", &[], "\n \nlist the tables", 0, answer, called),
             ("one message", &["-m", "list the tables"], "ignored\n", 0, answer, called),
-            ("/tools", &[], "/tools", 0, &["list_tables  ", "Lists the tables"], &[]),
+            ("/tools", &[], "/tools", 0, &["list_tables  ", "Lists tables"], &[]),
             (
                 "/tools NAME",
                 &[],
                 "/tools list_tables",
                 0,
-                &["list_tables\nLists the tables", "\n{\n  \"", "\"type\": \"object\""],
+                &["list_tables\nLists tables", "\n{\n  \"", "\"type\": \"object\""],
                 &[],
             ),
-            ("no tool", &[], "/tools fly\n/tools", 2, &[], &["no tool fly", "/tools lists"]),
-            ("no command", &[], "/tolls\n/tools", 2, &[], &["no command /tolls (is it /tools?)"]),
-            ("no message", &[], "/usr/bin is full", 2, &[], &["no command /usr/bin"]),
-            ("said all the same", &[], "//tools", 0, &["/tools\n"], &["Asking"]),
+            ("no tool", &[], "/tools fly\n/tools", 2, &[], &["unknown tool `fly`; /tools lists"]),
+            (
+                "no command",
+                &[],
+                "/tolls\n/tools",
+                2,
+                &[],
+                &["unknown command /tolls; did you mean /tools?"],
+            ),
+            ("no message", &[], "/usr/bin is full", 2, &[], &["unknown command /usr/bin"]),
+            ("a message with a slash", &[], "//tools", 0, &["/tools\n"], &["Asking"]),
             ("/help", &[], "/help", 0, &[], &["/tools [NAME]", "/quit", "//text"]),
             ("/quit", &[], "/quit\n/tolls", 0, &[], &[]),
-            ("nothing to confirm", &[], "/confirm", 2, &[], &["no call waits"]),
-            ("/clear", &[], clauses, 0, &["list the tables\n"], &["a new conversation"]),
-            ("/resume", &[], "/resume 1", 2, &[], &["no conversation 1", "/conversations"]),
+            ("nothing to confirm", &[], "/confirm", 2, &[], &["no call requires confirmation"]),
+            ("/clear", &[], clauses, 0, &["list the tables\n"], &["new conversation"]),
+            ("/resume", &[], "/resume 1", 2, &[], &["unknown conversation `1`; /conversations"]),
             (
                 "no conversation",
                 &["--conversation", "1"],
@@ -101,14 +108,14 @@ fn messages_and_commands() {
                 &[],
                 &["error -32011", "kind: conversation"],
             ),
-            ("no tool in JSON", &["--json"], "/tools fly", 2, &[], &["no tool fly"]),
+            ("no tool in JSON", &["--json"], "/tools fly", 2, &[], &["unknown tool `fly`"]),
         ],
     );
     assert_eq!(server.stop().code, Some(0));
 }
 
 #[test]
-fn who_does_not_answer() {
+fn reports_servers_without_an_answer() {
     let (folder, _path) = tpch();
     let mut start = trunkline(folder.path());
     start.args(["--listen", "127.0.0.1:0", "--db", "tpch.db", "--bearer", "s3cret-of-16-bytes"]);
@@ -125,18 +132,18 @@ fn who_does_not_answer() {
 
     let at = |path: &str| chat(&format!("{address}{path}"), &given, "");
     check("a slash", &at("/api/"), 0, &["lineitem"], &["list_tables"]);
-    let elsewhere = &["error -32601", "the URL of the server alone, or that of its /api"];
-    check("another door", &at("/rpc"), 1, &[], elsewhere);
+    let elsewhere = &["error -32601", "check that the server has an agent"];
+    check("another endpoint", &at("/rpc"), 1, &[], elsewhere);
 
-    let nobody = "http://127.0.0.1:1";
-    check("nobody", &chat(nobody, &[], "hi"), 3, &[], &["nothing listens there"]);
-    check("nobody, in JSON", &chat(nobody, &["--json"], "hi"), 3, &[], &["nothing listens there"]);
-    check("nothing said", &chat(nobody, &[], ""), 0, &[], &[]);
+    let none = "http://127.0.0.1:1";
+    check("no server", &chat(none, &[], "hi"), 3, &[], &["start the server"]);
+    check("no server, in JSON", &chat(none, &["--json"], "hi"), 3, &[], &["start the server"]);
+    check("no message", &chat(none, &[], ""), 0, &[], &[]);
     check("no URL", &chat("x", &[], "hi"), 2, &[], &["http://x"]);
-    let wrong = run(command(nobody, &[], "").stdin(not_utf8()));
-    check("no text", &wrong, 2, &[], &["a line is not UTF-8"]);
+    let wrong = run(command(none, &[], "").stdin(not_utf8()));
+    check("no text", &wrong, 2, &[], &["a line of stdin is not valid UTF-8"]);
     let long = "x".repeat(2 << 20);
-    check("a long line", &chat(nobody, &[], &long), 2, &[], &["more than 1048576 bytes"]);
+    check("a long line", &chat(none, &[], &long), 2, &[], &["more than 1048576 bytes"]);
 }
 
 fn not_utf8() -> Stdio {
@@ -146,8 +153,8 @@ fn not_utf8() -> Stdio {
     file.into()
 }
 
-/// A model whose answers are what the user says.
-fn told(question: &Question, speech: &mut Speech) {
+/// A model that does what the message names.
+fn scripted(question: &Question, speech: &mut Speech) {
     let results = question.results();
     match question.said() {
         _ if !results.is_empty() => speech.says("It is done."),
@@ -177,16 +184,16 @@ fn told(question: &Question, speech: &mut Speech) {
 }
 
 #[test]
-fn with_a_model() {
+fn shows_turns() {
     let (_folder, path) = tpch();
-    let model = Model::new(told);
+    let model = Model::new(scripted);
     let server = server_with(&model, &path);
     let row = "> query_records columns=[\"r_name\"] limit=1 table_name=\"region\"\n< 1 row: [";
     check_rows(
         &url(server.address),
         &[
             ("one conversation", &[], "a\nb\n", 0, &["1: a\n2: b\n"], &["Asking tiny\n"]),
-            ("two", &[], "a\n/clear\nb\n", 0, &["1: a\n1: b\n"], &["a new conversation"]),
+            ("two", &[], "a\n/clear\nb\n", 0, &["1: a\n1: b\n"], &["new conversation"]),
             ("a call", &[], "count", 0, &["It is done.\n"], &[row]),
             (
                 "two calls",
@@ -198,7 +205,7 @@ fn with_a_model() {
                     "> query_records table_name=\"nation\"",
                     "25 rows",
                     "> describe_",
-                    "error -32003: Database error: there is no",
+                    "error -32003: Database error: ",
                 ],
             ),
             (
@@ -215,7 +222,7 @@ fn with_a_model() {
                 "delete\na",
                 0,
                 &["Confirmation required: `delete_record`", "\n2: a\n"],
-                &["waits to be confirmed:\n{\n  \"filters\"", "\\u001b[2J", "/confirm "],
+                &["requires confirmation:\n{\n  \"filters\"", "\\u001b[2J", "/confirm "],
             ),
             (
                 "confirmed",
@@ -231,7 +238,7 @@ fn with_a_model() {
                 "delete\na\n/confirm",
                 2,
                 &["2: a\n"],
-                &["no call waits to be confirmed"],
+                &["no call requires confirmation"],
             ),
             (
                 "a failure",
@@ -247,16 +254,17 @@ fn with_a_model() {
 }
 
 #[test]
-fn a_call_is_confirmed_later() {
+fn confirms_a_call_later() {
     let (_folder, path) = tpch();
-    let model = Model::new(told);
+    let model = Model::new(scripted);
     let server = server_with(&model, &path);
     let address = url(server.address);
     let proposed = chat(&address, &["-m", "delete"], "");
     let said = proposed.stderr.lines().last().unwrap();
     let refused = proposed.stderr.matches("must confirm the call first").count();
-    assert_eq!(refused, 1, "told once: {proposed:?}");
-    let (token, id) = said.split_once(" makes it, in conversation ").unwrap();
+    assert_eq!(refused, 1, "shown once: {proposed:?}");
+    let (token, id) = said.split_once(" (conversation ").unwrap();
+    let (token, id) = (token.strip_prefix("confirm with: ").unwrap(), id.trim_end_matches(')'));
     let confirmed = chat(&address, &["--conversation", id], token);
     check("later", &confirmed, 0, &["It is done.\n"], &["> delete_record"]);
     let again = chat(&address, &["--conversation", id], token);
@@ -265,14 +273,14 @@ fn a_call_is_confirmed_later() {
     let commands = format!("/resume {id}\na\n/conversations\n/delete {id}\nb\n/conversations");
     let ended = chat(&address, &[], &commands);
     let parts = ["3: a\n", &format!("{id}*  now"), "  delete\n", "1: b\n"];
-    check("conversations", &ended, 0, &parts, &["going on with: delete", "deleted"]);
+    check("conversations", &ended, 0, &parts, &["continuing: delete", "deleted"]);
     assert_eq!(ended.stdout.matches(id).count(), 1, "{ended:?}");
 }
 
 #[test]
-fn events_as_json() {
+fn prints_events_as_json() {
     let (_folder, path) = tpch();
-    let model = Model::new(told);
+    let model = Model::new(scripted);
     let server = server_with(&model, &path);
     let ended = chat(&url(server.address), &["--json"], "count\n/conversations\nrefuse");
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -288,9 +296,9 @@ fn events_as_json() {
     assert_eq!((&failed["code"], &failed["data"]["kind"]), (&json!(-32000), &json!("refused")));
 }
 
-/// Each piece is there before the next one is said.
+/// Each part is printed before the next one arrives.
 #[test]
-fn answers_come_as_they_are_said() {
+fn streams_answers() {
     let (_folder, path) = tpch();
     let (go_on, gone_on) = sync_channel(0);
     let gone_on = Mutex::new(gone_on);
@@ -317,12 +325,12 @@ fn answers_come_as_they_are_said() {
     assert_eq!(chat.wait().unwrap().code(), Some(0));
 }
 
-/// Nobody reads any more, as in `trunkline chat … | head -1`.
+/// As in `trunkline chat … | head -1`.
 #[test]
-fn a_pipe_that_is_closed() {
+fn ends_when_stdout_is_closed() {
     let (_folder, path) = tpch();
     let model = Model::new(|_, speech| {
-        speech.says("nobody reads this");
+        speech.says("this is not read");
         speech.stalls();
     });
     let server = server_with(&model, &path);
@@ -332,9 +340,8 @@ fn a_pipe_that_is_closed() {
     check("closed", &ended, 0, &[], &["Asking tiny\n"]);
 }
 
-/// What other servers answer.
 #[test]
-fn peers() {
+fn reads_replies_of_other_servers() {
     let answer = json!({
         "response": "Fine.", "conversation_id": "c",
         "steps": [{ "tool": "t", "arguments": { "a": 1 }, "result": "x\u{1b}", "ms": 3 }],
@@ -364,10 +371,10 @@ fn peers() {
             &["Fine.\n"],
             none,
         ),
-        // What was told in pieces is not told again, and what is missing is.
+        // The response adds what the events lack.
         ("in pieces", events(&(token("Fi") + &token("ne.") + &last)), 0, &["Fine.\n"], none),
-        ("cut off", events(&token("Fi")), 3, &["Fi\n"], &["broke"]),
-        ("no end", events("event: token\ndata: {"), 3, none, &["broke"]),
+        ("cut off", events(&token("Fi")), 3, &["Fi\n"], &["closed"]),
+        ("no end", events("event: token\ndata: {"), 3, none, &["closed"]),
         ("no JSON", events("event: token\ndata: {\n\n"), 4, none, &["EOF"]),
         ("unknown", events(&format!("event: news\ndata: x\n\n{last}")), 0, &["Fine.\n"], called),
     ];

@@ -1,4 +1,4 @@
-//! `trunkline chat` with a person, on a terminal.
+//! `trunkline chat` on a terminal.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,25 +15,25 @@ use crate::support::{Model, PATIENCE, Server, Speech, Terminal, tpch, trunkline}
 
 const PROMPT: &str = "chat> ";
 
-/// A model, its server, and what it is asked.
-struct House {
+/// A server with a scripted model, and the messages that the model receives.
+struct Setup {
     _folder: TempDir,
     server: Server,
-    said: Receiver<String>,
-    /// Told when a turn is cancelled.
-    gone: Receiver<()>,
-    /// Lets the model go on that was told to wait.
+    messages: Receiver<String>,
+    /// Receives a value when a turn is cancelled.
+    cancelled: Receiver<()>,
+    /// Lets a waiting model continue.
     go_on: SyncSender<()>,
     state: TempDir,
 }
 
-impl House {
+impl Setup {
     fn new() -> Self {
         let (folder, path) = tpch();
-        let (say, said) = channel();
-        let (go, gone) = channel();
-        let (go_on, gone_on) = sync_channel(0);
-        let gone_on = Mutex::new(gone_on);
+        let (send, messages) = channel();
+        let (cancel, cancelled) = channel();
+        let (go_on, continued) = sync_channel(0);
+        let continued = Mutex::new(continued);
         let delete = |speech: &mut Speech| {
             let filters = json!({ "r_name": "NONE" });
             let arguments = json!({ "table_name": "region", "filters": filters });
@@ -48,11 +48,11 @@ impl House {
                 "stall" => {
                     speech.says("Let me think");
                     speech.stalls();
-                    go.send(()).unwrap();
+                    cancel.send(()).unwrap();
                 }
                 said @ ("wait" | "wait and delete") => {
                     speech.says("Wait");
-                    gone_on.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                    continued.lock().unwrap().recv_timeout(PATIENCE).unwrap();
                     speech.says(" for it.");
                     if said != "wait" {
                         delete(speech);
@@ -62,10 +62,11 @@ impl House {
                 "refuse" => speech.refuses(500, "gone"),
                 said => speech.says(&format!("{}: {said}.", question.turns())),
             }
-            drop(say.send(question.said().to_owned()));
+            drop(send.send(question.said().to_owned()));
         });
         let server = server_with(&model, &path);
-        Self { _folder: folder, server, said, gone, go_on, state: tempfile::tempdir().unwrap() }
+        let state = tempfile::tempdir().unwrap();
+        Self { _folder: folder, server, messages, cancelled, go_on, state }
     }
 
     /// A chat, at its first prompt.
@@ -83,11 +84,11 @@ impl House {
         command
     }
 
-    fn said(&self) -> String {
-        self.said.recv_timeout(PATIENCE).unwrap()
+    fn message(&self) -> String {
+        self.messages.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// Cancels a turn, and waits until the server has cancelled it: the conversation is busy before.
+    /// Cancels a turn, and waits until the server has cancelled it: until then, the conversation is busy.
     fn cancel_turn(&self, chat: &mut Terminal) {
         let mut history = self.server.connect();
         let head = "GET /history/stream?method=agent.chat&status=cancelled HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -97,19 +98,19 @@ impl House {
         chat.types("\x03");
         chat.until("cancelled");
         chat.until(PROMPT);
-        self.gone.recv_timeout(PATIENCE).unwrap();
+        self.cancelled.recv_timeout(PATIENCE).unwrap();
         while !history.line().starts_with("event: entry") {}
     }
 }
 
 #[test]
-fn lines_are_edited_and_kept() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn edits_and_saves_lines() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     chat.types("helo\x1b[Dl\r");
     chat.until("1: hello.");
     chat.until(PROMPT);
-    assert_eq!(house.said(), "hello");
+    assert_eq!(setup.message(), "hello");
     chat.types(" secret\r");
     chat.until("2: secret.");
     chat.until(PROMPT);
@@ -117,51 +118,51 @@ fn lines_are_edited_and_kept() {
     chat.types("\x1b[200~two\rlines\x1b[201~\r");
     chat.until("lines.");
     chat.until(PROMPT);
-    assert_eq!([house.said(), house.said()], ["secret", "two\nlines"]);
+    assert_eq!([setup.message(), setup.message()], ["secret", "two\nlines"]);
     // Two lines that are typed ahead are two.
     chat.types("one\rmore\r");
     chat.until("4: one.");
     chat.until("5: more.");
     chat.until(PROMPT);
     chat.types("/to\tlist_t\t\r");
-    chat.until("Lists the tables");
+    chat.until("Lists tables");
     chat.until(PROMPT);
     chat.types("\x04");
     chat.until("--conversation ");
     assert_eq!(chat.end(), (Some(0), true));
 
-    let file = house.state.path().join("trunkline/chat_history");
+    let file = setup.state.path().join("trunkline/chat_history");
     let kept = fs::read_to_string(&file).unwrap();
     let lines: Vec<_> = kept.lines().skip(1).collect();
     assert_eq!(lines, ["hello", r"two\nlines", "one", "more", "/tools list_tables"]);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
 
-    // They are there in the next chat.
-    let mut chat = house.chat();
-    (0..2).for_each(|_| drop(house.said()));
+    // The next chat loads them.
+    let mut chat = setup.chat();
+    (0..2).for_each(|_| drop(setup.message()));
     chat.types("\x1b[A\x1b[A\x1b[A!\r");
     chat.until("1: one!.");
-    assert_eq!(house.said(), "one!");
+    assert_eq!(setup.message(), "one!");
     chat.until(PROMPT);
     chat.types("/quit\r");
     assert_eq!(chat.end(), (Some(0), true));
 }
 
 #[test]
-fn a_turn_is_cancelled() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn cancels_a_turn() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     chat.types("first\r");
     chat.until("1: first.");
     chat.until(PROMPT);
-    house.cancel_turn(&mut chat);
-    // The conversation is as it was before.
+    setup.cancel_turn(&mut chat);
+    // The conversation is unchanged.
     chat.types("next\r");
     chat.until("2: next.");
     chat.until(PROMPT);
     // At the prompt, the line is cleared.
-    chat.types("not said\x03");
+    chat.types("not sent\x03");
     chat.until("Ctrl-D ends the chat");
     chat.until(PROMPT);
     chat.signal("INT");
@@ -175,20 +176,20 @@ fn a_turn_is_cancelled() {
 }
 
 #[test]
-fn failures_are_told() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn reports_errors_and_continues() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     chat.types("refuse\r");
     chat.until("error -32000: The model failed");
     chat.until("kind: refused");
     chat.until(PROMPT);
     chat.types("/tolls\r");
-    chat.until("no command /tolls (is it /tools?)");
+    chat.until("unknown command /tolls; did you mean /tools?");
     chat.until(PROMPT);
     chat.types("again\r");
     chat.until("1: again.");
     chat.until(PROMPT);
-    // What was done before a failure is kept, in a conversation that goes on.
+    // A turn that fails after a call is saved, and the conversation continues.
     chat.types("/clear\r");
     chat.until(PROMPT);
     chat.types("fall\r");
@@ -198,21 +199,21 @@ fn failures_are_told() {
     chat.types("again\r");
     chat.until("2: again.");
     chat.until(PROMPT);
-    house.server.stop();
-    chat.types("nobody?\r");
-    chat.until("nothing listens there");
+    setup.server.stop();
+    chat.types("anyone?\r");
+    chat.until("start the server");
     chat.until(PROMPT);
-    // It is ended while a line is edited.
+    // SIGTERM ends it while a line is edited.
     chat.signal("TERM");
     assert_eq!(chat.end(), (Some(0), true));
 }
 
 #[test]
-fn calls_are_made_with_consent() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn makes_confirmed_calls() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     let proposed = |chat: &mut Terminal| {
-        chat.until("delete_record waits to be confirmed:");
+        chat.until("delete_record requires confirmation:");
         chat.until("\"r_name\": \"NONE\"");
         chat.until(QUESTION);
     };
@@ -220,7 +221,7 @@ fn calls_are_made_with_consent() {
         chat.types("delete\r");
         proposed(&mut chat);
         chat.types(answer);
-        let shown = chat.until("not made");
+        let shown = chat.until("not called");
         assert!(!shown.contains("It is done"), "{answer:?}: {shown}");
         chat.until(PROMPT);
     }
@@ -236,11 +237,11 @@ fn calls_are_made_with_consent() {
         chat.until("It is done.");
         chat.until(PROMPT);
     }
-    // What was typed before the question is no answer to it: it is said next.
+    // A line that was typed before the question does not answer it: it is the next message.
     chat.types("delete\ry\r");
     proposed(&mut chat);
     chat.types("\r");
-    chat.until("not made");
+    chat.until("not called");
     chat.until(": y.");
     chat.until(PROMPT);
     chat.types("\x04");
@@ -249,15 +250,15 @@ fn calls_are_made_with_consent() {
 
 const QUESTION: &str = "make this call? [y/N] ";
 
-/// A signal is no answer, and no answer is one to another question.
+/// A signal does not confirm, and an answer after the question is a message.
 #[test]
-fn a_question_is_withdrawn() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn withdraws_a_question() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     chat.types("delete\r");
     chat.until(QUESTION);
     chat.signal("INT");
-    chat.until("not made");
+    chat.until("not called");
     chat.until(PROMPT);
     chat.types("y\r");
     chat.until(": y.");
@@ -269,47 +270,47 @@ fn a_question_is_withdrawn() {
 }
 
 #[test]
-fn a_turn_is_terminated() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn ends_on_sigterm_in_a_turn() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     chat.types("stall\r");
     chat.until("Let me think");
     chat.signal("TERM");
-    house.gone.recv_timeout(PATIENCE).unwrap();
+    setup.cancelled.recv_timeout(PATIENCE).unwrap();
     assert_eq!(chat.end(), (Some(0), true));
 }
 
 #[test]
-fn what_is_typed_while_a_turn_runs_is_the_next_line() {
-    let house = House::new();
-    let mut chat = house.chat();
+fn reads_the_next_line_while_a_turn_runs() {
+    let setup = Setup::new();
+    let mut chat = setup.chat();
     chat.types("wait\r");
     chat.until("Wait");
     chat.types("hello\r");
-    house.go_on.send(()).unwrap();
+    setup.go_on.send(()).unwrap();
     chat.until(" for it.");
     chat.until("2: hello.");
     chat.until(PROMPT);
-    // It does not answer a question.
+    // It does not answer the question.
     chat.types("wait and delete\r");
     chat.until("Wait");
     chat.types("y\r");
-    house.go_on.send(()).unwrap();
+    setup.go_on.send(()).unwrap();
     chat.until(QUESTION);
     chat.types("\r");
-    chat.until("not made");
+    chat.until("not called");
     chat.until(PROMPT);
 }
 
 /// In a shell with job control.
 #[test]
-fn a_line_is_shown_anew_after_a_stop() {
-    let house = House::new();
-    let chat = house.command();
+fn shows_the_line_after_a_stop() {
+    let setup = Setup::new();
+    let chat = setup.command();
     let mut shell = Command::new("sh");
     shell.args(["-c", "set -m; \"$@\"; echo stopped; fg", "sh"]);
     shell.arg(chat.get_program()).args(chat.get_args());
-    shell.env("XDG_STATE_HOME", house.state.path());
+    shell.env("XDG_STATE_HOME", setup.state.path());
     let mut chat = Terminal::run(&shell);
     chat.until(PROMPT);
     chat.types("hel");
@@ -325,19 +326,19 @@ fn a_line_is_shown_anew_after_a_stop() {
 }
 
 #[test]
-fn a_terminal_that_knows_no_escapes() {
-    let house = House::new();
-    // Where CI is set, programs may colour their output though the terminal has no colours.
-    let mut chat = Terminal::run(house.command().env("TERM", "dumb").env("CI", "true"));
+fn prints_no_escapes_on_a_dumb_terminal() {
+    let setup = Setup::new();
+    // Where CI is set, libraries may use colours on any terminal.
+    let mut chat = Terminal::run(setup.command().env("TERM", "dumb").env("CI", "true"));
     chat.until(PROMPT);
     chat.types("hello\r");
     chat.until("1: hello.");
     chat.until(PROMPT);
-    house.cancel_turn(&mut chat);
+    setup.cancel_turn(&mut chat);
     chat.types("delete\r");
     chat.until(QUESTION);
     chat.types("\x04");
-    chat.until("not made");
+    chat.until("not called");
     chat.until(PROMPT);
     chat.types("delete\r");
     chat.until(QUESTION);
@@ -350,56 +351,89 @@ fn a_terminal_that_knows_no_escapes() {
     assert_eq!(chat.end(), (Some(0), true));
 }
 
-/// What is asked about is shown where the question is.
+/// The call is shown on stdout, like the question.
 #[test]
-fn stderr_is_elsewhere() {
-    let house = House::new();
-    let chat = house.command();
+fn asks_without_stderr() {
+    let setup = Setup::new();
+    let chat = setup.command();
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$@\" 2>/dev/null", "sh"]);
     command.arg(chat.get_program()).args(chat.get_args());
-    command.env("XDG_STATE_HOME", house.state.path());
+    command.env("XDG_STATE_HOME", setup.state.path());
     let mut chat = Terminal::run(&command);
     chat.until(PROMPT);
     chat.types("delete\r");
-    chat.until("delete_record waits to be confirmed:");
+    chat.until("delete_record requires confirmation:");
     chat.until("\"r_name\": \"NONE\"");
     chat.until(QUESTION);
 }
 
 #[test]
-fn a_conversation_that_is_not_there() {
-    let house = House::new();
-    let mut chat = Terminal::run(house.command().args(["--conversation", "bogus"]));
-    chat.until("you have no conversation bogus: without --conversation, a new one begins");
+fn reports_unknown_conversations() {
+    let setup = Setup::new();
+    let mut chat = Terminal::run(setup.command().args(["--conversation", "bogus"]));
+    chat.until("unknown conversation `bogus`; omit --conversation to begin a new one");
     assert_eq!(chat.end(), (Some(2), true));
 
-    let mut chat = house.chat();
+    let mut chat = setup.chat();
     chat.types("first\r");
     chat.until("1: first.");
     chat.until(PROMPT);
-    let mut other = house.chat();
+    let mut other = setup.chat();
     other.types("/conversations\r");
-    other.until("begins with");
+    other.until("title");
     let shown = other.until("  now");
     let id = shown.split_whitespace().last().unwrap();
-    let mut third = Terminal::run(house.command().args(["--conversation", id]));
-    third.until("going on with: first");
+    let mut third = Terminal::run(setup.command().args(["--conversation", id]));
+    third.until("continuing: first");
     other.types(&format!("/delete {id}\r"));
     other.until("deleted");
     chat.types("second\r");
     chat.until("error -32011");
-    chat.until("what is said next begins a new conversation");
+    chat.until("the next message begins a new conversation");
     chat.until(PROMPT);
     chat.types("third\r");
     chat.until("1: third.");
 }
 
 #[test]
-fn nobody_to_talk_with() {
+fn reports_an_unreachable_server() {
     let mut command = trunkline(Path::new("."));
     command.args(["chat", "http://127.0.0.1:1"]);
     let mut chat = Terminal::run(&command);
-    chat.until("nothing listens there");
+    chat.until("start the server");
     assert_eq!(chat.end(), (Some(3), true));
+}
+
+#[test]
+fn renders_markdown() {
+    let (_folder, path) = tpch();
+    let model = Model::new(|_, speech| {
+        let words = "word ".repeat(20);
+        let answer = format!("# Title\n\nSome **bold** text. {words}\n\n- one `code`\n- two\n\n");
+        for piece in (answer + "| id | name |\n|---|---|\n| 1 | a |\n\n```\nx = 1\n```\n")
+            .split_inclusive(' ')
+        {
+            speech.says(piece);
+        }
+    });
+    let server = server_with(&model, &path);
+    let mut command = trunkline(Path::new("."));
+    command.args(["chat", &url(server.address)]).env("XDG_STATE_HOME", path.parent().unwrap());
+    let mut chat = Terminal::run(&command);
+    chat.until(PROMPT);
+    chat.types("hello\r");
+    let shown = chat.until("  x = 1\n");
+    for part in [
+        "Title\n\n",
+        "Some bold text. word",
+        " word\nword ",
+        "\n\n• one code\n• two\n\nid  name\n--  ----\n 1  a\n",
+    ] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    chat.until(PROMPT);
+    chat.types("\x04");
+    chat.until("chat ended: 1 message, 0 tool calls\ncontinue with: trunkline chat http://");
+    assert_eq!(chat.end(), (Some(0), true));
 }

@@ -1,4 +1,4 @@
-//! `trunkline edn`: documents on stdin, converted one by one.
+//! `trunkline edn`, which converts the documents on stdin one by one.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::support::{PATIENCE, trunkline};
 
-/// A conversion that runs.
+/// A running conversion.
 struct Conversion {
     child: Child,
     stdin: ChildStdin,
@@ -72,7 +72,7 @@ fn check(arguments: &[&str], input: &str, expected: &str) {
     assert_eq!(code, Some(0), "{arguments:?} {input:?}");
 }
 
-/// What is printed, and the error behind it.
+/// Checks the output before an error, and the error.
 #[track_caller]
 fn check_error(arguments: &[&str], input: &[u8], stdout: &str, error: &str) {
     let found = convert(arguments, input);
@@ -84,13 +84,13 @@ const FROM_JSON: [&str; 4] = ["--from", "json", "--to", "edn"];
 const EDN: [&str; 2] = ["--to", "edn"];
 const JSON: [&str; 2] = ["--from", "json"];
 
-/// These arguments, and more.
+/// The arguments, and more.
 fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [arguments, more].concat()
 }
 
 #[test]
-fn from_edn_to_json() {
+fn converts_edn_to_json() {
     check(&[], "", "");
     check(&[], " ,\n; nothing\n#_nothing", "");
     check(&[], "{:a/b #{1 2N} \"c\" #inst \"2024\"}", {
@@ -103,7 +103,7 @@ fn from_edn_to_json() {
     check(&["--keys", "keyword"], "{:a/b c/d}", "{\"a/b\":\"c/d\"}\n");
     check(&["--keys", "name"], "{:a/b c/d}", "{\"b\":\"d\"}\n");
     check(&["--unwrap-tags"], "#a [#b 1]", "[1]\n");
-    // What ends elsewhere than it seems.
+    // Delimiters in strings, characters and comments.
     check(&[], "\"a ] \\\" b\" [\\] \\\" \\; \";\" ; ]\n] (1)", {
         "\"a ] \\\" b\"\n[\"]\",\"\\\"\",\";\",\";\"]\n[1]\n"
     });
@@ -117,7 +117,7 @@ fn from_edn_to_json() {
 }
 
 #[test]
-fn from_json_to_edn() {
+fn converts_json_to_edn() {
     check(&FROM_JSON, "{\"a\":[1.0,null]}[]\n3 \"b\"true", "{:a [1.0 nil]}\n[]\n3\n\"b\"\ntrue\n");
     check(&with(&FROM_JSON, &["--keys", "string"]), "{\"a\":1}", "{\"a\" 1}\n");
     check(&with(&FROM_JSON, &["--keys", "keyword"]), "{\"a\":1}", "{:a 1}\n");
@@ -127,7 +127,7 @@ fn from_json_to_edn() {
 }
 
 #[test]
-fn within_a_format() {
+fn rewrites_a_format() {
     check(&EDN, "{:a\n#{1}, ; c\n :b #my/t 1/3} 1.50M", "{:a #{1}, :b #my/t 1/3}\n1.50M\n");
     let json = "{ \"a \\\" b\" : [ 1.50 , 1e400 ] ,\n \"\\u0061\" : 12345678901234567890.10 } [ ]";
     let compact = "{\"a \\\" b\":[1.50,1e400],\"\\u0061\":12345678901234567890.10}\n[]\n";
@@ -146,7 +146,7 @@ fn pretty_edn() {
 }
 
 #[test]
-fn errors() {
+fn reports_errors() {
     check_error(&[], b"1 {:a 2}\n  {:b [3 ##NaN]} 4", "1\n{\"a\":2}\n", {
         "document 3, line 2, column 10, in /b/1: JSON cannot represent ##NaN"
     });
@@ -188,13 +188,13 @@ fn errors() {
         &[],
         b"1\n [\"\xff\"]",
         "1\n",
-        "document 2, line 2, column 4: the text is not UTF-8",
+        "document 2, line 2, column 4: the text is not valid UTF-8",
     );
     check_error(&["--max-bytes", "5"], b"[123]\n [1234]", "[123]\n", {
-        "document 2, line 2, column 2: it has more than 5 bytes (see --max-bytes)"
+        "document 2, line 2, column 2: larger than 5 bytes; increase --max-bytes"
     });
     check_error(&["--max-bytes", "5"], b" \"1234567", "", {
-        "document 1, line 1, column 2: it has more than 5 bytes (see --max-bytes)"
+        "document 1, line 1, column 2: larger than 5 bytes; increase --max-bytes"
     });
     for from in ["edn", "json"] {
         check_error(&["--from", from], "\u{feff}[1]".as_bytes(), "", {
@@ -208,23 +208,23 @@ fn errors() {
 }
 
 #[test]
-fn a_wrong_command_line() {
-    for (arguments, told) in [
-        (["--keys", "name", "--from", "json", "--to", "edn"].as_slice(), "--keys name goes with"),
-        (&["--keys", "string"], "--keys string goes with"),
-        (&["--unwrap-tags", "--from", "json"], "--unwrap-tags goes with"),
+fn rejects_invalid_command_lines() {
+    for (arguments, expected) in [
+        (["--keys", "name", "--from", "json", "--to", "edn"].as_slice(), "--keys name requires"),
+        (&["--keys", "string"], "--keys string requires"),
+        (&["--unwrap-tags", "--from", "json"], "--unwrap-tags requires"),
         (&["--from", "yaml"], "possible values: edn, json"),
         (&["file.edn"], "unexpected argument"),
     ] {
         let (code, stdout, stderr) = convert(arguments, b"1");
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(told), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
     }
 }
 
-/// Nobody waits for a document behind the one that is answered.
+/// A document is converted before the next one arrives.
 #[test]
-fn each_document_is_converted_at_once() {
+fn converts_each_document_at_once() {
     let mut conversion = Conversion::start(&[]);
     for (written, expected) in [
         ("[1 [2]]", "[1,[2]]"),
@@ -250,7 +250,7 @@ fn each_document_is_converted_at_once() {
 
 /// Memory does not grow with the number of documents, nor time with the square of the length of one.
 #[test]
-fn many_and_long_documents() {
+fn converts_many_and_long_documents() {
     const MIB: usize = 1 << 20;
     let mut conversion = Conversion::start(&[]);
     let document = format!("[\"{}\"]\n", "a".repeat(MIB));
@@ -259,7 +259,7 @@ fn many_and_long_documents() {
         assert_eq!(conversion.line().len(), document.len() - 1);
     }
     conversion.write(&" ".repeat(8 * MIB));
-    // What looks complete again and again.
+    // Text that seems complete many times.
     conversion.write(&format!("{}[1]", "#_ a ".repeat(200_000)));
     assert_eq!(conversion.line(), "[1]");
     let status = fs::read_to_string(format!("/proc/{}/status", conversion.child.id())).unwrap();
@@ -269,7 +269,7 @@ fn many_and_long_documents() {
 }
 
 #[test]
-fn nobody_reads_on() {
+fn ends_when_stdout_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = trunkline(folder.path());
     let mut child = command.arg("edn").stdin(Stdio::piped()).spawn().unwrap();

@@ -10,11 +10,11 @@ use crate::call_peer::{Peer, http, json as json_answer};
 use crate::resources::{place, serve};
 use crate::support::trunkline;
 
-/// A name, the arguments behind the URL, the exit code, and parts of stdout and of stderr.
+/// A name, the arguments after the URL, the exit code, and parts of stdout and of stderr.
 type Row<'r> = (&'r str, &'r [&'r str], i32, &'r [&'r str], &'r [&'r str]);
 
 #[test]
-fn commands() {
+fn prints_results() {
     let folder = place();
     let server = serve(folder.path(), &[]);
     let url = format!("http://{}", server.address);
@@ -50,14 +50,14 @@ fn commands() {
             none,
         ),
         (
-            "a field that is none",
+            "an unknown field",
             &[r#"{"command":"update","resource":"todo","id":"a","payload":{"titel":"x"}}"#],
             1,
             none,
             &["error 400: ", "titel"],
         ),
         (
-            "a command that is none",
+            "an unknown command",
             &[r#"{"command":"x","resource":"todo"}"#],
             1,
             none,
@@ -82,7 +82,25 @@ fn commands() {
 }
 
 #[test]
-fn what_is_reverted() {
+fn follows_cursors() {
+    let folder = place();
+    let server = serve(folder.path(), &[]);
+    let url = server.address.to_string();
+    for id in ["a", "b", "c"] {
+        let created = server.call("todo.create", &json!({"id": id, "title": "t"}));
+        assert!(created["error"].is_null(), "{created}");
+    }
+    let list = r#"{"command":"list","resource":"todo","payload":{"limit":2}}"#;
+    let page = client(&["execute", &url, list]);
+    check("a page", &page, 0, &["\n2 rows (more with --all)\n"], &[]);
+    let ended = client(&["execute", &url, list, "--all", "--json"]);
+    let all: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let ids: Vec<_> = all["items"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
+    assert_eq!(ids, ["a", "b", "c"], "{ended:?}");
+}
+
+#[test]
+fn reverts_a_request() {
     let folder = place();
     let server = serve(folder.path(), &[]);
     let url = format!("http://{}", server.address);
@@ -96,7 +114,7 @@ fn what_is_reverted() {
 }
 
 #[test]
-fn what_is_sent() {
+fn sends_requests() {
     let peer = Peer::always(json_answer("{\"result\": {\"n\":\t1e400}}"));
     let sent = r#"{"command": "read", "n": 1e400}"#;
     let piped = |url: &str| {
@@ -108,7 +126,7 @@ fn what_is_sent() {
         let output = child.wait_with_output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    // As it was received, on one line.
+    // Numbers keep their notation.
     assert_eq!(piped(&peer.url), (Some(0), "{\"n\": 1e400}\n".to_owned()));
     let endpoint = format!("{}/api/execute?a=b", peer.url);
     check("an endpoint", &client(&["execute", &endpoint, sent]), 0, &["1e400"], &[]);
@@ -126,17 +144,17 @@ fn what_is_sent() {
     assert_eq!(asked[0].header("authorization"), Some("bearer t0ken"));
 }
 
-/// A name, an answer, the exit code, and parts of stdout and of stderr.
+/// A name, a reply, the exit code, and parts of stdout and of stderr.
 type Answered<'r> = (&'r str, Vec<u8>, i32, &'r [&'r str], &'r [&'r str]);
 
-/// What no server of commands answers is told apart from what one refuses.
+/// Replies of other servers are distinguished from errors.
 #[test]
-fn answers_of_all_kinds() {
+fn reads_replies() {
     let body = r#"{"command":"list","resource":"todo"}"#;
     let answer = |head: &str, body: &str| http(head, body);
     let of_json = |status: &str| format!("{status}\nContent-Type: application/json");
     let none: &[&str] = &[];
-    let no_reply: &[&str] = &["not what was expected", "requestId"];
+    let no_reply: &[&str] = &["expected a result, a status and a requestId"];
     let rows: [Answered<'_>; 16] = [
         ("neither result nor error", json_answer(r#"{"status":"ok"}"#), 4, none, no_reply),
         ("an array", json_answer("[1]"), 4, none, no_reply),
@@ -160,7 +178,7 @@ fn answers_of_all_kinds() {
         ("an error with 200", json_answer(r#"{"error":"no"}"#), 1, none, &["error 200: no\n"]),
         ("a null result", json_answer(r#"{"result":null}"#), 0, &["null\n"], none),
         ("nothing", answer("204 No Content", ""), 0, none, none),
-        ("nothing, and no word of it", json_answer(""), 4, none, &["HTTP 200 OK, with no reply"]),
+        ("an empty reply", json_answer(""), 4, none, &["HTTP 200 OK, with no reply"]),
         (
             "an error with escape codes",
             answer(&of_json("400 Bad Request"), r#"{"error":"a\u001b[2J"}"#),
@@ -173,7 +191,7 @@ fn answers_of_all_kinds() {
             answer(&of_json("401 Unauthorized"), r#"{"error":"who?"}"#),
             1,
             none,
-            &["error 401: who?\n  try: a token is needed"],
+            &["error 401: who?\n  try: set a valid token"],
         ),
         (
             "an error of JSON-RPC",
@@ -202,7 +220,7 @@ fn answers_of_all_kinds() {
     }
     let refused = client(&["execute", "http://127.0.0.1:1", body]);
     check(
-        "nobody",
+        "no server",
         &refused,
         3,
         &[],
@@ -211,16 +229,16 @@ fn answers_of_all_kinds() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", listener.local_addr().unwrap());
     let late = client(&["execute", &silent, body, "--timeout-ms", "50"]);
-    check("silence", &late, 3, &[], &["did not answer within 50 ms", "--timeout-ms"]);
+    check("silence", &late, 3, &[], &["50 ms", "--timeout-ms"]);
 }
 
 #[test]
-fn wrong_command_lines() {
+fn rejects_invalid_command_lines() {
     let url = "http://127.0.0.1:1";
     let rows: &[(&str, &[&str], &str)] = &[
-        ("no command", &["execute", url], "<COMMAND>"),
+        ("no command", &["execute", url], "missing COMMAND"),
         ("no JSON", &["execute", url, "{"], "is not JSON"),
-        ("an array", &["execute", url, "[]"], "a command is a JSON object"),
+        ("an array", &["execute", url, "[]"], "must be a JSON object"),
         ("JSON-RPC", &["execute", url, r#"{"jsonrpc":"2.0"}"#], "use `trunkline call`"),
         (
             "JSON-RPC of no version",
@@ -228,20 +246,22 @@ fn wrong_command_lines() {
             "use `trunkline call`",
         ),
         (
-            "JSON-RPC, said twice",
+            "JSON-RPC, with a duplicate",
             &["execute", url, r#"{"id":1,"jsonrpc":1,"jsonrpc":null}"#],
             "use `trunkline call`",
         ),
-        ("a batch", &["execute", url, r#"[{"jsonrpc":"2.0"}]"#], "a command is a JSON object"),
+        ("a batch", &["execute", url, r#"[{"jsonrpc":"2.0"}]"#], "must be a JSON object"),
         ("both", &["execute", url, "{}", "--revert", "r"], "cannot be used"),
+        ("both, without an address", &["execute", "{}", "--revert", "r"], "cannot be used"),
+        ("a host without a port", &["execute", "localhost", "{}"], "`localhost` is not an address"),
         ("repeat a revert", &["execute", url, "--repeat", "--revert", "r"], "cannot be used"),
         (
             "another endpoint",
             &["execute", "http://127.0.0.1:1/execute", "{}", "--repeat"],
-            "is where /execute is, not /repeat: leave out its path",
+            "is the URL of /execute, not of /repeat; leave out the path",
         ),
         ("no resource", &["resources", "describe"], "<NAME>"),
-        ("no wish", &["resources"], "list"),
+        ("no subcommand", &["resources"], "list"),
     ];
     for (name, arguments, stderr) in rows {
         check(name, &client(arguments), 2, &[], &[stderr]);

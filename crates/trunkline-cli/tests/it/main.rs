@@ -40,6 +40,7 @@ mod signals;
 mod start;
 mod storage_fault;
 mod support;
+mod tables_terminal;
 mod tool;
 mod tools;
 mod tools_eras;

@@ -13,7 +13,7 @@ use crate::call::check;
 use crate::call_peer::{Asked, Peer, http};
 use crate::support::{PATIENCE, Server, run, tpch, trunkline};
 
-/// A monitor that runs. Dropped, it is killed.
+/// A running monitor. It is killed when dropped.
 struct Monitor {
     child: Child,
     stdout: Receiver<String>,
@@ -32,11 +32,11 @@ impl Monitor {
         self.stdout.recv_timeout(PATIENCE).expect("a line in time")
     }
 
-    fn told(&self) -> String {
-        self.stderr.recv_timeout(PATIENCE).expect("something in time")
+    fn remark(&self) -> String {
+        self.stderr.recv_timeout(PATIENCE).expect("a remark in time")
     }
 
-    /// Ends it as Ctrl-C does, and tells how.
+    /// Ends it as Ctrl-C does. Returns the exit code.
     fn interrupt(mut self) -> Option<i32> {
         let script = format!("kill -INT {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
@@ -75,7 +75,7 @@ fn cells(line: &str) -> Vec<&str> {
 }
 
 #[test]
-fn calls_in_a_pipe() {
+fn prints_calls_to_a_pipe() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
     let url = format!("http://{}", server.address);
@@ -109,9 +109,9 @@ fn calls_in_a_pipe() {
     }
 }
 
-/// What happens while nobody is connected is shown later.
+/// Calls from before the connection was restored are shown.
 #[test]
-fn a_server_that_restarts() {
+fn reconnects_after_a_restart() {
     let (folder, path) = tpch();
     let server = Server::of(&path);
     let address = server.address.to_string();
@@ -119,12 +119,12 @@ fn a_server_that_restarts() {
     server.call("db.list_tables", &json!({}));
     assert_eq!(cells(&monitor.line())[2], "db.list_tables");
     assert_eq!(server.stop().code, Some(0));
-    assert!(monitor.told().contains("interrupted"), "it is told");
+    assert!(monitor.remark().contains("connection lost"));
     let mut command = trunkline(folder.path());
     command.args(["--db", "tpch.db", "--listen", &address]);
     let server = Server::start(command);
     server.call("db.describe_table", &json!({"table": "region"}));
-    assert!(monitor.told().contains("connected again"), "it is told");
+    assert!(monitor.remark().contains("reconnected"));
     assert_eq!(cells(&monitor.line())[2], "db.describe_table");
     drop(server);
     assert_eq!(monitor.interrupt(), Some(0));
@@ -140,9 +140,9 @@ fn entry(sequence: u64) -> String {
     format!("event: entry\nid: e-{sequence}\ndata: {json}\n\n")
 }
 
-/// A server that breaks off again and again, and at last refuses.
+/// A server that closes connections, and rejects the last one.
 #[test]
-fn connections_that_end() {
+fn reconnects_after_broken_connections() {
     let answers = [
         events(&format!("retry: 1\nid: e-0\n\n{}event: entry\nid: e-9\ndata: cut", entry(1))),
         events("event: lost\nid: e-4\ndata: {\"count\":3}\n\nevent: news\ndata: {}\n\n"),
@@ -171,13 +171,12 @@ fn connections_that_end() {
     }
     let shown: Vec<_> = ended.stdout.lines().map(|line| cells(line)[2].to_owned()).collect();
     assert_eq!(shown, ["1", "6"], "{ended:?}");
-    let told =
-        ["3 calls came too fast", "busy (-32005); trying again", "connected again", "Forbidden"];
-    check("at last", &ended, 1, &["09:30:00.123"], &told);
+    let remarks = ["3 calls omitted", "(-32005); reconnecting", "reconnected", "Forbidden"];
+    check("at last", &ended, 1, &["09:30:00.123"], &remarks);
 }
 
 #[test]
-fn what_is_no_history() {
+fn rejects_other_replies() {
     let json = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
     let page = http("404 Not Found\nContent-Type: text/html", "<html>");
     let unauthorized = http(
@@ -185,19 +184,24 @@ fn what_is_no_history() {
         r#"{"jsonrpc":"2.0","error":{"code":-32007,"message":"Unauthenticated"},"id":null}"#,
     );
     let large = events(&format!("data: {}", "x".repeat(5 << 20)));
-    for (name, answer, code, told) in [
-        ("JSON", json.as_bytes().to_vec(), 4, "media type \"application/json\" instead of an event stream"),
+    for (name, answer, code, expected) in [
+        (
+            "JSON",
+            json.as_bytes().to_vec(),
+            4,
+            "media type \"application/json\" instead of an event stream",
+        ),
         ("a page", page, 4, "404"),
         ("no token", unauthorized, 1, "TRUNKLINE_TOKEN"),
-        ("no entry", events("event: entry\ndata: []\n\n"), 4, "an entry is none"),
+        ("no entry", events("event: entry\ndata: []\n\n"), 4, "invalid history entry"),
         ("no JSON", events("event: lost\ndata: no\n\n"), 4, "expected"),
         ("no end", large, 4, "4194304"),
     ] {
         let peer = Peer::always(answer);
-        check(name, &run(&mut command(&peer.url, &[])), code, &[], &[told]);
+        check(name, &run(&mut command(&peer.url, &[])), code, &[], &[expected]);
     }
     let refused = run(&mut command("http://127.0.0.1:1", &[]));
-    check("nobody", &refused, 3, &[], &["nothing listens there"]);
+    check("no server", &refused, 3, &[], &["start the server"]);
     check("no URL", &run(&mut command("x", &[])), 2, &[], &["http://x"]);
     check("status", &run(&mut command("http://x", &["--status", "ok"])), 2, &[], &["cancelled"]);
 }

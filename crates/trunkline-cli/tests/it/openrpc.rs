@@ -1,4 +1,4 @@
-//! `trunkline openrpc`, and the document that the server shows.
+//! `trunkline openrpc`, and `GET /openrpc.json`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::call_peer::{Peer, json as json_answer};
 use crate::support::{Server, tpch};
 
 #[test]
-fn the_document_of_the_server() {
+fn prints_the_document() {
     let (folder, path) = tpch();
     let server = Server::of(&path);
     let url = format!("http://{}", server.address);
@@ -44,10 +44,10 @@ fn the_document_of_the_server() {
 }
 
 #[test]
-fn what_is_no_document() {
+fn rejects_other_documents() {
     let answer = |result: &str| json_answer(&format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#));
     let none: &[&str] = &[];
-    let no_document = ["the answer of rpc.discover is no OpenRPC document"];
+    let no_document = ["the result of rpc.discover is not an OpenRPC document"];
     let rows = [
         ("a text", r#""result":"<!doctype html>""#, 1, no_document.as_slice()),
         ("another object", r#""result":{"openapi":"3.1"}"#, 1, &no_document),
@@ -65,6 +65,5 @@ fn what_is_no_document() {
         check(name, &client(&["openrpc", &peer.url]), code, none, stderr);
         assert_eq!(peer.asked()[0].json()["method"], "rpc.discover", "{name}");
     }
-    check("nobody", &client(&["openrpc", "http://127.0.0.1:1"]), 3, none, &["trunkline: "]);
-    check("no URL", &client(&["openrpc"]), 2, none, &["<URL>"]);
+    check("no server", &client(&["openrpc", "http://127.0.0.1:1"]), 3, none, &["trunkline: "]);
 }

@@ -1,4 +1,4 @@
-//! `trunkline tools`, against servers of both eras of MCP.
+//! `trunkline tools`, against servers of old and new versions of MCP.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::call::{check, client};
 use crate::call_peer::{Asked, Peer, http, json as json_answer};
 use crate::support::{Server, tpch};
 
-/// What a server has: one tool of each kind.
+/// The tools of a server, one of each kind.
 pub(crate) fn tools() -> Value {
     json!([
         {
@@ -30,7 +30,7 @@ pub(crate) fn tools() -> Value {
 /// The exit code, and parts of stdout and of stderr.
 pub(crate) type Expected<'e> = (i32, &'e [&'e str], &'e [&'e str]);
 
-/// A JSON-RPC answer to what was asked.
+/// A JSON-RPC response to a request.
 pub(crate) fn result(asked: &Asked, result: &Value) -> Vec<u8> {
     let id = &asked.json()["id"];
     json_answer(&json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
@@ -42,7 +42,7 @@ pub(crate) fn error(asked: &Asked, status: &str, error: &Value) -> Vec<u8> {
     http(&format!("{status}\nContent-Type: application/json"), &body.to_string())
 }
 
-/// What a server of 2026-07-28 answers. `called` is the result of every tool.
+/// The replies of a server of 2026-07-28. `called` is the result of every tool.
 pub(crate) fn modern(asked: &Asked, called: &Value) -> Vec<u8> {
     match asked.json()["method"].as_str().unwrap() {
         "server/discover" => result(asked, &json!({"supportedVersions": ["2026-07-28"]})),
@@ -53,7 +53,7 @@ pub(crate) fn modern(asked: &Asked, called: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn the_list() {
+fn lists_tools() {
     let peer = Peer::new(|asked| modern(asked, &json!({})));
     let expected = "\
 query  (read-only)
@@ -64,7 +64,7 @@ query  (read-only)
 
 drop\\u{1b}[2J  (destructive)
 
-2 tools; * is needed
+2 tools (* required argument)
 ";
     check("people", &client(&["tools", &peer.url]), 0, &[expected], &[]);
     let ended = client(&["tools", &peer.url, "--json"]);
@@ -79,7 +79,45 @@ drop\\u{1b}[2J  (destructive)
 }
 
 #[test]
-fn the_server_itself() {
+fn prints_formats() {
+    let peer = Peer::new(|asked| modern(asked, &json!({})));
+    for (format, expected) in [
+        ("table", "name           access       arguments              description\n"),
+        (
+            "csv",
+            "name,access,arguments,description\nquery,read-only,\"table*, limit, region\",Reads",
+        ),
+        ("vertical", "-[ row 1 ]--------------\nname         query\naccess       read-only\n"),
+        ("ndjson", "{\"name\":\"query\",\"access\":\"read-only\","),
+    ] {
+        let ended = client(&["tools", &peer.url, "--format", format]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stdout.starts_with(expected), "{format}: {}", ended.stdout);
+    }
+    let table = json!({"columns": [{"name": "a"}], "rows": [[1]], "next_cursor": null});
+    let text = json!({"content": [{"type": "text", "text": table.to_string()}]});
+    let data = json!({"content": [], "structuredContent": table});
+    for answer in [text, data] {
+        let peer = Peer::new(move |asked| modern(asked, &answer));
+        for flags in [&["--format", "csv"][..], &["--format", "csv", "--all"]] {
+            let ended = client(&[&["tools", &peer.url, "query"], flags].concat());
+            check("CSV", &ended, 0, &["a\n1\n"], &[]);
+        }
+    }
+}
+
+#[test]
+fn follows_cursors() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let url = server.address.to_string();
+    let command = ["tools", &url, "query_records", "table_name=nation", "limit=10", "--all"];
+    let ended = client(&[&command[..], &["--format", "ndjson"]].concat());
+    assert_eq!((ended.code, ended.stdout.lines().count()), (Some(0), 25), "{ended:?}");
+}
+
+#[test]
+fn uses_a_real_server() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
     let url = format!("http://{}", server.address);
@@ -92,11 +130,11 @@ fn the_server_itself() {
     let ended = client(&[&query[..], &["limit=many"]].concat());
     check("an argument of another type", &ended, 1, &[], &["limit"]);
     let ended = client(&["tools", &url, "describe_table", "table_name=regionx"]);
-    check("a failure", &ended, 1, &[], &["did you mean \"region\"?"]);
+    check("a failure", &ended, 1, &[], &["did you mean `region`?"]);
 }
 
 #[test]
-fn pages() {
+fn reads_pages_of_tools() {
     let page = |asked: &Asked, is_endless: bool| {
         let page =
             asked.json()["params"]["cursor"].as_str().map_or(0, |page| page.parse().unwrap());
@@ -117,7 +155,7 @@ fn pages() {
 }
 
 #[test]
-fn a_tool_with_headers_that_cannot_be() {
+fn omits_tools_with_invalid_headers() {
     let peer = Peer::new(|asked| match asked.json()["method"].as_str() {
         Some("tools/list") => {
             let bad = json!({"type": "number", "x-mcp-header": "A"});
@@ -132,13 +170,19 @@ fn a_tool_with_headers_that_cannot_be() {
         &list,
         0,
         &["good\n\n1 tool"],
-        &["bad is left out: `x-mcp-header` of `a` requires"],
+        &["omitted tool bad: `x-mcp-header` of `a` requires"],
     );
-    check("call", &client(&["tools", &peer.url, "bad"]), 1, &[], &["bad must not be called: "]);
+    check(
+        "call",
+        &client(&["tools", &peer.url, "bad"]),
+        1,
+        &[],
+        &["tool `bad` cannot be called: "],
+    );
 }
 
 #[test]
-fn what_is_sent() {
+fn sends_requests() {
     let peer = Peer::new(|asked| modern(asked, &json!({"content": []})));
     let url = format!("{}/a/mcp", peer.url);
     let words = ["table=42", "limit=42", "region=eu ä", "other=true", "more:=[1.50]"];
@@ -165,7 +209,7 @@ fn what_is_sent() {
         r#""arguments":{"table":"42","limit":42,"region":"eu ä","other":true,"more":[1.50]}"#;
     assert!(call.body.contains(arguments), "{call:?}");
 
-    // The root of a server has its MCP at /mcp.
+    // A URL without a path stands for its /mcp.
     for (given, asked) in [("", "/mcp"), ("/", "/mcp"), ("/?a=b", "/?a=b"), ("/mcp/", "/mcp/")] {
         let peer = Peer::new(|asked| modern(asked, &json!({"content": []})));
         check(given, &client(&["tools", &format!("{}{given}", peer.url), "query"]), 0, &[], &[]);
@@ -175,7 +219,7 @@ fn what_is_sent() {
 }
 
 #[test]
-fn answers_of_tools() {
+fn prints_results() {
     let table = json!({"columns": [{"name": "a"}], "rows": [[1]]});
     let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
     let link = json!({"type": "resource_link", "uri": "file:///a"});
@@ -224,12 +268,15 @@ fn answers_of_tools() {
     }
     let peer = Peer::new(|asked| modern(asked, &json!({})));
     let unknown = client(&["tools", &peer.url, "nope"]);
-    check("unknown", &unknown, 1, &[], &["no tool nope; there are: query, drop\\u{1b}[2J"]);
+    let stderr = ["unknown tool `nope`\n  try: list the tools with `trunkline tools`\n"];
+    check("unknown", &unknown, 1, &[], &stderr);
     assert_eq!(peer.asked().len(), 2);
+    let similar = client(&["tools", &peer.url, "querry"]);
+    check("similar", &similar, 1, &[], &["unknown tool `querry`\n  try: query\n"]);
 }
 
 #[test]
-fn event_streams() {
+fn reads_event_streams() {
     let stream = |text: &str| http("200 OK\nContent-Type: text/event-stream", text);
     let answer = r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"done"}]}}"#;
     let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#;
@@ -239,7 +286,7 @@ fn event_streams() {
     let rows: &[(&str, String, Expected<'_>)] = &[
         ("alone", format!("data: {answer}\n\n"), (0, &["done\n"], &[])),
         (
-            "behind others",
+            "after others",
             format!(
                 ": hi\n\nid: 1\ndata:\n\nevent: message\ndata: {progress}\n\ndata: {ping}\n\ndata: {answer}\n\n"
             ),
@@ -252,12 +299,8 @@ fn event_streams() {
         ),
         ("an error", format!("data: {failed}\n\n"), (1, &[], &["error -32602: no"])),
         ("another id", format!("data: {other}\n\n"), (4, &[], &["its id is 4, not 3"])),
-        ("no JSON", "data: \u{1b}[2J\n\n".to_owned(), (4, &[], &["no JSON-RPC 2.0 response"])),
-        (
-            "cut off",
-            format!("data: {answer}\n"),
-            (4, &[], &["no reply to the call with id 3"]),
-        ),
+        ("no JSON", "data: \u{1b}[2J\n\n".to_owned(), (4, &[], &["invalid JSON-RPC 2.0 response"])),
+        ("cut off", format!("data: {answer}\n"), (4, &[], &["no reply to the call with id 3"])),
     ];
     for (name, text, (code, stdout, stderr)) in rows {
         let bytes = stream(text);

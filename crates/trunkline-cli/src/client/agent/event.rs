@@ -1,4 +1,4 @@
-//! What an agent tells.
+//! The events of a turn.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,33 +6,33 @@ use trunkline::client::ProtocolError;
 
 use crate::client::CallError;
 
-/// What happens in a turn.
+/// An event, and its JSON text.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct TurnEvent {
     pub(crate) event: Event,
-    /// As it was received, a JSON text; none of what the server has told only as a part of its answer.
+    /// The received JSON text; `None` if the event was derived from the answer.
     pub(crate) json: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// What is being done, for people.
+    /// A text about the progress.
     Status(String),
-    /// A piece of the answer.
+    /// A part of the answer.
     Token(String),
-    /// A call begins.
-    Call(Called),
-    /// A call has ended, or was not made.
+    /// The begin of a call.
+    Call(ToolCall),
+    /// The outcome of a call.
     Result(Step),
-    /// The turn is over.
+    /// The end of the turn.
     Done(Answer),
-    /// What a newer server may tell.
+    /// An event of a newer server.
     Other,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Called {
-    /// What tells it apart from the others of the turn, if the server says so.
+pub(crate) struct ToolCall {
+    /// The id of the call in the turn, if the server sends ids.
     call_id: Option<String>,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
@@ -40,7 +40,7 @@ pub(crate) struct Called {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Step {
-    /// That of its call.
+    /// The id of the call.
     call_id: Option<String>,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
@@ -57,7 +57,7 @@ pub(crate) struct StepError {
     pub(crate) data: Option<Box<RawValue>>,
 }
 
-/// What `agent.chat` answers.
+/// The result of `agent.chat`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) response: String,
@@ -67,7 +67,7 @@ pub(crate) struct Answer {
     pub(crate) pending: Option<Pending>,
 }
 
-/// A call that wants to be confirmed.
+/// A call that requires confirmation.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pending {
     pub(crate) confirm: String,
@@ -76,24 +76,24 @@ pub(crate) struct Pending {
 }
 
 impl Step {
-    /// Whether it is what came of this call.
-    pub(crate) fn is_of(&self, called: &Called) -> bool {
-        match (&self.call_id, &called.call_id) {
-            (Some(id), Some(called)) => id == called,
-            _ => self.tool == called.tool && self.arguments.get() == called.arguments.get(),
+    /// Whether this is the outcome of a call.
+    pub(crate) fn is_of(&self, call: &ToolCall) -> bool {
+        match (&self.call_id, &call.call_id) {
+            (Some(id), Some(other)) => id == other,
+            _ => self.tool == call.tool && self.arguments.get() == call.arguments.get(),
         }
     }
 }
 
 impl StepError {
-    /// Whether the call was not made: it was not confirmed, or a limit was reached.
+    /// Whether the call was not made: it requires confirmation, or a limit was reached.
     pub(crate) fn is_refusal(&self) -> bool {
         self.code == trunkline::code::REFUSED
     }
 }
 
 impl Event {
-    /// Reads the data of an event of this name.
+    /// Parses the data of an event.
     pub(super) fn read(name: &str, data: &str) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         struct Text {
@@ -112,26 +112,26 @@ impl Event {
 }
 
 impl Answer {
-    /// What would have been told of it on the way.
-    pub(super) fn retold(self, json: &RawValue) -> impl Iterator<Item = Told> + use<> {
+    /// The events that a stream would have contained.
+    pub(super) fn into_events(self, json: &RawValue) -> impl Iterator<Item = TurnEvent> + use<> {
         let done = match json.get().split_once('{') {
             Some((_, members)) => format!("{{\"type\":\"done\",{members}"),
             None => json.get().to_owned(),
         };
         let Self { response, conversation_id, steps, pending } = self;
         let steps = steps.into_iter().map(Event::Result);
-        let said = Event::Token(response.clone());
+        let text = Event::Token(response.clone());
         let answer = Self { response, conversation_id, steps: Vec::new(), pending };
-        let told = steps.chain([said]).map(|event| Told { event, json: None });
-        told.chain([Told { event: Event::Done(answer), json: Some(done) }])
+        let events = steps.chain([text]).map(|event| TurnEvent { event, json: None });
+        events.chain([TurnEvent { event: Event::Done(answer), json: Some(done) }])
     }
 }
 
-/// Reads a result of a method of an agent.
+/// Parses the result of a method of an agent.
 ///
 /// # Errors
 ///
-/// If it has another type.
+/// When it has another type.
 pub(crate) fn result<'r, T: Deserialize<'r>>(json: &'r RawValue) -> Result<T, CallError> {
     serde_json::from_str(json.get())
         .map_err(|error| CallError::new(ProtocolError::Result { reason: error.to_string() }, None))

@@ -1,4 +1,4 @@
-//! An agent's methods, and what it tells while it answers.
+//! The methods of an agent, and the events of its turns.
 
 mod event;
 mod turn;
@@ -15,53 +15,54 @@ use tokio::time::timeout;
 use trunkline::Id;
 use trunkline::client::{Http, Transport, TransportError};
 
-pub(crate) use self::event::{Answer, Called, Event, Pending, Step, StepError, Told, result};
+pub(crate) use self::event::{
+    Answer, Event, Pending, Step, StepError, ToolCall, TurnEvent, result,
+};
 pub(crate) use self::turn::Turn;
 use crate::client::{CallError, call};
 
-/// An agent behind an endpoint like `/api`.
+/// A client of an agent at an endpoint such as `/api`.
 #[derive(Debug)]
 pub(crate) struct Agent {
     http: Http,
-    /// The longest that a call may take, or a turn to begin.
+    /// The timeout of a call, and of the begin of a turn.
     timeout: Duration,
     last_id: AtomicI64,
 }
 
-/// What is said to an agent.
+/// The params of `agent.chat`.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Said<'s> {
+pub(crate) struct ChatParams<'p> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<&'s str>,
+    pub(crate) message: Option<&'p str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) conversation_id: Option<&'s str>,
-    /// The token of a call that waits to be confirmed.
+    pub(crate) conversation_id: Option<&'p str>,
+    /// The token of a call that requires confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) confirm: Option<&'s str>,
+    pub(crate) confirm: Option<&'p str>,
 }
 
 #[derive(Serialize)]
-struct Request<'s> {
+struct Request<'p> {
     jsonrpc: &'static str,
     id: i64,
     method: &'static str,
-    params: &'s Said<'s>,
+    params: &'p ChatParams<'p>,
 }
 
 impl Agent {
-    /// The most bytes of a turn, or of another answer, for the settings of the connection: a turn tells each
-    /// result three times.
+    /// The maximum size of a reply in bytes. A turn contains each result three times.
     pub(crate) const MAX_REPLY: usize = 256 << 20;
 
     pub(crate) fn new(http: Http, timeout: Duration) -> Self {
         Self { http, timeout, last_id: AtomicI64::new(0) }
     }
 
-    /// Calls another method than `agent.chat`, and answers its result as it was received.
+    /// Calls a method other than `agent.chat`. Returns the JSON text of its result.
     ///
     /// # Errors
     ///
-    /// Those of a call.
+    /// When the call fails.
     pub(crate) async fn call(
         &self,
         method: &str,
@@ -70,15 +71,15 @@ impl Agent {
         call(self.http.clone(), self.timeout, method, params).await
     }
 
-    /// Says something. The turn is over when its events are, and is cancelled when it is dropped.
+    /// Begins a turn, which ends after its last event, and is cancelled when dropped.
     ///
     /// # Errors
     ///
-    /// When there is no answer, or when it is none.
-    pub(crate) async fn chat(&self, said: &Said<'_>) -> Result<Turn, CallError> {
+    /// When the server does not reply.
+    pub(crate) async fn chat(&self, params: &ChatParams<'_>) -> Result<Turn, CallError> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let request = Request { jsonrpc: "2.0", id, method: "agent.chat", params: said };
+        let request = Request { jsonrpc: "2.0", id, method: "agent.chat", params };
         let body = serde_json::to_vec(&request).expect("text and numbers are JSON");
         let headers = HeaderMap::from_iter([(ACCEPT, EVENTS)]);
         let target = || self.http.target().into_owned();

@@ -1,4 +1,4 @@
-//! A turn as it comes.
+//! A turn of an agent, as a stream of events.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +17,7 @@ use trunkline::{Id, Outcome};
 use super::event::{Answer, Event, TurnEvent, result};
 use crate::client::CallError;
 
-/// A turn that is not over. Dropped, it is cancelled: the connection is closed.
+/// A turn in progress. Dropping it closes the connection, which cancels the turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
     reply: Option<Reply>,
@@ -25,14 +25,14 @@ pub(crate) struct Turn {
     id: Id,
     target: String,
     events: EventReader,
-    /// What was received in one, and is told in pieces.
+    /// Events that were received together.
     waiting: VecDeque<TurnEvent>,
-    /// Whether a part of the answer was told before the response.
-    has_told: bool,
+    /// Whether a part of the answer arrived before the response.
+    has_events: bool,
     is_done: bool,
 }
 
-/// Servers show life more often. One that is silent for so long is taken for gone.
+/// The timeout of a silent connection. Servers send comments more often.
 const SILENCE: Duration = Duration::from_secs(60);
 
 impl Turn {
@@ -40,19 +40,19 @@ impl Turn {
         let status = reply.status;
         let events = EventReader::new(HttpClientConfig::default().max_reply);
         let waiting = VecDeque::new();
-        let (has_told, is_done) = (false, false);
-        Self { reply: Some(reply), status, id, target, events, waiting, has_told, is_done }
+        let (has_events, is_done) = (false, false);
+        Self { reply: Some(reply), status, id, target, events, waiting, has_events, is_done }
     }
 
-    /// What happens next; none at the end, behind [`Event::Done`].
+    /// Waits for the next event. Returns `None` at the end, after [`Event::Done`].
     ///
     /// # Errors
     ///
-    /// When the turn has failed, and when it breaks off or what comes is no turn. Nothing follows.
+    /// When the turn fails, the connection breaks, or the reply is not a turn. No event follows.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost of a stream of events. An answer that is none is lost.
+    /// No event of a stream is lost. A reply that is not a stream is lost.
     pub(crate) async fn next(&mut self) -> Result<Option<TurnEvent>, CallError> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
@@ -63,8 +63,8 @@ impl Turn {
 
     async fn read(&mut self) -> Result<Option<TurnEvent>, Error> {
         loop {
-            if let Some(told) = self.waiting.pop_front() {
-                return Ok(Some(told));
+            if let Some(event) = self.waiting.pop_front() {
+                return Ok(Some(event));
             }
             let event = self.events.next_event().map_err(|error| {
                 let target = self.target.clone();
@@ -76,7 +76,7 @@ impl Turn {
             }
             let Some(reply) = &mut self.reply else { return Ok(None) };
             if self.status != StatusCode::OK || reply.media_type() != "text/event-stream" {
-                let reply = self.reply.take().expect("it was there");
+                let reply = self.reply.take().expect("the branch above has matched it");
                 self.take_whole(reply).await?;
                 continue;
             }
@@ -102,20 +102,20 @@ impl Turn {
         if name == "response" {
             let response = Response::parse(&Bytes::from(data))?;
             let answer = raw(&response.outcome_of(&self.id)?)?;
-            // The response is the last one.
+            // The response is the last event.
             self.reply = None;
-            return if self.is_done { Ok(()) } else { self.retell(&answer) };
+            return if self.is_done { Ok(()) } else { self.add_answer(&answer) };
         }
         let malformed =
             |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
         let event = Event::read(&name, &data).map_err(malformed)?;
-        self.has_told |= matches!(event, Event::Token(_) | Event::Call(_) | Event::Result(_));
+        self.has_events |= matches!(event, Event::Token(_) | Event::Call(_) | Event::Result(_));
         self.is_done |= matches!(event, Event::Done(_));
         self.waiting.push_back(TurnEvent { event, json: Some(data) });
         Ok(())
     }
 
-    /// An answer without events: of a server that has none, or a refusal.
+    /// Reads a reply without events: an error, or the answer of a server that does not stream.
     async fn take_whole(&mut self, reply: Reply) -> Result<(), Error> {
         let status = self.status;
         let Ok(body) = timeout(SILENCE, reply.json()).await else {
@@ -123,26 +123,26 @@ impl Turn {
         };
         let body = body?.ok_or(ProtocolError::Empty { status })?;
         let answer = raw(&Response::parse(&body)?.outcome_of(&self.id)?)?;
-        self.retell(&answer)
+        self.add_answer(&answer)
     }
 
-    fn retell(&mut self, json: &RawValue) -> Result<(), Error> {
+    fn add_answer(&mut self, json: &RawValue) -> Result<(), Error> {
         let answer: Answer = result(json).map_err(|failed| failed.error)?;
         self.is_done = true;
-        let is_new = |told: &TurnEvent| !self.has_told || matches!(told.event, Event::Done(_));
+        let is_new = |event: &TurnEvent| !self.has_events || matches!(event.event, Event::Done(_));
         self.waiting.extend(answer.into_events(json).filter(is_new));
         Ok(())
     }
 }
 
-/// It had begun to answer: more time to begin would not help.
+/// The error of a silent connection. It is not a timeout: a longer one would not help.
 fn silent(target: &str) -> Error {
-    let reason = format!("nothing more has come for {} s", SILENCE.as_secs());
+    let reason = format!("no data for {} s", SILENCE.as_secs());
     let source: Cause = Arc::new(io::Error::new(io::ErrorKind::TimedOut, reason));
     TransportError::Broken { target: target.to_owned(), source: Some(source) }.into()
 }
 
-/// The result, as it was received.
+/// The JSON text of the result.
 fn raw(outcome: &Outcome) -> Result<Box<RawValue>, Error> {
     let json = outcome.as_result().map_err(|error| Error::Rpc(error.clone()))?;
     let malformed = |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };

@@ -1,55 +1,54 @@
-//! What a line asks for.
+//! The lines of a chat: messages and commands.
 
 use std::borrow::Cow;
 
 /// A line that was typed, or read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'l> {
-    /// There is nothing in it.
-    Nothing,
+    Empty,
     Message(Cow<'l, str>),
     Command(Command<'l>),
-    /// It begins as a command does, and is none, for this reason.
-    Wrong(String),
+    /// An invalid command, for this reason.
+    Invalid(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command<'l> {
     Help,
-    /// All tools, or one.
+    /// Lists the tools, or shows one.
     Tools(Option<&'l str>),
     Conversations,
     Clear,
     Resume(&'l str),
     Delete(&'l str),
-    /// The call that waits, or that of a token.
+    /// Makes the pending call, or the call of a token.
     Confirm(Option<&'l str>),
     Quit,
 }
 
-/// The names of the commands, what they take, and what they do.
+/// The names, arguments and descriptions of the commands.
 pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
-    ("/help", "", "lists the commands"),
-    ("/tools", "[NAME]", "lists the tools, or shows one with its arguments"),
-    ("/clear", "", "begins a new conversation"),
-    ("/conversations", "", "lists your conversations"),
-    ("/resume", "ID", "goes on with a conversation"),
-    ("/delete", "ID", "deletes a conversation"),
-    ("/confirm", "[TOKEN]", "makes the call that waits to be confirmed"),
-    ("/quit", "", "ends the chat, as Ctrl-D does"),
+    ("/help", "", "list the commands"),
+    ("/tools", "[NAME]", "list the tools, or show one with its arguments"),
+    ("/clear", "", "begin a new conversation"),
+    ("/conversations", "", "list your conversations"),
+    ("/resume", "ID", "continue a conversation"),
+    ("/delete", "ID", "delete a conversation"),
+    ("/confirm", "[TOKEN]", "make the call that requires confirmation"),
+    ("/quit", "", "end the chat (Ctrl-D)"),
 ];
 
 impl<'l> Line<'l> {
     pub(super) fn parse(line: &'l str) -> Self {
         let line = line.trim();
         match line.strip_prefix('/') {
-            None if line.is_empty() => Self::Nothing,
+            None if line.is_empty() => Self::Empty,
             None => Self::Message(line.into()),
             Some(rest) if rest.starts_with('/') => Self::Message(rest.into()),
             Some(_) => {
                 let mut words = line.split_whitespace();
                 let name = words.next().unwrap_or(line);
-                command(name, &words.collect::<Vec<_>>()).map_or_else(Self::Wrong, Self::Command)
+                command(name, &words.collect::<Vec<_>>()).map_or_else(Self::Invalid, Self::Command)
             }
         }
     }
@@ -67,33 +66,34 @@ fn command<'l>(name: &str, words: &[&'l str]) -> Result<Command<'l>, String> {
         ("/confirm", []) => Command::Confirm(None),
         ("/confirm", [token]) => Command::Confirm(Some(token)),
         ("/quit", []) => Command::Quit,
-        (name, _) => return Err(wrong(name)),
+        (name, _) => return Err(invalid(name)),
     })
 }
 
-fn wrong(name: &str) -> String {
+fn invalid(name: &str) -> String {
     match COMMANDS.iter().find(|(known, ..)| *known == name) {
-        Some((_, "", _)) => format!("{name} takes nothing"),
-        Some((_, takes, _)) => format!("it is {name} {takes}"),
+        Some((_, "", _)) => format!("{name} has no arguments"),
+        Some((_, takes, _)) => format!("invalid arguments; use {name} {takes}"),
         None => {
             let near = nearest(name).join(", ");
-            let near = if near.is_empty() { String::new() } else { format!(" (is it {near}?)") };
-            format!("there is no command {name}{near}: /help lists them, //… says it as a message")
+            let near =
+                if near.is_empty() { String::new() } else { format!("; did you mean {near}?") };
+            format!("unknown command {name}{near} (/help lists the commands, //… sends a message)")
         }
     }
 }
 
-/// The commands that begin so, or are spelled alike; the nearest first.
+/// The commands with this prefix or a similar spelling, the most similar first.
 fn nearest(name: &str) -> Vec<&'static str> {
-    /// More is another word.
-    const LIKE: f64 = 0.8;
-    let likeness = |known: &str| match known.starts_with(name) && name.len() > 1 {
+    /// Below this similarity, names are unrelated.
+    const MIN_SIMILARITY: f64 = 0.8;
+    let similarity = |known: &str| match known.starts_with(name) && name.len() > 1 {
         true => 1.0,
-        // All begin with the slash.
+        // All begin with a slash.
         false => strsim::jaro_winkler(&known[1..], name.trim_start_matches('/')),
     };
-    let mut near: Vec<_> = COMMANDS.iter().map(|(known, ..)| (likeness(known), *known)).collect();
-    near.retain(|(likeness, _)| *likeness >= LIKE);
+    let mut near: Vec<_> = COMMANDS.iter().map(|(known, ..)| (similarity(known), *known)).collect();
+    near.retain(|(similarity, _)| *similarity >= MIN_SIMILARITY);
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
     near.into_iter().map(|(_, known)| known).collect()
 }
@@ -108,10 +108,10 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
+    fn parses_lines() {
         let message = |text: &'static str| Line::Message(text.into());
-        check("", Line::Nothing);
-        check(" \t\n", Line::Nothing);
+        check("", Line::Empty);
+        check(" \t\n", Line::Empty);
         check(" how many? ", message("how many?"));
         check("two\n/lines", message("two\n/lines"));
         check("//tools", message("/tools"));
@@ -133,20 +133,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong() {
-        for (line, told) in [
-            ("/clear all", "/clear takes nothing"),
-            ("/resume", "it is /resume ID"),
-            ("/tools a b", "it is /tools [NAME]"),
-            ("/tool", "(is it /tools?)"),
-            ("/exit now", "no command /exit: /help"),
-            ("/con", "(is it /conversations, /confirm?)"),
-            ("/qiut", "(is it /quit?)"),
-            ("/", "no command /: /help"),
-            ("/usr/bin", "no command /usr/bin: /help"),
+    fn reports_invalid_commands() {
+        for (line, expected) in [
+            ("/clear all", "/clear has no arguments"),
+            ("/resume", "use /resume ID"),
+            ("/tools a b", "use /tools [NAME]"),
+            ("/tool", "did you mean /tools?"),
+            ("/exit now", "unknown command /exit (/help"),
+            ("/con", "did you mean /conversations, /confirm?"),
+            ("/qiut", "did you mean /quit?"),
+            ("/", "unknown command / (/help"),
+            ("/usr/bin", "unknown command /usr/bin (/help"),
         ] {
-            let Line::Wrong(found) = Line::parse(line) else { panic!("{line} is right") };
-            assert!(found.contains(told), "{line}: {found}");
+            let Line::Invalid(found) = Line::parse(line) else { panic!("{line} is valid") };
+            assert!(found.contains(expected), "{line}: {found}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What Tab completes.
+//! Completion with Tab.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,11 +24,11 @@ struct Names {
 
 impl Completion {
     pub(super) fn set_tools<'n>(&self, names: impl Iterator<Item = &'n str>) {
-        self.0.borrow_mut().tools = harmless(names);
+        self.0.borrow_mut().tools = printable(names);
     }
 
     pub(super) fn set_conversations<'n>(&self, ids: impl Iterator<Item = &'n str>) {
-        self.0.borrow_mut().conversations = harmless(ids);
+        self.0.borrow_mut().conversations = printable(ids);
     }
 
     /// The start of the last word of a line, and its completions.
@@ -73,10 +73,10 @@ impl Hinter for Completion {
     type Hint = String;
 }
 
-/// Those that can be shown as they are.
-fn harmless<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
-    let is_harmless = |name: &&str| line(name) == *name && !name.contains(char::is_whitespace);
-    names.filter(is_harmless).map(str::to_owned).collect()
+/// The names that need no escaping.
+fn printable<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let is_printable = |name: &&str| line(name) == *name && !name.contains(char::is_whitespace);
+    names.filter(is_printable).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words() {
+    fn completes_commands_and_names() {
         let completion = Completion::default();
         completion.set_tools(["list_tables", "list_rows", "\u{1b}[2J", "a b"].into_iter());
         completion.set_conversations(["1-a"].into_iter());

@@ -1,4 +1,4 @@
-//! A chat with a person at a terminal.
+//! A chat on a terminal.
 
 use std::fs::DirBuilder;
 use std::io::{self, ErrorKind, Write, stdin, stdout};
@@ -23,23 +23,25 @@ use crate::terminal::{Failure, output};
 
 const PROMPT: &str = "chat> ";
 
-/// The question before a call that changes something.
+/// The question before a call that requires confirmation.
 const QUESTION: &str = "make this call? [y/N] ";
 
 /// The number of lines in the history.
 const MAX_HISTORY: usize = 1_000;
 
-/// Reads lines from a person until the chat is ended. Failures are reported, and the chat continues.
+/// Reads lines until the chat is ended. Errors are shown, and the chat continues.
 pub(super) struct Dialogue<'r> {
     runtime: &'r Runtime,
     session: Session,
+    /// The address on the command line, with a blank after it.
+    address: String,
 }
 
 type Editor = rustyline::Editor<Completion, FileHistory>;
 
 impl<'r> Dialogue<'r> {
-    pub(super) fn new(runtime: &'r Runtime, session: Session) -> Self {
-        Self { runtime, session }
+    pub(super) fn new(runtime: &'r Runtime, session: Session, address: String) -> Self {
+        Self { runtime, session, address }
     }
 
     pub(super) fn run(mut self, url: &Url, completion: Completion) -> Result<(), Failure> {
@@ -61,29 +63,28 @@ impl<'r> Dialogue<'r> {
                 Err(error) => return Err(unreadable(error)),
             };
             if let Some(Err(error)) = history.as_ref().map(|path| editor.append_history(path)) {
-                no_history(history.take(), &error);
+                report_no_history(history.take(), &error);
             }
-            match self.take(&line) {
+            match self.execute(&line) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => break,
                 Err(failure @ Failure::Output(_)) => return Err(failure),
-                Err(failure) => self.session.failed(&failure),
+                Err(failure) => self.session.show_failure(&failure),
             }
         }
-        if let Some(id) = self.session.conversation() {
-            let text = format!("trunkline chat --conversation {id} goes on with this one");
-            self.session.view.note(&text);
+        for line in self.session.summary(&self.address).into_iter().flatten() {
+            self.session.view.note(&line);
         }
         Ok(())
     }
 
-    /// Executes a line, and the calls to which the person consents then.
-    fn take(&mut self, line: &str) -> Result<ControlFlow<()>, Failure> {
+    /// Executes a line, and the calls that are confirmed after it.
+    fn execute(&mut self, line: &str) -> Result<ControlFlow<()>, Failure> {
         let mut flow = self.act(Line::parse(line))?;
         while flow.is_continue() && self.session.show_pending().map_err(Failure::Output)? {
-            if !consents()? {
+            if !is_confirmed()? {
                 self.session.view.note(
-                    "not made; /confirm still makes it, within 10 minutes and before the next message",
+                    "not called; /confirm calls it within 10 minutes, before the next message",
                 );
                 break;
             }
@@ -93,8 +94,8 @@ impl<'r> Dialogue<'r> {
     }
 
     fn act(&mut self, line: Line<'_>) -> Result<ControlFlow<()>, Failure> {
-        until_ctrl_c(self.runtime, self.session.take(line)).unwrap_or_else(|| {
-            self.session.cancelled().map_err(Failure::Output)?;
+        until_ctrl_c(self.runtime, self.session.execute(line)).unwrap_or_else(|| {
+            self.session.show_cancelled().map_err(Failure::Output)?;
             Ok(ControlFlow::Continue(()))
         })
     }
@@ -110,10 +111,10 @@ fn until_ctrl_c<T>(runtime: &Runtime, work: impl Future<Output = T>) -> Option<T
     })
 }
 
-/// Asks for consent to the pending call. Input from before the question does not answer it: it is discarded, or left to
-/// the editor of messages, which has read it.
-fn consents() -> Result<bool, Failure> {
-    // This fails if the terminal is gone; then the question fails, too.
+/// Asks whether to make the pending call. Input from before the question does not answer it: it is discarded, or left
+/// to the editor of messages, which has read it.
+fn is_confirmed() -> Result<bool, Failure> {
+    // If the terminal is gone, the question fails as well.
     let _ = tcflush(stdin(), QueueSelector::IFlush);
     match DefaultEditor::new().and_then(|mut editor| editor.readline(QUESTION)) {
         Ok(answer) => Ok(["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))),
@@ -153,10 +154,10 @@ fn editor(completion: Completion) -> rustyline::Result<Editor> {
 }
 
 fn unreadable(error: ReadlineError) -> Failure {
-    Failure::Told(format!("trunkline: the terminal cannot be read: {error}\n"))
+    Failure::Message(format!("trunkline: cannot read the terminal: {error}\n"))
 }
 
-/// Loads the lines of earlier chats. `None` if they cannot be read and written.
+/// Loads the lines of earlier chats. Returns `None` if the file cannot be read and written.
 fn history_file(editor: &mut Editor) -> Option<PathBuf> {
     let path = history_path()?;
     let loaded = match editor.load_history(&path) {
@@ -168,7 +169,7 @@ fn history_file(editor: &mut Editor) -> Option<PathBuf> {
     match loaded {
         Ok(()) => Some(path),
         Err(error) => {
-            no_history(Some(path), &error);
+            report_no_history(Some(path), &error);
             None
         }
     }
@@ -191,9 +192,9 @@ fn create_directory(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |directory| builder.create(directory))
 }
 
-/// Chats continue without the file.
-fn no_history(path: Option<PathBuf>, error: &ReadlineError) {
+/// Reports that the chat continues without the file.
+fn report_no_history(path: Option<PathBuf>, error: &ReadlineError) {
     let path = path.unwrap_or_default();
-    let text = format!("trunkline: lines are not kept in {}: {error}\n", path.display());
-    output::complain(&text);
+    let text = format!("trunkline: cannot save lines in {}: {error}\n", path.display());
+    output::message(&text);
 }

@@ -1,4 +1,4 @@
-//! What there is: tools and conversations.
+//! The lists of tools and conversations.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::agent_result;
-use crate::terminal::{Failure, Form, Table, indented, line, lines};
+use crate::terminal::{Failure, Renderer, Table, indented, line, lines};
 
 /// The tools of an agent.
 pub(super) struct Tools {
     tools: Vec<Tool>,
-    /// As they were received.
+    /// The JSON text of the result.
     json: Box<RawValue>,
 }
 
@@ -24,10 +24,10 @@ struct Tool {
     input_schema: Option<Box<RawValue>>,
 }
 
-/// The conversations of a caller.
+/// The conversations of the caller.
 pub(super) struct Conversations {
     conversations: Vec<Conversation>,
-    /// As they were received.
+    /// The JSON text of the result.
     json: Box<RawValue>,
 }
 
@@ -53,25 +53,25 @@ impl Tools {
         self.tools.iter().map(|tool| &*tool.name)
     }
 
-    pub(super) fn listed(&self, form: Form) -> String {
-        if form.is_json {
-            return form.json(self.json.get());
+    pub(super) fn listed(&self, renderer: Renderer) -> String {
+        if renderer.is_json() {
+            return renderer.json(self.json.get());
         }
         let about = |tool: &Tool| tool.description.lines().next().unwrap_or_default().to_owned();
         let rows = self.tools.iter().map(|tool| [tool.name.clone(), about(tool)]);
-        form.table(&Table::of_texts(["tool", "what it does"], rows))
+        renderer.table(&Table::of_texts(["tool", "description"], rows))
     }
 
     /// One tool, with the schema of its arguments.
-    pub(super) fn described(&self, name: &str, form: Form) -> Result<String, Failure> {
+    pub(super) fn described(&self, name: &str, renderer: Renderer) -> Result<String, Failure> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
-            return Err(Failure::Usage(format!("there is no tool {name}: /tools lists them")));
+            return Err(Failure::Usage(format!("unknown tool `{name}`; /tools lists the tools")));
         };
         let schema = tool.input_schema.as_ref().map_or("{}", |schema| schema.get());
-        if form.is_json {
+        if renderer.is_json() {
             let [name, about] = [&tool.name, &tool.description].map(|text| serde_json::json!(text));
             let json = format!(r#"{{"name":{name},"description":{about},"inputSchema":{schema}}}"#);
-            return Ok(form.json(&json));
+            return Ok(renderer.json(&json));
         }
         let (name, about) = (line(&tool.name), lines(tool.description.trim()));
         Ok(format!("{name}\n{about}\n{}\n", indented(schema)))
@@ -92,19 +92,19 @@ impl Conversations {
         self.conversations.iter().map(|one| &*one.conversation_id)
     }
 
-    /// How a conversation began.
+    /// Returns the title of a conversation: the begin of its first message.
     pub(super) fn title(&self, id: &str) -> Result<&str, Failure> {
         let found = self.conversations.iter().find(|one| one.conversation_id == id);
         found.map(|one| &*one.title).ok_or_else(|| {
-            let reason = format!("you have no conversation {id}: /conversations lists them");
+            let reason = format!("unknown conversation `{id}`; /conversations lists yours");
             Failure::Usage(reason)
         })
     }
 
-    /// All of them; that which goes on has a star.
-    pub(super) fn listed(&self, current: Option<&str>, form: Form) -> String {
-        if form.is_json {
-            return form.json(self.json.get());
+    /// Renders the list. The current conversation has a star.
+    pub(super) fn listed(&self, current: Option<&str>, renderer: Renderer) -> String {
+        if renderer.is_json() {
+            return renderer.json(self.json.get());
         }
         if self.conversations.is_empty() {
             return "no conversations\n".to_owned();
@@ -117,7 +117,7 @@ impl Conversations {
             [format!("{}{star}", one.conversation_id), ago(seconds), one.title.clone()]
         };
         let rows = self.conversations.iter().map(row);
-        form.table(&Table::of_texts(["conversation", "last turn", "begins with"], rows))
+        renderer.table(&Table::of_texts(["conversation", "last turn", "title"], rows))
     }
 }
 

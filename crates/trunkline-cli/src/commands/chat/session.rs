@@ -1,4 +1,4 @@
-//! A chat: what is said in it, and what becomes of that.
+//! The state of a chat.
 
 use std::io;
 use std::mem::take;
@@ -14,19 +14,21 @@ use super::command::{COMMANDS, Command, Line};
 use super::completion::Completion;
 use super::listing::{Conversations, Tools};
 use super::view::View;
-use crate::client::{Agent, Answer, CallError, Event, Pending, Said};
+use crate::client::{Agent, Answer, CallError, ChatParams, Event, Pending};
 use crate::terminal::Failure;
 
 pub(super) struct Session {
     agent: Agent,
     pub(super) view: View,
     completion: Completion,
-    /// The conversation that goes on; none before the first answer of one.
+    /// The current conversation; `None` before its first answer.
     conversation: Option<String>,
-    /// The call that waits to be confirmed.
+    /// The call that requires confirmation.
     pending: Option<Pending>,
-    /// Whether nobody was told of it yet.
+    /// Whether it was not shown yet.
     is_pending_new: bool,
+    /// The number of messages that were answered.
+    messages: usize,
 }
 
 impl Session {
@@ -36,70 +38,92 @@ impl Session {
         completion: Completion,
         conversation: Option<String>,
     ) -> Self {
-        Self { agent, view, completion, conversation, pending: None, is_pending_new: false }
+        Self {
+            agent,
+            view,
+            completion,
+            conversation,
+            pending: None,
+            is_pending_new: false,
+            messages: 0,
+        }
     }
 
     pub(super) fn conversation(&self) -> Option<&str> {
         self.conversation.as_deref()
     }
 
-    /// Tells a script of the call that waits to be confirmed, if it is new, and how it is confirmed.
-    pub(super) fn tell_pending(&mut self) {
+    /// Returns the summary of the chat and the command that continues it, a line each; `None` without a conversation.
+    pub(super) fn summary(&self, address: &str) -> Option<[String; 2]> {
+        let id = self.conversation()?;
+        let count = |count: usize, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            count => format!("{count} {noun}s"),
+        };
+        let (messages, calls) =
+            (count(self.messages, "message"), count(self.view.calls, "tool call"));
+        let command = format!("trunkline chat {address}--conversation {id}");
+        Some([format!("chat ended: {messages}, {calls}"), format!("continue with: {command}")])
+    }
+
+    /// Shows a new call that requires confirmation, and how to confirm it.
+    pub(super) fn print_pending(&mut self) {
         let Some(pending) = self.pending.as_ref().filter(|_| take(&mut self.is_pending_new)) else {
             return;
         };
         self.view.pending(pending);
         let id = self.conversation.as_deref().unwrap_or_default();
-        let text = format!("/confirm {} makes it, in conversation {id}", pending.confirm);
+        let text = format!("confirm with: /confirm {} (conversation {id})", pending.confirm);
         self.view.note(&text);
     }
 
-    /// Shows it to a person, who is asked then. Whether there is a new one.
+    /// Shows it before the question. Returns whether there is a new one.
     pub(super) fn show_pending(&mut self) -> io::Result<bool> {
         let Some(pending) = self.pending.as_ref().filter(|_| take(&mut self.is_pending_new)) else {
             return Ok(false);
         };
-        self.view.asked_about(pending)?;
+        self.view.pending_for_question(pending)?;
         Ok(true)
     }
 
-    /// Shows a person that the server answers, the number of its tools, and the conversation that continues, if any.
+    /// Shows the URL of the server, the number of its tools, and the conversation that continues, if any.
     ///
     /// # Errors
     ///
     /// When the caller has no such conversation.
     pub(super) async fn greet(&mut self, url: &Url) -> Result<(), Failure> {
+        let server = url.origin();
         let tools = match self.tools().await?.names().count() {
             1 => "1 tool".to_owned(),
             count => format!("{count} tools"),
         };
-        self.view.note(&format!("{url}: {tools}. /help lists commands, Ctrl-D ends the chat."));
+        self.view.note(&format!("{server}: {tools}. /help lists commands, Ctrl-D ends the chat."));
         let Some(id) = &self.conversation else { return Ok(()) };
         let conversations = self.conversations().await?;
         let Ok(title) = conversations.title(id) else {
             let reason =
-                format!("you have no conversation {id}: without --conversation, a new one begins");
+                format!("unknown conversation `{id}`; omit --conversation to begin a new one");
             return Err(Failure::Usage(reason));
         };
-        self.view.note(&format!("going on with: {title}"));
+        self.view.note(&format!("continuing: {title}"));
         Ok(())
     }
 
-    /// Tells a person what has failed, and the way on.
-    pub(super) fn failed(&mut self, failure: &Failure) {
+    /// Shows an error, and leaves a conversation that does not exist any more.
+    pub(super) fn show_failure(&mut self, failure: &Failure) {
         self.view.failure(failure);
         if self.conversation.is_some()
             && matches!(failure, Failure::Call(failed) if is_conversation_gone(failed))
         {
             self.leave();
-            self.view.note("what is said next begins a new conversation");
+            self.view.note("the next message begins a new conversation");
         }
     }
 
-    /// Tells that a turn was cancelled.
-    pub(super) fn cancelled(&mut self) -> io::Result<()> {
+    /// Ends the output of a cancelled turn.
+    pub(super) fn show_cancelled(&mut self) -> io::Result<()> {
         let text = match self.view.has_called() {
-            true => "cancelled; what was called may be done",
+            true => "cancelled; calls of this turn may have taken effect",
             false => "cancelled",
         };
         self.view.end_turn()?;
@@ -107,26 +131,26 @@ impl Session {
         Ok(())
     }
 
-    /// Does what a line asks for.
+    /// Executes a line.
     ///
     /// # Cancel safety
     ///
-    /// A turn is cancelled: the conversation is as it was before.
-    pub(super) async fn take(&mut self, line: Line<'_>) -> Result<ControlFlow<()>, Failure> {
+    /// The turn is cancelled, and the conversation unchanged.
+    pub(super) async fn execute(&mut self, line: Line<'_>) -> Result<ControlFlow<()>, Failure> {
         match line {
-            Line::Nothing => {}
-            Line::Message(message) => self.say(&message).await?,
-            Line::Command(command) => return self.obey(command).await,
-            Line::Wrong(reason) => return Err(Failure::Usage(reason)),
+            Line::Empty => {}
+            Line::Message(message) => self.send(&message).await?,
+            Line::Command(command) => return self.run(command).await,
+            Line::Invalid(reason) => return Err(Failure::Usage(reason)),
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    pub(super) async fn say(&mut self, message: &str) -> Result<(), Failure> {
+    pub(super) async fn send(&mut self, message: &str) -> Result<(), Failure> {
         self.turn(Some(message), None).await
     }
 
-    /// Asks which tools there are.
+    /// Lists the tools of the server.
     async fn tools(&self) -> Result<Tools, Failure> {
         let json = self.agent.call("agent.list_capabilities", ()).await?;
         let tools = Tools::read(json)?;
@@ -134,32 +158,32 @@ impl Session {
         Ok(tools)
     }
 
-    async fn obey(&mut self, command: Command<'_>) -> Result<ControlFlow<()>, Failure> {
+    async fn run(&mut self, command: Command<'_>) -> Result<ControlFlow<()>, Failure> {
         match command {
             Command::Help => self.help(),
             Command::Tools(name) => {
                 let tools = self.tools().await?;
                 let text = match name {
-                    None => tools.listed(self.view.form),
-                    Some(name) => tools.described(name, self.view.form)?,
+                    None => tools.listed(self.view.renderer),
+                    Some(name) => tools.described(name, self.view.renderer)?,
                 };
                 self.view.data(&text).map_err(Failure::Output)?;
             }
             Command::Conversations => {
                 let conversations = self.conversations().await?;
-                let text = conversations.listed(self.conversation.as_deref(), self.view.form);
+                let text = conversations.listed(self.conversation.as_deref(), self.view.renderer);
                 self.view.data(&text).map_err(Failure::Output)?;
             }
             Command::Clear => {
                 self.leave();
-                self.view.note("a new conversation");
+                self.view.note("new conversation");
             }
             Command::Resume(id) => {
                 let conversations = self.conversations().await?;
                 let title = conversations.title(id)?;
                 self.leave();
                 self.conversation = Some(id.to_owned());
-                self.view.note(&format!("going on with: {title}"));
+                self.view.note(&format!("continuing: {title}"));
             }
             Command::Delete(id) => self.delete(id).await?,
             Command::Confirm(token) => self.confirm(token).await?,
@@ -172,7 +196,7 @@ impl Session {
         for (name, takes, does) in COMMANDS {
             self.view.note(&format!("{:<16} {does}", format!("{name} {takes}")));
         }
-        self.view.note("//text           says /text");
+        self.view.note("//text           sends the message /text");
     }
 
     async fn conversations(&self) -> Result<Conversations, Failure> {
@@ -193,11 +217,11 @@ impl Session {
     }
 
     async fn confirm(&mut self, token: Option<&str>) -> Result<(), Failure> {
-        // From here on, nobody knows whether it waits; unless it was not sent.
+        // Once it is sent, the call is confirmed or rejected.
         let waiting = self.pending.take();
         let token = token.or_else(|| waiting.as_ref().map(|pending| &*pending.confirm));
         let Some(token) = token.map(str::to_owned) else {
-            return Err(Failure::Usage("no call waits to be confirmed".to_owned()));
+            return Err(Failure::Usage("no call requires confirmation".to_owned()));
         };
         let confirmed = self.turn(None, Some(&token)).await;
         if matches!(&confirmed, Err(Failure::Call(failed)) if is_unsent(failed)) {
@@ -212,16 +236,17 @@ impl Session {
 
     async fn turn(&mut self, message: Option<&str>, confirm: Option<&str>) -> Result<(), Failure> {
         let conversation_id = self.conversation.as_deref();
-        let said = Said { message, conversation_id, confirm };
-        let answer = answer(&self.agent, &said, &mut self.view).await;
+        let params = ChatParams { message, conversation_id, confirm };
+        let answer = answer(&self.agent, &params, &mut self.view).await;
         let ended = self.view.end_turn();
         if let Err(Failure::Call(failed)) = &answer
-            && let Some(id) = kept_in(failed)
+            && let Some(id) = saved_in(failed)
         {
             self.conversation = Some(id);
         }
         let answer = answer?;
         ended.map_err(Failure::Output)?;
+        self.messages += usize::from(message.is_some());
         self.conversation = Some(answer.conversation_id);
         self.is_pending_new = answer.pending.is_some();
         self.pending = answer.pending;
@@ -229,15 +254,19 @@ impl Session {
     }
 }
 
-/// Says something, and prints what is told until the turn is over.
-async fn answer(agent: &Agent, said: &Said<'_>, view: &mut View) -> Result<Answer, Failure> {
-    let mut turn = agent.chat(said).await?;
+/// Sends a message or a confirmation, and prints the events of the turn.
+async fn answer(
+    agent: &Agent,
+    params: &ChatParams<'_>,
+    view: &mut View,
+) -> Result<Answer, Failure> {
+    let mut turn = agent.chat(params).await?;
     let mut answer = None;
-    let is_json = view.form.is_json;
+    let is_json = view.renderer.is_json();
     let failed = |failed| if is_json { failed } else { without_steps(failed) };
-    while let Some(told) = turn.next().await.map_err(failed)? {
-        view.tell(&told).map_err(Failure::Output)?;
-        if let Event::Done(done) = told.event {
+    while let Some(turn_event) = turn.next().await.map_err(failed)? {
+        view.show(&turn_event).map_err(Failure::Output)?;
+        if let Event::Done(done) = turn_event.event {
             answer = Some(done);
         }
     }
@@ -245,7 +274,7 @@ async fn answer(agent: &Agent, said: &Said<'_>, view: &mut View) -> Result<Answe
     answer.ok_or_else(|| CallError::new(nothing(), None).into())
 }
 
-/// The calls that were made before a failure were shown when they were made.
+/// Removes the calls from an error: they were already shown.
 fn without_steps(failed: CallError) -> CallError {
     let CallError { error: Error::Rpc(error), status } = &failed else { return failed };
     let data = error.data().map(|data| serde_json::from_str::<Map<String, Value>>(data.get()));
@@ -255,7 +284,7 @@ fn without_steps(failed: CallError) -> CallError {
     CallError::new(Error::Rpc(shown), *status)
 }
 
-/// Whether there is no such conversation, or none any more.
+/// Whether the conversation does not exist, or not any more.
 fn is_conversation_gone(failed: &CallError) -> bool {
     #[derive(Deserialize)]
     struct Data {
@@ -267,8 +296,8 @@ fn is_conversation_gone(failed: &CallError) -> bool {
         && matches!(data, Some(Ok(Data { kind })) if kind == "conversation")
 }
 
-/// The conversation in which the server keeps what was done before a failure, if it keeps anything.
-fn kept_in(failed: &CallError) -> Option<String> {
+/// The conversation in which the server has saved the turn up to its failure.
+fn saved_in(failed: &CallError) -> Option<String> {
     #[derive(Deserialize)]
     struct Data {
         conversation_id: String,

@@ -1,4 +1,4 @@
-//! Calls and what came of them, as lines.
+//! Calls and their outcomes, one line each.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -17,12 +17,12 @@ pub(super) fn of_arguments(json: &str) -> String {
     members.into_iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// `< 3 rows, 12 ms`, with the name of its call if that is needed. What is too long is cut, but for the time.
+/// `< 3 rows, 12 ms`, after `name`. A long text is cut before the time.
 pub(super) fn of_step(step: &Step, name: &str, columns: usize) -> String {
     let text = match (&step.error, &step.result) {
         (Some(error), _) => of_error(error),
         (None, Some(result)) => of_result(result),
-        (None, None) => "nothing".to_owned(),
+        (None, None) => "no result".to_owned(),
     };
     let is_made = step.error.as_ref().is_none_or(|error| !error.is_refusal());
     let time = if is_made { format!(", {} ms", step.ms) } else { String::new() };
@@ -30,7 +30,7 @@ pub(super) fn of_step(step: &Step, name: &str, columns: usize) -> String {
     format!("{}{time}", cut(&text, columns.saturating_sub(time.len())))
 }
 
-/// How many rows, and what is in a single one; a text; or JSON.
+/// The number of rows, with the values of a single row; a text; or JSON.
 fn of_result(result: &RawValue) -> String {
     #[derive(Deserialize)]
     struct Rows<'r> {
@@ -42,15 +42,27 @@ fn of_result(result: &RawValue) -> String {
     if let Ok(Rows { rows, truncated }) = serde_json::from_str(result.get()) {
         return match &rows[..] {
             [row] if !truncated => format!("1 row: {}", one_line(row.get())),
-            [_] => "1 row, and there are more".to_owned(),
-            rows if truncated => format!("{} rows, and there are more", rows.len()),
+            [_] => "1 row (more available)".to_owned(),
+            rows if truncated => format!("{} rows (more available)", rows.len()),
             rows => format!("{} rows", rows.len()),
         };
+    }
+    if let Some(count) = count(result) {
+        return count;
     }
     match serde_json::from_str::<String>(result.get()) {
         Ok(text) => line(&text).into_owned(),
         Err(_) => one_line(result.get()),
     }
+}
+
+/// `8 tables` for a result with one array, such as `{"tables": […], "next_cursor": null}`.
+fn count(result: &RawValue) -> Option<String> {
+    let members = serde_json::from_str::<IndexMap<String, &RawValue>>(result.get()).ok()?;
+    let mut nested = members.iter().filter(|(_, value)| value.get().starts_with(['[', '{']));
+    let (name, array) = nested.next()?;
+    let elements: Vec<&RawValue> = serde_json::from_str(array.get()).ok()?;
+    nested.next().is_none().then(|| format!("{} {}", elements.len(), line(name)))
 }
 
 fn of_error(error: &StepError) -> String {
@@ -63,28 +75,28 @@ fn of_error(error: &StepError) -> String {
     }
 }
 
-/// Why a call has failed: a sentence, or what is wrong with the first of its arguments that is wrong.
+/// The reason why a call failed, or the problem of its first invalid argument.
 fn reason(data: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Data {
         reason: Option<String>,
         #[serde(default)]
-        errors: Vec<Wrong>,
+        errors: Vec<Problem>,
     }
     #[derive(Deserialize)]
-    struct Wrong {
+    struct Problem {
         #[serde(default)]
         pointer: String,
         reason: String,
     }
     let Data { reason, errors } = serde_json::from_str(data.get()).ok()?;
-    let first = errors.first().map(|Wrong { pointer, reason }| format!("{pointer} {reason}"));
+    let first = errors.first().map(|Problem { pointer, reason }| format!("{pointer} {reason}"));
     reason.or_else(|| first.map(|first| first.trim_start().to_owned()))
 }
 
-/// JSON on one line, in which nothing can steer a terminal.
+/// JSON on one line, with control characters escaped.
 fn one_line(json: &str) -> String {
-    // In strings they can only be escaped.
+    // In strings, these are always escaped.
     line(&json.replace(['\n', '\r', '\t'], " ")).into_owned()
 }
 
@@ -93,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments() {
+    fn summarizes_arguments() {
         for (json, expected) in [
             ("{}", ""),
             (r#"{"table": "Track", "limit":3.0}"#, r#"table="Track" limit=3.0"#),
@@ -113,16 +125,15 @@ mod tests {
     }
 
     #[test]
-    fn steps() {
+    fn summarizes_steps() {
         check(r#""result":{"rows":[],"columns":[]}"#, "< 0 rows, 7 ms");
         check(r#""result":{"rows":[[3503]]}"#, "< 1 row: [3503], 7 ms");
-        check(
-            r#""result":{"rows":[[1],[2]],"truncated":true}"#,
-            "< 2 rows, and there are more, 7 ms",
-        );
+        check(r#""result":{"rows":[[1],[2]],"truncated":true}"#, "< 2 rows (more available), 7 ms");
         check(r#""result":{"rows":3}"#, r#"< {"rows":3}, 7 ms"#);
+        check(r#""result":{"tables":[1,2],"next_cursor":null}"#, "< 2 tables, 7 ms");
+        check(r#""result":{"a":[1],"b":[]}"#, r#"< {"a":[1],"b":[]}, 7 ms"#);
         check(r#""result":"two\nlines""#, r"< two\nlines, 7 ms");
-        check(r#""result":null"#, "< nothing, 7 ms");
+        check(r#""result":null"#, "< no result, 7 ms");
         let long = format!(r#""result":"{}""#, "x".repeat(50));
         check(&long, &format!("< {}…, 7 ms", "x".repeat(31)));
         check(

@@ -1,4 +1,4 @@
-//! How a chat is printed: answers to stdout, what happens besides to stderr.
+//! The output of a chat: answers on stdout, calls and status on stderr.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, stderr, stdout};
@@ -7,28 +7,32 @@ use std::mem::take;
 use anstyle::{AnsiColor, Style};
 
 use super::summary;
-use crate::client::{Called, Event, Pending, Step, StepError, Told};
+use crate::client::{Event, Pending, Step, StepError, ToolCall, TurnEvent};
 use crate::terminal::output;
-use crate::terminal::{Failure, Form, cut, indented, line, lines};
+use crate::terminal::{Failure, MarkdownStream, Renderer, cut, indented, line, lines};
 
 pub(super) struct View {
-    pub(super) form: Form,
+    pub(super) renderer: Renderer,
     has_colours: bool,
-    /// Whether all goes to one terminal: what is being done is shown in a line that the next one replaces.
+    /// Whether stdout and stderr are terminals: the status is shown in a line that the next output replaces.
     is_live: bool,
-    /// Whether such a line is shown.
+    /// Whether a status line is shown.
     has_status: bool,
-    /// Whether the answer is in the midst of a line.
+    /// Renders answers, if stdout is a terminal with escape sequences.
+    markdown: Option<MarkdownStream>,
+    /// Whether the last line of the answer is incomplete.
     is_within_line: bool,
-    /// What was said since the last call, to be compared with the answer; none if that is too much.
-    said: Option<String>,
-    /// The calls that have begun and not ended.
-    running: Vec<Called>,
-    /// Whether any has begun in this turn.
+    /// The text since the last call, to compare with the answer; `None` if it is too long.
+    text: Option<String>,
+    /// The calls in progress.
+    running: Vec<ToolCall>,
+    /// The number of calls of the chat.
+    pub(super) calls: usize,
+    /// Whether the turn has made a call.
     has_called: bool,
-    /// Whether the last line that was printed is that of the last of them.
+    /// Whether the last line of output shows the last call in progress.
     is_call_last: bool,
-    /// What was last said of what is being done, where it stays to be read.
+    /// The last status, if it was printed to stay.
     status: String,
 }
 
@@ -37,23 +41,26 @@ const CALL: Style = AnsiColor::Cyan.on_default();
 const FAILURE: Style = AnsiColor::Red.on_default();
 const QUESTION: Style = AnsiColor::Yellow.on_default();
 
-/// So many columns are used where there is no terminal.
-const IN_A_PIPE: usize = 200;
+/// The width of lines where stderr is not a terminal.
+const PIPE_WIDTH: usize = 200;
 
-/// More of an answer is not compared with what was told of it.
-const COMPARED: usize = 1 << 20;
+/// The maximum length of text that is compared with the answer, in bytes.
+const MAX_COMPARED: usize = 1 << 20;
 
 impl View {
-    pub(super) fn new(form: Form) -> Self {
-        let is_terminal = stderr().is_terminal();
+    pub(super) fn new(renderer: Renderer) -> Self {
+        let has_escapes = stdout().is_terminal() && !renderer.is_json() && !output::is_dumb();
+        let colours = output::has_colours(&stdout());
         Self {
-            form,
+            renderer,
             has_colours: output::has_colours(&stderr()),
-            is_live: is_terminal && stdout().is_terminal() && !form.is_json && !output::is_dumb(),
+            is_live: has_escapes && stderr().is_terminal(),
+            markdown: has_escapes.then(|| MarkdownStream::new(colours)),
             has_status: false,
             is_within_line: false,
-            said: Some(String::new()),
+            text: Some(String::new()),
             running: Vec::new(),
+            calls: 0,
             is_call_last: false,
             has_called: false,
             status: String::new(),
@@ -63,72 +70,75 @@ impl View {
     /// # Errors
     ///
     /// When stdout cannot be written.
-    pub(super) fn tell(&mut self, told: &Told) -> io::Result<()> {
-        if self.form.is_json {
-            return told.json.as_ref().map_or(Ok(()), |json| output::data(&self.form.json(json)));
+    pub(super) fn show(&mut self, turn_event: &TurnEvent) -> io::Result<()> {
+        if self.renderer.is_json() {
+            return turn_event
+                .json
+                .as_ref()
+                .map_or(Ok(()), |json| output::data(&self.renderer.json(json)));
         }
-        match &told.event {
+        match &turn_event.event {
             Event::Status(text) => self.status(text),
             Event::Token(text) => self.answer(text),
-            Event::Call(called) => self.call(&called.tool, called.arguments.get()),
+            Event::Call(call) => self.call(&call.tool, call.arguments.get()),
             Event::Result(step) => self.result(step),
             Event::Done(answer) => self.complete(&answer.response),
             Event::Other => Ok(()),
         }?;
-        if let Event::Call(called) = &told.event {
-            self.running.push(called.clone());
+        if let Event::Call(call) = &turn_event.event {
+            self.running.push(call.clone());
             (self.is_call_last, self.has_called) = (true, true);
         }
         Ok(())
     }
 
-    /// Whether a call has begun in this turn.
+    /// Whether the turn has made a call.
     pub(super) fn has_called(&self) -> bool {
         self.has_called
     }
 
-    /// Ends the lines of a turn, however it has ended.
+    /// Ends the output of a turn.
     pub(super) fn end_turn(&mut self) -> io::Result<()> {
         self.running.clear();
         self.has_called = false;
-        self.said = Some(String::new());
-        self.make_room()
+        self.text = Some(String::new());
+        self.end_line()
     }
 
-    /// What a command has to show.
+    /// Prints the result of a command.
     pub(super) fn data(&mut self, text: &str) -> io::Result<()> {
-        self.make_room()?;
+        self.end_line()?;
         output::data(text)
     }
 
-    /// A remark of the program.
+    /// Prints a remark.
     pub(super) fn note(&mut self, text: &str) {
-        drop(self.aside(&self.paint(REMARK, &line(text))));
+        drop(self.remark(&self.paint(REMARK, &line(text))));
     }
 
     pub(super) fn failure(&mut self, failure: &Failure) {
         let text = match failure {
             Failure::Usage(text) => line(text).into_owned(),
-            failure => failure.text(self.form),
+            failure => failure.text(self.renderer),
         };
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
-        drop(self.aside(&self.paint(FAILURE, first)));
-        output::complain(rest);
+        drop(self.remark(&self.paint(FAILURE, first)));
+        output::message(rest);
     }
 
-    /// A call that wants to be confirmed, in full.
+    /// Prints a call that requires confirmation.
     pub(super) fn pending(&mut self, pending: &Pending) {
-        drop(self.make_room());
-        output::complain(&self.in_full(pending));
+        drop(self.end_line());
+        output::message(&self.pending_text(pending));
     }
 
-    /// The same before a question, which goes to stdout.
-    pub(super) fn asked_about(&mut self, pending: &Pending) -> io::Result<()> {
-        self.data(&self.in_full(pending))
+    /// Prints the call to stdout, before the question.
+    pub(super) fn pending_for_question(&mut self, pending: &Pending) -> io::Result<()> {
+        self.data(&self.pending_text(pending))
     }
 
-    fn in_full(&self, pending: &Pending) -> String {
-        let heading = format!("{} waits to be confirmed:", line(&pending.tool));
+    fn pending_text(&self, pending: &Pending) -> String {
+        let heading = format!("{} requires confirmation:", line(&pending.tool));
         let heading = self.paint(QUESTION, &heading);
         format!("{heading}\n{}\n", indented(pending.arguments.get()))
     }
@@ -137,71 +147,77 @@ impl View {
         let text = line(text);
         if !self.is_live {
             self.status = text.clone().into_owned();
-            return self.aside(&self.paint(REMARK, &text));
+            return self.remark(&self.paint(REMARK, &text));
         }
-        self.make_room()?;
-        // In the last column, it would make a line of its own.
+        self.end_line()?;
+        // A character in the last column may begin a new line.
         let text = cut(&text, self.columns().saturating_sub(1)).into_owned();
-        output::complain(&self.paint(REMARK, &text));
+        output::message(&self.paint(REMARK, &text));
         self.has_status = true;
         Ok(())
     }
 
     fn answer(&mut self, text: &str) -> io::Result<()> {
-        let is_first = self.said.as_ref().is_some_and(String::is_empty) && !self.is_within_line;
+        let is_first = self.text.as_ref().is_some_and(String::is_empty) && !self.is_within_line;
         let text = if is_first { text.trim_start_matches(['\n', '\r']) } else { text };
         if text.is_empty() {
             return Ok(());
         }
         self.erase_status();
         self.is_call_last = false;
-        self.said = take(&mut self.said).filter(|said| said.len() + text.len() <= COMPARED);
-        if let Some(said) = &mut self.said {
-            said.push_str(text);
+        self.text = take(&mut self.text).filter(|shown| shown.len() + text.len() <= MAX_COMPARED);
+        if let Some(shown) = &mut self.text {
+            shown.push_str(text);
         }
-        // Of line ends as some systems have them, half is enough.
+        // Line ends may be CR LF.
         let shown = text.replace('\r', "");
         if shown.is_empty() {
             return Ok(());
+        }
+        if let Some(markdown) = &mut self.markdown {
+            let shown = markdown.add(&shown, screen_size());
+            self.is_within_line = markdown.is_within_line();
+            return output::data(&shown);
         }
         self.is_within_line = !shown.ends_with('\n');
         output::data(&lines(&shown))
     }
 
-    /// The answer as a whole: what was not told of it is printed now.
+    /// Prints the part of the answer that no event contained.
     fn complete(&mut self, response: &str) -> io::Result<()> {
-        let Some(said) = self.said.clone() else { return Ok(()) };
-        let (said, response) = (said.trim(), response.trim());
-        if said.ends_with(response) {
+        let Some(shown) = self.text.clone() else { return Ok(()) };
+        let (shown, response) = (shown.trim(), response.trim());
+        if shown.ends_with(response) {
             return Ok(());
         }
-        if let Some(rest) = response.strip_prefix(said).filter(|_| !said.is_empty()) {
+        if let Some(rest) = response.strip_prefix(shown).filter(|_| !shown.is_empty()) {
             return self.answer(rest);
         }
-        self.make_room()?;
-        self.said = Some(String::new());
+        self.end_line()?;
+        self.text = Some(String::new());
         self.answer(response)
     }
 
     fn call(&mut self, tool: &str, arguments: &str) -> io::Result<()> {
-        self.said = Some(String::new());
+        self.text = Some(String::new());
+        self.calls += 1;
         let text = format!("> {} {}", line(tool), summary::of_arguments(arguments));
         let text = cut(text.trim_end(), self.columns()).into_owned();
-        self.aside(&self.paint(CALL, &text))
+        self.remark(&self.paint(CALL, &text))
     }
 
     fn result(&mut self, step: &Step) -> io::Result<()> {
-        let place = self.running.iter().rposition(|called| step.is_of(called));
+        let place = self.running.iter().rposition(|call| step.is_of(call));
         let is_next = place.is_some_and(|at| at + 1 == self.running.len()) && self.is_call_last;
         let is_refusal = step.error.as_ref().is_some_and(StepError::is_refusal);
         match place {
             Some(place) => drop(self.running.remove(place)),
-            // It was not made: its name is enough.
+            // The call was not made: its name is enough.
             None if is_refusal => {}
             None => self.call(&step.tool, step.arguments.get())?,
         }
         let status = take(&mut self.status);
-        if step.error.as_ref().is_some_and(|error| is_told(&status, &step.tool, error)) {
+        if step.error.as_ref().is_some_and(|error| is_shown(&status, &step.tool, error)) {
             return Ok(());
         }
         let name = match is_next || (place.is_none() && !is_refusal) {
@@ -213,29 +229,31 @@ impl View {
             true => self.paint(FAILURE, &text),
             false => self.paint(REMARK, &text),
         };
-        self.aside(&painted)
+        self.remark(&painted)
     }
 
-    /// A line beside the answer.
-    fn aside(&mut self, painted: &str) -> io::Result<()> {
-        self.make_room()?;
+    /// Prints a line that is not part of the answer.
+    fn remark(&mut self, painted: &str) -> io::Result<()> {
+        self.end_line()?;
         self.is_call_last = false;
-        output::complain(&format!("{painted}\n"));
+        output::message(&format!("{painted}\n"));
         Ok(())
     }
 
-    /// Goes to the beginning of an empty line.
-    fn make_room(&mut self) -> io::Result<()> {
+    /// Ends an incomplete line.
+    fn end_line(&mut self) -> io::Result<()> {
         self.erase_status();
-        match take(&mut self.is_within_line) {
-            true => output::data("\n"),
-            false => Ok(()),
+        let is_within_line = take(&mut self.is_within_line);
+        match &mut self.markdown {
+            Some(markdown) => output::data(&markdown.finish(screen_size())),
+            None if is_within_line => output::data("\n"),
+            None => Ok(()),
         }
     }
 
     fn erase_status(&mut self) {
         if take(&mut self.has_status) {
-            output::complain("\r\x1b[K");
+            output::message("\r\x1b[K");
         }
     }
 
@@ -243,18 +261,29 @@ impl View {
         if self.has_colours { format!("{style}{text}{style:#}").into() } else { text.into() }
     }
 
-    /// Those that a line of stderr has now.
+    /// The width of stderr.
     fn columns(&self) -> usize {
         let size = terminal_size::terminal_size_of(stderr());
         match size {
             Some((terminal_size::Width(columns), _)) if columns > 0 => usize::from(columns),
-            _ => IN_A_PIPE,
+            _ => PIPE_WIDTH,
         }
     }
 }
 
-/// Whether this status was that the tool is not called, and why.
-fn is_told(status: &str, tool: &str, error: &StepError) -> bool {
+/// The columns and rows of stdout.
+fn screen_size() -> (usize, usize) {
+    const DEFAULT: (usize, usize) = (80, 24);
+    match terminal_size::terminal_size_of(stdout()) {
+        Some((terminal_size::Width(columns), terminal_size::Height(rows))) if columns > 0 => {
+            (columns.into(), rows.into())
+        }
+        _ => DEFAULT,
+    }
+}
+
+/// Whether this status reports that the tool was not called, and why.
+fn is_shown(status: &str, tool: &str, error: &StepError) -> bool {
     let why = status.strip_prefix(&*line(tool));
     why.is_some_and(|why| why.contains(&*line(&error.message)))
 }

@@ -1,29 +1,32 @@
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-/// Converts documents between EDN and JSON, from stdin to stdout.
+/// Convert documents between EDN and JSON, from stdin to stdout
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Arguments {
-    /// What stands on stdin.
+    /// Format of stdin
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "edn")]
     pub(super) from: Format,
-    /// What is written to stdout. JSON that stays JSON changes its layout only; EDN is read and written
-    /// anew, without comments and metadata, and with its numbers and instants in one notation.
+    /// Format of stdout
+    ///
+    /// From JSON to JSON, only the layout changes. From EDN to EDN, comments and metadata are removed, and numbers and
+    /// instants are normalized.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
     pub(super) to: Format,
-    /// Indent what is written, instead of one line for each document.
+    /// Indent the output, instead of one line per document
     #[arg(long)]
     pub(super) pretty: bool,
-    /// What keys become. From JSON to EDN: keywords where they can be (the default), or strings. From
-    /// EDN to JSON: the text of keywords (the default), or, for all keywords and symbols, their name
-    /// without the namespace.
+    /// Conversion of keys
+    ///
+    /// From JSON to EDN: keywords where possible (the default), or strings. From EDN to JSON: the text of keywords (the
+    /// default), or the names of all keywords and symbols without their namespaces.
     #[arg(long, value_enum, value_name = "AS")]
     pub(super) keys: Option<Keys>,
-    /// From EDN to JSON, write what has an unknown tag without it, instead of refusing it.
+    /// From EDN to JSON, omit unknown tags instead of rejecting them
     #[arg(long)]
     pub(super) unwrap_tags: bool,
-    /// The most bytes that one document may have.
+    /// Maximum size of a document in bytes
     #[arg(
         long,
         value_name = "BYTES",
@@ -34,14 +37,14 @@ pub(crate) struct Arguments {
 }
 
 const NOTES: &str = "\
-There may be many documents, one behind the other. Each is converted as soon as it is complete: at its
-last bracket or quote, or, if it has none, at the white space behind it. What is written begins on a
-line of its own. Documents nest at most 1,024 deep.
+stdin may have any number of documents. Each is converted as soon as it is complete: at its last bracket or
+quote, or else at the white space after it. Each begins on a new line of the output. The maximum nesting
+depth is 1,024.
 
 Exit codes:
   0  all documents were converted
-  1  one is wrong, which is told on stderr, and those before it were converted
-  2  the command line is wrong";
+  1  a document is invalid; the documents before it were converted
+  2  invalid command line";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {

@@ -7,7 +7,7 @@ use trunkline_edn::json::{self, FromJson, ToJson};
 use trunkline_edn::{Error, Reader, Reason, Value};
 
 use super::arguments::{Arguments, Format, Keys};
-use super::failure::Wrong;
+use super::failure::Problem;
 use crate::terminal::indented;
 
 /// How documents are read and written.
@@ -29,20 +29,20 @@ pub(super) struct Document {
 impl Conversion {
     /// # Errors
     ///
-    /// Why the arguments do not go together.
+    /// When the arguments conflict.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, &'static str> {
         let Arguments { from, to, pretty, keys, unwrap_tags, .. } = *arguments;
         let is_to_json = from == Format::Edn && to == Format::Json;
         let is_from_json = from == Format::Json && to == Format::Edn;
         match keys {
             Some(Keys::Name) if !is_to_json => {
-                return Err("--keys name goes with --from edn --to json");
+                return Err("--keys name requires --from edn --to json");
             }
             Some(Keys::String) if !is_from_json => {
-                return Err("--keys string goes with --from json --to edn");
+                return Err("--keys string requires --from json --to edn");
             }
             _ if unwrap_tags && !is_to_json => {
-                return Err("--unwrap-tags goes with --from edn --to json");
+                return Err("--unwrap-tags requires --from edn --to json");
             }
             _ => {}
         }
@@ -55,7 +55,7 @@ impl Conversion {
         Ok(Self { from, to, pretty, to_json, from_json })
     }
 
-    /// The documents of a text, up to the first that is wrong.
+    /// Converts the documents of a text, up to the first invalid one.
     pub(super) fn documents<'a>(&'a self, text: &'a str) -> Documents<'a> {
         let reader = match self.from {
             Format::Edn => Either::Edn(Reader::new(text)),
@@ -97,7 +97,7 @@ enum Either<'a> {
 }
 
 impl Iterator for Documents<'_> {
-    type Item = Result<Document, Wrong>;
+    type Item = Result<Document, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (read, span) = match &mut self.reader {
@@ -108,13 +108,13 @@ impl Iterator for Documents<'_> {
             Ok(value) => value,
             Err(error) => {
                 let is_incomplete = matches!(error.reason(), Reason::UnexpectedEnd { .. });
-                return Some(Err(Wrong { is_incomplete, ..Wrong::of(&error, 0) }));
+                return Some(Err(Problem { is_incomplete, ..Problem::of(&error, 0) }));
             }
         };
         let source = &self.text[span.clone()];
         Some(match self.conversion.written(&value, source) {
             Ok(text) => Ok(Document { text, span }),
-            Err(error) => Err(Wrong::of(&error.located_in(source), span.start)),
+            Err(error) => Err(Problem::of(&error.located_in(source), span.start)),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong, in words, and as an exit code.
+//! Errors: their text and exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,37 +7,37 @@ use trunkline_edn::{Error, Position};
 
 use crate::terminal::line;
 
-/// Why not all documents were converted.
+/// The reason why a document was not converted.
 pub(super) enum Failure {
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage(&'static str),
     Input(io::Error),
     Output(io::Error),
-    /// What is wrong with which document, and where in the whole input.
+    /// A document is invalid. The position is that in the whole input.
     Document {
         number: usize,
         position: Position,
-        wrong: Wrong,
+        problem: Problem,
     },
 }
 
-/// What is wrong with a document.
-pub(super) struct Wrong {
-    /// The byte of the text that was converted.
+/// The error of a document.
+pub(super) struct Problem {
+    /// The position in the text that was converted, in bytes.
     pub(super) offset: usize,
-    /// The way to it in the value, which is empty at first.
+    /// The path in the value; empty for the whole document.
     pub(super) path: String,
     pub(super) reason: String,
-    /// Whether nothing is wrong with it if more follows.
+    /// Whether more text may make the document valid.
     pub(super) is_incomplete: bool,
 }
 
-impl Wrong {
+impl Problem {
     pub(super) fn new(offset: usize, reason: impl Into<String>) -> Self {
         Self { offset, path: String::new(), reason: reason.into(), is_incomplete: false }
     }
 
-    /// Of an error in what stands behind so many bytes.
+    /// The error of a document that begins at this byte.
     pub(super) fn of(error: &Error, start: usize) -> Self {
         let offset = error.position().map_or(0, |position| position.offset);
         let path = error.path().to_string();
@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// For stderr.
+    /// The text for stderr.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Usage(text) => {
@@ -61,12 +61,12 @@ impl Failure {
             }
             Self::Input(error) => format!("trunkline: cannot read stdin: {error}\n"),
             Self::Output(error) => format!("trunkline: cannot print the result: {error}\n"),
-            Self::Document { number, position, wrong } => {
-                let path = match wrong.path.as_str() {
+            Self::Document { number, position, problem } => {
+                let path = match problem.path.as_str() {
                     "" => String::new(),
                     path => format!(", in {path}"),
                 };
-                let text = format!("document {number}, {position}{path}: {}", wrong.reason);
+                let text = format!("document {number}, {position}{path}: {}", problem.reason);
                 format!("error: {}\n", line(&text))
             }
         }

@@ -19,14 +19,14 @@ use crate::terminal::output;
 /// The maximum number of bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// Converts the documents on stdin, until its end or the first that is wrong.
+/// Converts the documents of stdin, up to its end or the first invalid document.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match convert(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads them has enough.
+        // As in `trunkline edn … | head -1`.
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            output::complain(&failure.text());
+            output::message(&failure.text());
             failure.exit_code()
         }
     }
@@ -37,7 +37,7 @@ fn convert(arguments: &Arguments) -> Result<(), Failure> {
     let input = BufReader::with_capacity(PIECE, stdin().lock());
     let mut out = BufWriter::new(stdout().lock());
     let converted = Stream::new(input, conversion, arguments.max_bytes).convert(&mut out, is_idle);
-    // What came before an error was converted.
+    // The documents before an error were converted.
     out.flush().map_err(Failure::Output)?;
     converted
 }

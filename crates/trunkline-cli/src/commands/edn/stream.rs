@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use trunkline_edn::Position;
 
 use super::conversion::{Conversion, Document};
-use super::failure::{Failure, Wrong};
+use super::failure::{Failure, Problem};
 
 /// Up to this length, a text that was not complete is read again with each piece that arrives.
 const SHORT: usize = 4 << 10;
@@ -32,7 +32,7 @@ impl<R: BufRead> Stream<R> {
     }
 
     /// Converts all documents. A long text that was not complete is read again when it is four times as long, or when
-    /// `is_idle` reports that no more arrives for now: with each piece, it would take quadratic time.
+    /// `is_idle` reports that no more is available: with each piece, it would take quadratic time.
     pub(super) fn convert(
         &mut self,
         out: &mut impl Write,
@@ -67,14 +67,14 @@ impl<R: BufRead> Stream<R> {
         let text = chunk.valid();
         // To EDN it would be a symbol.
         if self.start.offset == 0 && text.starts_with('\u{feff}') {
-            return Err(self.failure(Wrong::new(0, "the text begins with a byte-order mark")));
+            return Err(self.failure(Problem::new(0, "the text begins with a byte-order mark")));
         }
         let too_long = |at| {
-            let reason = format!("it has more than {} bytes (see --max-bytes)", self.max_bytes);
-            Wrong::new(at, reason)
+            let reason = format!("larger than {} bytes; increase --max-bytes", self.max_bytes);
+            Problem::new(at, reason)
         };
         let (mut taken, mut count) = (0, 0);
-        let mut wrong = None;
+        let mut problem = None;
         for document in self.conversion.documents(text) {
             match document {
                 Ok(Document { span, .. })
@@ -83,7 +83,7 @@ impl<R: BufRead> Stream<R> {
                     break;
                 }
                 Ok(Document { span, .. }) if span.len() > self.max_bytes => {
-                    wrong = Some(too_long(span.start));
+                    problem = Some(too_long(span.start));
                     break;
                 }
                 Ok(Document { text, span }) => {
@@ -93,7 +93,7 @@ impl<R: BufRead> Stream<R> {
                 }
                 Err(found) if !has_ended && is_incomplete(&found, text) => break,
                 Err(found) => {
-                    wrong = Some(found);
+                    problem = Some(found);
                     break;
                 }
             }
@@ -101,23 +101,23 @@ impl<R: BufRead> Stream<R> {
         taken += text[taken..].len() - self.conversion.trim_start(&text[taken..]).len();
         let rest = self.buffer.len() - taken;
         let is_cut = text.len() + chunk.invalid().len() == self.buffer.len() && !has_ended;
-        if wrong.is_none() && !chunk.invalid().is_empty() && !is_cut {
-            wrong = Some(Wrong::new(text.len(), "the text is not UTF-8"));
-        } else if wrong.is_none() && rest > self.max_bytes {
-            wrong = Some(too_long(taken));
+        if problem.is_none() && !chunk.invalid().is_empty() && !is_cut {
+            problem = Some(Problem::new(text.len(), "the text is not valid UTF-8"));
+        } else if problem.is_none() && rest > self.max_bytes {
+            problem = Some(too_long(taken));
         }
         self.written += count;
-        if let Some(wrong) = wrong {
-            return Err(self.failure(wrong));
+        if let Some(problem) = problem {
+            return Err(self.failure(problem));
         }
         self.start = self.position(taken);
         self.buffer.drain(..taken);
         Ok(())
     }
 
-    fn failure(&self, wrong: Wrong) -> Failure {
-        let position = self.position(wrong.offset);
-        Failure::Document { number: self.written + 1, position, wrong }
+    fn failure(&self, problem: Problem) -> Failure {
+        let position = self.position(problem.offset);
+        Failure::Document { number: self.written + 1, position, problem }
     }
 
     /// The position in the whole input of a byte of the buffer.
@@ -138,8 +138,8 @@ fn may_continue(document: &str, text: &str) -> bool {
     document.len() == text.len() && !document.ends_with([')', ']', '}', '"'])
 }
 
-/// Whether more text may make a document valid: it ends within a form, or in the token that is wrong.
-fn is_incomplete(wrong: &Wrong, text: &str) -> bool {
+/// Whether more text may make a document valid: it ends within a form, or in the invalid token.
+fn is_incomplete(problem: &Problem, text: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || DELIMITERS.contains(&c);
-    wrong.is_incomplete || !text[wrong.offset..].contains(is_end)
+    problem.is_incomplete || !text[problem.offset..].contains(is_end)
 }

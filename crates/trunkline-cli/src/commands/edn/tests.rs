@@ -3,8 +3,7 @@ use std::io::BufReader;
 use super::arguments::{Arguments, Format};
 use super::{Conversion, Stream};
 
-/// Where a text is cut while it arrives says nothing: it becomes these lines, and an error if one is
-/// expected.
+/// Checks that a text is converted to these lines, and an error if one is expected, however it is split into pieces.
 #[track_caller]
 fn check(from: Format, text: &str, expected: &str) {
     let options = Arguments {

@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 
 use crate::terminal::{cut, line};
 
-/// What is shown of an entry. What a server does not tell is left out.
+/// The members of an entry that are shown. Members that a server omits are empty.
 #[derive(Deserialize)]
 pub(super) struct Row<'e> {
     time: String,
@@ -22,9 +22,9 @@ pub(super) struct Row<'e> {
     ms: f64,
 }
 
-pub(super) const HEADER: [&str; 6] = ["time", "door", "method", "id", "status", "ms"];
+pub(super) const HEADER: [&str; 6] = ["time", "via", "method", "id", "status", "ms"];
 
-/// How a line stands out on a terminal.
+/// The emphasis of a line on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -41,11 +41,11 @@ impl Row<'_> {
         }
     }
 
-    /// One line, without its end, for a terminal of so many columns, or for a pipe.
+    /// Returns a line without its end, for a terminal of this width or for a pipe.
     pub(super) fn line(&self, columns: Option<usize>) -> String {
         let ms = format!("{:.3}", self.ms);
-        let cells = [self.clock(), &self.door, &self.what(), &self.id(), &self.ended(), &ms];
-        laid_out(cells, columns)
+        let cells = [self.clock(), &self.door, &self.call(), &self.id(), &self.outcome(), &ms];
+        lay_out(cells, columns)
     }
 
     /// The time of day of `2026-07-28T09:30:00.123Z`.
@@ -54,8 +54,8 @@ impl Row<'_> {
         clock.trim_end_matches('Z')
     }
 
-    /// The method, and the operation behind it if that is another.
-    fn what(&self) -> String {
+    /// The method, and the operation if it has another name.
+    fn call(&self) -> String {
         let method = self.method.as_deref().unwrap_or("-");
         match &self.operation {
             Some(operation) => format!("{method} {operation}"),
@@ -67,7 +67,7 @@ impl Row<'_> {
         self.id.map_or_else(|| "-".to_owned(), |id| id.get().to_owned())
     }
 
-    fn ended(&self) -> String {
+    fn outcome(&self) -> String {
         match (&*self.kind, self.code) {
             ("stream_start", _) => "stream".to_owned(),
             ("stream_end", _) if self.status == "cancelled" => "stream cut".to_owned(),
@@ -78,31 +78,32 @@ impl Row<'_> {
     }
 }
 
-/// Columns of a usual width, so that lines that come one by one are below each other. On a terminal, the
-/// method has what is left, and nothing is wider than its column. In a pipe, nothing is cut.
-pub(super) fn laid_out(cells: [&str; 6], columns: Option<usize>) -> String {
-    /// What all but the method and the id take, with the blanks between them.
+/// Columns of fixed widths, since lines are printed one by one. On a terminal, the method has the remaining width,
+/// and cells are cut. In a pipe, nothing is cut.
+pub(super) fn lay_out(cells: [&str; 6], columns: Option<usize>) -> String {
+    /// The width of all columns but the method and the id, with the gaps.
     const OTHERS: usize = 12 + 8 + 12 + 9 + 5 * 2;
     const STATUS: usize = 12;
     const METHOD_IN_A_PIPE: usize = 32;
-    /// In less, no method can be told from another.
-    const LEAST: usize = 12;
-    /// An id, and one where there is little room.
+    /// A narrower column would make methods indistinguishable.
+    const MIN_METHOD: usize = 12;
+    /// A wider column would move the other ones far away.
+    const MAX_METHOD: usize = 48;
     const ID: usize = 12;
+    /// The width of ids on narrower terminals than `WIDE`.
     const SHORT_ID: usize = 6;
-    /// Terminals that are as wide as this have room.
     const WIDE: usize = 100;
-    let [time, door, method, id, status, ms] = cells.map(line);
+    let [time, via, method, id, status, ms] = cells.map(line);
     let Some(columns) = columns else {
         const WIDTH: usize = METHOD_IN_A_PIPE;
         return format!(
-            "{time:<12}  {door:<8}  {method:<WIDTH$}  {id:<ID$}  {status:<STATUS$}  {ms:>9}"
+            "{time:<12}  {via:<8}  {method:<WIDTH$}  {id:<ID$}  {status:<STATUS$}  {ms:>9}"
         );
     };
     let id_width = if columns < WIDE { SHORT_ID } else { ID };
-    let width = columns.saturating_sub(OTHERS + id_width).max(LEAST);
+    let width = columns.saturating_sub(OTHERS + id_width).clamp(MIN_METHOD, MAX_METHOD);
     let (method, id, status) = (cut(&method, width), cut(&id, id_width), cut(&status, STATUS));
-    format!("{time:<12}  {door:<8}  {method:<width$}  {id:<id_width$}  {status:<STATUS$}  {ms:>9}")
+    format!("{time:<12}  {via:<8}  {method:<width$}  {id:<id_width$}  {status:<STATUS$}  {ms:>9}")
 }
 
 #[cfg(test)]
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn rows() {
+    fn renders_entries() {
         let time = r#""time":"2026-07-28T09:30:00.123Z""#;
         let entry = |members: &str| format!("{{{time},{members}}}");
         let clock = "09:30:00.123";
@@ -161,14 +162,15 @@ mod tests {
     }
 
     #[test]
-    fn widths() {
+    fn fits_the_terminal() {
         let method = "a.method.of.a.long.name";
         for (columns, id, status, width, expected) in [
             (None, "1", "result", 95, "  a.method.of.a.long.name           1 "),
             (None, "\"abcdefgh\"", "result", 95, "  \"abcdefgh\"    result  "),
-            (Some(120), "1", "result", 120, "  a.method.of.a.long.name "),
-            (Some(120), "123456789012", "result", 120, "  123456789012  result  "),
-            (Some(120), "1234567890123", "result", 120, "  12345678901…  result  "),
+            (Some(120), "1", "result", 111, "  a.method.of.a.long.name "),
+            (Some(120), "123456789012", "result", 111, "  123456789012  result  "),
+            (Some(120), "1234567890123", "result", 111, "  12345678901…  result  "),
+            (Some(200), "1", "result", 111, "  a.method.of.a.long.name "),
             (Some(80), "1", "result", 80, "  a.method.of.a.long.name  1 "),
             (Some(80), "123456789", "error -32601", 80, "  12345…  error -32601  "),
             (Some(80), "1", "error -1234567890", 80, "  error -1234…  "),
@@ -176,7 +178,7 @@ mod tests {
             (Some(20), "1", "result", 69, "  a.method.of…  1 "),
         ] {
             let cells = ["09:30:00.123", "json-rpc", method, id, status, "1.000"];
-            let found = laid_out(cells, columns);
+            let found = lay_out(cells, columns);
             assert_eq!(found.chars().count(), width, "{columns:?}: {found}");
             assert!(found.contains(expected) && found.ends_with(" 1.000"), "{columns:?}: {found}");
         }

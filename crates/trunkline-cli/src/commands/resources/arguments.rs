@@ -5,46 +5,53 @@ use clap::{Args, Subcommand};
 use trunkline::client::http::Url;
 
 use crate::commands::connection::{Connection, NOTES, url};
+use crate::terminal::Format;
 
-/// Shows the types of resources of a file, or of a server.
+/// Show the record types of a file or a server
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(super) wanted: Wanted,
+    pub(super) command: Command,
 }
 
 #[derive(Subcommand)]
-pub(super) enum Wanted {
-    /// Lists the types. Of a file that cannot be served, it says why.
+pub(super) enum Command {
+    /// List the types
+    ///
+    /// Reports why a file cannot be served.
     #[command(after_help = NOTES)]
     List(Source),
-    /// Describes one type: its fields, and what can be done with its records.
+    /// Describe a type: its fields and commands
     #[command(after_help = NOTES)]
     Describe {
-        /// The type, like todo
+        /// Type, such as todo
         name: String,
         #[command(flatten)]
         source: Source,
     },
 }
 
-/// Whose types they are.
+/// The file or server with the types, and the format of the output.
 #[derive(Args)]
 pub(super) struct Source {
-    /// The types that this file declares, or the one that TRUNKLINE_RESOURCES names; without it, those
-    /// that `serve` has without it.
-    // To clap, a variable would contradict --url as the flag does.
+    /// Declarations of the types [env: TRUNKLINE_RESOURCES] [default: the built-in types]
+    // As an `env` of clap, the variable would conflict with --url.
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     resources: Option<PathBuf>,
-    /// Those of a running server instead, like http://127.0.0.1:8080 (its /forms is asked).
+    /// Server URL or HOST:PORT, to show the types of a running server
+    ///
+    /// The default path is /forms.
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(super) url: Option<Url>,
+    /// Format of the output [default: a table]
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub(super) format: Option<Format>,
     #[command(flatten)]
     pub(super) connection: Connection,
 }
 
 impl Source {
-    /// The file of the flag, or of the variable.
+    /// Returns the file of the flag or the variable.
     pub(super) fn file(&self) -> Option<PathBuf> {
         self.resources.clone().or_else(|| env::var_os("TRUNKLINE_RESOURCES").map(PathBuf::from))
     }

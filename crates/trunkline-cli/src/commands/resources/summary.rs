@@ -1,13 +1,13 @@
-//! Types of resources for people: of a file, or of the document of a server at `GET /forms`.
+//! Summaries of record types, from a file or from the document at `GET /forms` of a server.
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use trunkline_resources::{Field, ResourceType, Verb};
 
-/// A type. What there is nothing of is empty.
+/// A record type. Missing texts are empty.
 pub(super) struct Summary {
     pub(super) name: String,
     pub(super) description: String,
@@ -26,7 +26,7 @@ pub(super) struct FieldSummary {
     pub(super) description: String,
 }
 
-/// A path, or what it takes: one command of a resource, or another operation.
+/// An entry of the document: one command of a type, or another operation.
 #[derive(Deserialize)]
 struct Form {
     /// The operation's name.
@@ -35,14 +35,14 @@ struct Form {
     resource: String,
     #[serde(default)]
     command: String,
-    /// Those of a resource, in the order of their declaration.
+    /// The fields of the type, in their declared order.
     #[serde(default)]
     fields: Vec<String>,
     input: Option<Box<RawValue>>,
     output: Option<Box<RawValue>>,
 }
 
-/// The JSON Schema of what `create` takes.
+/// The JSON Schema of the input of `create`.
 #[derive(Deserialize)]
 struct Input {
     properties: HashMap<String, Property>,
@@ -84,10 +84,10 @@ impl Summary {
             let property = input.properties.get(name)?;
             Some(FieldSummary {
                 name: name.to_owned(),
-                kind: property.kind.as_ref().map(shown).unwrap_or_default(),
+                kind: property.kind.as_ref().map(text).unwrap_or_default(),
                 is_required: input.required.iter().any(|required| required == name),
-                default: property.default.as_ref().map(shown).unwrap_or_default(),
-                values: property.values.iter().map(shown).collect(),
+                default: property.default.as_ref().map(text).unwrap_or_default(),
+                values: property.values.iter().map(text).collect(),
                 description: property.description.clone(),
             })
         };
@@ -102,14 +102,14 @@ impl Summary {
     }
 }
 
-/// The types of resources, in the order in which they are published. `None` if this is another document.
+/// Returns the record types in the order of the document; `None` if it is another document.
 pub(super) fn published(document: &RawValue) -> Option<Vec<Summary>> {
     let forms: Vec<Form> = serde_json::from_str(document.get()).ok()?;
     let created = forms.iter().filter(|form| form.command == "create");
     Some(created.filter_map(|form| summary(form, &forms)).collect())
 }
 
-/// None of what only has a command of this name.
+/// Returns `None` if this is not a record type, but an operation named like one.
 fn summary(create: &Form, forms: &[Form]) -> Option<Summary> {
     let read = format!("{}.read", create.resource);
     let read = forms.iter().find(|form| form.rel == read)?;
@@ -125,7 +125,48 @@ fn summary(create: &Form, forms: &[Form]) -> Option<Summary> {
     Summary::new(&create.resource, fields, commands, schema, create_input)
 }
 
-/// A value as JSON, a text as it is.
-fn shown(value: &Value) -> String {
+/// A row for each type, as JSON.
+pub(super) fn rows(types: &[Summary]) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Row<'t> {
+        name: &'t str,
+        fields: String,
+        description: &'t str,
+    }
+    let mut rows = Vec::new();
+    for Summary { name, fields, description, .. } in types {
+        let fields: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+        rows.push(Row { name, fields: fields.join(", "), description });
+    }
+    to_raw_value(&rows).expect("text is JSON")
+}
+
+/// A row for each field of a type, as JSON.
+pub(super) fn field_rows(kind: &Summary) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Row<'t> {
+        field: &'t str,
+        r#type: &'t str,
+        required: bool,
+        default: &'t str,
+        values: String,
+        description: &'t str,
+    }
+    let mut rows = Vec::new();
+    for field in &kind.fields {
+        rows.push(Row {
+            field: &field.name,
+            r#type: &field.kind,
+            required: field.is_required,
+            default: &field.default,
+            values: field.values.join(", "),
+            description: &field.description,
+        });
+    }
+    to_raw_value(&rows).expect("text is JSON")
+}
+
+/// A string without quotes, any other value as JSON.
+fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

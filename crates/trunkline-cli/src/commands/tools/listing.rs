@@ -1,58 +1,94 @@
-//! The list of tools, for people.
+//! The list of tools.
 
+use anstyle::Style;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use trunkline_mcp::client::Tool;
 
 use super::property::{Property, properties};
-use crate::terminal::{Form, line};
+use crate::terminal::{Renderer, line};
 
-pub(super) fn of(tools: &[Tool], form: Form) -> String {
+const NAME: Style = Style::new().bold();
+const REMARK: Style = Style::new().dimmed();
+
+/// A paragraph for each tool, with a line for each argument.
+pub(super) fn text(tools: &[Tool], renderer: Renderer) -> String {
     let mut out = String::new();
     for tool in tools {
-        out += &heading(tool);
-        let about = first_sentence(&tool.description);
-        if !about.is_empty() {
-            out += &form.cut(&format!("  {about}"));
+        out += &renderer.paint(NAME, &line(&tool.name));
+        if let Some(hint) = hint(tool) {
+            out += &renderer.paint(REMARK, &format!("  ({hint})"));
         }
-        out += &arguments(&properties(&tool.input_schema), form);
+        out.push('\n');
+        let description = first_sentence(&tool.description);
+        if !description.is_empty() {
+            out += &renderer.cut(&format!("  {description}"));
+        }
+        out += &arguments(&properties(&tool.input_schema), renderer);
         out.push('\n');
     }
-    match tools.len() {
-        0 => "no tools\n".to_owned(),
-        1 => out + "1 tool; * is needed\n",
-        count => out + &format!("{count} tools; * is needed\n"),
-    }
+    let count = match tools.len() {
+        0 => return "no tools\n".to_owned(),
+        1 => "1 tool".to_owned(),
+        count => format!("{count} tools"),
+    };
+    out + &renderer.paint(REMARK, &format!("{count} (* required argument)")) + "\n"
 }
 
-fn heading(tool: &Tool) -> String {
-    let mut hints = Vec::new();
+/// A row for each tool, as JSON.
+pub(super) fn rows(tools: &[Tool]) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Row<'t> {
+        name: &'t str,
+        access: Option<&'static str>,
+        arguments: String,
+        description: String,
+    }
+    let mut rows = Vec::new();
+    for tool in tools {
+        let arguments: Vec<String> = properties(&tool.input_schema).iter().map(starred).collect();
+        rows.push(Row {
+            name: &tool.name,
+            access: hint(tool),
+            arguments: arguments.join(", "),
+            description: first_sentence(&tool.description),
+        });
+    }
+    to_raw_value(&rows).expect("text is JSON")
+}
+
+fn hint(tool: &Tool) -> Option<&'static str> {
     if tool.is_read_only == Some(true) {
-        hints.push("read-only");
+        Some("read-only")
     } else if tool.is_destructive == Some(true) {
-        hints.push("destructive");
+        Some("destructive")
+    } else {
+        None
     }
-    let hints = if hints.is_empty() { String::new() } else { format!("  ({})", hints.join(", ")) };
-    format!("{}{hints}\n", line(&tool.name))
 }
 
-fn arguments(properties: &[Property], form: Form) -> String {
-    let star = |property: &Property| if property.is_required { "*" } else { "" };
-    let name = |property: &Property| format!("{}{}", line(&property.name), star(property));
+fn starred(property: &Property) -> String {
+    let star = if property.is_required { "*" } else { "" };
+    format!("{}{star}", line(&property.name))
+}
+
+fn arguments(properties: &[Property], renderer: Renderer) -> String {
     let kind = |property: &Property| line(&property.label()).into_owned();
-    let names = properties.iter().map(|property| name(property).chars().count()).max();
+    let names = properties.iter().map(|property| starred(property).chars().count()).max();
     let kinds = properties.iter().map(|property| kind(property).chars().count()).max();
     let (names, kinds) = (names.unwrap_or_default().min(40), kinds.unwrap_or_default().min(20));
     let row = |property: &Property| {
-        let about = first_sentence(&property.description);
-        let row = format!("    {:names$}  {:kinds$}  {about}", name(property), kind(property));
-        form.cut(row.trim_end())
+        let description = first_sentence(&property.description);
+        let (name, kind) = (starred(property), kind(property));
+        renderer.cut(format!("    {name:names$}  {kind:kinds$}  {description}").trim_end())
     };
-    // Many servers sort by name; what must be given is looked for first.
-    let (needed, others): (Vec<_>, Vec<_>) =
+    // Many servers sort arguments by name.
+    let (required, optional): (Vec<_>, Vec<_>) =
         properties.iter().partition(|property| property.is_required);
-    needed.into_iter().chain(others).map(row).collect()
+    required.into_iter().chain(optional).map(row).collect()
 }
 
-/// Up to the first full stop that a blank follows, or the first paragraph.
+/// The text up to the first full stop before a blank, or the first paragraph.
 fn first_sentence(text: &str) -> String {
     let text = text.trim();
     let paragraph = text.split("\n\n").next().unwrap_or_default();
@@ -69,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences() {
+    fn finds_the_first_sentence() {
         for (text, expected) in [
             ("", ""),
             ("Reads rows.", "Reads rows."),

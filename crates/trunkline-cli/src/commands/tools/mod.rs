@@ -9,105 +9,164 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use trunkline::client::http::Url;
 use trunkline_mcp::client::{Client, McpClientConfig, Tool, ToolList, ToolResult};
 
 use self::property::{Property, properties};
-use crate::commands::connection::{Connection, NOTES, url};
+use super::call::with_cursor;
+use crate::commands::connection::{Connection, NOTES, Output, split_address};
 use crate::terminal::output;
-use crate::terminal::{Failure, Form, Words, finish, line, lines, wait_for};
+use crate::terminal::{
+    Failure, Format, Params, Renderer, finish, line, lines, print_pages, similar, wait_for,
+};
 
-/// Lists the tools of an MCP server, or calls one.
+/// List the tools of an MCP server, or call one
 #[derive(Args)]
-#[command(after_help = NOTES)]
+#[command(
+    after_help = NOTES,
+    override_usage = "trunkline tools [OPTIONS] [ADDRESS] [NAME] [ARGUMENTS]..."
+)]
 pub(crate) struct Arguments {
-    /// The server, like http://127.0.0.1:8080 (its /mcp is asked), or its MCP endpoint
-    #[arg(value_parser = url)]
-    url: Url,
-    /// The tool to call; without it, all are listed.
+    /// Server URL or HOST:PORT [env: TRUNKLINE_URL] [default: http://127.0.0.1:8080]
+    ///
+    /// The default path is /mcp.
+    address: Option<String>,
+    /// Tool to call; without it, all tools are listed
     name: Option<String>,
-    /// Arguments: nothing; one JSON object; - to read it from stdin; or key=value for each. A value is a
-    /// string if the tool expects one, else JSON if it parses; key:=JSON accepts JSON only.
+    /// Arguments: key=value for each, one JSON object, or - to read it from stdin
+    ///
+    /// A value is a string if the tool expects one; else it is sent as JSON if it is valid JSON, and as a string
+    /// otherwise. key:=JSON accepts JSON only.
     #[arg(value_name = "ARGUMENTS")]
     arguments: Vec<String>,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     connection: Connection,
 }
 
 /// Lists the tools, or calls one.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let form = Form::of_streams(arguments.connection.json);
-    finish(form, || {
-        let words = Words::read(&arguments.arguments, stdin()).map_err(Failure::Usage)?;
-        if matches!(&words, Words::Json(json) if !json.get().starts_with('{')) {
-            return Err(Failure::Usage("the arguments of a tool are an object".to_owned()));
-        }
-        wait_for(ask(arguments, words, form))
+    let renderer = arguments.output.renderer(&arguments.connection);
+    finish(renderer, || {
+        let Arguments { address, name, arguments: params, connection, .. } = arguments;
+        let words = address.iter().chain(name).chain(params).map(String::as_str);
+        let (url, words) = split_address(words)?;
+        let call = match &*words {
+            [] => None,
+            [name, arguments @ ..] => {
+                let arguments = Params::read(arguments, stdin()).map_err(Failure::Usage)?;
+                if matches!(&arguments, Params::Json(json) if !json.get().starts_with('{')) {
+                    let reason = "the arguments of a tool must be a JSON object";
+                    return Err(Failure::Usage(reason.to_owned()));
+                }
+                Some((*name, arguments))
+            }
+        };
+        let mut settings = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
+        settings.timeout = connection.timeout();
+        let http = connection.connect(url.or_path("/mcp"))?;
+        wait_for(async {
+            let client = Client::connect(http, settings).await?;
+            let outcome = match call {
+                None => list(&client, renderer).await,
+                Some(call) => run_tool(&client, call, arguments.output.all, renderer).await,
+            };
+            client.close().await;
+            outcome
+        })
     })
 }
 
-async fn ask(arguments: &Arguments, words: Words, form: Form) -> Result<String, Failure> {
-    let url = arguments.url.clone().or_path("/mcp");
-    let connection = &arguments.connection;
-    let mut settings = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
-    settings.timeout = connection.timeout();
-    let client = Client::connect(connection.connect(url)?, settings).await?;
-    let done = match &arguments.name {
-        None => list(&client, form).await,
-        Some(name) => call(&client, name, words, form).await,
-    };
-    client.close().await;
-    done
-}
-
-async fn list(client: &Client, form: Form) -> Result<String, Failure> {
+async fn list(client: &Client, renderer: Renderer) -> Result<String, Failure> {
     let ToolList { tools, rejected } = client.tools().await?;
     for (name, reason) in &rejected {
-        output::complain(&format!("trunkline: {} is left out: {}\n", line(name), line(reason)));
+        output::message(&format!("trunkline: omitted tool {}: {}\n", line(name), line(reason)));
     }
-    if form.is_json {
-        let objects: Vec<&str> = tools.iter().map(|tool| tool.object.get()).collect();
-        return Ok(form.json(&format!("[{}]", objects.join(","))));
+    let objects: Vec<&str> = tools.iter().map(|tool| tool.object.get()).collect();
+    match renderer.format() {
+        Some(Format::Json) => Ok(renderer.json(&format!("[{}]", objects.join(",")))),
+        Some(Format::Ndjson) => Ok(objects.iter().map(|object| renderer.json(object)).collect()),
+        Some(_) => renderer.value(&listing::rows(&tools)),
+        None => Ok(listing::text(&tools, renderer)),
     }
-    Ok(listing::of(&tools, form))
 }
 
-async fn call(client: &Client, name: &str, words: Words, form: Form) -> Result<String, Failure> {
+async fn run_tool(
+    client: &Client,
+    (name, params): (&str, Params),
+    is_all: bool,
+    renderer: Renderer,
+) -> Result<String, Failure> {
     let ToolList { tools, rejected } = client.tools().await?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
-        return Err(Failure::Told(no_such_tool(name, &tools, &rejected)));
+        return Err(Failure::Message(unknown_tool(name, &tools, &rejected)));
     };
     let properties = properties(&tool.input_schema);
     let is_text = |name: &str| {
         let property = properties.iter().find(|property| property.name == name);
         property.is_some_and(Property::is_text)
     };
-    let arguments = words.into_json(is_text);
-    let none = RawValue::from_string("{}".to_owned()).expect("it is an object");
-    let answer = client.call(tool, arguments.as_deref().unwrap_or(&none)).await?;
+    let empty = || RawValue::from_string("{}".to_owned()).expect("an object is JSON");
+    let arguments = params.into_json(is_text).unwrap_or_else(empty);
+    if !is_all {
+        return answer_text(&call(client, tool, &arguments).await?, renderer);
+    }
+    print_pages(renderer, is_all, async |cursor| {
+        let arguments = with_cursor(Some(&arguments), cursor)?.unwrap_or_else(empty);
+        let answer = call(client, tool, &arguments).await?;
+        match data(&answer) {
+            Some(value) => Ok(Some(value)),
+            // An error, or no page.
+            None => answer_text(&answer, renderer).and_then(|text| {
+                Err(Failure::Message(format!("trunkline: the result has no pages\n{text}")))
+            }),
+        }
+    })
+    .await
+}
+
+async fn call(client: &Client, tool: &Tool, arguments: &RawValue) -> Result<ToolResult, Failure> {
+    let answer = client.call(tool, arguments).await?;
     if answer.kind != "complete" {
-        return Err(Failure::Told(format!(
-            "trunkline: the tool answers {:?}, and this client cannot go on from there\n",
+        return Err(Failure::Message(format!(
+            "trunkline: the tool returned a result of type {:?}, which this client does not support\n",
             answer.kind
         )));
     }
-    let text = text(&answer, form);
-    if answer.is_error { Err(Failure::Told(text)) } else { Ok(text) }
+    Ok(answer)
 }
 
-/// The data of a success; of a failure, what the tool says to people.
-fn text(answer: &ToolResult, form: Form) -> String {
-    if form.is_json {
-        let json = answer.object.get();
-        return if answer.is_error { form.told_json(json) } else { form.json(json) };
+/// The structured content of a success, or its only text if that is a JSON object or array.
+fn data(answer: &ToolResult) -> Option<Box<RawValue>> {
+    if answer.is_error {
+        return None;
     }
-    match &answer.structured {
-        Some(value) if !answer.is_error || answer.content.is_empty() => form.value(value),
-        _ => answer.content.iter().map(content).collect(),
-    }
+    answer.structured.clone().or_else(|| match &*answer.content {
+        [block] if block["type"] == "text" => {
+            let text = block["text"].as_str()?.trim();
+            text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten()
+        }
+        _ => None,
+    })
 }
 
-/// A content block, for people.
+/// The data of a result, or its content as text.
+fn answer_text(answer: &ToolResult, renderer: Renderer) -> Result<String, Failure> {
+    let json = answer.object.get();
+    let is_json = renderer.format() == Some(Format::Json);
+    let text = match data(answer) {
+        _ if is_json && answer.is_error => renderer.json_error(json),
+        _ if is_json => renderer.json(json),
+        Some(value) => renderer.value(&value)?,
+        None => match &answer.structured {
+            Some(value) if answer.content.is_empty() => renderer.value(value)?,
+            _ => answer.content.iter().map(content).collect(),
+        },
+    };
+    if answer.is_error { Err(Failure::Message(text)) } else { Ok(text) }
+}
+
+/// A content block as text.
 fn content(block: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let kind = text(&block["type"]);
@@ -127,10 +186,13 @@ fn content(block: &Value) -> String {
     format!("[{}]\n", line(&summary))
 }
 
-fn no_such_tool(name: &str, tools: &[Tool], rejected: &[(String, String)]) -> String {
+fn unknown_tool(name: &str, tools: &[Tool], rejected: &[(String, String)]) -> String {
     if let Some((_, reason)) = rejected.iter().find(|(known, _)| known == name) {
-        return format!("trunkline: {} must not be called: {}\n", line(name), line(reason));
+        return format!("trunkline: tool `{}` cannot be called: {}\n", line(name), line(reason));
     }
-    let names: Vec<_> = tools.iter().map(|tool| line(&tool.name)).collect();
-    format!("trunkline: there is no tool {}; there are: {}\n", line(name), names.join(", "))
+    let remedy = match similar(name, tools.iter().map(|tool| &*tool.name)) {
+        names if names.is_empty() => "list the tools with `trunkline tools`".to_owned(),
+        names => names.iter().map(|name| line(name)).collect::<Vec<_>>().join(", or "),
+    };
+    format!("trunkline: unknown tool `{}`\n  try: {remedy}\n", line(name))
 }

@@ -1,4 +1,4 @@
-//! An endpoint of a model that says what a test wants, as OpenAI's streams do.
+//! A scripted endpoint of a model, with the streams of the OpenAI API.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 
 use crate::call_peer::read;
 
-/// An endpoint on a port of its own.
+/// An endpoint on a free port.
 pub(crate) struct Model {
     /// For `--agent-url`.
     pub(crate) url: String,
 }
 
-/// What was asked.
+/// A request.
 pub(crate) struct Question(Value);
 
-/// Where an answer goes.
+/// The reply to a request.
 pub(crate) struct Speech {
     stream: TcpStream,
     is_begun: bool,
 }
 
 impl Model {
-    /// `answer` is asked for each request, on a thread of its own.
+    /// Starts an endpoint. `answer` is called for each request, on a separate thread.
     pub(crate) fn new(answer: impl Fn(&Question, &mut Speech) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -61,18 +61,18 @@ impl Model {
 }
 
 impl Question {
-    /// How many messages of the user there are in the conversation.
+    /// The number of the user's messages in the conversation.
     pub(crate) fn turns(&self) -> usize {
         self.messages().filter(|message| message["role"] == "user").count()
     }
 
-    /// What the user said last.
+    /// The last message of the user.
     pub(crate) fn said(&self) -> &str {
         let message = self.messages().rfind(|message| message["role"] == "user").unwrap();
         message["content"].as_str().unwrap()
     }
 
-    /// What the calls of this turn have come to, if any were made.
+    /// The results of the calls of this turn.
     pub(crate) fn results(&self) -> Vec<&str> {
         let of_turn = self.messages().rev().take_while(|message| message["role"] != "user");
         let results = of_turn.filter(|message| message["role"] == "tool");
@@ -85,12 +85,12 @@ impl Question {
 }
 
 impl Speech {
-    /// A piece of the answer.
+    /// Sends a part of the answer.
     pub(crate) fn says(&mut self, text: &str) {
         self.delta(&json!({ "content": text }));
     }
 
-    /// Wants these calls.
+    /// Requests calls.
     pub(crate) fn calls(&mut self, calls: &[(&str, Value)]) {
         let one = |(index, (tool, arguments)): (usize, &(&str, Value))| {
             let function = json!({ "name": tool, "arguments": arguments.to_string() });
@@ -100,14 +100,14 @@ impl Speech {
         self.delta(&json!({ "tool_calls": calls }));
     }
 
-    /// Refuses to answer. Nothing is said then.
+    /// Replies with an error, and nothing else.
     pub(crate) fn refuses(&mut self, status: u16, reason: &str) {
         let body = json!({ "error": { "message": reason } }).to_string();
         self.write(&format!("HTTP/1.1 {status} -\r\nConnection: close\r\n\r\n{body}"));
         self.is_begun = true;
     }
 
-    /// Says nothing more until nobody listens.
+    /// Sends nothing more until the connection is closed.
     pub(crate) fn stalls(&mut self) {
         while self.stream.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
     }
@@ -126,7 +126,7 @@ impl Speech {
     }
 
     fn write(&mut self, text: &str) {
-        // Who was cancelled is gone.
+        // The client may have closed the connection.
         drop(self.stream.write_all(text.as_bytes()));
     }
 }

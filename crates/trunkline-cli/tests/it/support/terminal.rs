@@ -1,4 +1,4 @@
-//! A command on a terminal of its own.
+//! A command on a pseudo-terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -14,34 +14,34 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::PATIENCE;
 
-/// A process that has the whole of a terminal, of 80 columns. Dropped, it is killed.
+/// A process on a terminal of 80 columns. It is killed when dropped.
 pub(crate) struct Terminal {
     process: u32,
-    /// How it has ended.
+    /// Receives the exit code.
     ended: Receiver<Option<i32>>,
     is_over: bool,
     keyboard: File,
-    /// The side of the process. As long as it is open, the terminal keeps its settings.
+    /// The side of the process. While it is open, the terminal keeps its settings.
     slave: File,
     screen: Receiver<Vec<u8>>,
-    /// What was shown and not yet waited for, without what moves the cursor or paints.
+    /// The output since the last wait, without escape sequences.
     shown: Vec<u8>,
     place: Place,
-    /// Whether anything moved the cursor or painted.
+    /// Whether there were escape sequences.
     has_escapes: bool,
 }
 
-/// Where in the bytes of a screen it stands.
+/// The state of the parser of escape sequences.
 #[derive(Clone, Copy)]
 enum Place {
     Text,
     Escape,
-    /// It ends with a letter.
+    /// A sequence, which ends with a letter.
     Sequence,
 }
 
 impl Terminal {
-    /// Runs it as the leader of a session: Ctrl-C goes to it.
+    /// Runs a command as the leader of a session, which receives Ctrl-C.
     pub(crate) fn run(command: &Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -77,8 +77,7 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until this is shown, and tells what was shown before it since the last time. Escape sequences are
-    /// left out.
+    /// Waits until `wanted` is shown. Returns the output before it, without escape sequences.
     #[track_caller]
     pub(crate) fn until(&mut self, wanted: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -97,9 +96,19 @@ impl Terminal {
         }
     }
 
-    /// Whether anything that was shown is more than text.
+    /// Whether there were escape sequences.
     pub(crate) fn has_escapes(&self) -> bool {
         self.has_escapes
+    }
+
+    /// Waits until the process has ended. Returns the rest of the output.
+    pub(crate) fn rest(&mut self) -> String {
+        self.ended.recv_timeout(PATIENCE).expect("it ends in time");
+        self.is_over = true;
+        // The side of the process is still open here: the end of the output is marked.
+        const END: &str = "-- end --";
+        self.slave.write_all(END.as_bytes()).unwrap();
+        self.until(END)
     }
 
     fn show(&mut self, byte: u8) {
@@ -122,8 +131,8 @@ impl Terminal {
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
-    /// Waits until it has ended. Tells its exit code, and whether the terminal is set as it was: with lines,
-    /// echo and signals.
+    /// Waits until it has ended. Returns its exit code, and whether the terminal has its original modes: lines, echo and
+    /// signals.
     #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, bool) {
         let code = self.ended.recv_timeout(PATIENCE).expect("it ends in time");
@@ -163,7 +172,7 @@ fn read(mut master: File) -> Receiver<Vec<u8>> {
     let (sender, screen) = channel();
     thread::spawn(move || {
         let mut bytes = [0; 4096];
-        // It fails when nobody has the other side any more.
+        // It fails when the other side is closed.
         while let Ok(count @ 1..) = master.read(&mut bytes) {
             if sender.send(bytes[..count].to_vec()).is_err() {
                 return;

@@ -1,4 +1,4 @@
-//! A call over HTTP, with its status.
+//! Calls over HTTP that report the status of the reply.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use trunkline::client::{
 };
 use trunkline_mcp::client::RequestError;
 
-/// Why a call has no result, and the HTTP status, if there was a reply.
+/// The error of a call, and the HTTP status if there was a reply.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub(crate) struct CallError {
@@ -32,9 +32,9 @@ impl From<RequestError> for CallError {
     }
 }
 
-/// HTTP for one call, which keeps the status of the reply for error messages.
+/// An HTTP transport that keeps the status of the first reply, for error messages.
 #[derive(Debug, Clone)]
-pub(crate) struct Observed {
+pub(crate) struct StatusTransport {
     http: Http,
     status: Arc<OnceLock<StatusCode>>,
 }
@@ -50,13 +50,13 @@ pub(crate) async fn call(
     method: &str,
     params: impl Serialize,
 ) -> Result<Box<RawValue>, CallError> {
-    let (client, transport) = Observed::client(http, timeout);
+    let (client, transport) = StatusTransport::client(http, timeout);
     let called = client.call(method, params).await;
     called.map_err(|error| CallError { error, status: transport.status() })
 }
 
-impl Observed {
-    /// A client, and its transport.
+impl StatusTransport {
+    /// Creates a client and its transport.
     pub(crate) fn client(http: Http, timeout: Duration) -> (Client, Self) {
         let transport = Self { http, status: Arc::default() };
         let config = ClientConfig { timeout, ..ClientConfig::default() };
@@ -68,7 +68,7 @@ impl Observed {
     }
 }
 
-impl Transport for Observed {
+impl Transport for StatusTransport {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         Box::pin(async move {
             let reply = self.http.post(message.headers, message.body).await?;

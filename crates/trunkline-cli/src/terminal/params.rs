@@ -1,45 +1,45 @@
-//! Params as a person types them.
+//! Params of the command line.
 
 use std::io::Read;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The most bytes that are read from stdin.
+/// The maximum number of bytes that are read from stdin.
 const MAX_STDIN: u64 = 64 << 20;
 
-/// Params as the command line has them.
+/// Params in one of the forms of the command line.
 #[derive(Debug)]
-pub(crate) enum Words {
+pub(crate) enum Params {
     None,
     /// A JSON object or array.
     Json(Box<RawValue>),
-    Named(Vec<(String, Word)>),
+    Named(Vec<(String, ParamValue)>),
 }
 
 /// The value of one param.
 #[derive(Debug)]
-pub(crate) enum Word {
+pub(crate) enum ParamValue {
     Json(Box<RawValue>),
-    /// JSON, or a string; who asks may know.
+    /// JSON or a string, depending on the type of the param.
     Plain(String),
 }
 
-impl Words {
+impl Params {
     /// # Errors
     ///
-    /// What is wrong, for people.
-    pub(crate) fn read(words: &[String], stdin: impl Read) -> Result<Self, String> {
-        match words {
+    /// The reason why the arguments are invalid.
+    pub(crate) fn read(arguments: &[&str], stdin: impl Read) -> Result<Self, String> {
+        match arguments {
             [] => Ok(Self::None),
-            [word] if word == "-" || word.trim_start().starts_with(['{', '[']) => {
+            [word] if *word == "-" || word.trim_start().starts_with(['{', '[']) => {
                 document(word, stdin).map(Self::Json)
             }
-            words => named(words),
+            arguments => named(arguments),
         }
     }
 
-    /// As JSON. `is_text` knows the params that take nothing but strings.
+    /// Converts to JSON. `is_text` returns whether a param accepts strings only.
     pub(crate) fn into_json(self, is_text: impl Fn(&str) -> bool) -> Option<Box<RawValue>> {
         let words = match self {
             Self::None => return None,
@@ -54,8 +54,8 @@ impl Words {
             text += &Value::from(name.as_str()).to_string();
             text.push(':');
             match word {
-                Word::Json(json) => text += json.get(),
-                Word::Plain(value) => match raw(&value).filter(|_| !is_text(&name)) {
+                ParamValue::Json(json) => text += json.get(),
+                ParamValue::Plain(value) => match raw(&value).filter(|_| !is_text(&name)) {
                     Some(json) => text += json.get(),
                     None => text += &Value::from(value).to_string(),
                 },
@@ -66,14 +66,14 @@ impl Words {
     }
 }
 
-/// A JSON object or array, which is in stdin if the word is `-`.
+/// Parses a JSON object or array. `-` reads it from stdin.
 ///
 /// # Errors
 ///
-/// What is wrong, for people.
+/// The reason why it is invalid.
 pub(crate) fn document(word: &str, stdin: impl Read) -> Result<Box<RawValue>, String> {
     if word != "-" {
-        return json(word).map_err(|error| format!("{word:?} {error}"));
+        return json(word).map_err(|error| format!("`{word}` {error}"));
     }
     let mut text = String::new();
     let read = stdin.take(MAX_STDIN).read_to_string(&mut text);
@@ -81,28 +81,28 @@ pub(crate) fn document(word: &str, stdin: impl Read) -> Result<Box<RawValue>, St
     json(&text).map_err(|error| format!("stdin {error}"))
 }
 
-fn named(words: &[String]) -> Result<Words, String> {
-    let mut named: Vec<(String, Word)> = Vec::new();
-    for word in words {
+fn named(arguments: &[&str]) -> Result<Params, String> {
+    let mut named: Vec<(String, ParamValue)> = Vec::new();
+    for word in arguments {
         let Some((name, value)) = word.split_once('=') else {
-            return Err(format!("{word:?} is not like key=value, and not a JSON object or array"));
+            return Err(format!("`{word}` is neither key=value nor a JSON object or array"));
         };
-        let (name, word) = match name.strip_suffix(':') {
+        let (name, value) = match name.strip_suffix(':') {
             Some(name) => {
-                let json = raw(value).ok_or_else(|| format!("{word:?}: {value:?} is not JSON"))?;
-                (name, Word::Json(json))
+                let json = raw(value).ok_or_else(|| format!("`{word}`: `{value}` is not JSON"))?;
+                (name, ParamValue::Json(json))
             }
-            None => (name, Word::Plain(value.to_owned())),
+            None => (name, ParamValue::Plain(value.to_owned())),
         };
         if name.is_empty() {
-            return Err(format!("{:?} has no key", format!("{name}={value}")));
+            return Err(format!("`{word}` has no key"));
         }
         if named.iter().any(|(known, _)| known == name) {
-            return Err(format!("{name:?} is there twice"));
+            return Err(format!("duplicate key `{name}`"));
         }
-        named.push((name.to_owned(), word));
+        named.push((name.to_owned(), value));
     }
-    Ok(Words::Named(named))
+    Ok(Params::Named(named))
 }
 
 fn json(text: &str) -> Result<Box<RawValue>, String> {
@@ -115,7 +115,7 @@ fn json(text: &str) -> Result<Box<RawValue>, String> {
     Ok(json)
 }
 
-/// Blanks around it are a sign of text.
+/// Parses JSON. Text with blanks around it is not JSON.
 fn raw(text: &str) -> Option<Box<RawValue>> {
     if text.trim() != text {
         return None;
@@ -127,41 +127,40 @@ fn raw(text: &str) -> Option<Box<RawValue>> {
 mod tests {
     use super::*;
 
-    /// `text` takes strings only.
+    /// The param `text` accepts strings only.
     #[track_caller]
-    fn check(words: &[&str], expected: Result<Option<&str>, &str>) {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        match (Words::read(&words, r#" {"from": "stdin"} "#.as_bytes()), expected) {
+    fn check(arguments: &[&str], expected: Result<Option<&str>, &str>) {
+        match (Params::read(arguments, r#" {"from": "stdin"} "#.as_bytes()), expected) {
             (Ok(found), Ok(expected)) => {
                 let json = found.into_json(|name| name == "text");
-                assert_eq!(json.as_deref().map(RawValue::get), expected, "{words:?}");
+                assert_eq!(json.as_deref().map(RawValue::get), expected, "{arguments:?}");
             }
-            (Err(found), Err(part)) => assert!(found.contains(part), "{words:?}: {found}"),
-            (found, _) => panic!("{words:?}: {found:?}"),
+            (Err(found), Err(part)) => assert!(found.contains(part), "{arguments:?}: {found}"),
+            (found, _) => panic!("{arguments:?}: {found:?}"),
         }
     }
 
     #[test]
-    fn forms() {
+    fn reads_documents() {
         check(&[], Ok(None));
         check(&["-"], Ok(Some(r#"{"from": "stdin"}"#)));
         check(&[r#"{"a": 1e400}"#], Ok(Some(r#"{"a": 1e400}"#)));
         check(&[" [1, 2] "], Ok(Some("[1, 2]")));
         check(&["[1,"], Err("is not JSON"));
         check(&["{} {}"], Err("is not JSON"));
-        check(&["5"], Err("not like key=value"));
-        check(&["{}", "a=1"], Err("not like key=value"));
-        check(&["-", "a=1"], Err("not like key=value"));
+        check(&["5"], Err("neither key=value"));
+        check(&["{}", "a=1"], Err("neither key=value"));
+        check(&["-", "a=1"], Err("neither key=value"));
     }
 
     #[test]
-    fn values() {
+    fn reads_named_values() {
         check(&["a=users", "b=10"], Ok(Some(r#"{"a":"users","b":10}"#)));
         check(&["a=-1.50", "b=1e400"], Ok(Some(r#"{"a":-1.50,"b":1e400}"#)));
         check(&["a=true", "b=null"], Ok(Some(r#"{"a":true,"b":null}"#)));
         check(&["a=True", "b=007"], Ok(Some(r#"{"a":"True","b":"007"}"#)));
         check(&[r#"a="42""#], Ok(Some(r#"{"a":"42"}"#)));
-        check(&[r#"a=say "hi""#], Ok(Some(r#"{"a":"say \"hi\""}"#)));
+        check(&[r#"a=a "b""#], Ok(Some(r#"{"a":"a \"b\""}"#)));
         check(&[r#"a={"b":[1]}"#, "c=[1]"], Ok(Some(r#"{"a":{"b":[1]},"c":[1]}"#)));
         check(&["a={b", "c="], Ok(Some(r#"{"a":"{b","c":""}"#)));
         check(&["a= 1", "b=@file"], Ok(Some(r#"{"a":" 1","b":"@file"}"#)));
@@ -171,6 +170,6 @@ mod tests {
         check(&["text:=42"], Ok(Some(r#"{"text":42}"#)));
         check(&["a:=b"], Err("is not JSON"));
         check(&["=1"], Err("no key"));
-        check(&["a=1", "a=2"], Err("twice"));
+        check(&["a=1", "a=2"], Err("duplicate key `a`"));
     }
 }
