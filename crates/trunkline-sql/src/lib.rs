@@ -1,9 +1,8 @@
 //! SQLite databases as a small set of safe, typed operations.
 //!
 //! A [`Database`] serves one SQLite file: **read-only**, unless [`SqliteConfig::writable`] adds one writer.
-//! Every call runs on a thread made for it, under a deadline, and its result is bounded in rows and bytes;
-//! a change is one transaction. What a caller may do is restricted by layers that do not rely on each
-//! other; the private module `sqlite::security` lists them.
+//! Every call runs on a dedicated thread under a deadline, and its result is limited in rows and bytes; a change is
+//! one transaction. Independent layers restrict callers; the private module `sqlite::security` lists them.
 //!
 //! ```
 //! use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};

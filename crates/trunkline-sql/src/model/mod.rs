@@ -1,5 +1,4 @@
-//! The database as its callers see it: values, schema, results, requests and errors. Nothing here depends on a
-//! particular database engine.
+//! Values, schema, results, requests and errors. Independent of the database engine.
 
 pub(crate) mod arguments;
 pub(crate) mod change;

@@ -1,4 +1,4 @@
-//! Tables and columns as the database declares them.
+//! Declarations of tables and columns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub enum TableKind {
     Virtual,
 }
 
-/// A table that exists, under the schema's spelling.
+/// An existing table, with the names in the spelling of the schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) name: String,
@@ -36,7 +36,7 @@ pub(crate) struct Column {
     pub(crate) declared_type: String,
     pub(crate) not_null: bool,
     pub(crate) default: Option<String>,
-    /// Place in the primary key from 1, or 0.
+    /// Position in the primary key from 1, or 0.
     pub(crate) key_place: u32,
     pub(crate) visibility: Visibility,
 }
@@ -51,7 +51,7 @@ pub(crate) enum Visibility {
 }
 
 impl Table {
-    /// The column of this name, in either case.
+    /// The column of this name. Case is ignored.
     pub(crate) fn column(&self, name: &str) -> Result<&Column, Error> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
             Error::UnknownColumn {
@@ -84,7 +84,7 @@ impl Table {
         self.row_number().into_iter().collect()
     }
 
-    /// A name by which the row number can be read, if it has one and columns take not all its names.
+    /// A name of the row number, if the table has row numbers and columns do not hide all names.
     pub(crate) fn row_number(&self) -> Option<&'static str> {
         if self.kind != TableKind::Table || self.without_rowid {
             return None;
@@ -98,16 +98,16 @@ impl Table {
 /// The maximum number of names in a suggestion.
 const MAX_NAMES: usize = 3;
 
-/// Longer names are cut for the comparison, whose cost grows with the square of the length.
+/// The maximum length of compared names. The cost of a comparison is quadratic.
 const MAX_COMPARED: usize = 64;
 
-/// The known names that a person who wrote `wanted` may have meant, nearest first.
+/// The known names that are similar to `wanted`, nearest first.
 pub(crate) fn nearest_names<'n>(
     wanted: &str,
     known: impl Iterator<Item = &'n String>,
 ) -> Vec<String> {
     let wanted = folded(wanted);
-    // About one slip in three letters.
+    // About one error in three letters.
     let tolerance = wanted.len().div_ceil(3);
     let mut near: Vec<(usize, &String)> = known
         .filter_map(|name| {

@@ -39,12 +39,12 @@ impl Value {
     }
 }
 
-/// Reads a scalar. Booleans become 0 and 1, which SQLite has in their place. Values that JSON does not
-/// have are objects with a [marker](has_marker), as results have them.
+/// Reads a scalar. Booleans become 0 and 1. Values without a JSON equivalent are objects with a [marker](has_marker),
+/// as in results.
 ///
 /// # Errors
 ///
-/// The problem of the value, as the end of a sentence.
+/// The reason, without the place.
 pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
     match json {
         Json::Null => Ok(Value::Null),
@@ -53,7 +53,7 @@ pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
         Json::Number(number) => match (number.as_i64(), number.is_u64(), number.as_f64()) {
             (Some(integer), _, _) => Ok(Value::Integer(integer)),
             (None, false, Some(real)) => Ok(Value::Real(real)),
-            _ => Err("the integer is outside the range of SQLite, which has 64 bits with a sign"),
+            _ => Err("the integer is outside the range of SQLite (64 bits, signed)"),
         },
         Json::Object(fields) => from_marked(fields),
         Json::Array(_) => Err(EXPECTED),

@@ -9,7 +9,7 @@ use crate::model::error::Error;
 use crate::model::schema::{Table, Visibility};
 use crate::model::value::{self, Value};
 
-/// `INSERT INTO docs(docs) VALUES ('delete-all')` empties a full-text index.
+/// For example, `INSERT INTO docs(docs) VALUES ('delete-all')` empties a full-text index.
 const HIDDEN: &str = "it is a hidden column, whose values are commands to a virtual table; \
                       send them as SQL with `execute_raw_query`";
 
@@ -36,7 +36,7 @@ impl<'t> Record<'t> {
                 return Err(bad(HIDDEN));
             }
             if record.columns.contains(&column) {
-                return Err(bad("duplicate key; names match in either case"));
+                return Err(bad("duplicate key; case is ignored"));
             }
             record.values.push(value::from_json(json).map_err(bad)?);
             record.columns.push(column);
@@ -75,7 +75,7 @@ impl Change {
     }
 }
 
-/// The filter of a change. Without conditions it would match every row, which `all` must confirm.
+/// The filter of a change. Without conditions it matches every row, which requires `all`.
 fn filter(table: &Table, filters: &Map<String, Json>, all: bool) -> Result<Filter, Error> {
     if filters.is_empty() && !all {
         return Err(Error::argument(

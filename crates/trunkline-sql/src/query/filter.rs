@@ -1,4 +1,4 @@
-//! Filters as a `WHERE` clause. Names come from the schema and are quoted; values are always bound.
+//! Translation of filters to a `WHERE` clause. Names come from the schema and are quoted; values are always bound.
 
 use serde_json::{Map, Value as Json};
 

@@ -1,7 +1,7 @@
-/// A name as SQL can carry it: in double quotes, with those inside doubled.
+/// A name as an SQL identifier: in double quotes, with quotes inside doubled.
 ///
-/// This is the only way in which a name gets into SQL text. It makes an identifier of any text, so what
-/// the caller sent is looked up in the schema first, and the schema's spelling is quoted.
+/// All names in SQL text are quoted by this function. Names from callers are looked up in the schema first, and the
+/// spelling of the schema is quoted.
 pub(crate) fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

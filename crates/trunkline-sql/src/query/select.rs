@@ -19,7 +19,7 @@ pub(crate) struct PageQuery {
 }
 
 impl PageQuery {
-    /// The query for at most `max_rows` rows, and one more that shows whether there are more.
+    /// The query for at most `max_rows` rows, plus one that shows whether more exist.
     pub(crate) fn new(request: &QueryRecords, table: &Table, max_rows: u64) -> Result<Self, Error> {
         let columns = columns(table, request.columns.as_deref())?;
         let filter = match &request.filters {

@@ -1,5 +1,5 @@
-//! A sample database, so that a server has something to show: the tables of TPC-H, which model a
-//! wholesaler with its parts, suppliers, customers and orders.
+//! A sample database for demonstrations: the tables of TPC-H, which model a wholesaler with parts, suppliers,
+//! customers and orders.
 
 mod rows;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::NamedTempFile;
 
-/// How large a sample is, as a fraction of TPC-H's scale factor 1, which has 8.6 million rows.
+/// The size of a sample, as a fraction of TPC-H's scale factor 1, which has 8.6 million rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale(f64);
 
@@ -25,34 +25,34 @@ impl Scale {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SampleError {
-    /// There is a file with content. It may simply be served.
+    /// The file has content.
     #[error("the file is not empty")]
     NotEmpty,
-    /// The operating system refused to make, write or name the file.
+    /// The file cannot be created, written or renamed.
     #[error("cannot write the sample database")]
     Io(#[from] io::Error),
-    /// SQLite could not write.
+    /// SQLite cannot write the file.
     #[error("cannot write the sample database")]
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// Writes the sample to `path`, which must not exist or be an empty file or an empty database. Blocks: some
-/// tenths of a second for [`Scale::SMALL`].
+/// Writes the sample to `path`, which must not exist or be an empty file or an empty database. Blocks for some tenths
+/// of a second for [`Scale::SMALL`].
 ///
-/// The database is written under another name in the same directory, and takes its own only when it is
-/// whole and on the disk; so an interrupted start leaves at most a `.trunkline-sample-…` file. A process
-/// that has the empty file open already goes on reading that one.
+/// The database is written under a temporary name in the same directory and renamed when it is complete and on disk,
+/// so an interrupted call leaves at most a `.trunkline-sample-…` file. A process that has the empty file open keeps
+/// reading that file.
 ///
 /// # Errors
 ///
-/// [`SampleError::NotEmpty`] if there is content to lose, else what failed.
+/// [`SampleError::NotEmpty`] if the file has content, or the error of the failed step.
 pub fn write(path: impl AsRef<Path>, scale: Scale) -> Result<(), SampleError> {
     let path = path.as_ref();
     let exists = fs::exists(path)?;
     if exists && !is_empty(path)? {
         return Err(SampleError::NotEmpty);
     }
-    let draft = draft_beside(path)?;
+    let draft = draft_in_same_directory(path)?;
     fill(draft.path(), scale)?;
     draft.as_file().sync_all()?;
     if exists {
@@ -68,7 +68,7 @@ pub fn write(path: impl AsRef<Path>, scale: Scale) -> Result<(), SampleError> {
     }
 }
 
-/// No bytes, or a database without tables and views. What SQLite cannot read is content too.
+/// Whether a file has no bytes, or is a database without tables and views. A file that SQLite cannot read has content.
 fn is_empty(path: &Path) -> io::Result<bool> {
     if fs::metadata(path)?.len() == 0 {
         return Ok(true);
@@ -82,14 +82,14 @@ fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(matches!(count, Ok(0)))
 }
 
-fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
+fn draft_in_same_directory(path: &Path) -> io::Result<NamedTempFile> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".trunkline-sample-");
-    // As any new file: the user's mask applies. The default is for secrets.
+    // The permissions of an ordinary new file, under the user's mask. The default of `tempfile` is 0600.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)
@@ -100,7 +100,7 @@ fn fill(path: &Path, scale: Scale) -> rusqlite::Result<()> {
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    // A draft that fails is thrown away, so nothing is kept to undo it.
+    // A failed draft is deleted, so no journal is necessary.
     connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "foreign_keys", false)?;

@@ -7,8 +7,8 @@ use tpchgen::generators::{
 };
 use tpchgen::text::TextPool;
 
-/// Bytes of text that comments are cut from. The specification's pool has 300 MB, which takes seconds to
-/// make; with this one all else is as specified, and only comments differ.
+/// The size of the text that comments are taken from. The specification's pool has 300 MB and takes seconds to
+/// generate; with this one, only comments differ from the specification.
 const TEXT_POOL_BYTES: i32 = 1 << 20;
 
 /// Inserts the rows of all tables.
@@ -16,7 +16,7 @@ pub(super) fn insert(connection: &Connection, scale: f64) -> rusqlite::Result<()
     let words = Distributions::static_default();
     let texts = TextPool::new(TEXT_POOL_BYTES, words);
 
-    // Each row is written out, since each has other columns.
+    // Each table has different columns.
     let mut region = Insert::into(connection, "region", 3)?;
     for r in RegionGenerator::new_with_distributions_and_text_pool(words, &texts).iter() {
         region.row(params![r.r_regionkey, r.r_name, r.r_comment])?;
@@ -125,8 +125,8 @@ fn real(decimal: TPCHDecimal) -> f64 {
     decimal.0 as f64 / 100.0
 }
 
-/// Below scale 0.008 the specification's arithmetic gives some parts the same supplier twice. Those rows of
-/// `partsupp` are left out, hence `OR IGNORE`; no other table has a conflict.
+/// Inserts rows into one table. Below scale 0.008, the specification assigns some parts the same supplier twice. These
+/// rows of `partsupp` are omitted by `OR IGNORE`; no other table has conflicts.
 struct Insert<'c>(rusqlite::Statement<'c>);
 
 impl<'c> Insert<'c> {

@@ -17,7 +17,7 @@ pub(super) struct Bounds {
     pub(super) max_bytes: usize,
 }
 
-/// Steps a statement whose parameters are bound, until its end or a bound.
+/// Steps a statement with bound parameters until its end or a limit.
 pub(super) fn collect(
     statement: &mut Statement<'_>,
     bounds: Bounds,
@@ -28,7 +28,7 @@ pub(super) fn collect(
     rows.finish()
 }
 
-/// Rows on their way to one result, of one statement or of several that give the same columns.
+/// Collects the rows of one result, from one statement or from several with the same columns.
 pub(super) struct Collector {
     bounds: Bounds,
     started: Instant,
@@ -43,7 +43,7 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(bounds: Bounds, started: Instant) -> Self {
-        // For blocks from 1 KiB, glibc consolidates its free lists each time.
+        // For blocks of 1 KiB or more, glibc consolidates its free lists each time.
         let mut text = Vec::with_capacity(512);
         text.push(b'[');
         Self {
@@ -58,20 +58,19 @@ impl Collector {
         }
     }
 
-    /// Takes the last columns as the key of each row, and leaves them out of the result.
+    /// Uses the last columns as the key of each row and omits them from the result.
     pub(super) fn keyed_by_last(mut self, columns: usize) -> Self {
         self.key_width = columns;
         self
     }
 
-    /// The key of the last row that was taken.
+    /// The key of the last collected row.
     pub(super) fn take_key(&mut self) -> Option<Vec<Value>> {
         self.key.take()
     }
 
-    /// Steps a statement whose parameters are bound. A reading one is left at a bound: to know whether
-    /// there is more it steps to the row after the last one, and no further. A writing one goes on to its
-    /// end, since SQLite checks foreign keys only there.
+    /// Steps a statement with bound parameters. At a limit, a reading statement is stopped after one more row, which
+    /// shows whether more exist. A writing one runs to its end, where SQLite checks foreign keys.
     pub(super) fn take(&mut self, statement: &mut Statement<'_>) -> Result<(), Error> {
         let is_reading = statement.readonly();
         let mut rows = statement.raw_query();
@@ -89,7 +88,7 @@ impl Collector {
     }
 
     fn take_row(&mut self, row: &Row<'_>) -> Result<(), Error> {
-        // Not before the first step: a schema change makes SQLite compile the statement again there.
+        // After the first step, in which SQLite recompiles the statement if the schema has changed.
         let columns = || result_columns(row.as_ref(), self.key_width);
         let width = self.columns.get_or_insert_with(columns).len();
         if self.row_count == self.bounds.max_rows {
@@ -126,7 +125,7 @@ impl Collector {
     }
 }
 
-/// All columns but the last ones, which are a key.
+/// The columns of the result, without those of the key.
 fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColumn> {
     let describe = |column: &rusqlite::Column<'_>| ResultColumn {
         name: column.name().to_owned(),
@@ -143,7 +142,7 @@ fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColu
     described
 }
 
-/// Writes a row, and returns whether it ended within the bound. The text may then end anywhere.
+/// Writes a row, and returns whether it fits. If not, the text may end anywhere.
 fn write_row(
     text: &mut Vec<u8>,
     row: &Row<'_>,
@@ -156,7 +155,7 @@ fn write_row(
             text.push(b',');
         }
         let cell = row.get_ref(index)?;
-        // Before it is written: a value can have 16 MB, and six times that in escapes.
+        // Checked beforehand, since a value can have 16 MB, and six times that with escapes.
         if text.len() + value::least_bytes(cell) >= max_bytes {
             return Ok(false);
         }
@@ -168,7 +167,7 @@ fn write_row(
 }
 
 fn raw_json(text: Vec<u8>) -> Result<Box<RawValue>, Error> {
-    // It is valid by construction, so this cannot fail, but a constructor without the check is unsafe.
+    // The text is valid by construction, but a constructor without the check is unsafe.
     String::from_utf8(text)
         .ok()
         .and_then(|text| RawValue::from_string(text).ok())

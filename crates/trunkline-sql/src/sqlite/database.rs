@@ -52,7 +52,7 @@ calls! {
     /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
     query_records(QueryRecords) -> Rowset, read by query_records;
 
-    /// Adds records to a table, all or none.
+    /// Inserts records into a table, all or none.
     ///
     /// # Errors
     ///
@@ -86,8 +86,7 @@ calls! {
     create_table(CreateTable) -> Created, write by change;
 }
 
-/// A SQLite database that is served. Clones share its readers and its writer, which end with the last
-/// clone.
+/// A served SQLite database. Clones share its readers and its writer, which end with the last clone.
 ///
 /// # Cancel safety
 ///
@@ -97,16 +96,15 @@ pub struct Database {
     pools: Arc<Pools>,
 }
 
-/// The readers come first: they end before the writer does.
+/// Dropped in this order: the readers end before the writer.
 struct Pools {
     readers: Pool,
     writer: Option<Pool>,
 }
 
 impl Database {
-    /// Opens a database file and starts its readers, and its writer if [`SqliteConfig::writable`] is set. The
-    /// file is read once, to find out whether it can be served. Blocks for as long as that takes, up to
-    /// [`SqliteConfig::lock_wait`].
+    /// Opens a database file and starts its readers, and its writer if [`SqliteConfig::writable`] is set. Reads the
+    /// file once to check that it can be served. Blocks for at most [`SqliteConfig::lock_wait`].
     ///
     /// # Errors
     ///
@@ -139,13 +137,11 @@ impl Database {
         readers.problem().or_else(|| writer.as_ref()?.problem())
     }
 
-    /// Ends the readers and the writer of all clones, and waits until the file is closed; returns whether
-    /// that happened within `patience`. Running calls may end, later ones fail with
-    /// [`Error::Closed`]. Blocks.
+    /// Ends the readers and the writer of all clones and waits until the file is closed. Returns false if that takes
+    /// longer than `patience`. Running calls end normally, later ones fail with [`Error::Closed`]. Blocks.
     ///
-    /// A database in WAL mode that was served writable has its log next to it until then, and for good if
-    /// the process ends earlier: SQLite takes the log in when the file is opened next. Closing is needless
-    /// for a database that is served read-only.
+    /// A writable database in WAL mode has a log file until it is closed. If the process ends earlier, the log remains,
+    /// and SQLite applies it when the file is opened next. A read-only database need not be closed.
     pub fn close(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         let Pools { readers, writer } = &*self.pools;

@@ -1,4 +1,4 @@
-//! SQLite: the file, its connections, the threads that they live on, and the calls that run there.
+//! SQLite: the file, its connections, their threads, and the calls that run on them.
 
 mod collect;
 mod config;

@@ -5,19 +5,19 @@ use super::security::WriterState;
 use super::session::{Session, SpecialTables};
 use crate::model::error::Error;
 
-/// The rows that the last statement has changed itself, from the total before it.
+/// The number of rows that the last statement has changed directly, given the total before it.
 pub(super) fn direct_rows(session: &Session<'_>, before: u64) -> u64 {
     let connection = session.connection();
-    // What changed nothing leaves the count of an earlier statement.
+    // After a statement that changed nothing, SQLite returns the count of an earlier one.
     if connection.total_changes() == before { 0 } else { connection.changes() }
 }
 
 /// The limit on the rows that one call changes.
 ///
-/// SQLite counts every row in its total, also those in which a virtual table keeps its content, which are no
-/// rows to a caller. Its update hook reports the table of each row, but not the rows of tables without row
-/// numbers. Together they give the number. The hook stops the call early; what it does not see is counted
-/// when the statement has ended, and rolled back then.
+/// SQLite's total includes the rows of shadow tables, in which virtual tables keep their content. Its update hook
+/// reports the table of each row, but not rows of tables without row numbers. The number is derived from both. The hook
+/// stops the call early; rows that it does not report are counted at the end of the statement, which is then rolled
+/// back.
 pub(super) struct RowLimit {
     max: u64,
     /// SQLite's total before the call.
@@ -26,7 +26,7 @@ pub(super) struct RowLimit {
 }
 
 impl RowLimit {
-    /// Counts from now on. `uncounted` rows more are not counted by the caller.
+    /// Starts counting. `uncounted` further rows are allowed.
     pub(super) fn begin(
         session: &mut Session<'_>,
         max_affected: Option<u64>,
@@ -55,12 +55,12 @@ impl RowLimit {
         }
     }
 
-    /// The rows that were changed besides those that the statements changed themselves.
+    /// The number of rows that were changed indirectly, given the directly changed ones.
     pub(super) fn further_rows(&self, session: &Session<'_>, direct: u64) -> Result<u64, Error> {
         let writer_state = session.writer_state().ok_or(Error::ReadOnly)?;
         let total = session.connection().total_changes() - self.before;
         let changed = if writer_state.changes_schema() {
-            // The total has the rows of the schema, too.
+            // The total includes rows of the schema.
             writer_state.counted_rows()
         } else if self.special.shadow.is_empty() {
             total

@@ -9,7 +9,7 @@ use crate::model::error::Error;
 use crate::model::schema::{Column, Table, TableKind, Visibility, nearest_names};
 
 impl Session<'_> {
-    /// A table or view, looked up again only after the schema has changed.
+    /// A table or view, cached until the schema changes.
     pub(super) fn table(&mut self, name: &str) -> Result<Arc<Table>, Error> {
         self.refresh_table_cache()?;
         if let Some(table) = self.tables.tables.get(name) {
@@ -23,7 +23,7 @@ impl Session<'_> {
         Ok(table)
     }
 
-    /// The shadow tables, and those without row numbers.
+    /// The shadow tables and the tables without row numbers.
     pub(super) fn special_tables(&mut self) -> Result<SpecialTables, Error> {
         self.refresh_table_cache()?;
         if let Some(special) = &self.tables.special {
@@ -56,7 +56,7 @@ impl Session<'_> {
     }
 }
 
-/// Looks a table or view up, as SQLite does: ASCII letters match in either case.
+/// Looks up a table or view. As in SQLite, the case of ASCII letters is ignored.
 fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
     let found = session.rows(
         "SELECT name, type, wr FROM pragma_table_list \
@@ -73,7 +73,7 @@ fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
     load(session, name, kind_of(&kind), without_rowid)
 }
 
-/// Reads the columns of a table whose other facts are known.
+/// Reads the columns of a table.
 pub(super) fn load(
     session: &mut Session<'_>,
     name: String,
@@ -101,7 +101,7 @@ pub(super) fn kind_of(name: &str) -> TableKind {
     }
 }
 
-/// The columns of a table; of those whose name is not valid UTF-8, the name as it can be shown.
+/// The columns of a table, or the displayable form of a name that is not valid UTF-8.
 fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, String>>, Error> {
     session.rows(
         "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)",
@@ -128,7 +128,7 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, 
     )
 }
 
-/// The statement that created a table or view, as the schema keeps it.
+/// The statement that created a table or view.
 pub(super) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
     let found = session.rows(
         "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",

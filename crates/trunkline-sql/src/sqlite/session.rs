@@ -1,4 +1,4 @@
-//! One connection as the operations see it.
+//! One connection with its caches.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::value;
 use crate::model::error::Error;
 use crate::model::schema::Table;
 
-/// A hardened connection with its prepared statements. Lives on its worker's stack, next to the
-/// connection, which lets the statements borrow from it.
+/// A hardened connection with its prepared statements. It is on the stack of its worker, so that the statements can
+/// borrow from the connection.
 pub(super) struct Session<'c> {
     connection: &'c HardenedConnection,
     config: &'c SqliteConfig,
@@ -25,7 +25,7 @@ pub(super) struct Session<'c> {
     discards_changes: bool,
 }
 
-/// Tables that were looked up, by the name that was asked for, as of one version of the schema.
+/// Cached tables of one version of the schema, by the requested name.
 #[derive(Default)]
 pub(super) struct TableCache {
     pub(super) schema_version: i64,
@@ -43,7 +43,7 @@ pub(super) struct SpecialTables {
 }
 
 impl TableCache {
-    /// Names are in the case that callers wrote, so there may be many for one table.
+    /// Names are in the spelling of callers, so one table may have several.
     pub(super) const CAPACITY: usize = 256;
 }
 
@@ -62,7 +62,7 @@ impl<'c> Session<'c> {
         self.config
     }
 
-    /// For counts and row numbers of the last statement.
+    /// The connection, for counts and row numbers of the last statement.
     pub(super) fn connection(&self) -> &'c Connection {
         &self.connection.inner
     }
@@ -75,7 +75,7 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Has what this call changes rolled back even if it succeeds.
+    /// Rolls back the changes of this call even if it succeeds.
     pub(super) fn discard_changes(&mut self) {
         self.discards_changes = true;
     }
@@ -84,19 +84,18 @@ impl<'c> Session<'c> {
         self.discards_changes
     }
 
-    /// After a rollback: what was looked up may never have been, and the number of the schema's version
-    /// will be used again.
+    /// Clears the cache after a rollback, which restores an earlier schema and reuses the number of its version.
     pub(super) fn forget_changes(&mut self) {
         self.discards_changes = false;
         self.tables = TableCache::default();
     }
 
-    /// Compiles a statement that is not kept.
+    /// Compiles a statement without caching it.
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement<'c>, Error> {
         prepare_single(&self.connection.inner, &self.connection.role, sql)
     }
 
-    /// Lends the compiled statement of a text, from the cache if it is there.
+    /// Runs `work` with the compiled statement of a text, from the cache if possible.
     pub(super) fn with_statement<T>(
         &mut self,
         sql: &str,
@@ -119,20 +118,20 @@ impl<'c> Session<'c> {
         outcome
     }
 
-    /// The names in the first column of one of this crate's own queries that are valid UTF-8.
+    /// The names in the first column of an internal query that are valid UTF-8.
     pub(super) fn names(&mut self, sql: &str) -> Result<Vec<String>, Error> {
         let names = self.rows(sql, &[], |row| value::name(row, 0))?;
         Ok(names.into_iter().flatten().collect())
     }
 
-    /// Sets the point that [`roll_back_to_mark`](Self::roll_back_to_mark) returns to.
-    pub(super) fn mark(&self) -> Result<(), Error> {
-        self.in_transaction("SAVEPOINT mark")
+    /// Sets the savepoint of [`roll_back_to_savepoint`](Self::roll_back_to_savepoint).
+    pub(super) fn set_savepoint(&self) -> Result<(), Error> {
+        self.in_transaction("SAVEPOINT before")
     }
 
-    /// Undoes the changes since the mark, which stays.
-    pub(super) fn roll_back_to_mark(&self) -> Result<(), Error> {
-        self.in_transaction("ROLLBACK TO mark")
+    /// Undoes the changes since the savepoint, which remains.
+    pub(super) fn roll_back_to_savepoint(&self) -> Result<(), Error> {
+        self.in_transaction("ROLLBACK TO before")
     }
 
     fn in_transaction(&self, sql: &str) -> Result<(), Error> {
@@ -140,7 +139,7 @@ impl<'c> Session<'c> {
         Ok(writer_state.with_transaction_allowed(|| self.connection.inner.execute_batch(sql))?)
     }
 
-    /// All rows of one of this crate's own queries.
+    /// All rows of an internal query.
     pub(super) fn rows<T>(
         &mut self,
         sql: &str,
@@ -159,12 +158,12 @@ impl<'c> Session<'c> {
     }
 }
 
-/// The statements used last, by their text. rusqlite's own cache compiles with the recursive `prepare`,
-/// which callers' SQL must not reach.
+/// The most recently used statements, by their text. rusqlite's own cache uses the recursive `prepare`, which must not
+/// compile SQL of callers.
 struct StatementCache<'c>(LruCache<Box<str>, Statement<'c>>);
 
 impl<'c> StatementCache<'c> {
-    /// Longer texts are rarely sent twice, and would fill the memory with programs.
+    /// The maximum length of cached texts. Longer ones are rarely repeated and take much memory.
     const MAX_SQL: usize = 8_192;
 
     fn keeps(&self, sql: &str) -> bool {

@@ -47,9 +47,8 @@ pub(super) fn bind<'v>(
     Ok(())
 }
 
-/// Reads a name of the schema. SQLite keeps names as bytes. The inner error is a name that is not valid UTF-8, with
-/// U+FFFD in place of the invalid bytes: no request can hold such a name, and no statement that has it can be compiled
-/// here.
+/// Reads a name of the schema, which SQLite stores as bytes. The inner error is a name that is not valid UTF-8, with
+/// U+FFFD for invalid bytes: requests and statements cannot contain such a name.
 pub(super) fn name(row: &Row<'_>, index: usize) -> rusqlite::Result<Result<String, String>> {
     let bytes = row.get_ref(index)?.as_bytes()?;
     Ok(match str::from_utf8(bytes) {
@@ -58,18 +57,18 @@ pub(super) fn name(row: &Row<'_>, index: usize) -> rusqlite::Result<Result<Strin
     })
 }
 
-/// Reads a text that is only shown, with U+FFFD in place of bytes that are not valid UTF-8.
+/// Reads a text for display, with U+FFFD for bytes that are not valid UTF-8.
 pub(super) fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
     let bytes = row.get_ref(index)?.as_bytes_or_null()?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// Reads a text that is only shown and that SQLite always gives.
+/// Reads a text for display that is never NULL.
 pub(super) fn some_text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
     Ok(text(row, index)?.unwrap_or_default())
 }
 
-/// A lower bound of the bytes that [`write`] adds, known without looking at them.
+/// A lower bound of the number of bytes that [`write`] adds, from the length of the value.
 pub(super) fn least_bytes(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 1,
@@ -97,7 +96,7 @@ pub(super) fn write(text: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// Writes a string. Most have nothing to escape, which all bytes together are checked for first.
+/// Writes a string. Most need no escapes, which is checked first.
 fn put_text(text: &mut Vec<u8>, value: &str) {
     // Without an early return, the compiler compares several bytes at once.
     let is_plain = |plain, byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\');
@@ -116,7 +115,7 @@ fn put_bytes(text: &mut Vec<u8>, tag: &str, bytes: &[u8]) {
     put_format(text, format_args!(r#"{{"{tag}":"{base64}","bytes":{length}}}"#));
 }
 
-/// Numbers and strings have a JSON form, and a `Vec` takes all that is written: neither can fail.
+/// Writes a number or a string as JSON. Writing into a `Vec` cannot fail.
 fn put(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
     drop(serde_json::to_writer(text, value));
 }

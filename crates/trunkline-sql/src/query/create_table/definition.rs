@@ -2,7 +2,7 @@ use super::literal::Literal;
 use super::tokens::{Token, tokens};
 use crate::model::create_table::ColumnSpec;
 
-/// A column as it will be declared.
+/// The definition of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Definition {
     column_type: ColumnType,
@@ -23,7 +23,7 @@ struct ColumnType {
     numbers: Vec<u32>,
 }
 
-/// The known types, and how many numbers each may have.
+/// The known types, each with the maximum count of its numbers.
 const TYPES: [(&str, usize); 27] = [
     ("INTEGER", 1),
     ("INT", 1),
@@ -70,13 +70,13 @@ impl Definition {
         if let Some(default) = &options.default {
             let default = Literal::from_json(default)?;
             if definition.default.replace(default).is_some() {
-                return Err("it has two defaults".to_owned());
+                return Err("duplicate default".to_owned());
             }
         }
         Ok(definition)
     }
 
-    /// Only this type makes a primary key the row number.
+    /// Whether a primary key of this type is the row number.
     pub(super) fn is_integer(&self) -> bool {
         self.column_type.name == "INTEGER" && self.column_type.numbers.is_empty()
     }
@@ -152,10 +152,10 @@ impl Parser {
                 "DEFAULT" => {
                     let default = Literal::from_token(self.tokens.next())?;
                     if definition.default.replace(default).is_some() {
-                        return Err("it has two defaults".to_owned());
+                        return Err("duplicate default".to_owned());
                     }
                 }
-                _ => return Err(format!("{word:?} is unknown; {UNKNOWN_CONSTRAINT}")),
+                _ => return Err(format!("unknown constraint {word:?}; {UNKNOWN_CONSTRAINT}")),
             }
         }
         Ok(definition)
@@ -163,7 +163,7 @@ impl Parser {
 
     fn column_type(&mut self) -> Result<ColumnType, String> {
         let Some(Token::Word(word)) = self.tokens.next() else {
-            return Err(unknown_type("it does not begin with a type"));
+            return Err(unknown_type("the definition must begin with a type"));
         };
         let precision = Token::Word("PRECISION".to_owned());
         let word = if word == "DOUBLE" && self.tokens.next_if_eq(&precision).is_some() {
@@ -172,7 +172,7 @@ impl Parser {
             word
         };
         let known = TYPES.into_iter().find(|(name, _)| *name == word);
-        let (name, most) = known.ok_or_else(|| unknown_type(&format!("no type {word:?}")))?;
+        let (name, most) = known.ok_or_else(|| unknown_type(&format!("unknown type {word:?}")))?;
         let mut numbers = Vec::new();
         if self.tokens.next_if_eq(&Token::Open).is_some() {
             loop {
@@ -180,16 +180,16 @@ impl Parser {
                     Some(Token::Number(text)) => text.parse().ok(),
                     _ => None,
                 };
-                numbers.push(number.ok_or("the parentheses of a type take whole numbers only")?);
+                numbers.push(number.ok_or("a type allows whole numbers only in its parentheses")?);
                 match self.tokens.next() {
                     Some(Token::Comma) => {}
                     Some(Token::Close) => break,
-                    _ => return Err("a parenthesis has no end".to_owned()),
+                    _ => return Err("missing closing parenthesis".to_owned()),
                 }
             }
         }
         if numbers.len() > most {
-            return Err(format!("{name} takes at most {most} numbers in parentheses"));
+            return Err(format!("{name} allows at most {most} numbers in parentheses"));
         }
         Ok(ColumnType { name, numbers })
     }
@@ -200,23 +200,23 @@ impl Parser {
             _ => String::new(),
         };
         let known = COLLATIONS.into_iter().find(|name| *name == word);
-        known.ok_or_else(|| format!("COLLATE takes one of {}", COLLATIONS.join(", ")))
+        known.ok_or_else(|| format!("COLLATE requires one of {}", COLLATIONS.join(", ")))
     }
 
     fn word(&mut self, wanted: &str, before: &str) -> Result<(), String> {
         match self.tokens.next() {
             Some(Token::Word(word)) if word == wanted => Ok(()),
-            _ => Err(format!("{before} is not followed by {wanted}")),
+            _ => Err(format!("{before} must be followed by {wanted}")),
         }
     }
 }
 
-const UNKNOWN_CONSTRAINT: &str = "after the type there may be PRIMARY KEY, AUTOINCREMENT, NOT NULL, \
-                                  UNIQUE, COLLATE with a name and DEFAULT with a value; other tables are created with SQL";
+const UNKNOWN_CONSTRAINT: &str = "the constraints are PRIMARY KEY, AUTOINCREMENT, NOT NULL, UNIQUE, \
+                                  COLLATE with a name and DEFAULT with a value; use SQL for others";
 
 fn unknown_type(problem: &str) -> String {
     let names = TYPES.map(|(name, _)| name).join(", ");
-    format!("{problem}; there are {names}")
+    format!("{problem}; the types are {names}")
 }
 
 #[cfg(test)]

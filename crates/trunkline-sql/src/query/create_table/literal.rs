@@ -9,7 +9,7 @@ pub(super) enum Literal {
     Integer(i64),
     Real(f64),
     Text(String),
-    /// A word that SQLite evaluates when a row is inserted.
+    /// A keyword that SQLite evaluates when a row is inserted.
     Now(&'static str),
 }
 
@@ -39,13 +39,13 @@ impl Literal {
                 Some(now) => Ok(now),
                 None => Self::text(text.clone()),
             },
-            _ => Err("a default is null, a boolean, a number or a string".to_owned()),
+            _ => Err("a default must be null, a boolean, a number or a string".to_owned()),
         }
     }
 
     fn text(text: String) -> Result<Self, String> {
         if text.contains('\0') {
-            return Err("a default holds a NUL character".to_owned());
+            return Err("the default contains a NUL character".to_owned());
         }
         Ok(Self::Text(text))
     }
@@ -54,7 +54,7 @@ impl Literal {
         match self {
             Self::Null => "NULL".to_owned(),
             Self::Integer(value) => value.to_string(),
-            // With a point or an exponent, so that it stays a REAL.
+            // With a decimal point or an exponent, so that it remains a REAL.
             Self::Real(value) => format!("{value:?}"),
             Self::Text(text) => format!("'{}'", text.replace('\'', "''")),
             Self::Now(word) => (*word).to_owned(),
@@ -62,7 +62,7 @@ impl Literal {
     }
 }
 
-const EXPECTED: &str = "DEFAULT takes a number, a 'string', NULL, TRUE, FALSE, CURRENT_TIMESTAMP, \
+const EXPECTED: &str = "DEFAULT requires a number, a 'string', NULL, TRUE, FALSE, CURRENT_TIMESTAMP, \
                         CURRENT_DATE or CURRENT_TIME";
 
 fn now(word: &str) -> Option<Literal> {

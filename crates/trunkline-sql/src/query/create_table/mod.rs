@@ -14,24 +14,24 @@ pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
     let mut columns = Vec::with_capacity(request.schema.0.len());
     for (name, spec) in &request.schema.0 {
         let bad = |reason: String| bad_column(name, reason);
-        // Columns may be called anything that a table may not.
+        // Names that are reserved for tables are allowed for columns.
         if name.is_empty() || name.contains('\0') {
-            return Err(bad("a name is empty or holds a NUL character".to_owned()));
+            return Err(bad("the name is empty or contains a NUL character".to_owned()));
         }
         if columns.iter().any(|(other, _): &(&str, _)| other.eq_ignore_ascii_case(name)) {
-            return Err(bad("duplicate column; names match in either case".to_owned()));
+            return Err(bad("duplicate column; case is ignored".to_owned()));
         }
         columns.push((name.as_str(), Definition::of(spec).map_err(bad)?));
     }
     if columns.is_empty() {
-        return Err(Error::argument("schema", "it is empty; a table has at least one column"));
+        return Err(Error::argument("schema", "it is empty; a table requires at least one column"));
     }
     let key = primary_key(&columns, request.primary_key.as_ref())?;
     let mut parts = Vec::with_capacity(columns.len() + 1);
     for (name, definition) in &columns {
         let is_key = matches!(key.as_slice(), [one] if one == name);
         if definition.autoincrement && !(is_key && definition.is_integer()) {
-            let reason = "AUTOINCREMENT is for the only column of a primary key, of type INTEGER";
+            let reason = "AUTOINCREMENT requires a primary key of one column of type INTEGER";
             return Err(bad_column(name, reason.to_owned()));
         }
         parts.push(format!("{} {}", quote(name), definition.sql(is_key)));
@@ -43,20 +43,20 @@ pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
     Ok(format!("CREATE TABLE {} ({})", quote(&request.table_name), parts.join(", ")))
 }
 
-/// Names that no SQLite database can have. All others are quoted.
+/// Refuses names that SQLite does not allow. All others are quoted.
 fn check_name(name: &str) -> Result<(), &'static str> {
     const RESERVED: &str = "sqlite_";
     match name.get(..RESERVED.len()) {
-        _ if name.is_empty() => Err("a name is empty"),
-        _ if name.contains('\0') => Err("a name holds a NUL character"),
+        _ if name.is_empty() => Err("the name is empty"),
+        _ if name.contains('\0') => Err("the name contains a NUL character"),
         Some(prefix) if prefix.eq_ignore_ascii_case(RESERVED) => {
-            Err("names that begin with \"sqlite_\" are SQLite's own")
+            Err("names that begin with \"sqlite_\" are reserved")
         }
         _ => Ok(()),
     }
 }
 
-/// The key's columns, which the columns themselves may name or the argument.
+/// The columns of the key, from the definitions or from the argument.
 fn primary_key<'c>(
     columns: &[(&'c str, Definition)],
     argument: Option<&PrimaryKey>,
@@ -69,8 +69,8 @@ fn primary_key<'c>(
                 [] | [_] => Ok(marked),
                 [_, second, ..] => Err(bad_column(
                     second,
-                    "it is the second one with a primary key; name the columns of one key together \
-                     in \"primary_key\""
+                    "a second column with PRIMARY KEY; list the columns of a composite key in \
+                     \"primary_key\""
                         .to_owned(),
                 )),
             };
@@ -83,7 +83,7 @@ fn primary_key<'c>(
     for name in named {
         let column = columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
         match column {
-            None => return Err(bad(format!("\"schema\" has no column named {name:?}"))),
+            None => return Err(bad(format!("unknown column `{name}`"))),
             Some((column, _)) if key.contains(column) => {
                 return Err(bad(format!("duplicate column `{column}`")));
             }
@@ -91,7 +91,7 @@ fn primary_key<'c>(
         }
     }
     if key.is_empty() {
-        return Err(bad("the list is empty; leave it out for a table without a key".to_owned()));
+        return Err(bad("the list is empty; omit it for a table without a key".to_owned()));
     }
     if !marked.is_empty() && marked != key {
         return Err(bad("\"schema\" declares another primary key; declare it once".to_owned()));

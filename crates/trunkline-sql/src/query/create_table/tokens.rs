@@ -3,7 +3,7 @@
 pub(super) enum Token {
     /// In capitals.
     Word(String),
-    /// Digits, with a sign, a point or an exponent if there is one.
+    /// Digits, with an optional sign, decimal point and exponent.
     Number(String),
     /// The content of single quotes.
     Text(String),
@@ -12,7 +12,7 @@ pub(super) enum Token {
     Comma,
 }
 
-/// Splits a definition into tokens. All other text is refused: a semicolon, a comment, an operator.
+/// Splits a definition into tokens. Other text, such as a semicolon, a comment or an operator, is refused.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -31,7 +31,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 let length = rest.bytes().take_while(is_part).count();
                 (Token::Word(rest[..length].to_ascii_uppercase()), length)
             }
-            other => return Err(format!("{other:?} is not part of a type or a constraint")),
+            other => return Err(format!("unexpected character {other:?}")),
         };
         tokens.push(token);
         rest = rest[length..].trim_start();
@@ -52,7 +52,7 @@ fn quoted(text: &str) -> Result<(Token, usize), String> {
             other => value.push(other),
         }
     }
-    Err("a string has no end; a quote within it is written twice".to_owned())
+    Err("unterminated string; double a quote within it".to_owned())
 }
 
 fn number_length(text: &str) -> usize {

@@ -51,8 +51,8 @@ fn run(
     Ok(affected)
 }
 
-/// Runs a statement, and returns the number of rows that it changed itself. It is compiled in each call: the
-/// authorizer records the tables that it may change meanwhile.
+/// Runs a statement and returns the number of directly changed rows. It is compiled in each call, since the authorizer
+/// records the tables that it may change.
 fn execute(session: &Session<'_>, change: &Change) -> Result<u64, Error> {
     let before = session.connection().total_changes();
     let mut statement = session.prepare(&change.sql)?;

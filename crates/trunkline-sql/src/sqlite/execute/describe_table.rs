@@ -20,7 +20,7 @@ pub(crate) fn describe_table(
 ) -> Result<TableDescription, Error> {
     let sample_rows = request.sample_rows.unwrap_or(0);
     if sample_rows > MAX_SAMPLE_ROWS {
-        let reason = format!("at most {MAX_SAMPLE_ROWS} rows are shown, not {sample_rows}");
+        let reason = format!("the maximum is {MAX_SAMPLE_ROWS}");
         return Err(Error::argument("sample_rows", reason));
     }
     let table = session.table(&request.table_name)?;
@@ -137,7 +137,7 @@ fn triggers(
     Ok(readable(found, unreadable))
 }
 
-/// Sorts out what has a name that is not valid UTF-8.
+/// Moves names that are not valid UTF-8 to `unreadable`.
 fn readable<T>(found: Vec<Result<T, String>>, unreadable: &mut Vec<String>) -> Vec<T> {
     let readable = |one: Result<T, String>| one.map_err(|shown| unreadable.push(shown)).ok();
     found.into_iter().filter_map(readable).collect()

@@ -40,8 +40,8 @@ fn insert(
     Ok(inserted)
 }
 
-/// SQLite counts replaced rows nowhere, so they are the difference between two counts of all rows. That takes
-/// time in a large table, so they are not counted if even the most that there can be are within the limit.
+/// SQLite does not count replaced rows, so they are computed from two counts of all rows. That is slow in a large table,
+/// so it is skipped if the maximum possible number is within the limit.
 fn replace(
     session: &mut Session<'_>,
     request: &InsertRecord,
@@ -55,7 +55,7 @@ fn replace(
         ));
     }
     let count = request.records().len() as u64;
-    session.mark()?;
+    session.set_savepoint()?;
     let limit = RowLimit::begin(session, request.max_affected, count)?;
     let inserted = insert_all(session, request, table, &limit, started)?;
     let further = limit.further_rows(session, inserted.rows_affected)?;
@@ -69,7 +69,7 @@ fn replace(
         _ => inserted.rows_affected as i64,
     };
     let after = row_count(session, table)?;
-    session.roll_back_to_mark()?;
+    session.roll_back_to_savepoint()?;
     let replaced = row_count(session, table)? + growth - after;
     limit.check(further + u64::try_from(replaced).unwrap_or_default())?;
     let limit = RowLimit::begin(session, request.max_affected, count)?;
@@ -105,7 +105,7 @@ fn insert_all(
     let mut compiled: Option<(Vec<&str>, Statement<'_>)> = None;
     for data in request.records() {
         let record = Record::read(table, data)?;
-        // Compiled anew in each call: which tables it may change is noted while it is compiled.
+        // Compiled in each call, since the authorizer records the tables that it may change.
         let statement = match compiled.take() {
             Some((columns, statement)) if columns == record.columns => statement,
             _ => {
@@ -139,14 +139,16 @@ fn check_count(count: usize, max: usize) -> Result<(), Error> {
     let reason = match count {
         0 => "the list is empty".to_owned(),
         count if count > max => {
-            format!("{count} records were sent, and one call takes {max}; send the rest in another")
+            format!(
+                "{count} records exceed the maximum of {max} per call; send the rest in another call"
+            )
         }
         _ => return Ok(()),
     };
     Err(Error::argument("data", reason))
 }
 
-/// Views count changes of their triggers as none; virtual tables choose the number themselves.
+/// Whether inserted rows have row numbers. Those of virtual tables are chosen by their module.
 fn has_row_numbers(table: &Table) -> bool {
     table.kind != TableKind::View && !table.without_rowid
 }

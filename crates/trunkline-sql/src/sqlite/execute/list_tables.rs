@@ -72,7 +72,7 @@ pub(crate) fn list_tables(
     Ok(TableList { tables, unreadable, next_cursor })
 }
 
-/// None for a table that SQLite refuses to open. One such table must not hide the others.
+/// The table, or none if SQLite cannot open it. One such table must not prevent a list.
 fn openable(loaded: Result<Table, Error>) -> Result<Option<Table>, Error> {
     match loaded {
         Ok(table) => Ok(Some(table)),
@@ -83,7 +83,7 @@ fn openable(loaded: Result<Table, Error>) -> Result<Option<Table>, Error> {
     }
 }
 
-/// The counts that `ANALYZE` left, by table. The first word of `stat` is the count.
+/// The counts of the last `ANALYZE`, by table. The first word of `stat` is the count.
 fn analyzed_rows(session: &mut Session<'_>) -> Result<HashMap<String, u64>, Error> {
     let exists =
         session.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'", &[], |_| Ok(()))?;
@@ -105,7 +105,7 @@ fn row_number_span(session: &mut Session<'_>, table: &Table) -> Result<Option<u6
     let Some(number) = table.row_number() else {
         return Ok(None);
     };
-    // Two subqueries, since SQLite answers each from one end of the table, and both in one from a scan.
+    // Two subqueries, which SQLite answers from the ends of the table. A combined one would scan it.
     let (table, number) = (quote(&table.name), quote(number));
     let sql =
         format!("SELECT (SELECT max({number}) FROM {table}), (SELECT min({number}) FROM {table})");

@@ -15,10 +15,10 @@ use crate::sqlite::schema::suggest_names;
 use crate::sqlite::security::WriterState;
 use crate::sqlite::session::Session;
 
-/// The time that the call may take.
+/// The timeout of a call.
 pub(crate) fn timeout(request: &RawQuery, config: &SqliteConfig) -> Result<Duration, Error> {
     match request.timeout_ms {
-        Some(0) => Err(Error::argument("timeout_ms", "it must be at least 1")),
+        Some(0) => Err(Error::argument("timeout_ms", "the minimum is 1")),
         Some(requested) => Ok(config.timeout.min(Duration::from_millis(requested))),
         None => Ok(config.timeout),
     }

@@ -28,12 +28,12 @@ struct FileState {
     identity: (u64, u64),
 }
 
-/// Above the step of every common file system's clock. Two writes within one step leave the same time.
+/// Longer than the clock step of common file systems. Two writes within one step have the same time.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 impl FileFingerprint {
-    /// Takes the fingerprint of a file that was not written in this step of the clock, so that any later write
-    /// shows. Waits for the next step if necessary, and gives up on a file that is written all the time:
+    /// Takes the fingerprint of a file that was not written in the current step of the clock, so that any later write
+    /// changes it. Waits for the next step if necessary. For a file that is written continuously, it gives up, and
     /// [`is_current`](Self::is_current) then returns false.
     pub(super) fn take(path: &Path) -> io::Result<Self> {
         let mut state = State::of(path)?;
@@ -47,8 +47,8 @@ impl FileFingerprint {
         Ok(Self { path: path.to_owned(), state })
     }
 
-    /// No process has the database open in WAL mode: those keep a log and its index next to it. A log
-    /// without bytes and without an index is a leftover.
+    /// Whether no process has the database open in WAL mode, which requires a log and its index. An empty log without an
+    /// index is left over.
     pub(super) fn is_closed(&self) -> bool {
         match &self.state.wal {
             None => true,
@@ -56,7 +56,7 @@ impl FileFingerprint {
         }
     }
 
-    /// Nothing has been written since.
+    /// Whether nothing has been written since.
     pub(super) fn is_current(&self) -> bool {
         State::of(&self.path).is_ok_and(|now| now == self.state)
     }

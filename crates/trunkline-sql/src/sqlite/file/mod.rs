@@ -1,4 +1,4 @@
-//! The database file: how it is opened so that serving it leaves no trace but what callers write.
+//! The database file, which is opened so that serving it creates no other files and changes only what callers write.
 
 mod fingerprint;
 mod watch;
@@ -26,7 +26,7 @@ pub fn create_empty(path: impl AsRef<Path>) -> io::Result<()> {
     File::create_new(path).map(drop)
 }
 
-/// The database file that is served, which another one may replace.
+/// The served database file, which may be replaced.
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
     watch: Mutex<PathWatch>,
@@ -41,15 +41,15 @@ pub(crate) struct HardenedConnection {
     access: Access,
 }
 
-/// How a connection detects writes of other processes.
+/// The way in which a connection detects writes of other processes.
 enum Access {
     /// By SQLite's locks on the file.
     RollbackJournal,
     /// By the log and its index, which exist.
     SharedLog,
-    /// By SQLite's locks, or the log, which it makes if it needs one: it writes.
+    /// By SQLite's locks, or by the log, which a writer creates.
     Writing,
-    /// Not at all; its results hold only as long as the fingerprint matches.
+    /// Not at all. Results are valid only while the fingerprint matches.
     Unlocked(FileFingerprint),
 }
 
@@ -58,7 +58,7 @@ impl DatabaseFile {
         Ok(Self { watch: Mutex::new(PathWatch::find(path)?) })
     }
 
-    /// The file of this name. It is looked for at most once a second.
+    /// The file at the path, which is checked at most once per second.
     ///
     /// # Errors
     /// [`OpenError::Missing`] and [`OpenError::Replaced`].
@@ -98,9 +98,9 @@ impl DatabaseFile {
         self.harden((open_file, connection), Role::Reader, access, config)
     }
 
-    /// Opens a connection that may change the file, and rolls back what a crashed writer left. In WAL mode
-    /// it makes the log and its index, and takes them away when it is closed as the last one of all
-    /// processes: so it has to be opened before the readers, which then share them, and closed after them.
+    /// Opens a connection that may change the file, and rolls back the transaction of a crashed writer. In WAL mode it
+    /// creates the log and its index, and removes them when it is closed as the last one of all processes. So it is
+    /// opened before the readers, which share the files, and closed after them.
     pub(crate) fn connect_for_writing(
         self: &Arc<Self>,
         config: &SqliteConfig,
@@ -110,7 +110,7 @@ impl DatabaseFile {
         let connection = Connection::open_with_flags(open_file.path(), flags);
         let hardened =
             self.harden((open_file, connection), Role::writer(), Access::Writing, config)?;
-        // SQLite opens a file that it may not write for reading, without an error.
+        // SQLite opens a file without write permission read-only, without an error.
         match hardened.inner.is_readonly("main") {
             Ok(false) => {}
             Ok(true) => return Err(OpenError::NotWritable { path: hardened.open_file.path() }),
@@ -186,21 +186,21 @@ impl OpenFile {
 }
 
 impl HardenedConnection {
-    /// Whether the connection is one to the file that is served now.
+    /// Whether the connection belongs to the file that is currently served.
     pub(crate) fn is_served(&self) -> bool {
         let served = match self.access {
-            // What is written to a file that has no name any more is lost.
+            // Writes to a file without a name are lost.
             Access::Writing => self.file.check(),
             _ => self.file.open_file(),
         };
         served.is_ok_and(|served| served.is_same(&self.open_file))
     }
 
-    /// Whether all that was read so far, and what will be read now, comes from one state of the file, and
-    /// reading creates no file. If not, the results are void and the connection has to be replaced.
+    /// Whether all reads so far, and the next one, see one state of the file and create no files. If not, the results
+    /// are invalid and the connection must be replaced.
     pub(crate) fn is_current(&self) -> bool {
         match &self.access {
-            // A writer may have turned WAL mode on and gone again.
+            // A writer may have enabled WAL mode and closed the file.
             Access::RollbackJournal => !matches!(self.open_file.is_in_wal_mode(), Ok(true)),
             Access::SharedLog | Access::Writing => true,
             Access::Unlocked(fingerprint) => fingerprint.is_current(),

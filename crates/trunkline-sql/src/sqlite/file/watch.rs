@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use super::fingerprint::with_suffix;
 use crate::model::error::OpenError;
 
-/// The path that is served, and the file that was found there last.
+/// The served path, and the file that was last found there.
 #[derive(Debug)]
 pub(super) struct PathWatch {
-    /// The given name, made absolute: links in it may come to lead elsewhere.
+    /// The absolute form of the given name. Links in it may change.
     name: PathBuf,
     open_file: OpenFile,
     problem: Option<Problem>,
@@ -27,8 +27,8 @@ pub(crate) struct OpenFile(Arc<OpenFileInner>);
 struct OpenFileInner {
     /// Without links.
     path: PathBuf,
-    /// For a look at the header. It is never closed: with any descriptor of a file, POSIX takes away all
-    /// locks that the process has on it, also those with which SQLite reads at that moment.
+    /// For reading the header. It is never closed: when any descriptor of a file is closed, POSIX releases all locks of
+    /// the process on it, including those of SQLite.
     header: ManuallyDrop<File>,
     identity: Identity,
 }
@@ -40,12 +40,12 @@ type Identity = (u64, u64);
 enum Problem {
     /// The file is missing.
     Missing,
-    /// There is another file, and next to it a log or journal, which may be that of the old one.
-    /// SQLite would apply it to the new one.
-    BesideLog,
+    /// The file was replaced, and a log or journal exists, which may be that of the old file. SQLite would apply it to
+    /// the new one.
+    ReplacedWithLog,
 }
 
-/// The interval between two looks at the path.
+/// The interval between two checks of the path.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl PathWatch {
@@ -64,17 +64,17 @@ impl PathWatch {
         match self.problem {
             None => Ok(self.open_file.clone()),
             Some(Problem::Missing) => Err(OpenError::Missing { path: path() }),
-            Some(Problem::BesideLog) => Err(OpenError::Replaced { path: path() }),
+            Some(Problem::ReplacedWithLog) => Err(OpenError::Replaced { path: path() }),
         }
     }
 
-    /// Looks whether it is still the same file.
+    /// Checks whether it is still the same file.
     pub(super) fn check(&mut self) {
         self.checked = Instant::now();
         let path = self.name.display();
         let problem = match fs::metadata(&self.name) {
             Ok(found) if identity(&found) == self.open_file.0.identity => None,
-            Ok(_) if has_log(&self.name) => Some(Problem::BesideLog),
+            Ok(_) if has_log(&self.name) => Some(Problem::ReplacedWithLog),
             Ok(_) => match OpenFile::find(&self.name) {
                 Ok(open_file) => {
                     tracing::warn!(%path, "the database file was replaced; the new one is served");
@@ -91,7 +91,7 @@ impl PathWatch {
                 Some(Problem::Missing) => {
                     tracing::error!(%path, "the database file was removed or renamed; calls fail until it is back");
                 }
-                Some(Problem::BesideLog) => tracing::error!(
+                Some(Problem::ReplacedWithLog) => tracing::error!(
                     %path,
                     "the database file was replaced while it had a log, which may be that of the old file; \
                      calls fail until the log is removed"
@@ -113,7 +113,7 @@ impl OpenFile {
         }
         let header = ManuallyDrop::new(File::open(path).map_err(failed)?);
         let identity = identity(&header.metadata().map_err(failed)?);
-        // An absolute name cannot begin with `file:`, which SQLite would read as an URI with options.
+        // An absolute path cannot begin with `file:`, which SQLite would parse as a URI with options.
         let path = fs::canonicalize(path).map_err(failed)?;
         Ok(Self(Arc::new(OpenFileInner { path, header, identity })))
     }
@@ -136,7 +136,7 @@ fn identity(metadata: &Metadata) -> Identity {
 }
 
 fn has_log(name: &Path) -> bool {
-    // They are next to the file that links lead to.
+    // They are next to the target of links.
     let path = fs::canonicalize(name).unwrap_or_else(|_| name.to_owned());
     ["-wal", "-journal"]
         .iter()

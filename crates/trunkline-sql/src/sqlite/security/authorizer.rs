@@ -6,11 +6,11 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use super::role::{Role, WriterState};
 use crate::sqlite::value;
 
-/// Functions that reach outside of the database.
+/// Functions with effects outside of the database.
 const DENIED_FUNCTIONS: [&str; 6] =
     ["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"];
 
-/// Pragmas that describe the schema; their value is the name that they describe.
+/// Pragmas that describe the schema. Their value is a name.
 const DESCRIBING_PRAGMAS: [&str; 10] = [
     "collation_list",
     "compile_options",
@@ -24,30 +24,30 @@ const DESCRIBING_PRAGMAS: [&str; 10] = [
     "table_xinfo",
 ];
 
-/// Pragmas that read one number or word, and would set it if they were given a value. Not among them:
-/// `database_list`, which reveals the path of the file.
+/// Pragmas that read a setting, and set it if they have a value. `database_list` is not included, since it reveals the
+/// path of the file.
 const READING_PRAGMAS: [&str; 9] = [
     "application_id",
-    // FTS5 asks for it whenever it reads an index.
+    // FTS5 reads it with each access to an index.
     "data_version",
     "encoding",
     "freelist_count",
     "page_count",
-    // FTS3 and R-Tree ask for it when they open a table.
+    // FTS3 and R-Tree read it when they open a table.
     "page_size",
     "pragma_list",
     "schema_version",
     "user_version",
 ];
 
-/// Pragmas that `ALTER TABLE ... ADD COLUMN` runs, to see whether the rows that are there may stay.
+/// Pragmas that `ALTER TABLE ... ADD COLUMN` runs to check the existing rows.
 const ALTERING_PRAGMAS: [&str; 1] = ["quick_check"];
 
-/// Modules of virtual tables that callers may create. Their tables lie in the same file.
+/// Modules of virtual tables that callers may create. They store their content in the same file.
 const CREATABLE_MODULES: [&str; 3] = ["fts5", "rtree", "rtree_i32"];
 
-/// Functions that reveal what an earlier statement of the connection did, which was another caller's.
-/// Triggers may use them: there it is the same caller's.
+/// Functions that reveal effects of the previous statement of the connection, which belongs to another caller.
+/// Triggers may use them, since their statement belongs to the same caller.
 const STATEFUL_FUNCTIONS: [&str; 3] = ["changes", "last_insert_rowid", "total_changes"];
 
 /// Installs the authorizer, which checks each action of every statement that a connection compiles.
@@ -63,8 +63,7 @@ pub(super) fn install(connection: &Connection, role: &Role) -> rusqlite::Result<
             let writer_state = writer_state.clone();
             connection.authorizer(Some(move |context: AuthContext<'_>| {
                 match context.action {
-                    // SQLite deletes the rows one by one, so that the update hook counts them. It counts the
-                    // rows of a statement itself.
+                    // Makes SQLite delete the rows one by one, so that the update hook counts them.
                     AuthAction::Delete { .. }
                         if context.accessor.is_some() && may_write(&context, &writer_state) =>
                     {
@@ -104,12 +103,12 @@ fn may_read(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
 }
 
 /// Rows and schema of the one database. Not allowed: other files, temporary objects, transactions,
-/// config, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
+/// configuration, and SQLite's internal tables. A direct write to `sqlite_schema` or to the
 /// shadow tables of a virtual one is refused by SQLite, which knows the origin of the write.
 fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
-    // `CREATE TABLE temp.t` is asked as the creation of an ordinary table, in another database.
+    // `CREATE TABLE temp.t` is reported as the creation of an ordinary table in another database.
     let database = match context.action {
-        // Here it is the column to drop, and the action itself names the database.
+        // For this action it is the column to drop, and the action itself has the database.
         AuthAction::AlterTable { .. } => None,
         _ => context.database_name,
     };
@@ -144,7 +143,7 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
         | AuthAction::DropView { .. }
         | AuthAction::DropTrigger { .. }
         | AuthAction::DropVtable { .. }
-        // Building an index is asked as this.
+        // Reported when an index is built.
         | AuthAction::Reindex { .. } => {
             writer_state.record_schema_change();
             true
@@ -169,7 +168,7 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
     }
 }
 
-/// `ALTER TABLE ... RENAME` looks for the old name in temporary views and triggers, which do not exist.
+/// `ALTER TABLE ... RENAME` updates temporary views and triggers, of which there are none here.
 fn may_touch_temporary(action: &AuthAction<'_>, writer_state: &WriterState) -> bool {
     const SCHEMA: [&str; 2] = ["sqlite_temp_master", "sqlite_temp_schema"];
     match action {
@@ -181,27 +180,26 @@ fn may_touch_temporary(action: &AuthAction<'_>, writer_state: &WriterState) -> b
 }
 
 fn may_change_rows(table: &str, writer_state: &WriterState) -> bool {
-    // Each change of the schema is asked as a change of the rows of this one first.
+    // Each change of the schema is first reported as a change of the rows of this table.
     const SCHEMA: [&str; 2] = ["sqlite_master", "sqlite_schema"];
     !is_of_sqlite(table) || is_one_of(&SCHEMA, table) || writer_state.changes_schema()
 }
 
-/// The tables that SQLite keeps about others.
+/// SQLite's internal tables.
 fn is_of_sqlite(table: &str) -> bool {
     table.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sqlite_"))
 }
 
-/// SQLite's names match in either case.
+/// Compares names as SQLite does, ignoring case.
 fn is_one_of(known: &[&str], name: &str) -> bool {
     known.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
 /// The tables in which R-Tree indexes keep their nodes.
 ///
-/// R-Tree compiles its writing statements when a table is first read, and could not be read at all if the
-/// authorizer denied them. A caller's own write to these tables is refused by the defensive mode, which
-/// knows who asks, then by `readonly()`, by `query_only`, and by the file. An R-Tree that another process
-/// creates later can be read from the next connection on.
+/// R-Tree compiles its writing statements when a table is first read, and cannot be read if the authorizer denies
+/// them. Writes of callers to these tables are refused by the defensive mode, by `readonly()`, by `query_only`, and by
+/// the file. An R-Tree that another process creates later can be read by new connections only.
 fn rtree_shadows(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     let mut statement = connection.prepare(
         "SELECT name || suffix FROM sqlite_schema, \
@@ -210,6 +208,6 @@ fn rtree_shadows(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
          AND (sql LIKE '%using%rtree%' OR sql LIKE '%using%geopoly%')",
     )?;
     let names = statement.query_map([], |row| value::name(row, 0))?;
-    // Others than valid UTF-8 never come here: such an action is refused before.
+    // An action with a name that is not valid UTF-8 is refused before.
     names.filter_map(|name| name.map(Result::ok).transpose()).collect()
 }

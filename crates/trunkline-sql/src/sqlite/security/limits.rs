@@ -10,8 +10,7 @@ const LIMITS: [(Limit, i32); 12] = [
     (Limit::SQLITE_LIMIT_LENGTH, 16 << 20),
     (Limit::SQLITE_LIMIT_COLUMN, 500),
     (Limit::SQLITE_LIMIT_EXPR_DEPTH, 200),
-    // Bounds nesting that makes no expression, such as subqueries in FROM: SQLite recurses over them,
-    // on a reader's stack.
+    // Limits nesting outside of expressions, such as subqueries in FROM, over which SQLite recurses on the stack.
     (Limit::SQLITE_LIMIT_PARSER_DEPTH, 1_000),
     (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 50),
     (Limit::SQLITE_LIMIT_VDBE_OP, 250_000),
@@ -30,24 +29,23 @@ pub(super) fn set(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Bounds what queries can allocate.
+/// Limits the memory of queries.
 ///
-/// Sorters, materialised subqueries and temporary b-trees are kept in memory, not in files: files would
-/// fill a disk without any bound but time, and memory has one, SQLite's hard heap limit. That limit is
-/// the process's, since SQLite has no smaller unit, so a query that meets it may make another one fail
-/// that runs at the same moment; both are answered `OutOfMemory`, and the memory is free again when the
-/// first one ends. The pragma can only lower the limit, so no later database of the process can undo it.
+/// Sorters, materialised subqueries and temporary b-trees are kept in memory, which SQLite's hard heap limit bounds,
+/// and not in files, whose size only time would bound. The limit applies to the whole process, since SQLite has no
+/// smaller unit, so a query that reaches it may cause a concurrent one to fail with `OutOfMemory`. The memory is freed
+/// when the first one ends. The pragma can only lower the limit, so a later database of the process cannot raise it.
 pub(super) fn bound_memory(connection: &Connection, heap_limit: usize) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     // Negative: in KiB. The page cache of one connection must stay far below the heap limit.
     connection.pragma_update(None, "cache_size", -8_192)?;
-    // Past the size of its cache, a writer would put changed pages into the file before the commit, and shut
-    // all readers out for the rest of its transaction. So they stay in memory, under the heap limit.
+    // Otherwise a writer whose cache is full writes changed pages to the file before the commit, which locks out all
+    // readers for the rest of its transaction. The pages stay in memory, under the heap limit.
     connection.pragma_update(None, "cache_spill", false)?;
     if heap_limit == 0 {
         return Ok(());
     }
     let bytes = i64::try_from(heap_limit).unwrap_or(i64::MAX);
-    // This pragma answers with the limit in force.
+    // This pragma returns the current limit.
     connection.pragma_update_and_check(None, "hard_heap_limit", bytes, |_| Ok(()))
 }

@@ -1,20 +1,20 @@
-//! The layers that restrict callers. Each layer alone was measured to leak, so all of them hold at
-//! once, and none may be removed because another "already covers it":
+//! The layers that restrict callers. Tests have shown that each layer alone is insufficient, so all of them apply at
+//! once, and none may be removed because another one covers it:
 //!
-//! | layer | where | only it stops |
+//! | layer | module | what only this layer prevents |
 //! |---|---|---|
 //! | file opened read-only (readers) | `file` | writes to the main file by any route |
 //! | `query_only` (readers), defensive, untrusted schema, no extensions | [`harden`] | writes to temp and attached databases; a hostile schema |
 //! | authorizer, one list for each role | [`authorizer`] | `ATTACH`, `VACUUM INTO`, `PRAGMA` setters, dangerous functions |
 //! | exactly one statement, and for readers a reading one | [`statement`] | text after the first `;` |
-//! | one transaction a call (the writer) | `workers` | half of a change |
-//! | SQLite's own limits | [`limits`] | texts and values made to be large |
-//! | heap limit, memory-only temporaries | [`limits`] | queries made to fill the memory or the disk |
-//! | progress handler, interrupt, deadline | `workers` | queries made to run for ever |
+//! | one transaction per call (the writer) | `workers` | partial changes |
+//! | SQLite's own limits | [`limits`] | oversized texts and values |
+//! | heap limit, memory-only temporaries | [`limits`] | queries that fill the memory or the disk |
+//! | progress handler, interrupt, deadline | `workers` | endless queries |
 //! | changed rows counted by hooks and totals | `role`, `row_limit` | changes larger than intended |
-//! | rows and bytes counted while stepping | `collect` | results made to be large |
+//! | rows and bytes counted while stepping | `collect` | oversized results |
 //!
-//! The caller's SQL is never rewritten: a rewriter would have to parse it exactly as SQLite does.
+//! SQL of callers is never rewritten: that would require to parse it exactly as SQLite does.
 
 mod authorizer;
 mod limits;
@@ -34,7 +34,7 @@ pub(crate) use statement::prepare_single;
 /// SQLite counts the milliseconds in 32 bits.
 const LONGEST_LOCK_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// Brings a fresh connection to the state in which callers' SQL may run on it.
+/// Prepares a new connection for SQL of callers.
 pub(crate) fn harden(
     connection: &Connection,
     role: &Role,
@@ -61,7 +61,7 @@ pub(crate) fn harden(
     authorizer::install(connection, role)
 }
 
-/// How long SQLite itself waits for a lock.
+/// Sets the time for which SQLite itself waits for a lock.
 pub(crate) fn wait_for_locks(connection: &Connection, wait: Duration) -> rusqlite::Result<()> {
     connection.busy_timeout(wait.min(LONGEST_LOCK_WAIT))
 }

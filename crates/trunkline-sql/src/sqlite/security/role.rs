@@ -9,7 +9,7 @@ use rusqlite::hooks::Action;
 pub(crate) enum Role {
     /// Reads only.
     Reader,
-    /// Changes the one database that it has open.
+    /// Reads and writes its database.
     Writer(WriterState),
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct WriterState(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// This crate begins or ends the transaction of a call. Callers cannot do so.
+    /// Whether this crate begins or ends the transaction of a call, which callers must not do.
     allows_transaction: bool,
-    /// A caller's statement is being compiled, not one that a virtual table compiles while it runs.
+    /// Whether a statement of a caller is being compiled, and not one of a virtual table that runs.
     is_compiling: bool,
-    /// The next commit is rolled back instead, once SQLite has checked it.
+    /// Whether the next commit is rolled back after SQLite has checked it.
     vetoes_commit: bool,
     statement: StatementFacts,
     rows: RowCounts,
@@ -39,15 +39,15 @@ struct Inner {
 /// Facts about the statement that was compiled last, from the authorizer and the update hook.
 #[derive(Debug, Default)]
 pub(super) struct StatementFacts {
-    /// The statement changes the schema, so SQLite itself may write to the tables that it keeps about others.
+    /// Whether the statement changes the schema, so that SQLite itself writes to its internal tables.
     pub(super) changes_schema: bool,
-    /// Where the statement inserts.
+    /// The target of an insertion.
     pub(super) insertion_table: String,
-    /// The table that it makes an index of.
+    /// The table of a new index.
     pub(super) indexed_table: Option<String>,
-    /// The number of the last row that came to `insertion_table`.
+    /// The number of the last row inserted into `insertion_table`.
     inserted_row: Option<i64>,
-    /// The tables whose rows it may change, by foreign keys and triggers too.
+    /// The tables whose rows it may change, including changes by foreign keys and triggers.
     pub(super) written_tables: HashSet<String>,
     /// The table that it drops.
     pub(super) dropped_table: Option<String>,
@@ -105,14 +105,14 @@ impl WriterState {
         outcome
     }
 
-    /// Resets the state of an earlier call. A kept statement is compiled anew by SQLite itself when the schema
-    /// has changed, and must not have the rights of the statement that changed it.
+    /// Resets the state of an earlier call. SQLite recompiles a cached statement when the schema has changed, and it must
+    /// not have the permissions of the statement that changed it.
     pub(crate) fn reset(&self) {
         *self.lock() = Inner::default();
     }
 
-    /// Counts changed rows from zero, and stops the call beyond the limit. Rows of shadow tables, in which
-    /// virtual tables keep their content, do not count.
+    /// Starts counting changed rows, and stops the call beyond the limit. Rows of shadow tables, in which virtual tables
+    /// keep their content, do not count.
     pub(crate) fn limit_rows(&self, limit: u64, shadow_tables: Arc<HashSet<String>>) {
         self.lock().rows = RowCounts { limit: Some(limit), shadow_tables, ..RowCounts::default() };
     }
@@ -137,7 +137,7 @@ impl WriterState {
         }
     }
 
-    /// The table that the statement compiled last makes an index of, if it does.
+    /// The table of the new index of the statement that was compiled last.
     pub(crate) fn indexed_table(&self) -> Option<String> {
         self.lock().statement.indexed_table.clone()
     }
@@ -153,7 +153,7 @@ impl WriterState {
         }))
     }
 
-    /// The number of the last row that the statement compiled last has inserted, if it has one.
+    /// The number of the last row that the last statement has inserted.
     pub(crate) fn inserted_row(&self) -> Option<i64> {
         self.lock().statement.inserted_row
     }
@@ -180,7 +180,7 @@ impl WriterState {
         tables.values().filter(|rows| !rows.is_counted).map(|rows| rows.changed).sum()
     }
 
-    /// By how many rows a table has grown, without those that were replaced.
+    /// The growth of a table in rows, without replaced ones.
     pub(crate) fn growth(&self, table: &str) -> i64 {
         self.lock().rows.tables.get(table).map_or(0, |rows| rows.growth)
     }
@@ -213,7 +213,7 @@ impl Inner {
 }
 
 impl StatementFacts {
-    /// Of a change of the schema, only the rows count that foreign keys change when a table is dropped.
+    /// For a change of the schema, only rows that foreign keys change when a table is dropped count.
     fn counts(&self, table: &str) -> bool {
         match &self.dropped_table {
             Some(dropped) => dropped != table,

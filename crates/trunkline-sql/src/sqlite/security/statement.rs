@@ -5,11 +5,10 @@ use super::limits::SQL_LENGTH;
 use super::role::Role;
 use crate::model::error::Error;
 
-/// Compiles SQL text that is exactly one statement, and for a reader a reading one.
+/// Compiles SQL text with exactly one statement, which must be a reading one for a reader.
 ///
-/// It goes through `Batch`, which compiles one statement at a time. `Connection::prepare` looks for a
-/// second statement by calling itself on the rest of the text, so that 99 KB of `SELECT 1;` overflow the
-/// stack and abort the process.
+/// Uses `Batch`, which compiles one statement at a time. `Connection::prepare` checks for a second statement by
+/// recursion on the rest of the text, so that 99 KB of `SELECT 1;` overflow the stack and abort the process.
 pub(crate) fn prepare_single<'c>(
     connection: &'c Connection,
     role: &Role,
@@ -20,7 +19,7 @@ pub(crate) fn prepare_single<'c>(
             message: format!("the SQL text has {} bytes, the maximum is {SQL_LENGTH}", sql.len()),
         });
     }
-    // SQLite stops reading at a NUL: the text after it would be neither compiled nor refused.
+    // SQLite stops at a NUL and ignores the text after it.
     if let Some(offset) = sql.find('\0') {
         return Err(Error::NulInSql { offset });
     }

@@ -17,21 +17,21 @@ pub(super) struct Cancellation {
     deadline: Instant,
     /// When the caller's future was dropped, answered or not.
     cancelled_at: OnceLock<Instant>,
-    /// Whether the job's changes are being committed. Then nothing ends it early. It changes under the
-    /// lock of `running` only.
+    /// Whether the job's changes are being committed. Then it cannot be ended early. Changes only under the lock of
+    /// `running`.
     is_committing: AtomicBool,
     /// The thread that the job runs on.
     #[cfg(target_os = "linux")]
     thread: OnceLock<Pid>,
-    /// The handle of the connection that the job runs on. It is taken away under this lock when the job
-    /// ends, so a late interrupt cannot hit the next job of the connection.
+    /// The handle of the job's connection. It is removed under this lock when the job ends, so that a late interrupt
+    /// cannot affect the next job.
     running: Mutex<Option<InterruptHandle>>,
 }
 
-/// Operations of SQLite's virtual machine between two looks at the clock.
+/// Operations of SQLite's virtual machine between two checks of the deadline.
 const OPERATIONS_PER_CHECK: i32 = 1_000;
 
-/// How long SQLite may take to let go of a job that is over.
+/// The time after the end of a job after which its worker counts as stuck.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// Longer than any process runs, and within the range of every clock.
@@ -111,13 +111,13 @@ impl Cancellation {
         self.is_committing.store(false, Ordering::Relaxed);
     }
 
-    /// The time from which a job that has not ended counts as stuck in one step of SQLite.
+    /// The time from which an unfinished job counts as stuck in one step of SQLite.
     pub(super) fn stuck_from(&self) -> Instant {
         self.cancelled_at.get().copied().unwrap_or(self.deadline) + GRACE
     }
 
-    /// Gives the job's thread the lowest priority, for good: without a privilege it cannot be raised again. Only Linux
-    /// has a priority for each thread.
+    /// Sets the lowest priority for the job's thread. It cannot be raised again without privileges. Only Linux has
+    /// priorities of threads.
     pub(super) fn slow_down(&self) {
         #[cfg(target_os = "linux")]
         if let Some(thread) = self.thread.get()

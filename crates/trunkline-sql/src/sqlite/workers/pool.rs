@@ -28,7 +28,7 @@ pub(crate) struct Pool {
     problem: Mutex<Option<String>>,
 }
 
-/// How long a commit that has begun may go on after its caller's time before the caller is answered.
+/// The time after the deadline for which a caller waits for a commit that has begun.
 const COMMIT_WAIT: Duration = Duration::from_secs(5);
 
 impl Pool {
@@ -52,7 +52,7 @@ impl Pool {
         })
     }
 
-    /// The one writer, on a connection that is open.
+    /// The writer, on an open connection.
     pub(crate) fn writer(
         connection: HardenedConnection,
         readers: &Self,
@@ -132,24 +132,24 @@ impl Pool {
         inbox.send(job).map_err(|_| Error::ReaderLost)?;
 
         if let Ok(answer) = timeout_at(cancellation.deadline().into(), &mut answer).await {
-            return taken(answer);
+            return outcome_of(answer);
         }
         if cancellation.cancel() {
             return Err(cancellation.timeout_error());
         }
         match tokio::time::timeout(COMMIT_WAIT, answer).await {
-            Ok(answer) => taken(answer),
+            Ok(answer) => outcome_of(answer),
             Err(_) => Err(Error::Unconfirmed),
         }
     }
 
-    /// Takes no more calls, interrupts none, and lets the threads end.
+    /// Refuses further calls and lets the threads end. Running calls are not interrupted.
     pub(crate) fn close(&self) {
         self.slots.close();
     }
 
-    /// Waits until all threads have ended and their connections are closed, and returns whether that
-    /// happened in time. Blocks.
+    /// Waits until all threads have ended and their connections are closed. Returns false if that takes too long.
+    /// Blocks.
     pub(crate) fn wait_for_end(&self, until: Instant) -> bool {
         self.threads.wait(until)
     }
@@ -159,7 +159,7 @@ impl Pool {
         cancellation: &Arc<Cancellation>,
         patience: Instant,
     ) -> Result<WorkerGuard, Error> {
-        // Also if others are free: a stuck one takes the processor from them.
+        // Also if others are free, since a stuck one occupies a processor.
         self.replace_stuck();
         let permit = match self.slots.free().try_acquire() {
             Ok(permit) => permit,
@@ -173,7 +173,7 @@ impl Pool {
         if let Ok(permit) = self.slots.free().try_acquire() {
             return Ok(permit);
         }
-        let _place = self.queue.try_acquire().map_err(|_| self.no_place())?;
+        let _queued = self.queue.try_acquire().map_err(|_| self.queue_error())?;
         let mut free = pin!(self.slots.free().acquire());
         loop {
             let until = next_look.map_or(patience, |look| look.min(patience));
@@ -185,19 +185,21 @@ impl Pool {
         }
     }
 
-    fn no_place(&self) -> Error {
+    fn queue_error(&self) -> Error {
         if self.slots.free().is_closed() { Error::Closed } else { Error::Busy }
     }
 
     fn replace_stuck(&self) -> Option<Instant> {
         self.slots.replace_stuck(self.replaceable, || {
             let started = worker::start(&self.file, &self.config, &self.threads, Kind::Reader);
-            started.inspect_err(|error| tracing::error!(%error, "no reader for a stuck one")).ok()
+            started
+                .inspect_err(|error| tracing::error!(%error, "cannot replace a stuck reader"))
+                .ok()
         })
     }
 }
 
-/// The outcome of an answer, whose worker becomes free.
-fn taken<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<T, Error> {
+/// The outcome of an answer. Its worker becomes free.
+fn outcome_of<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<T, Error> {
     answer.map_or(Err(Error::ReaderLost), |(outcome, _)| outcome)
 }

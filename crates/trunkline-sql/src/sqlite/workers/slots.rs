@@ -17,8 +17,7 @@ pub(super) struct Slots {
 }
 
 struct State {
-    /// The inboxes of the workers that have no job. The last one in is the first one out: its page cache
-    /// and statements are the warmest.
+    /// The inboxes of the workers that have no job. The last one is used first, since its caches are the most recent.
     idle: Vec<Sender<Job>>,
     /// The running jobs, without those of stuck workers.
     running: Vec<Arc<Cancellation>>,
@@ -81,7 +80,7 @@ impl Slots {
             let is_stuck = |job: &Arc<Cancellation>| job.stuck_from() <= now;
             let Some(place) = state.running.iter().position(is_stuck) else {
                 let next = state.running.iter().map(|job| job.stuck_from()).min();
-                // A caller that goes before its deadline makes it earlier.
+                // A cancellation before the deadline makes it earlier.
                 return next.map(|next| next.min(now + GRACE));
             };
             let inbox = start()?;
@@ -92,7 +91,7 @@ impl Slots {
             tracing::warn!(
                 stuck = state.stuck,
                 bound,
-                "a query does not stop; its reader is replaced"
+                "a query cannot be interrupted; its reader is replaced"
             );
         }
         None
@@ -121,7 +120,7 @@ impl Drop for WorkerGuard {
     }
 }
 
-/// A task with what it occupies.
+/// A task with its worker.
 pub(super) struct Job {
     pub(super) task: Box<dyn Task>,
     pub(super) cancellation: Arc<Cancellation>,
@@ -160,8 +159,8 @@ pub(super) trait Task: Send {
     fn answer(self: Box<Self>, worker: WorkerGuard);
 }
 
-/// The outcome of some work. The caller frees the worker when it takes it, so that results do not pile up
-/// when workers are faster than their callers.
+/// The outcome of a job. The caller frees the worker when it receives the outcome, so that results do not accumulate
+/// if workers are faster than their callers.
 pub(super) type Answer<T> = (Result<T, Error>, WorkerGuard);
 
 pub(super) struct Work<T, F> {
@@ -198,7 +197,7 @@ where
 
     fn answer(self: Box<Self>, worker: WorkerGuard) {
         if let Some(outcome) = self.outcome {
-            // A caller that is gone has had its answer: timeout or cancellation.
+            // This fails only after a timeout or a cancellation.
             drop(self.reply.send((outcome, worker)));
         }
     }

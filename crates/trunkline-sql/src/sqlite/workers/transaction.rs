@@ -9,13 +9,13 @@ use crate::sqlite::security::{self, WriterState};
 
 /// The transaction of one call on the writer.
 ///
-/// It waits for locks by itself, in short steps, since SQLite's own wait knows neither the call's deadline
-/// nor its caller.
+/// It waits for locks itself, in short steps, since SQLite's own wait observes neither the deadline nor a
+/// cancellation.
 pub(super) struct Transaction<'w> {
     pub(super) connection: &'w Connection,
     pub(super) writer_state: &'w WriterState,
     pub(super) cancellation: &'w Cancellation,
-    /// How long it waits for a lock.
+    /// The maximum wait for a lock.
     pub(super) lock_wait: Duration,
 }
 
@@ -23,8 +23,7 @@ pub(super) struct Transaction<'w> {
 const STEPS: [u64; 5] = [1, 2, 5, 10, 20];
 
 impl Transaction<'_> {
-    /// Takes the lock under which no other connection can write, so that no later statement has to be refused for
-    /// what another process wrote in between.
+    /// Takes the write lock, so that no later statement fails because another process has written in between.
     pub(super) fn begin(&self) -> Result<(), Error> {
         self.retry(|| {
             if self.cancellation.is_over() {
@@ -34,7 +33,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Commits, unless the call is over. From then on the caller learns how the commit ended.
+    /// Commits, unless the call is over. From then on, the caller receives the outcome of the commit.
     pub(super) fn commit(&self) -> Result<(), Error> {
         let committed = self.retry(|| {
             if !self.cancellation.begin_commit() {
@@ -52,9 +51,8 @@ impl Transaction<'_> {
         committed
     }
 
-    /// Reports the error that a commit would fail with, and commits nothing: the commit hook of the
-    /// connection has SQLite roll back instead. SQLite checks deferred foreign keys before it takes a lock, so
-    /// a lock of another process does not matter.
+    /// Returns the error of a commit without committing: the commit hook makes SQLite roll back. SQLite checks deferred
+    /// foreign keys before it takes a lock, so a lock of another process does not matter.
     pub(super) fn rehearse_commit(&self) -> Result<(), Error> {
         match self.writer_state.with_commit_veto(|| self.run("COMMIT")) {
             Err(error) if is_locked(&error) || is_vetoed(&error) => Ok(()),
@@ -62,13 +60,13 @@ impl Transaction<'_> {
         }
     }
 
-    /// Undoes all of it. SQLite may have done so already: it does for some errors, and for an interrupt.
+    /// Rolls back. SQLite may have done so already, after some errors and after an interrupt.
     pub(super) fn roll_back(&self) {
         if self.connection.is_autocommit() {
             return;
         }
         if let Err(error) = self.run("ROLLBACK") {
-            // The connection is then replaced, which rolls back what it left.
+            // The connection is then replaced, which rolls back its transaction.
             tracing::error!(%error, "a transaction could not be rolled back");
         }
     }

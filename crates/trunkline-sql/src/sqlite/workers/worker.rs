@@ -15,25 +15,25 @@ use crate::sqlite::file::{DatabaseFile, HardenedConnection};
 use crate::sqlite::security::Role;
 use crate::sqlite::session::Session;
 
-/// SQLite recurses over nested SQL. The parser's depth is limited so that this is ample.
+/// The stack size. SQLite recurses over nested SQL, whose depth is limited accordingly.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs of one job on a file that keeps changing.
+/// Maximum runs of one job on a file that keeps changing.
 const MAX_RUNS: u32 = 4;
 
-/// How long a writer waits for the readers to end before it closes its connection.
+/// Maximum wait of a writer for the end of the readers before it closes its connection.
 const READERS_WAIT: Duration = Duration::from_secs(10);
 
 /// The kind of a worker.
 pub(super) enum Kind {
-    /// Reads, and opens its connection with its first job.
+    /// A reader, which opens its connection with its first job.
     Reader,
-    /// Writes.
+    /// The writer.
     Writer {
         /// Its first connection.
         connection: Option<Box<HardenedConnection>>,
-        /// It closes its connection after theirs: only the last connection of a database in WAL mode can
-        /// take the log away, and only a writing one.
+        /// The readers, which close their connections first: in WAL mode, only the last connection can remove the log,
+        /// and only a writing one.
         readers: Arc<WaitGroup>,
     },
 }
@@ -54,8 +54,8 @@ pub(super) fn start(
         .name(name.to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            // rusqlite asserts in a few places that SQLite never ran out of memory. The unwinding drops
-            // the job, whose caller learns of it, and the connection; the next job starts afresh.
+            // rusqlite asserts in a few places that SQLite does not run out of memory. Unwinding drops the job, whose
+            // caller receives an error, and the connection; the next job opens a new one.
             while catch_unwind(AssertUnwindSafe(|| worker.serve())).is_err() {}
             drop(worker);
             drop(running);
@@ -94,11 +94,11 @@ impl Worker {
         }
     }
 
-    /// Runs jobs until a fresh connection is needed, and returns the job that needs it, if any.
+    /// Runs jobs until a new connection is required, and returns the job that requires it.
     fn serve_with(&self, connection: &HardenedConnection, mut first: Option<Job>) -> Option<Job> {
         let mut session = Session::new(connection, &self.config);
         while let Some(mut job) = first.take().or_else(|| self.jobs.recv().ok()) {
-            // Not asked again after the run: what a writer has committed is not done again.
+            // Not repeated after the run, since committed changes must not be applied again.
             let is_served = connection.is_served();
             if is_served && connection.is_current() {
                 run(&mut job, connection, &mut session);
@@ -125,7 +125,7 @@ impl Worker {
     }
 }
 
-/// Opening reads the schema, so what can stop a query can stop it as well.
+/// Opens a connection. It reads the schema, so the deadline and cancellation apply.
 pub(super) fn unavailable(error: OpenError) -> Error {
     match error {
         OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
@@ -175,7 +175,7 @@ fn run(job: &mut Job, connection: &HardenedConnection, session: &mut Session<'_>
     }
 }
 
-/// Runs a task between the beginning and the end of a transaction. The error is that of one of the two.
+/// Runs a task in a transaction. The error is that of its beginning or its end.
 fn run_in(
     transaction: &Transaction<'_>,
     task: &mut dyn Task,
@@ -209,7 +209,7 @@ impl WaitGroup {
         WaitGroupGuard(Arc::clone(self))
     }
 
-    /// Waits until all have ended, and returns whether that happened in time.
+    /// Waits until all have ended. Returns false if that takes too long.
     pub(super) fn wait(&self, until: Instant) -> bool {
         let mut running = lock(&self.running);
         while *running > 0 {
