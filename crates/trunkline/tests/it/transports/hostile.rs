@@ -83,8 +83,8 @@ async fn replies_as_lines() {
         ("<html>", Err("invalid JSON-RPC 2.0 response")),
         ("\u{0}", Err("invalid JSON-RPC 2.0 response")),
         (r#"{"jsonrpc":"2.0","result":4"#, Err("invalid JSON-RPC 2.0 response")),
-        ("[]", Err("an array")),
-        (r#"[{"jsonrpc":"2.0","result":3,"id":1}]"#, Err("an array")),
+        ("[]", Err("array in reply")),
+        (r#"[{"jsonrpc":"2.0","result":3,"id":1}]"#, Err("array in reply")),
         (&long, Err("exceeds 10000 bytes")),
     ];
     for (sent, expected) in rows {

@@ -128,9 +128,9 @@ async fn keeps_the_certificate_if_files_are_invalid() {
     let good = std::fs::read_to_string(&files.key).unwrap();
     let rows: [(&str, &str, &str); 4] = [
         ("key.pem", &other_key, "cannot be used with the key"),
-        ("key.pem", &old, "holds no private key"),
-        ("certificate.pem", "text", "holds no certificate"),
-        ("certificate.pem", "-----BEGIN CERTIFICATE-----\nAAAA", "is not PEM"),
+        ("key.pem", &old, "contains no private key"),
+        ("certificate.pem", "text", "contains no certificate"),
+        ("certificate.pem", "-----BEGIN CERTIFICATE-----\nAAAA", "is not valid PEM"),
     ];
     for (name, text, expected) in rows {
         files.put(name, text);
