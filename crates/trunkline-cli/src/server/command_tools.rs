@@ -101,7 +101,7 @@ fn own_program() -> anyhow::Result<PathBuf> {
 }
 
 /// Hides the environment and the memory of this process, which may contain keys, from other processes of its user, such
-/// as tools. As a consequence, there are no core dumps, and debuggers require root.
+/// as tools. This also disables core dumps, and debuggers require root.
 fn hide_environment() {
     #[cfg(target_os = "linux")]
     {

@@ -150,7 +150,7 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
     runtime.shutdown_background();
     let drained = drained?;
     if !drained.is_complete() {
-        bail!("{} requests did not end within the drain timeout and were aborted", drained.cut);
+        bail!("{} requests did not end within the drain timeout and were aborted", drained.aborted);
     }
     Ok(())
 }

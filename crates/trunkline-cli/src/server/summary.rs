@@ -1,4 +1,4 @@
-//! What a server serves, as text for its operator and as a page for browsers.
+//! The summary of a server: a banner for its operator, and a page for browsers.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use trunkline_tools::ToolFolder;
 use super::history::Recorder;
 use super::records::Records;
 
-/// What is served, and to whom.
+/// The summary of a server.
 #[derive(Clone)]
 pub(super) struct Summary {
     /// The labels and texts of the components.

@@ -1,4 +1,4 @@
-//! Signed tokens: which are let in at which door, and what they allow.
+//! Signed tokens: the endpoints that accept them, and the rules for their claims.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ impl Issuer {
         fs::write(folder.join("jwks.json"), json!({"keys": keys}).to_string()).unwrap();
     }
 
-    /// As a header line. The claims go before the usual ones.
+    /// A header line with a token. The claims override the default ones.
     pub(crate) fn token(&self, claims: Value) -> String {
         let expiry = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 300;
         let mut all = json!({"iss": "issuer", "aud": "trunkline", "exp": expiry});
@@ -59,7 +59,7 @@ fn status(server: &Server, path: &str, body: &Value, headers: &[&str]) -> u16 {
 }
 
 #[test]
-fn every_door_takes_signed_tokens() {
+fn all_endpoints_accept_signed_tokens() {
     let (folder, _) = tpch();
     let [issuer, other] = [Issuer::new(), Issuer::new()];
     issuer.publish(folder.path());
@@ -93,7 +93,7 @@ fn every_door_takes_signed_tokens() {
 }
 
 #[test]
-fn methods_require_what_they_are_said_to() {
+fn rules_require_claims() {
     let (folder, _) = tpch();
     let issuer = Issuer::new();
     issuer.publish(folder.path());
@@ -156,8 +156,8 @@ fn tokens_without_a_subject_are_separate_callers() {
     }
 }
 
-/// The first token makes a request and begins a conversation; the second can revert and read them only
-/// if both are one caller's.
+/// The first token makes a request and begins a conversation. The second can revert and read them only if both belong
+/// to one caller.
 #[track_caller]
 fn check_callers(server: &Server, name: &str, tokens: &[String; 2], is_one: bool) {
     let [first, second] = tokens;
@@ -184,9 +184,9 @@ fn check_callers(server: &Server, name: &str, tokens: &[String; 2], is_one: bool
     assert_eq!(reverted["status"], if is_one { "reverted" } else { "noop" }, "{name}: {reverted}");
 }
 
-/// A server whose doors would be open to many, or to nobody, does not start.
+/// A server that would admit too many callers, or none, does not start.
 #[test]
-fn what_does_not_start() {
+fn invalid_access_settings_prevent_the_start() {
     let (folder, _) = tpch();
     Issuer::new().publish(folder.path());
     fs::write(folder.path().join("text.json"), "text").unwrap();
@@ -215,7 +215,7 @@ fn what_does_not_start() {
         ),
         ("empty", &["--jwks", "", audience[0], "a"], &["the value is empty"]),
         (
-            "nobody there",
+            "no server",
             &["--jwks", &unused, audience[0], "a"],
             &["cannot fetch", &unused, "refused"],
         ),

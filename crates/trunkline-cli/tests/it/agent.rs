@@ -1,4 +1,4 @@
-//! `POST /api`: the agent of the binary, over what it serves.
+//! `POST /api`: the agent of the server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -42,7 +42,7 @@ fn without_a_model_only_chats_fail() {
 }
 
 #[test]
-fn a_turn_calls_tools_and_is_kept() {
+fn a_turn_calls_tools_and_is_saved() {
     let (folder, _) = tpch();
     let server = server_with(&Model::listing(), folder.path(), &[]);
     let said = call(&server, "agent.chat", &json!({ "message": "list the tables" }));
@@ -70,7 +70,7 @@ fn a_turn_calls_tools_and_is_kept() {
     assert_eq!(server.stop().code, Some(0));
 }
 
-/// A statement that may not change anything is not taken for one that may, because the database may be changed.
+/// Reading statements need no confirmation, even if the database is writable.
 #[test]
 fn reading_a_writable_database_needs_no_confirmation() {
     let (folder, _) = tpch();
@@ -95,7 +95,7 @@ fn reading_a_writable_database_needs_no_confirmation() {
 }
 
 #[test]
-fn a_turn_tells_what_happens() {
+fn a_turn_streams_events() {
     let (folder, _) = tpch();
     let server = server_with(&Model::listing(), folder.path(), &[]);
     let body = json!({
@@ -137,9 +137,9 @@ fn a_turn_tells_what_happens() {
     assert_eq!(server.stop().code, Some(0));
 }
 
-/// Tokens that come and go take nobody's conversations with them.
+/// A changed list of tokens does not change the owners of conversations.
 #[test]
-fn conversations_stay_those_of_a_token() {
+fn conversations_belong_to_a_token() {
     let (folder, database) = tpch();
     let model = Model::listing();
     let kept = |tokens: &[&str], asking: &str, message: Option<&str>| {
@@ -149,7 +149,7 @@ fn conversations_stay_those_of_a_token() {
         for token in tokens {
             command.args(["--bearer", token]);
         }
-        let server = Server::start_where_told(command);
+        let server = Server::start_without_data_directory(command);
         let authorization = format!("Authorization: Bearer {asking}");
         let call = |method: &str, params: Value| {
             let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -168,7 +168,7 @@ fn conversations_stay_those_of_a_token() {
     assert_eq!(kept(&["two", "one"], "one", None), 1);
 }
 
-/// A model that answers this many requests, and tells how often each held `word`.
+/// A model that answers this many requests, and returns how often each contained `word`.
 fn model(requests: usize, word: &'static str) -> (String, thread::JoinHandle<Vec<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -201,9 +201,9 @@ fn model(requests: usize, word: &'static str) -> (String, thread::JoinHandle<Vec
     (url, served)
 }
 
-/// The tools are sent in brief, so that a small context can hold them and one of the messages.
+/// Tools are described briefly, so that a small context can hold them and one of the messages.
 #[test]
-fn what_has_no_room_in_the_context_is_not_sent() {
+fn old_turns_that_do_not_fit_are_not_sent() {
     let (_folder, database) = tpch();
     for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "3072"], [1, 1])] {
         let (url, asked) = model(2, "remember me");
@@ -224,7 +224,7 @@ fn what_has_no_room_in_the_context_is_not_sent() {
 
 /// The flags, and parts of the error; without any, the server starts.
 #[test]
-fn a_context_without_room_for_the_tools_stops_the_start() {
+fn a_context_too_small_for_the_tools_prevents_the_start() {
     let rows: [(&[&str], &[&str]); 5] = [
         (&["--agent-context", "4096"], &[]),
         (&["--agent-context", "100"], &["--agent-context `100` is too small", "--agent-allow"]),
@@ -250,7 +250,7 @@ fn a_context_without_room_for_the_tools_stops_the_start() {
 }
 
 #[test]
-fn what_cannot_be_asked_stops_the_start() {
+fn invalid_agent_settings_prevent_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let rows: [(&[&str], i32, &str); 10] = [
         (&["--agent-allow", ""], 1, "--agent-allow is empty"),
@@ -274,7 +274,7 @@ fn what_cannot_be_asked_stops_the_start() {
         assert_eq!(ended.code, Some(code), "{ended:?}");
         assert!(ended.stderr.contains(told), "{ended:?}");
     }
-    // Variables that are set to nothing are as good as none.
+    // Variables with an empty value count as not set.
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0"]).env("TRUNKLINE_AGENT_URL", "");
     command.env("TRUNKLINE_AGENT_MODEL", "");

@@ -1,4 +1,4 @@
-//! `--tools`: commands of a folder as methods and tools, through the doors of the binary.
+//! `--tools`: commands of a folder as methods and tools, at all endpoints.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -26,7 +26,7 @@ required = ["text"]
 properties.text.type = "string"
 "#;
 
-/// A folder with `tools/echo.toml`, and a file that is none.
+/// A folder with `tools/echo.toml` and an invalid file.
 fn place() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let tools = folder.path().join("tools");
@@ -57,7 +57,7 @@ fn rpc(method: &str, params: &Value) -> Value {
 }
 
 #[test]
-fn a_command_is_called_through_every_door() {
+fn all_endpoints_call_command_tools() {
     let folder = place();
     let server = serve(folder.path());
     let said = json!({ "text": "x" });
@@ -88,7 +88,7 @@ fn a_command_is_called_through_every_door() {
     assert_eq!(server.stop().code, Some(0));
 }
 
-/// Eight levels of ten references each, which are 10^8 subschemas for one value.
+/// Eight levels of ten references each: 10^8 subschemas for one value.
 #[test]
 fn a_schema_that_expands_without_bound_is_rejected() {
     let folder = place();
@@ -115,7 +115,7 @@ fn a_schema_that_expands_without_bound_is_rejected() {
 }
 
 #[test]
-fn tools_come_and_go_while_the_server_runs() {
+fn tools_are_added_and_removed_at_run_time() {
     let folder = place();
     let mut server = serve(folder.path());
     let banner = server.banner();
@@ -132,7 +132,7 @@ fn tools_come_and_go_while_the_server_runs() {
     fs::write(tools.join("again.toml"), ECHO.replace("\"echo\"", "\"again\"")).unwrap();
     fs::remove_file(tools.join("bad.toml")).unwrap();
     let since = Instant::now();
-    // Whoever is first, the watcher or this.
+    // Either the watcher or this request finds the change first.
     loop {
         let reply = server.connect().ask(&post("/tools/reload", &[], &json!({})));
         assert_eq!(reply.status, 200);
@@ -150,7 +150,7 @@ fn tools_come_and_go_while_the_server_runs() {
     let said = json!({ "text": "y" });
     assert_eq!(server.call("tool.again", &said)["result"], said);
 
-    // Nobody asks for this one: the folder is watched.
+    // Without a request: the folder is watched.
     fs::remove_file(tools.join("again.toml")).unwrap();
     let since = Instant::now();
     let gone = rpc("tool.again", &json!({ "text": "y" }));
@@ -164,7 +164,7 @@ fn tools_come_and_go_while_the_server_runs() {
 }
 
 #[test]
-fn a_folder_that_is_none_stops_the_start() {
+fn a_missing_folder_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = trunkline(folder.path());
     let ended = run(command.args(["--listen", "127.0.0.1:0", "--tools", "nowhere"]));
@@ -172,9 +172,9 @@ fn a_folder_that_is_none_stops_the_start() {
     assert!(ended.stderr.contains("nowhere"), "{ended:?}");
 }
 
-/// The rules of methods hold for the folder's paths, which call them.
+/// The paths of tools call methods, whose rules apply.
 #[test]
-fn rules_hold_for_the_folder() {
+fn rules_apply_to_the_tool_endpoints() {
     let folder = place();
     let issuer = Issuer::new();
     issuer.publish(folder.path());
@@ -195,7 +195,7 @@ fn rules_hold_for_the_folder() {
 }
 
 #[test]
-fn a_reload_has_nothing_to_say() {
+fn a_reload_takes_no_body() {
     let folder = place();
     let server = serve(folder.path());
     let bodies = [
@@ -259,9 +259,9 @@ fn reloads_lose_no_call() {
     assert_eq!(server.stop().code, Some(0));
 }
 
-/// A tool that a chat or a program has called through the agent.
+/// A tool that the agent runs for a chat or a program.
 #[test]
-fn a_tool_ends_when_who_has_asked_the_agent_goes() {
+fn a_tool_ends_when_the_client_of_the_agent_disconnects() {
     let folder = place_of("echo $$ > pid.new; mv pid.new pid; sleep 1000");
     let server = serve(folder.path());
     let asked = rpc("agent.execute_tool", &json!({ "tool": "t" }));
@@ -286,7 +286,7 @@ fn a_tool_ends_when_who_has_asked_the_agent_goes() {
 }
 
 #[test]
-fn a_client_at_stdio_is_told_of_changes() {
+fn a_stdio_client_is_notified_of_changes() {
     let folder = place();
     let mut command = trunkline(folder.path());
     command.args(["mcp", "--tools", "tools"]).stdin(Stdio::piped()).stderr(Stdio::null());
@@ -315,13 +315,13 @@ fn a_client_at_stdio_is_told_of_changes() {
 }
 
 #[test]
-fn rates_hold_for_the_folder() {
+fn rates_apply_to_the_tool_endpoints() {
     let folder = place();
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--tools", "tools", "--rate-limit", "1"]);
     let server = Server::start(command);
     let reload = || server.connect().ask(&post("/tools/reload", &[], &json!({})));
-    // What may be done at once is twice the rate.
+    // A burst is twice the rate.
     let replies: Vec<_> = (0..20).map(|_| reload()).collect();
     let refused = replies.iter().find(|reply| reply.status != 200).expect("one too many");
     assert_eq!((replies[0].status, refused.status), (200, 429));
@@ -330,7 +330,7 @@ fn rates_hold_for_the_folder() {
 }
 
 #[test]
-fn the_folder_is_looked_after_through_methods_too() {
+fn methods_manage_the_folder() {
     let folder = place();
     let server = serve(folder.path());
     let api =
@@ -390,7 +390,7 @@ fn tools_end_with_a_server_that_is_killed() {
             assert!(since.elapsed() < PATIENCE, "{pid} still runs");
         }
     }
-    // Its cgroups, where there are any, are left to the next one.
+    // Its cgroups, if any, are removed by the next server.
     let killed = fs::read_to_string(folder.path().join("tools/server")).unwrap();
     assert_eq!(serve(folder.path()).stop().code, Some(0));
     let left = format!("trunkline-tool-{}-", killed.trim());
@@ -399,10 +399,10 @@ fn tools_end_with_a_server_that_is_killed() {
     assert!(!names.any(|name| name.to_string_lossy().starts_with(&left)), "{left}");
 }
 
-/// What whoever started the server had open is neither the tool's nor that of the process beside it.
+/// Neither a tool nor its launcher inherits files that the server inherited.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_tool_does_not_have_what_the_server_has_open() {
+fn tools_inherit_no_open_files() {
     let script = "printf '\"%s\"' \"$(cat <&9)$(cat /proc/$PPID/fd/9)\"";
     let folder = place_of(script);
     fs::write(folder.path().join("secret"), "hidden").unwrap();
@@ -423,7 +423,7 @@ fn a_tool_does_not_have_what_the_server_has_open() {
 }
 
 #[test]
-fn a_tool_sees_of_the_environment_what_its_manifest_names() {
+fn tools_see_only_the_declared_environment() {
     let script = "printf '\"%s\"' \"$(env | cut -d = -f 1 | sort | tr '\\n' ' ')\"";
     let folder = place_of(script);
     let path = folder.path().join("tools/t.toml");
@@ -436,21 +436,21 @@ fn a_tool_sees_of_the_environment_what_its_manifest_names() {
     let server = Server::start(command);
     let seen = server.call("tool.t", &json!({}));
     let names = seen["result"].as_str().unwrap_or_else(|| panic!("{seen}"));
-    // What the shell adds of its own says nothing.
+    // Variables that the shell adds are ignored.
     let of_shell = ["PWD", "OLDPWD", "SHLVL", "_"];
     let names: Vec<_> = names.split_whitespace().filter(|name| !of_shell.contains(name)).collect();
     assert_eq!(names, ["PATH", "SHOWN"]);
     assert_eq!(server.stop().code, Some(0));
 }
 
-/// The environment of the server has the keys of others. Root may see it, so it is another user who serves.
+/// The environment of the server may contain keys. Root can read it, so the server runs as another user.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_tool_does_not_see_the_environment_of_the_server() {
+fn tools_cannot_read_the_environment_of_the_server() {
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;
-    // The server is the parent of whoever has started the script.
+    // The server is the parent of the launcher of the script.
     let script = "server=$(sed 's/.*) //' /proc/$PPID/stat | cut -d ' ' -f 2)\n\
                   cat /proc/$server/environ > seen 2> refused\n\
                   grep -q '^Name:.trunkline' /proc/$server/status && wc -c < seen";
@@ -461,7 +461,7 @@ fn a_tool_does_not_see_the_environment_of_the_server() {
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
     }
-    let server = Server::start_where_told(command);
+    let server = Server::start_without_data_directory(command);
     assert_eq!(server.call("tool.t", &json!({}))["result"], 0);
     let refused = fs::read_to_string(folder.path().join("tools/refused")).unwrap();
     assert!(refused.contains("Permission denied"), "{refused}");

@@ -24,7 +24,7 @@ fn status(server: &Server, headers: &[&str]) -> u16 {
 }
 
 #[test]
-fn the_environment_counts_and_flags_win() {
+fn flags_override_the_environment() {
     let (folder, _) = tpch();
     const FLAGS: &[&str] = &["--db", "tpch.db", "--listen", "127.0.0.1:0"];
     const FLAGS_OF_SERVE: &[&str] = &["serve", "--db", "tpch.db", "--listen", "127.0.0.1:0"];
@@ -49,7 +49,7 @@ fn the_environment_counts_and_flags_win() {
 }
 
 #[test]
-fn the_environment_asks_for_a_sample_in_the_usual_words() {
+fn boolean_variables() {
     for (word, tables) in [("1", 8), ("true", 8), ("yes", 8), ("0", 0), ("false", 0)] {
         let folder = tempfile::tempdir().unwrap();
         let environment = [("TRUNKLINE_SAMPLE", word), ("TRUNKLINE_LISTEN", "127.0.0.1:0")];
@@ -91,7 +91,7 @@ fn tokens() {
     const HOST: [&str; 4] = ["--db", "tpch.db", "--listen", "0.0.0.0:0"];
     const ENVIRONMENT: &[(&str, &str)] = &[("TRUNKLINE_BEARER", "one,two")];
     let (folder, _) = tpch();
-    // Which of no token, `one`, `two`, `three` and `one,two` are let in.
+    // The statuses without a token, and with `one`, `two`, `three` and `one,two`.
     let rows: [(&str, Settings<'_>, [u16; 5]); 5] = [
         ("a flag", (&["--bearer", "one"], &[]), [401, 200, 401, 401, 401]),
         ("two flags", (&["--bearer", "one", "--bearer", "two"], &[]), [401, 200, 200, 401, 401]),
@@ -115,7 +115,7 @@ fn tokens() {
         {
             assert_eq!(status(&server, &[wrong]), 401, "{name}: {wrong}");
         }
-        assert_eq!(server.connect().get("/health").status, 200, "{name}: health is open to all");
+        assert_eq!(server.connect().get("/health").status, 200, "{name}: health needs no token");
     }
 }
 
@@ -145,7 +145,7 @@ fn no_token_is_logged() {
 }
 
 #[test]
-fn further_hosts_and_origins() {
+fn additional_hosts_and_origins() {
     let (folder, _) = tpch();
     let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
     let environment = [
@@ -168,9 +168,9 @@ fn further_hosts_and_origins() {
     }
 }
 
-/// Variables that are set to nothing, and lists with blanks and a comma too many.
+/// Variables with empty values, and lists with blanks and an extra comma.
 #[test]
-fn empty_names_allow_nobody() {
+fn empty_names_are_ignored() {
     let (folder, _) = tpch();
     let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
@@ -193,9 +193,9 @@ fn empty_names_allow_nobody() {
     }
 }
 
-/// Two calls may come at once. What does not count goes first, and would leave none of them.
+/// A burst is two calls. Requests that do not count are sent first.
 #[test]
-fn a_rate_covers_calls_of_what_is_served() {
+fn a_rate_counts_calls_of_served_methods() {
     let (folder, _) = tpch();
     let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0", "--rate-limit", "1"];
     let server = server(folder.path(), (&arguments, &[("TRUNKLINE_BEARER", "one")]));
@@ -214,7 +214,7 @@ fn a_rate_covers_calls_of_what_is_served() {
     let replies = ask("one", &json!([call, call, call, call, call, call])).json();
     let codes = replies.as_array().unwrap().iter().map(|reply| reply["error"]["code"].as_i64());
     let (served, refused): (Vec<_>, Vec<_>) = codes.partition(Option::is_none);
-    // One more may have become due on a slow machine.
+    // On a slow machine, another call may be allowed.
     assert!((2..=3).contains(&served.len()), "{replies}");
     assert!(refused.iter().all(|code| *code == Some(-32010)), "{replies}");
 }

@@ -29,7 +29,7 @@ fn health(server: &Server) -> Value {
     reply.json()
 }
 
-/// Waits for a status, and returns the components that are named.
+/// Waits for a status, and returns the components with problems.
 #[track_caller]
 fn components(server: &Server, status: &str) -> Vec<String> {
     let since = Instant::now();
@@ -73,13 +73,13 @@ fn check_unavailable(server: &Server, name: &str, reads: Reads) {
 /// The outcome of reads of records.
 #[derive(Clone, Copy)]
 enum Reads {
-    /// There is no file, and so there are no records.
+    /// The file is missing: there are no records.
     Empty,
     Fail,
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_used() {
+fn an_unusable_data_directory() {
     let all = ["records", "conversations", "log"];
     let corrupt = |folder: &Path| {
         fs::create_dir(folder.join("corrupt")).unwrap();
@@ -96,7 +96,7 @@ fn a_data_directory_that_cannot_be_used() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         corrupt(folder.path());
-        let server = Server::start_where_told(command(folder.path(), data, &["--log"]));
+        let server = Server::start_without_data_directory(command(folder.path(), data, &["--log"]));
         assert_eq!(components(&server, "degraded"), at_start, "{name}");
         check_unavailable(&server, name, reads);
         assert!(components(&server, "degraded").contains(&"records".to_owned()), "{name}");
@@ -108,28 +108,28 @@ fn a_data_directory_that_cannot_be_used() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start_where_told(command(folder.path(), "data", &[]));
+    let server = Server::start_without_data_directory(command(folder.path(), "data", &[]));
     assert_eq!(health(&server)["status"], "healthy");
     assert_eq!(health(&server).get("problems"), None);
 }
 
-/// A disk that is full from the start; files may have no byte.
+/// A disk that is full from the start: files must be empty.
 #[test]
 fn a_full_disk_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let command = command(folder.path(), "data", &[]);
-    let server = Server::start_where_told(limited(&command, 0));
+    let server = Server::start_without_data_directory(limited(&command, 0));
     check_unavailable(&server, "full", Reads::Fail);
     assert!(components(&server, "degraded").contains(&"records".to_owned()));
     assert_eq!(server.stop().code, Some(0));
 }
 
-/// A disk that is full later: reads go on, and what can be written again is healthy again.
+/// A disk that becomes full: reads continue, and a component that can be written again is healthy again.
 #[test]
 fn a_full_disk_later() {
     let folder = tempfile::tempdir().unwrap();
     let command = command(folder.path(), "data", &["--writable"]);
-    let server = Server::start_where_told(limited(&command, 1_024));
+    let server = Server::start_without_data_directory(limited(&command, 1_024));
     assert_eq!(health(&server)["status"], "healthy");
     let create = |bytes: usize| {
         let title = "a".repeat(bytes);
@@ -161,13 +161,13 @@ fn a_full_disk_later() {
 fn a_database_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
-    let server = Server::start_where_told(command(folder.path(), "data", &[]));
+    let server = Server::start_without_data_directory(command(folder.path(), "data", &[]));
     let query = json!({"query": "SELECT a FROM t"});
     assert_eq!(server.sql(&query), Ok(json!([[1]])));
     let whole = fs::read(&path).unwrap();
     let mut broken = whole.clone();
     broken[4096..].fill(0x55);
-    // In place; and the change counter, so that no page of before is used.
+    // In place, with another change counter, so that SQLite does not use cached pages.
     broken[24..28].copy_from_slice(&u32::MAX.to_be_bytes());
     fs::write(&path, &broken).unwrap();
     let error = server.sql(&query).unwrap_err();

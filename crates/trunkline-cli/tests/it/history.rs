@@ -1,4 +1,4 @@
-//! What a server keeps of its calls: at every door, for whom, and for how long.
+//! The history of calls: endpoints, readers, limits, log files.
 
 use std::fs;
 use std::path::Path;
@@ -38,13 +38,13 @@ fn logged(data: &Path) -> Vec<Value> {
     texts.concat().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A secret that is sent at any door is in none of the places where calls are kept.
+/// Secrets are redacted in the history and the log, whatever the endpoint.
 #[test]
-fn every_door_is_recorded() {
+fn calls_of_all_endpoints_are_recorded() {
     let (folder, _) = tpch();
     let arguments = ["--data-dir", "data", "--log", "--history-redact", "shelf"];
     let command = serve(folder.path(), &arguments);
-    let server = Server::start_where_told(command);
+    let server = Server::start_without_data_directory(command);
     let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let tool = json!({"name": "list_tables", "arguments": {}, "token": "s3cret-4"});
     let command = json!({"command": "create", "resource": "todo", "payload":
@@ -104,11 +104,11 @@ fn every_door_is_recorded() {
 }
 
 #[test]
-fn each_session_has_its_log() {
+fn each_session_has_a_log_file() {
     let (folder, _) = tpch();
     for session in 1..=2 {
         let command = serve(folder.path(), &["--data-dir", "data", "--log"]);
-        let server = Server::start_where_told(command);
+        let server = Server::start_without_data_directory(command);
         for _ in 0..session {
             server.call("db.list_tables", &json!({}));
         }
@@ -121,7 +121,7 @@ fn each_session_has_its_log() {
             (first.status, first.header("content-type")),
             (200, Some("application/x-ndjson"))
         );
-        // What is counted comes behind the calls.
+        // Counters are updated after the calls.
         let deadline = std::time::Instant::now() + PATIENCE;
         while server.connect().get("/logs/stats").json()["calls"] != session {
             assert!(std::time::Instant::now() < deadline, "its calls are not counted");
@@ -133,7 +133,7 @@ fn each_session_has_its_log() {
 }
 
 #[test]
-fn what_is_kept_is_set() {
+fn flags_limit_the_history() {
     let call = |server: &Server, id: u64| {
         server.post(&json!({"jsonrpc": "2.0", "id": id, "method": "db.list_tables"}));
     };
@@ -169,18 +169,21 @@ fn what_is_kept_is_set() {
 }
 
 #[test]
-fn logs_that_cannot_be_written() {
+fn an_unwritable_log_directory() {
     let (folder, _) = tpch();
     fs::create_dir(folder.path().join("data")).unwrap();
     fs::write(folder.path().join("data/logs"), "").unwrap();
-    let server = Server::start_where_told(serve(folder.path(), &["--data-dir", "data", "--log"]));
+    let server = Server::start_without_data_directory(serve(
+        folder.path(),
+        &["--data-dir", "data", "--log"],
+    ));
     assert_eq!(server.connect().get("/history").status, 200);
     let health = server.connect().get("/health").json();
     assert_eq!(health["problems"][0]["component"], "log", "{health}");
     let told = ["--log", "--data-dir", "data/logs"];
     check("a file is there", &server.stop(), 0, &["listening"], &told);
     let command = serve(folder.path(), &["--data-dir", "data"]);
-    let server = Server::start_where_told(command);
+    let server = Server::start_without_data_directory(command);
     assert_eq!(server.connect().get("/history").status, 200);
 }
 
@@ -198,7 +201,7 @@ fn streams_end_with_the_server() {
     assert!(ended.took < PATIENCE / 2, "it waited for a stream: {:?}", ended.took);
 }
 
-/// Who may read what others have asked.
+/// The callers that may read the history.
 #[test]
 fn readers() {
     let issuer = Issuer::new();

@@ -1,4 +1,4 @@
-//! Secrets in the history and the log of a server, and replies that are streams.
+//! Secrets in the history and the log, and streamed replies.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ properties.password.type = "string"
 "#;
 const SCRIPT: &str = "#!/bin/sh\necho refused >&2\nexit 3\n";
 
-/// A server with a tool that takes a password.
+/// A server with a tool that has a password parameter.
 fn place() -> (TempDir, Server) {
     let (folder, database) = tpch();
     let tools = folder.path().join("tools");
@@ -35,7 +35,7 @@ fn place() -> (TempDir, Server) {
         _ => speech.says("Done."),
     });
     command.arg("--db").arg(database).args(model.flags());
-    let server = Server::start_where_told(command);
+    let server = Server::start_without_data_directory(command);
     (folder, server)
 }
 
@@ -43,14 +43,14 @@ fn call(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// All that the logs of a folder have.
+/// The content of all log files in a folder.
 fn logged(folder: &TempDir) -> String {
     let logs = fs::read_dir(folder.path().join("data/logs")).unwrap();
     logs.map(|log| fs::read_to_string(log.unwrap().path()).unwrap()).collect()
 }
 
 #[test]
-fn secrets_are_not_kept() {
+fn secrets_are_redacted() {
     let (folder, server) = place();
     let arguments = json!({ "password": "hunter2x" });
     let run = json!({ "tool": "login", "params": arguments });
@@ -73,9 +73,9 @@ fn secrets_are_not_kept() {
     }
 }
 
-/// A chat that tells what happens is a call, and a stream.
+/// A streamed chat is recorded as a call and a stream.
 #[test]
-fn chats_are_streams() {
+fn chats_are_recorded_as_streams() {
     let (_folder, server) = place();
     let chat = call("agent.chat", &json!({ "message": "Log in." }));
     let mut connection = server.connect();

@@ -1,4 +1,4 @@
-//! Commands that end at once: what they say, and their exit codes.
+//! Commands that end at once: their output and exit codes.
 
 use std::fs;
 use std::net::TcpListener;
@@ -110,9 +110,9 @@ fn a_port_in_use() {
     );
 }
 
-/// An unset variable in a service's file must not open the door.
+/// An empty variable, as in a file of a service manager, must not disable access control.
 #[test]
-fn tokens_that_no_request_can_carry() {
+fn invalid_tokens() {
     let public = ["--listen", "0.0.0.0:0"];
     let private = ["--listen", "127.0.0.1:0"];
     for listen in [&public, &private] {
@@ -135,9 +135,9 @@ fn tokens_that_no_request_can_carry() {
     }
 }
 
-/// A check that is asked for is not left out because what it needs is not set.
+/// An empty flag or variable of access control is an error.
 #[test]
-fn access_that_is_set_to_nothing() {
+fn empty_access_flags() {
     let listen = ["--listen", "127.0.0.1:0"];
     let rows: [(&str, &str, &str, &[&str]); 4] = [
         ("--require", "TRUNKLINE_REQUIRE", "--require is empty", &["", " ", ","]),
@@ -153,7 +153,7 @@ fn access_that_is_set_to_nothing() {
             let environment = [(variable, *name)];
             let case = Case { name, arguments: &listen, stderr: &stderr, ..REFUSED };
             check(&Case { environment: &environment, ..case });
-            // What is right beside it does not make up for it.
+            // Another, valid token does not help.
             let arguments = [&listen[..], &["--bearer", "s3cret"]].concat();
             check(&Case { arguments: &arguments, environment: &environment, ..case });
         }

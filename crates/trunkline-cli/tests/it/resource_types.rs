@@ -12,7 +12,7 @@ use crate::support::{Server, run, trunkline};
 /// A name, arguments, the exit code, and parts of stdout and of stderr.
 type Row<'r> = (&'r str, &'r [&'r str], i32, &'r [&'r str], &'r [&'r str]);
 
-/// A file and a server that serves it say the same.
+/// The output for a file equals that for a server that serves it.
 #[test]
 fn types_of_a_file_and_of_a_server() {
     let folder = place();
@@ -77,7 +77,7 @@ commands: create, read, update, delete, list, filter, status, revert
 }
 
 #[test]
-fn types_that_cannot_be_had() {
+fn missing_types() {
     let folder = place();
     fs::write(folder.path().join("bad.toml"), "[resources.a.fields]\na = 1\n").unwrap();
     fs::write(folder.path().join("db.toml"), "[resources.db.fields]\na = { type = \"string\" }\n")
@@ -120,7 +120,7 @@ fn types_that_cannot_be_had() {
     }
 }
 
-/// The variable is for all commands, so that it gives way to a flag; two flags contradict each other.
+/// A flag overrides the variable; two flags are an error.
 #[test]
 fn a_file_and_a_server() {
     let folder = place();
@@ -144,9 +144,9 @@ fn a_file_and_a_server() {
     }
 }
 
-/// They can be served, but not as tools.
+/// The types can be served, but not as tools.
 #[test]
-fn types_of_like_names() {
+fn types_with_conflicting_tool_names() {
     let folder = place();
     fs::write(folder.path().join("alike.toml"), ALIKE).unwrap();
     let source = ["resources", "list", "--resources", "alike.toml"];

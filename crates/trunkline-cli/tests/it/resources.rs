@@ -1,4 +1,4 @@
-//! Resources as the server has them: which doors they have, and where their records are kept.
+//! Records: their endpoints, and the directory that they are stored in.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn read(id: &str) -> Value {
 }
 
 #[test]
-fn every_door_has_them() {
+fn all_endpoints_serve_records() {
     let folder = place();
     let server = serve(folder.path(), &[]);
     check(&server, "/execute", &create("a"), 201, &json!({"result": {"id": "a", "version": 1}}));
@@ -111,7 +111,7 @@ fn every_door_has_them() {
     let described = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]);
     assert!(described.into_iter().any(|name| name == "todo.revert"), "{document}");
     let metrics = String::from_utf8(server.connect().get("/metrics").body).unwrap();
-    // Three of `create` natively; `update` at five doors.
+    // Three native `create` commands; `update` at five endpoints.
     for line in [
         r#"trunkline_calls_total{method="todo.create",outcome="result"} 3"#,
         r#"trunkline_calls_total{method="todo.update",outcome="result"} 5"#,
@@ -121,7 +121,7 @@ fn every_door_has_them() {
 }
 
 #[test]
-fn records_outlast_the_server() {
+fn records_survive_a_restart() {
     let folder = place();
     let data = folder.path().join("data");
     let mut server = serve(folder.path(), &[]);
@@ -141,9 +141,9 @@ fn records_outlast_the_server() {
     check(&server, "/execute", &create("b"), 201, &json!({"result": {"version": 2}}));
 }
 
-/// A server that is killed keeps what it has acknowledged.
+/// Acknowledged changes survive a kill.
 #[test]
-fn records_outlast_a_kill() {
+fn records_survive_a_kill() {
     let folder = place();
     let server = serve(folder.path(), &[]);
     check(&server, "/execute", &create("a"), 201, &json!({}));
@@ -154,7 +154,7 @@ fn records_outlast_a_kill() {
 }
 
 #[test]
-fn where_records_are() {
+fn the_data_directory() {
     const NONE: &[(&str, &str)] = &[];
     let variable: &[(&str, &str)] = &[("TRUNKLINE_DATA_DIR", "variable")];
     let rows = [
@@ -168,7 +168,7 @@ fn where_records_are() {
         let mut command = trunkline(folder.path());
         command.args(["--listen", "127.0.0.1:0"]).args(arguments);
         command.envs(environment.iter().copied());
-        let mut server = Server::start_where_told(command);
+        let mut server = Server::start_without_data_directory(command);
         let (banner, line) = (server.banner(), format!(", in {expected}\n"));
         assert!(banner.contains("  records   on, todo") && banner.contains(&line), "{banner}");
         check(&server, "/execute", &create("a"), 201, &json!({"result": {"priority": "normal"}}));
@@ -177,9 +177,9 @@ fn where_records_are() {
     }
 }
 
-/// Calls that are under way when the signal comes are answered, and what they did is there.
+/// Calls that run when the signal arrives are answered, and their changes are stored.
 #[test]
-fn a_stopping_server_finishes_what_was_begun() {
+fn a_stopping_server_finishes_running_changes() {
     let folder = place();
     let data = folder.path().join("data");
     let server = Server::start_alone(command(folder.path(), &[]));
@@ -211,7 +211,7 @@ fn a_stopping_server_finishes_what_was_begun() {
 fn until(is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < deadline, "it never comes to be so");
+        assert!(Instant::now() < deadline, "timeout");
         thread::yield_now();
     }
 }

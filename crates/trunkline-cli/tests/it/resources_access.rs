@@ -1,4 +1,4 @@
-//! Who may reach resources, and as what: tokens, rules, rates, tools.
+//! Access to records: tokens, rules, rates, tools.
 
 use std::fs;
 use std::process::Stdio;
@@ -25,7 +25,7 @@ fn commands_of(resource: &str) -> Vec<String> {
     commands.map(|command| format!("{resource}_{command}")).to_vec()
 }
 
-/// A name, flags, variables, and the tools that there are then.
+/// A name, flags, variables, and the listed tools.
 type Row<'r> = (&'r str, &'r [&'r str], &'r [(&'r str, &'r str)], Vec<String>);
 
 #[test]
@@ -65,7 +65,7 @@ fn exposed_types_are_tools() {
 }
 
 #[test]
-fn a_tool_does_what_the_command_does() {
+fn tools_execute_commands() {
     let folder = place();
     let server = serve(folder.path(), &["--expose", "crm.contact"]);
     let call = |tool: &str, arguments: Value| {
@@ -82,9 +82,9 @@ fn a_tool_does_what_the_command_does() {
     assert!(refused.to_string().contains("is not one of"), "{refused}");
 }
 
-/// Started by a client, in a directory where nothing may be writable.
+/// The client may start the server in a directory that is not writable.
 #[test]
-fn stdio_has_resources_if_they_are_asked_for() {
+fn stdio_serves_records_with_flags_only() {
     let rows: [(&str, &[&str], Vec<String>, bool); 4] = [
         ("nothing", &[], Vec::new(), false),
         ("a directory alone", &["--data-dir", "data"], Vec::new(), false),
@@ -221,7 +221,7 @@ fn rates() {
     let folder = place();
     let server = serve(folder.path(), &["--rate-limit", "1"]);
     let list = json!({"command": "list", "resource": "todo"});
-    // Two may come at once; a third that comes within a second may not.
+    // A burst is two calls; a third within a second is refused.
     let replies: Vec<_> =
         (0..20).map(|_| server.connect().ask(&post("/execute", &[], &list))).collect();
     assert!(replies[..2].iter().all(|reply| reply.status == 200));

@@ -1,4 +1,4 @@
-//! Servers of resources that do not start: what they say, and what they leave behind.
+//! Servers of records that do not start: their messages, and the files that they leave.
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use crate::access::Issuer;
 use crate::resources::{ALIKE, place};
 use crate::support::{run, trunkline};
 
-/// Runs a server that ends at once, and compares parts of what it says.
+/// Runs a server that ends at once, and compares parts of its output.
 #[track_caller]
 fn check_refused(folder: &Path, name: &str, arguments: &[&str], expected: &[&str]) {
     let mut command = trunkline(folder);
@@ -22,9 +22,9 @@ fn check_refused(folder: &Path, name: &str, arguments: &[&str], expected: &[&str
     }
 }
 
-/// What is wrong with files and names is seen before anything is made.
+/// Invalid files and names are detected before anything is created.
 #[test]
-fn what_is_not_begun() {
+fn invalid_types_prevent_the_start() {
     let folder = place();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("db.toml", "[resources.\"db.note\".fields]\na = { type = \"string\" }\n");
@@ -64,7 +64,7 @@ fn what_is_not_begun() {
 }
 
 #[test]
-fn what_cannot_be_opened() {
+fn a_foreign_database_prevents_the_start() {
     let folder = place();
     fs::create_dir(folder.path().join("other")).unwrap();
     let other = folder.path().join("other/trunkline.sqlite");
@@ -82,12 +82,12 @@ fn what_cannot_be_opened() {
         check_refused(folder.path(), name, arguments, expected);
         assert_no_log(folder.path(), name);
     }
-    assert!(fs::read(&other).unwrap() == before, "another program's database has changed");
+    assert!(fs::read(&other).unwrap() == before, "the database of another program is unchanged");
 }
 
-/// What was opened is closed, though it is never served.
+/// Opened databases are closed if the server does not start.
 #[test]
-fn what_cannot_be_served() {
+fn a_failed_start_closes_the_databases() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let issuer = Issuer::new();
@@ -102,7 +102,7 @@ fn what_cannot_be_served() {
             "cannot serve https",
         ),
     ];
-    // Without waiting, it is chance whether a log is left.
+    // A race would leave a log only sometimes.
     for (name, arguments, expected) in rows.iter().flat_map(|row| [row; 5]) {
         let folder = place();
         issuer.publish(folder.path());
@@ -122,7 +122,7 @@ fn what_cannot_be_served() {
     }
 }
 
-/// No log of SQLite's is left.
+/// Checks that there is no write-ahead log.
 #[track_caller]
 fn assert_no_log(folder: &Path, name: &str) {
     let names = names(folder);

@@ -1,4 +1,4 @@
-//! The end of a server: every call that runs is answered first.
+//! The end of a server: running calls are answered first.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Connection, ENDLESS, Server, post, tpch, trunkline};
 
-/// Calls that a server runs and lets wait at the same time; the next one is answered `busy`.
+/// The maximum numbers of running and waiting calls; further calls are answered `busy`.
 const READERS: usize = 4;
 const QUEUE: usize = 64;
 const CONNECTIONS: usize = 100;
@@ -26,7 +26,7 @@ fn call(id: usize, params: &Value) -> String {
     post("/", &[], &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-/// How far this machine counts in that time.
+/// The number of rows that this machine counts in this time.
 fn rows_within(server: &Server, time: Duration) -> u64 {
     const ROWS: u64 = 200_000;
     let started = Instant::now();
@@ -50,7 +50,7 @@ fn calls_in_flight_are_answered() {
         for (id, connection) in connections.iter_mut().enumerate().skip(READERS) {
             connection.send(&call(id, &count_to(quick)));
         }
-        // Those that find the queue full are answered at once; then all others have been read.
+        // Calls that find the queue full are answered at once. Then all others have been read.
         let (told, replies) = std::sync::mpsc::channel();
         for mut connection in connections {
             let told = told.clone();
@@ -79,12 +79,12 @@ fn calls_in_flight_are_answered() {
         ids.sort_unstable();
         assert_eq!(ids, (0..CONNECTIONS).collect::<Vec<_>>(), "{signal}");
         let busy = answers.iter().filter(|reply| reply.json()["error"].is_object()).count();
-        assert!(busy >= refused, "{signal}: the queue took more than it has room for");
+        assert!(busy >= refused, "{signal}: the queue accepted too many calls");
     }
 }
 
 #[test]
-fn a_stopping_server_says_so() {
+fn a_stopping_server_is_draining() {
     let (_folder, path) = tpch();
     let server = Server::alone_of(&path);
     let slow = rows_within(&server, Duration::from_millis(800));
@@ -97,7 +97,7 @@ fn a_stopping_server_says_so() {
     server.until_all_readers_run();
 
     server.signal("TERM");
-    // The signal has been taken when the page says so.
+    // The page shows when the signal was received.
     let page = loop {
         let page = server.connect().get("/health");
         if page.status != 200 {
@@ -110,15 +110,15 @@ fn a_stopping_server_says_so() {
     for mut connection in running {
         assert_eq!(connection.reply().json()["result"]["rows"], json!([[slow]]));
     }
-    // The connection that was idle holds nothing up.
+    // An idle connection does not delay the end.
     let ended = server.end();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.took < Duration::from_secs(20), "{:?}", ended.took);
 }
 
-/// A person at a terminal who asks twice does not want to wait.
+/// A second Ctrl-C ends the server without waiting.
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn a_second_signal_ends_the_server_at_once() {
     for (first, second) in [("INT", "INT"), ("TERM", "INT"), ("INT", "TERM")] {
         let (_folder, path) = tpch();
         let server = Server::alone_of(&path);
@@ -128,7 +128,7 @@ fn a_second_signal_ends_it_at_once() {
         }
         server.until_all_readers_run();
         server.signal(first);
-        // Until it drains: what is connected and has not asked by then is closed.
+        // Waits until it drains, when idle connections are closed.
         let health = || server.connect().get_unless_closed("/health");
         while health().is_some_and(|reply| reply.status == 200) {}
         server.signal(second);
@@ -141,9 +141,9 @@ fn a_second_signal_ends_it_at_once() {
     }
 }
 
-/// The server can be reached before it has said so, on a terminal that takes nothing for a while.
+/// A terminal that accepts no output for a while delays the banner, not the server.
 #[test]
-fn a_signal_before_the_banner_is_out() {
+fn a_signal_before_the_banner_is_written() {
     for signal in ["TERM", "INT"] {
         let (folder, _) = tpch();
         let (mut terminal, mut screen) = UnixStream::pair().unwrap();

@@ -1,4 +1,4 @@
-//! From the command to the first reply.
+//! The start of a server: the banner, the page, and the files that it creates.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
@@ -52,7 +52,7 @@ fn a_file_alone() {
         let (folder, _) = tpch();
         let mut command = trunkline(folder.path());
         command.args(arguments).args(["--port", "0"]);
-        let mut server = Server::start_where_told(command);
+        let mut server = Server::start_without_data_directory(command);
         let banner = server.banner();
         for line in [
             &format!("  serving   {} (read-only)\n", arguments.last().unwrap()),
@@ -90,7 +90,7 @@ fn the_first_record_creates_the_store() {
         fs::write(folder.path().join("types.toml"), types).unwrap();
         let mut command = trunkline(folder.path());
         command.args(["--port", "0"]).args(arguments);
-        let server = Server::start_where_told(command);
+        let server = Server::start_without_data_directory(command);
         let list = server.call(&format!("{kind}.list"), &json!({}));
         assert_eq!(list["result"]["items"], json!([]), "{arguments:?}: {list}");
         assert_eq!(server.connect().get("/health").json()["status"], "healthy");

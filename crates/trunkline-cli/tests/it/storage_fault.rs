@@ -1,4 +1,4 @@
-//! A storage of resources that fails while the server runs.
+//! A store of records that fails while the server runs.
 
 use std::process::{Command, Stdio};
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::resources::{command, create, place, rpc, serve};
 use crate::support::{Server, post};
 
-/// Every door says so in its own way, and none says why.
+/// All endpoints report the failure in their format, without the cause.
 #[test]
-fn a_storage_that_fails() {
+fn a_failing_store() {
     let folder = place();
     let server = serve(folder.path(), &["--expose", "todo"]);
     assert_eq!(server.connect().ask(&post("/execute", &[], &create("a"))).status, 201);
@@ -72,15 +72,19 @@ fn a_storage_that_fails() {
         assert_eq!(reply.status, status, "{path} {body}");
         assert_eq!(String::from_utf8(reply.body).unwrap(), expected, "{path} {body}");
     }
-    assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])), "others are well");
+    assert_eq!(
+        server.sql(&json!({"query": "SELECT 1"})),
+        Ok(json!([[1]])),
+        "the database is not affected"
+    );
     let ended = server.stop();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("no such table"), "the cause is in the log: {}", ended.stderr);
 }
 
-/// A file that may not grow is a storage that fails, and no end of the process.
+/// A file that cannot grow is a failure of the store and does not end the process.
 #[test]
-fn a_file_that_may_not_grow() {
+fn a_store_at_the_maximum_file_size() {
     let folder = place();
     let server = Server::start(limited(&command(folder.path(), &[]), 1024));
     let mut connection = server.connect();
@@ -98,7 +102,7 @@ fn a_file_that_may_not_grow() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// The command with a limit of the size of files, in blocks of 512 or 1,024 bytes, as shells count.
+/// The command with a maximum file size, in blocks of 512 or 1,024 bytes, depending on the shell.
 pub(crate) fn limited(command: &Command, blocks: u32) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit -f {blocks} && exec \"$0\" \"$@\"")]);

@@ -22,7 +22,7 @@ pub(crate) fn with_content(sql: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The content of a directory, by name. Of a directory in it, that it is there: `logs/`.
+/// The files of a directory and their content, by name. A directory in it is an empty entry `logs/`.
 pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     entries

@@ -50,7 +50,7 @@ impl Connection {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
-    /// The same of a server that may close the connection instead: none then.
+    /// The same for a server that may close the connection instead; then `None`.
     pub(crate) fn get_unless_closed(&mut self, path: &str) -> Option<Reply> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let sent = self.0.get_mut().write_all(request.as_bytes());

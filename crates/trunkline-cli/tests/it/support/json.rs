@@ -1,15 +1,15 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The rows of a table in a data file: one JSON object a line.
+/// The rows of a data file: one JSON object per line.
 pub(crate) fn cases<T: DeserializeOwned>(file: &str) -> Vec<T> {
     let read =
         |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
     file.lines().map(read).collect()
 }
 
-/// Where `actual` lacks a part that is expected, if it does. Objects may hold more than expected;
-/// arrays and scalars may not. `{"$has": "text"}` stands for any string with the text in it.
+/// The first difference between `actual` and the expected parts. Objects may have more members than expected; arrays and
+/// scalars must be equal. `{"$has": "text"}` matches any string that contains the text.
 pub(crate) fn mismatch(actual: &Value, expected: &Value) -> Option<String> {
     if let Some(part) = expected.get("$has").and_then(Value::as_str) {
         let has = actual.as_str().is_some_and(|text| text.contains(part));

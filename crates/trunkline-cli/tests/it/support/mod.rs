@@ -1,4 +1,4 @@
-//! What the tests share: the process, its socket, databases, and a way to compare JSON by parts.
+//! Support for tests: processes, connections, databases, and comparison of parts of JSON.
 
 mod database;
 mod http;
@@ -17,9 +17,9 @@ pub(crate) use model::{Model, Question, Speech};
 pub(crate) use process::{Ended, Server, run, runs, trunkline};
 pub(crate) use terminal::Terminal;
 
-/// Longest time that anything may take which is expected to happen at once. The machine may be slow.
+/// The timeout of waits for events that are expected immediately. The machine may be slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Counts for ever, and gives no row.
+/// A statement that runs forever and returns no row.
 pub(crate) const ENDLESS: &str =
     "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::PATIENCE;
 
-/// What a process prints, line by line. It is taken in at once, so that the process never waits.
+/// The output of a process, by lines. It is read at once, so that the process never blocks.
 pub(super) struct Pipe {
     lines: Receiver<String>,
     seen: String,
@@ -44,13 +44,13 @@ impl Pipe {
         }
     }
 
-    /// All that was printed, once the process has ended.
+    /// The whole output, after the process has ended.
     pub(super) fn rest(&mut self) -> String {
         self.find(|_| false);
         std::mem::take(&mut self.seen)
     }
 
-    /// All that was printed so far and looked at.
+    /// The output up to the last line that was waited for.
     pub(super) fn seen(&self) -> &str {
         &self.seen
     }

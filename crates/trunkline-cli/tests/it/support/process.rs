@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::http::{Connection, Reply, post};
 use super::pipe::Pipe;
 
-/// A test that measures time holds this for writing, so that no other one's server runs meanwhile.
+/// A test that measures time holds this for writing, so that no server of another test runs.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 #[expect(dead_code, reason = "it is held, not read")]
@@ -20,7 +20,7 @@ enum Share {
     Alone(RwLockWriteGuard<'static, ()>),
 }
 
-/// The binary, in a directory, with none of the caller's settings.
+/// The binary, in a directory, without the settings of the environment.
 pub(crate) fn trunkline(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
     let colours = ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
@@ -37,7 +37,7 @@ pub(crate) fn trunkline(folder: &Path) -> Command {
     command
 }
 
-/// Whether a process runs. One that has ended and was not yet waited for does not.
+/// Whether a process runs. A zombie does not.
 pub(crate) fn runs(pid: &str) -> bool {
     // The state follows the name, which is in parentheses (proc(5)).
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -63,13 +63,13 @@ pub(crate) fn run(command: &mut Command) -> Ended {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     process: Process,
-    /// Where its records are, if they are not where the command says.
+    /// The data directory, unless the command has one.
     _data: Option<TempDir>,
     _machine: Share,
 }
 
 impl Server {
-    /// A server of a database file, on a port of its own.
+    /// A server of a database file, on a free port.
     pub(crate) fn of(database: &Path) -> Self {
         Self::start(Self::command_of(database))
     }
@@ -85,7 +85,7 @@ impl Server {
         command
     }
 
-    /// Starts the command, and returns when the server has said where it listens.
+    /// Starts the command, and returns when the server listens.
     pub(crate) fn start(command: Command) -> Self {
         let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
         Self::start_with(command, Share::Shared(machine))
@@ -97,14 +97,14 @@ impl Server {
         Self::start_with(command, Share::Alone(machine))
     }
 
-    /// Starts it with its records where the command says; others have a directory of their own for them.
-    pub(crate) fn start_where_told(command: Command) -> Self {
+    /// Starts the command without a data directory. The other functions set a temporary one, which turns records on.
+    pub(crate) fn start_without_data_directory(command: Command) -> Self {
         let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
         Self::start_on(command, None, Share::Shared(machine))
     }
 
     fn start_with(mut command: Command, machine: Share) -> Self {
-        let data = data_of_its_own(&mut command);
+        let data = separate_data_directory(&mut command);
         Self::start_on(command, Some(data), machine)
     }
 
@@ -112,25 +112,25 @@ impl Server {
         let mut process = Process::spawn(&mut command);
         let found = process.stdout.find(|line| line.contains("listening"));
         let Some(line) = found else {
-            panic!("it does not listen: {:?}", process.end());
+            panic!("the server does not listen: {:?}", process.end());
         };
         let address = address(&line);
         Self { address, process, _data: data, _machine: machine }
     }
 
-    /// A server whose stdout leads nowhere; the log says where it listens.
+    /// A server whose stdout is not read; its address is taken from the log.
     pub(crate) fn start_unheard(mut command: Command) -> Self {
         let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-        let data = data_of_its_own(&mut command);
+        let data = separate_data_directory(&mut command);
         let mut process = Process::spawn(&mut command);
         let Some(line) = process.stderr.find(|line| line.contains("server is running")) else {
-            panic!("it does not listen: {:?}", process.end());
+            panic!("the server does not listen: {:?}", process.end());
         };
         let address = line.split_once("address=").unwrap().1.trim().parse().unwrap();
         Self { address, process, _data: Some(data), _machine: Share::Shared(machine) }
     }
 
-    /// The whole of what it prints when it starts.
+    /// The output of the start.
     pub(crate) fn banner(&mut self) -> String {
         self.process.stdout.find(|line| line.contains("mcp add")).unwrap();
         self.process.stdout.seen().to_owned()
@@ -140,12 +140,12 @@ impl Server {
         Connection::open(self.address)
     }
 
-    /// Sends a body to `/` on a connection of its own.
+    /// Sends a body to `/` on a new connection.
     pub(crate) fn post(&self, body: &Value) -> Reply {
         self.connect().ask(&post("/", &[], body))
     }
 
-    /// Calls a method on a connection of its own, and returns the response object.
+    /// Calls a method on a new connection, and returns the response object.
     pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
         let reply =
             self.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
@@ -153,7 +153,7 @@ impl Server {
         reply.json()
     }
 
-    /// Calls `db.execute_raw_query`. With a result, its rows; else the error object.
+    /// Calls `db.execute_raw_query`, and returns the rows or the error object.
     pub(crate) fn sql(&self, params: &Value) -> Result<Value, Value> {
         let mut response = self.call("db.execute_raw_query", params);
         match response.get("error") {
@@ -162,7 +162,7 @@ impl Server {
         }
     }
 
-    /// Waits until every reader runs a query: one that will not wait finds none.
+    /// Waits until every reader runs a query.
     pub(crate) fn until_all_readers_run(&self) {
         let deadline = Instant::now() + super::PATIENCE;
         while Instant::now() < deadline {
@@ -174,7 +174,7 @@ impl Server {
         panic!("a reader is always free");
     }
 
-    /// The most memory that the process had at any time, in bytes.
+    /// The peak memory of the process in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -186,7 +186,7 @@ impl Server {
     pub(crate) fn priorities(&self, name: &str) -> Vec<i32> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
         let stats = threads.filter_map(|thread| {
-            // A thread may end in between.
+            // A thread may end meanwhile.
             fs::read_to_string(thread.unwrap().path().join("stat")).ok()
         });
         // `id (name) state …`: the niceness is the 19th field.
@@ -200,7 +200,7 @@ impl Server {
 
     /// Sends a signal, by its name without `SIG`.
     pub(crate) fn signal(&self, name: &str) {
-        // The shell has `kill` built in; a container may have no other one.
+        // `kill` of the shell: a container may have no program.
         let script = format!("kill -{name} {}", self.process.id());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
@@ -210,14 +210,14 @@ impl Server {
         self.process.end()
     }
 
-    /// Stops it as a service manager does.
+    /// Stops it with SIGTERM, like a service manager.
     pub(crate) fn stop(self) -> Ended {
         self.signal("TERM");
         self.end()
     }
 }
 
-fn data_of_its_own(command: &mut Command) -> TempDir {
+fn separate_data_directory(command: &mut Command) -> TempDir {
     let data = tempfile::tempdir().unwrap();
     command.env("TRUNKLINE_DATA_DIR", data.path());
     data

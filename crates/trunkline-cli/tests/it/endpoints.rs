@@ -1,4 +1,4 @@
-//! What stands before and beside the calls: headers, metrics, rates, https.
+//! HTTP apart from calls: headers, metrics, rates, https.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::call::check;
 use crate::support::{Server, post, run, tpch, trunkline};
 
-/// Every response tells browsers to be careful, and has the id of its request.
+/// All responses have security headers and the id of the request.
 #[test]
 fn headers() {
     let (_folder, path) = tpch();
@@ -45,20 +45,20 @@ fn metrics_count_registered_names_only() {
 }
 
 #[test]
-fn callers_are_refused_who_call_too_often() {
+fn calls_above_the_rate_are_refused() {
     let (folder, _) = tpch();
     let mut command = trunkline(folder.path());
     command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0", "--rate-limit", "1"]);
     let server = Server::start(command);
     let call =
         json!({"jsonrpc": "2.0", "id": 1, "method": "db.describe_table", "params": ["region"]});
-    // Two may come at once; a third that comes within a second may not.
+    // A burst is two calls; a third within a second is refused.
     let replies: Vec<_> = (0..20).map(|_| server.post(&call)).collect();
     let refused = replies.iter().find(|reply| reply.status == 429).expect("20 calls in a second");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(refused.json()["error"]["code"], -32010);
     assert!(replies[..2].iter().all(|reply| reply.status == 200));
-    assert_eq!(server.connect().get("/health").status, 200, "nobody is refused there");
+    assert_eq!(server.connect().get("/health").status, 200, "health has no limit");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A database that is asked in EDN.
+//! Calls of the database in EDN.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn failures() {
     );
     let nowhere = POST.replace("/rpc", "/nowhere");
     check(&server, &nowhere, "{}", (404, EDN), &[&failed(-32009), ":status 404"]);
-    // MCP is a protocol of JSON.
+    // MCP is JSON only.
     let mcp = POST.replace("/rpc", "/mcp");
     check(&server, &mcp, tagged, (415, "application/json"), &[r#""status":415"#]);
     let health: Value = server.connect().get("/health").json();
