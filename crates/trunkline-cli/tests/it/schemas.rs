@@ -142,8 +142,16 @@ fn errors_name_the_values_that_are_allowed() {
             json!({ "kind": "trigger" }),
             "expected one of `table`, `view`, `virtual` (argument `kind`)",
         ),
-        ("query_records", emp(json!({ "format": "xml" })), "expected `tsv` or `json` (argument `format`)"),
-        ("query_records", emp(json!({ "order_by": 5 })), "expected text such as \"city, age DESC\""),
+        (
+            "query_records",
+            emp(json!({ "format": "xml" })),
+            "expected `tsv` or `json` (argument `format`)",
+        ),
+        (
+            "query_records",
+            emp(json!({ "order_by": 5 })),
+            "expected text such as \"city, age DESC\"",
+        ),
         (
             "query_records",
             emp(json!({ "limit": "many" })),
@@ -155,8 +163,16 @@ fn errors_name_the_values_that_are_allowed() {
             json!({ "query": "SELECT 1", "params": 1 }),
             "expected a list of values for ?, or an object of values for :name",
         ),
-        ("insert_record", emp(json!({ "data": 5 })), "expected an object of values by column name, or a list"),
-        ("insert_record", emp(json!({ "data": [{}, 5] })), "expected an object of values by column name, or a list"),
+        (
+            "insert_record",
+            emp(json!({ "data": 5 })),
+            "expected an object of values by column name, or a list",
+        ),
+        (
+            "insert_record",
+            emp(json!({ "data": [{}, 5] })),
+            "expected an object of values by column name, or a list",
+        ),
         (
             "insert_record",
             emp(json!({ "data": {}, "on_conflict": "fail" })),

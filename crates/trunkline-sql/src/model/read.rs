@@ -165,7 +165,7 @@ pub struct RawQuery {
     #[serde(default = "yes")]
     #[schemars(
         schema_with = "arguments::flag",
-        description = "Default true; false to change data"
+        description = "Set false to change data"
     )]
     pub read_only: bool,
     /// Maximum number of rows. Default [`SqliteConfig::default_rows`](crate::SqliteConfig), 100; at most
