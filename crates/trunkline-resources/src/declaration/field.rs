@@ -72,7 +72,7 @@ impl Field {
             let expected = kind.with_article();
             return Err(match kind {
                 FieldType::Integer if value.is_f64() => {
-                    format!("{name} must be a 64-bit integer without a fraction")
+                    format!("{name} must be an integer of up to 64 bits without a fraction")
                 }
                 _ => format!("{name} must be {expected}, got {}", kind_of(value)),
             });

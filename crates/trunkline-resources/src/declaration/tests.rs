@@ -153,7 +153,7 @@ fn values_fit_their_type() {
     check_value("type = 'array'", "{}", "x must be an array, got an object");
     check_value("type = 'integer'", "true", "x must be an integer, got a boolean");
     for value in ["1.0", "1.5", "18446744073709551616"] {
-        let expected = "x must be a 64-bit integer without a fraction";
+        let expected = "x must be an integer of up to 64 bits without a fraction";
         check_value("type = 'integer'", value, expected);
     }
 }

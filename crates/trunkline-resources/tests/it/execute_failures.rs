@@ -152,7 +152,7 @@ async fn a_server_that_is_busy() {
     }
     // It could never be done, however long it waits.
     let over = command("create", "a", json!({ "title": "x".repeat(256 << 10) }));
-    check(&mut served, &over, (400, -32602), "*at most 262144 bytes*").await;
+    check(&mut served, &over, (400, -32602), "*up to 262144 bytes*").await;
     let reply = served.post("/revert", r#"{"requestId":"r"}"#).await;
     assert_eq!(reply.status, 503, "{}", reply.text());
     served.stop().await;

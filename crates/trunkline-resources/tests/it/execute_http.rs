@@ -66,15 +66,15 @@ async fn requests_rejected_by_http() {
             "GET",
             format!("GET /execute {head}").into_bytes(),
             405,
-            "*does not serve GET*",
+            "*does not support GET*",
             Some(("allow", "POST")),
         ),
-        ("PUT", format!("PUT /repeat {head}").into_bytes(), 405, "*does not serve PUT*", None),
+        ("PUT", format!("PUT /repeat {head}").into_bytes(), 405, "*does not support PUT*", None),
         (
             "POST /forms",
             post("/forms", &token, "{}"),
             405,
-            "*does not serve POST*",
+            "*does not support POST*",
             Some(("allow", "GET,HEAD")),
         ),
         ("too large", post("/execute", &token, large), 413, "*4096 bytes*", None),
@@ -157,8 +157,8 @@ async fn forms_describe_all_commands() {
     assert_eq!(flags("todo.update"), [false, true, false]);
     assert_eq!(flags("todo.revert"), [false, true, true]);
     let filter = forms.iter().find(|form| form["rel"] == "todo.filter").unwrap();
-    let told = filter["input"]["description"].as_str().unwrap();
-    assert!(told.contains("no match"), "{told}");
+    let description = filter["input"]["description"].as_str().unwrap();
+    assert!(description.contains("does not match"), "{description}");
     let head = served.ask("HEAD /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!((head.status, head.text()), (200, ""));
     served.stop().await;

@@ -101,7 +101,7 @@ async fn resources_can_have_the_name_of_an_operation() {
         ),
         (
             json!({ "command": "add.read", "resource": "math", "id": "x" }),
-            json!({ "error": "*no dots*" }),
+            json!({ "error": "*must not contain dots*" }),
         ),
     ];
     for (command, expected) in rows {

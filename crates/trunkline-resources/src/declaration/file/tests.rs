@@ -114,7 +114,7 @@ fn defaults() {
     let text = "{ type = 'string', required = true, default = 'x' }";
     check_field(text, 51, "a required field cannot have a default; remove one of the two");
     check_field("{ default = 7, type = 'string' }", 17, "x must be a string, got a number");
-    let whole = "x must be a 64-bit integer without a fraction";
+    let whole = "x must be an integer of up to 64 bits without a fraction";
     check_field("{ default = 1.0, type = 'integer' }", 17, whole);
     for number in ["18446744073709551616", "-9223372036854775809"] {
         check_field(&format!("{{ default = {number}, type = 'integer' }}"), 17, "");

@@ -257,7 +257,7 @@ struct Server {
 impl Server {
     fn start(directory: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "load::crash::what_was_acknowledged_outlives_a_kill", "--nocapture"])
+            .args(["--exact", "load::crash::acknowledged_writes_survive_a_kill", "--nocapture"])
             .env(DIRECTORY, directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
