@@ -55,7 +55,7 @@ impl Retry {
             let wait = requested_wait(&result).saturating_add(self.wait(count, attempts));
             match Instant::now().checked_add(wait) {
                 Some(at) if at < attempts.until => tokio::time::sleep_until(at).await,
-                // There is no time for another attempt. The failure is more specific than a timeout.
+                // Another attempt would exceed the timeout. The failure is more specific than a timeout error.
                 _ => return result,
             }
         }

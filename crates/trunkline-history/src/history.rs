@@ -74,7 +74,7 @@ impl History {
         self.ring().page(filter)
     }
 
-    /// The sequence number of the newest entry; 0 if there is none.
+    /// The sequence number of the newest entry, or 0 for an empty history.
     pub fn newest(&self) -> u64 {
         self.ring().newest()
     }

@@ -101,7 +101,7 @@ impl Ring {
         self.entries.partition_point(|entry| entry.sequence <= sequence)
     }
 
-    /// The sequence number of the newest entry; 0 if there is none.
+    /// The sequence number of the newest entry, or 0 for an empty ring.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }

@@ -240,7 +240,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Reserves memory for an incomplete message. If there is none, the message is skipped and refused.
+    /// Reserves memory for an incomplete message. If the budget is exhausted, the message is skipped and refused.
     fn reserve(&mut self) -> Option<Frame> {
         let memory = self.memory.as_ref().filter(|_| self.buffer.len() > CHUNK)?;
         let count = self.buffer.len();

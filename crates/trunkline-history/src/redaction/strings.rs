@@ -5,7 +5,7 @@ use memchr::memchr2_iter;
 /// The replacement of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
-/// The text without the secrets that start in its first `limit` bytes. `None` if there are none.
+/// Removes the secrets that start in the first `limit` bytes of a text. `None` if it contains no secrets.
 pub(super) fn redacted(text: &str, limit: usize) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;

@@ -23,9 +23,9 @@ use crate::request::Head;
 
 /// Extracts a request with its body.
 ///
-/// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body under the limits of
-/// [`HttpConfig`](super::HttpConfig) and the [memory budget](trunkline_core::limits::MemoryBudget). A request that fails is
-/// refused with the status of the [module's table](super).
+/// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body with the limits of
+/// [`HttpConfig`](super::HttpConfig) and the [memory budget](trunkline_core::limits::MemoryBudget). Invalid requests are
+/// refused with the status in the [table of the module](super).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Message {

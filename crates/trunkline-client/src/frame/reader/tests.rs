@@ -23,8 +23,8 @@ impl AsyncRead for Pieces<'_> {
 
 const LIMIT: usize = 10;
 
-/// Checks the messages read from `input` for several piece sizes. `!` stands for a message that is too large;
-/// the last item may be an error.
+/// Checks the messages read from `input` for several piece sizes. `!` marks a message that is too large; the
+/// last item may be an error.
 #[track_caller]
 fn check(framing: Framing, input: &str, expected: &[&str]) {
     for size in [1, 2, 3, 7, 1000] {

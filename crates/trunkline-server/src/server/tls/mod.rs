@@ -125,7 +125,7 @@ impl Shared {
             Ok(()) => tracing::info!(%certificate, "certificate replaced"),
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
-                tracing::error!(%certificate, %error, cause, "failed to reload the certificate; keeping the previous one");
+                tracing::error!(%certificate, %error, cause, "failed to reload; keeping the certificate");
             }
         }
     }
