@@ -111,8 +111,8 @@ fn model_error(error: &ModelError, data: Data<'_>) -> ErrorObject {
         ModelError::Busy { retry_after: Some(after), .. } => u64::try_from(after.as_millis()).ok(),
         _ => None,
     };
-    let reason = error.to_string();
-    let data = Data { reason, kind: Some(error.kind()), status, retry_after_ms, ..data };
+    let data =
+        Data { reason: reason(error), kind: Some(error.kind()), status, retry_after_ms, ..data };
     let (code, message) = match error {
         ModelError::Timeout { .. } => (code::TIMEOUT, "Call timed out"),
         // Clients retry after this code, so it requires that no call was executed.
@@ -120,4 +120,15 @@ fn model_error(error: &ModelError, data: Data<'_>) -> ErrorObject {
         _ => (code::APPLICATION, "The model failed"),
     };
     ErrorObject::new(code, message).with_data(&data)
+}
+
+/// The error, with the URL of the endpoint, the cause and a remedy if the endpoint cannot be reached.
+fn reason(error: &ModelError) -> String {
+    let ModelError::Unreachable(transport) = error else { return error.to_string() };
+    let mut root: &dyn std::error::Error = transport;
+    while let Some(cause) = root.source() {
+        root = cause;
+    }
+    let remedy = "start the model server, or check `--agent-url`";
+    format!("{error}: {transport}: {root}; {remedy}")
 }

@@ -253,7 +253,8 @@ async fn failures_of_the_model_are_errors() {
     let mut config = short_limits("http://127.0.0.1:9");
     config.model.as_mut().unwrap().max_retries = 1;
     let found = to_json(config.build().await.chat(&json!({ "message": "Hi" })).await);
-    includes("unreachable", &found, &failed(-32000, "unreachable", "cannot be reached"));
+    let reason = "http://127.0.0.1:9: Connection refused";
+    includes("unreachable", &found, &failed(-32000, "unreachable", reason));
 }
 
 #[tokio::test]

@@ -11,14 +11,14 @@ use serde_json::value::RawValue;
 use trunkline::client::Client;
 use trunkline::code;
 
-use super::connection::{Connection, NOTES, Output, split_address};
+use super::connection::{Connection, MORE, NOTES, Output, split_address};
 use crate::client::{CallError, StatusTransport};
 use crate::terminal::{Failure, Params, Renderer, finish, print_pages, similar, wait_for};
 
 /// Call a method of a JSON-RPC 2.0 server
 #[derive(Args)]
 #[command(
-    after_help = NOTES,
+    after_help = MORE, after_long_help = NOTES,
     override_usage = "trunkline call [OPTIONS] [ADDRESS] <METHOD> [PARAMS]..."
 )]
 pub(crate) struct Arguments {
@@ -61,12 +61,12 @@ fn call(arguments: &Arguments, renderer: Renderer) -> Result<String, Failure> {
     let failed = |error| CallError { error, status: transport.status() };
     wait_for(async {
         if arguments.notify {
-            client.notify(*method, params.as_deref()).await.map_err(failed)?;
+            client.notify(method, params.as_deref()).await.map_err(failed)?;
             return Ok(String::new());
         }
         print_pages(renderer, arguments.output.all, async |cursor| {
             let params = with_cursor(params.as_deref(), cursor)?;
-            match client.call(*method, params.as_deref()).await {
+            match client.call(method, params.as_deref()).await {
                 Ok(result) => Ok(Some(result)),
                 Err(error) => Err(with_suggestion(&client, method, failed(error)).await),
             }

@@ -13,13 +13,17 @@ use trunkline::client::http::{BearerError, HttpClientConfig, Url, UrlError};
 use crate::client::CallError;
 use crate::terminal::{Failure, Format, Renderer};
 
+/// The end of the short help.
+pub(crate) const MORE: &str = "--help shows more details, and the exit codes";
+
+/// The end of the long help.
 pub(crate) const NOTES: &str = "\
-Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
-set SSL_CERT_FILE to trust others, such as a server's self-signed certificate.
+Redirects are not followed, and proxies are not used. https trusts the certificates of this machine; set \
+SSL_CERT_FILE to trust others, such as a server's self-signed certificate.
 
 Exit codes:
   0  success
-  1  the server returned an error, or the result could not be printed
+  1  the server returned an error, or the output could not be written
   2  invalid command line
   3  no response: connection or TLS failed, the connection broke, or the timeout expired
   4  protocol error: the response is invalid, or an HTTP error";
@@ -37,11 +41,14 @@ pub(crate) struct Address {
 
 /// How to reach a server, and whether the output is JSON.
 #[derive(Args)]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// Print results and errors as JSON, each on one line
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Bearer token; prefer the variable, since other users of the machine can read command lines
+    /// Bearer token
+    ///
+    /// Prefer the variable: other users of the machine can read command lines.
     // Not the server's variable: its token must not be sent to every server called from the same shell.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_TOKEN", hide_env_values = true)]
     bearer: Option<String>,
@@ -55,11 +62,14 @@ pub(crate) struct Connection {
 
 /// The format of results that may be tables.
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct Output {
-    /// Format of the result [default: a table if it is one, else a text or JSON]
+    /// Format of the result
+    ///
+    /// The default is a table if the result is one, else a text or indented JSON.
     #[arg(long, value_enum, conflicts_with = "json")]
     format: Option<Format>,
-    /// Print all pages: follow the cursors of the results
+    /// Print all pages: follow the cursors of the result
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -13,13 +13,13 @@ use serde_json::value::RawValue;
 use trunkline::client::http::Url;
 
 use crate::client::Native;
-use crate::commands::connection::{Connection, NOTES, Output, split_address};
+use crate::commands::connection::{Connection, MORE, NOTES, Output, split_address};
 use crate::terminal::{Failure, document, finish, print_pages, wait_for};
 
 /// Send a native command to a server
 #[derive(Args)]
 #[command(
-    after_help = NOTES,
+    after_help = MORE, after_long_help = NOTES,
     override_usage = "trunkline execute [OPTIONS] [ADDRESS] <COMMAND>\n       \
                       trunkline execute [OPTIONS] [ADDRESS] --revert <REQUEST_ID>"
 )]

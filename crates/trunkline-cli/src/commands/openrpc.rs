@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::call;
-use crate::commands::connection::{Address, Connection, NOTES};
+use crate::commands::connection::{Address, Connection, MORE, NOTES};
 use crate::terminal::{Failure, Renderer, finish, indented, wait_for};
 
 /// Print the OpenRPC document of a JSON-RPC 2.0 server
 #[derive(Args)]
-#[command(after_help = NOTES)]
+#[command(after_help = MORE, after_long_help = NOTES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     server: Address,

@@ -56,7 +56,7 @@ pub(super) struct Layout {
 
 impl Table {
     /// A table of texts, which may come from a server.
-    pub(crate) fn of_texts<const N: usize>(
+    pub(crate) fn from_texts<const N: usize>(
         header: [&str; N],
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> Self {

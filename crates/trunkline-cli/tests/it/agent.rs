@@ -45,9 +45,9 @@ fn without_a_model_only_chats_fail() {
 fn a_turn_calls_tools_and_is_saved() {
     let (folder, _) = tpch();
     let server = server_with(&Model::listing(), folder.path(), &[]);
-    let said = call(&server, "agent.chat", &json!({ "message": "list the tables" }));
-    let result = &said["result"];
-    assert_eq!(result["steps"][0]["tool"], "list_tables", "{said}");
+    let reply = call(&server, "agent.chat", &json!({ "message": "list the tables" }));
+    let result = &reply["result"];
+    assert_eq!(result["steps"][0]["tool"], "list_tables", "{reply}");
     let tables = result["steps"][0]["result"]["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 8);
     let id = &result["conversation_id"];
@@ -76,10 +76,10 @@ fn reading_a_writable_database_needs_no_confirmation() {
     let (folder, _) = tpch();
     let model = Model::new(|question, speech| match &*question.results() {
         [] => {
-            let arguments = serde_json::from_str(question.said()).unwrap();
+            let arguments = serde_json::from_str(question.message()).unwrap();
             speech.calls(&[("execute_raw_query", arguments)]);
         }
-        _ => speech.says("Done."),
+        _ => speech.sends("Done."),
     });
     let server = server_with(&model, folder.path(), &["--writable"]);
     for (arguments, place) in [
@@ -87,8 +87,8 @@ fn reading_a_writable_database_needs_no_confirmation() {
         (json!({ "query": "DELETE FROM region" }), "/steps/0/error"),
         (json!({ "query": "DELETE FROM region", "read_only": false }), "/pending/confirm"),
     ] {
-        let said = call(&server, "agent.chat", &json!({ "message": arguments.to_string() }));
-        assert!(said["result"].pointer(place).is_some(), "{arguments}: {said}");
+        let reply = call(&server, "agent.chat", &json!({ "message": arguments.to_string() }));
+        assert!(reply["result"].pointer(place).is_some(), "{arguments}: {reply}");
     }
     let rows = server.sql(&json!({ "query": "SELECT count(*) FROM region" })).unwrap();
     assert_eq!(rows, json!([[5]]));
@@ -156,8 +156,8 @@ fn conversations_belong_to_a_token() {
             server.connect().ask(&post("/api", &[&authorization], &body)).json()
         };
         if let Some(message) = message {
-            let said = call("agent.chat", json!({ "message": message }));
-            assert!(said["result"].is_object(), "{said}");
+            let reply = call("agent.chat", json!({ "message": message }));
+            assert!(reply["result"].is_object(), "{reply}");
         }
         let listed = call("agent.list_conversations", json!({}))["result"]["conversations"].take();
         assert_eq!(server.stop().code, Some(0));

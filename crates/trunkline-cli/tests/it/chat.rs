@@ -156,8 +156,8 @@ fn not_utf8() -> Stdio {
 /// A model that does what the message names.
 fn scripted(question: &Question, speech: &mut Speech) {
     let results = question.results();
-    match question.said() {
-        _ if !results.is_empty() => speech.says("It is done."),
+    match question.message() {
+        _ if !results.is_empty() => speech.sends("It is done."),
         "count" => speech.calls(&[(
             "query_records",
             json!({ "table_name": "region", "columns": ["r_name"], "limit": 1 }),
@@ -171,14 +171,14 @@ fn scripted(question: &Question, speech: &mut Speech) {
             json!({ "table_name": "region", "filters": { "r_name": "\u{1b}[2J" } }),
         )]),
         "hostile" => {
-            speech.says("\n\nred \u{1b}[31m\u{9b}2J");
-            speech.says("\u{7}\u{202e} two\r");
-            speech.says("\nlines");
+            speech.sends("\n\nred \u{1b}[31m\u{9b}2J");
+            speech.sends("\u{7}\u{202e} two\r");
+            speech.sends("\nlines");
         }
         "refuse" => speech.refuses(500, "out of \u{1b}[2Jmemory"),
-        said => {
-            speech.says(&format!("{}: ", question.turns()));
-            speech.says(said);
+        message => {
+            speech.sends(&format!("{}: ", question.turns()));
+            speech.sends(message);
         }
     }
 }
@@ -303,9 +303,9 @@ fn streams_answers() {
     let (go_on, gone_on) = sync_channel(0);
     let gone_on = Mutex::new(gone_on);
     let model = Model::new(move |_, speech| {
-        speech.says("first");
+        speech.sends("first");
         gone_on.lock().unwrap().recv_timeout(PATIENCE).unwrap();
-        speech.says("second");
+        speech.sends("second");
     });
     let server = server_with(&model, &path);
     let mut chat = command(&url(server.address), &[], "hi\n").spawn().unwrap();
@@ -330,7 +330,7 @@ fn streams_answers() {
 fn ends_when_stdout_is_closed() {
     let (_folder, path) = tpch();
     let model = Model::new(|_, speech| {
-        speech.says("this is not read");
+        speech.sends("this is not read");
         speech.stalls();
     });
     let server = server_with(&model, &path);

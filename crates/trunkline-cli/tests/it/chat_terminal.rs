@@ -41,28 +41,28 @@ impl Setup {
         };
         let model = Model::new(move |question, speech| {
             let is_after_call = !question.results().is_empty();
-            match question.said() {
+            match question.message() {
                 "fall" if is_after_call => speech.refuses(500, "gone"),
-                _ if is_after_call => speech.says("It is done."),
+                _ if is_after_call => speech.sends("It is done."),
                 "fall" => speech.calls(&[("list_tables", json!({}))]),
                 "stall" => {
-                    speech.says("Let me think");
+                    speech.sends("Let me think");
                     speech.stalls();
                     cancel.send(()).unwrap();
                 }
-                said @ ("wait" | "wait and delete") => {
-                    speech.says("Wait");
+                message @ ("wait" | "wait and delete") => {
+                    speech.sends("Wait");
                     continued.lock().unwrap().recv_timeout(PATIENCE).unwrap();
-                    speech.says(" for it.");
-                    if said != "wait" {
+                    speech.sends(" for it.");
+                    if message != "wait" {
                         delete(speech);
                     }
                 }
                 "delete" => delete(speech),
                 "refuse" => speech.refuses(500, "gone"),
-                said => speech.says(&format!("{}: {said}.", question.turns())),
+                message => speech.sends(&format!("{}: {message}.", question.turns())),
             }
-            drop(send.send(question.said().to_owned()));
+            drop(send.send(question.message().to_owned()));
         });
         let server = server_with(&model, &path);
         let state = tempfile::tempdir().unwrap();
@@ -414,7 +414,7 @@ fn renders_markdown() {
         for piece in (answer + "| id | name |\n|---|---|\n| 1 | a |\n\n```\nx = 1\n```\n")
             .split_inclusive(' ')
         {
-            speech.says(piece);
+            speech.sends(piece);
         }
     });
     let server = server_with(&model, &path);

@@ -42,7 +42,7 @@ commands: create, read, update, delete, list, filter, status, revert
         (&["describe", "todo"], todo, 0),
         (
             &["describe", "nope"],
-            "trunkline: there is no resource nope; there are: todo, crm.contact\n",
+            "trunkline: unknown type `nope`; the types are todo, crm.contact\n",
             1,
         ),
     ];
@@ -54,8 +54,8 @@ commands: create, read, update, delete, list, filter, status, revert
         let of_server = ask(wanted, &["--url", &url]);
         for (source, ended) in [("file", &of_file), ("server", &of_server)] {
             assert_eq!(ended.code, Some(code), "{source} {wanted:?}: {ended:?}");
-            let said = if code == 0 { &ended.stdout } else { &ended.stderr };
-            assert!(said.starts_with(expected), "{source} {wanted:?}: {said}");
+            let text = if code == 0 { &ended.stdout } else { &ended.stderr };
+            assert!(text.starts_with(expected), "{source} {wanted:?}: {text}");
         }
         assert_eq!(of_file.stdout, of_server.stdout, "{wanted:?}");
         let of_file = ask(wanted, &["--resources", "types.toml", "--json"]);
@@ -103,7 +103,7 @@ fn missing_types() {
             &["cannot read none.toml\n  because: No such file"],
         ),
         ("the database's name", &["--resources", "db.toml"], 1, &[], &["db.toml", "db.*"]),
-        ("no token", &["--url", &url], 1, &[], &["error 401: ", "try: a token is needed"]),
+        ("no token", &["--url", &url], 1, &[], &["error 401: ", "try: set a valid token"]),
         ("a token", &["--url", &url, "--bearer", "t0ken"], 0, &["crm.contact"], &[]),
         ("another server", &["--url", &other.url], 1, &[], &["does not describe resources"]),
         (

@@ -85,7 +85,7 @@ fn prints_formats() {
         ("table", "name           access       arguments              description\n"),
         (
             "csv",
-            "name,access,arguments,description\nquery,read-only,\"table*, limit, region\",Reads",
+            "name,access,arguments,description\nquery,read-only,\"limit, region, table*\",Reads",
         ),
         ("vertical", "-[ row 1 ]--------------\nname         query\naccess       read-only\n"),
         ("ndjson", "{\"name\":\"query\",\"access\":\"read-only\","),
@@ -209,7 +209,7 @@ fn sends_requests() {
         r#""arguments":{"table":"42","limit":42,"region":"eu ä","other":true,"more":[1.50]}"#;
     assert!(call.body.contains(arguments), "{call:?}");
 
-    // A URL without a path stands for its /mcp.
+    // The default path is /mcp.
     for (given, asked) in [("", "/mcp"), ("/", "/mcp"), ("/?a=b", "/?a=b"), ("/mcp/", "/mcp/")] {
         let peer = Peer::new(|asked| modern(asked, &json!({"content": []})));
         check(given, &client(&["tools", &format!("{}{given}", peer.url), "query"]), 0, &[], &[]);

@@ -31,8 +31,8 @@ impl Completion {
         self.0.borrow_mut().conversations = printable(ids);
     }
 
-    /// The start of the last word of a line, and its completions.
-    fn of(&self, text: &str) -> (usize, Vec<String>) {
+    /// Returns the start of the last argument of a line, and its completions.
+    fn candidates(&self, text: &str) -> (usize, Vec<String>) {
         if !text.starts_with('/') {
             return (text.len(), Vec::new());
         }
@@ -61,7 +61,7 @@ impl Completer for Completion {
         at: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(self.of(&line[..at]))
+        Ok(self.candidates(&line[..at]))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
             ("/quit ", 6, &[]),
         ] {
             let expected = expected.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(completion.of(line), (at, expected), "{line:?}");
+            assert_eq!(completion.candidates(line), (at, expected), "{line:?}");
         }
     }
 }

@@ -59,7 +59,7 @@ impl Tools {
         }
         let about = |tool: &Tool| tool.description.lines().next().unwrap_or_default().to_owned();
         let rows = self.tools.iter().map(|tool| [tool.name.clone(), about(tool)]);
-        renderer.table(&Table::of_texts(["tool", "description"], rows))
+        renderer.table(&Table::from_texts(["tool", "description"], rows))
     }
 
     /// One tool, with the schema of its arguments.
@@ -117,7 +117,7 @@ impl Conversations {
             [format!("{}{star}", one.conversation_id), ago(seconds), one.title.clone()]
         };
         let rows = self.conversations.iter().map(row);
-        renderer.table(&Table::of_texts(["conversation", "last turn", "title"], rows))
+        renderer.table(&Table::from_texts(["conversation", "last turn", "title"], rows))
     }
 }
 

@@ -22,19 +22,19 @@ use self::dialogue::Dialogue;
 use self::session::Session;
 use self::view::View;
 use crate::client::{Agent, CallError};
-use crate::commands::connection::{Address, Connection};
+use crate::commands::connection::{Address, Connection, MORE};
 use crate::terminal::{Failure, Renderer, finish};
 
 const NOTES: &str = "\
-On a terminal, lines can be edited; Ctrl-C cancels a turn, and Ctrl-D ends the chat. Lines are saved in
-$XDG_STATE_HOME/trunkline/chat_history (default: ~/.local/state), unless they begin with a blank. Answers are
-rendered as Markdown.
+On a terminal, lines can be edited; Ctrl-C cancels a turn, and Ctrl-D ends the chat. Answers are rendered as \
+Markdown. Lines are saved in $XDG_STATE_HOME/trunkline/chat_history (default: ~/.local/state), unless they begin \
+with a blank.
 
-Otherwise, each line of stdin is a message. Answers go to stdout, calls and status to stderr. The first error
+Otherwise, each line of stdin is a message. Answers go to stdout, calls and status to stderr. The first error \
 ends the command. With --json, each event is a line of JSON on stdout.
 
---timeout-ms applies to the begin of a turn and to commands. A turn that has begun may take as long as the
-server allows; servers send a sign of life at least every minute.
+--timeout-ms applies to commands and to the start of a turn. After that, a turn fails only if the server is silent \
+for a minute.
 
 Lines that begin with a slash are commands: /help lists them. //text sends /text.
 
@@ -48,7 +48,7 @@ Without a terminal, Ctrl-C and SIGTERM end the process as usual: shells report 1
 
 /// Chat with the agent of a server
 #[derive(Args)]
-#[command(after_help = NOTES)]
+#[command(after_help = MORE, after_long_help = NOTES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     server: Address,

@@ -8,7 +8,7 @@ use crate::client::{Step, StepError};
 use crate::terminal::{cut, line};
 
 /// `table="Track" limit=3`
-pub(super) fn of_arguments(json: &str) -> String {
+pub(super) fn arguments_text(json: &str) -> String {
     let Ok(members) = serde_json::from_str::<IndexMap<String, &RawValue>>(json) else {
         return one_line(json);
     };
@@ -18,10 +18,10 @@ pub(super) fn of_arguments(json: &str) -> String {
 }
 
 /// `< 3 rows, 12 ms`, after `name`. A long text is cut before the time.
-pub(super) fn of_step(step: &Step, name: &str, columns: usize) -> String {
+pub(super) fn step_text(step: &Step, name: &str, columns: usize) -> String {
     let text = match (&step.error, &step.result) {
-        (Some(error), _) => of_error(error),
-        (None, Some(result)) => of_result(result),
+        (Some(error), _) => error_text(error),
+        (None, Some(result)) => result_text(result),
         (None, None) => "no result".to_owned(),
     };
     let is_made = step.error.as_ref().is_none_or(|error| !error.is_refusal());
@@ -31,7 +31,7 @@ pub(super) fn of_step(step: &Step, name: &str, columns: usize) -> String {
 }
 
 /// The number of rows, with the values of a single row; a text; or JSON.
-fn of_result(result: &RawValue) -> String {
+fn result_text(result: &RawValue) -> String {
     #[derive(Deserialize)]
     struct Rows<'r> {
         #[serde(borrow)]
@@ -65,7 +65,7 @@ fn count(result: &RawValue) -> Option<String> {
     nested.next().is_none().then(|| format!("{} {}", elements.len(), line(name)))
 }
 
-fn of_error(error: &StepError) -> String {
+fn error_text(error: &StepError) -> String {
     let reason = error.data.as_ref().and_then(|data| reason(data));
     let reason = reason.map(|reason| format!(": {}", line(&reason))).unwrap_or_default();
     let message = line(&error.message);
@@ -113,7 +113,7 @@ mod tests {
             ("{\"a\\u001b\":\"\u{9b}\"}", r#"a\u{1b}="\u{9b}""#),
             ("[1]", "[1]"),
         ] {
-            assert_eq!(of_arguments(json), expected, "{json}");
+            assert_eq!(arguments_text(json), expected, "{json}");
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
     fn check(outcome: &str, expected: &str) {
         let step = format!(r#"{{"tool":"t","arguments":{{}},"ms":7,{outcome}}}"#);
         let step: Step = serde_json::from_str(&step).unwrap();
-        assert_eq!(of_step(&step, "", 40), expected, "{outcome}");
+        assert_eq!(step_text(&step, "", 40), expected, "{outcome}");
     }
 
     #[test]

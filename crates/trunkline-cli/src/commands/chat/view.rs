@@ -201,7 +201,7 @@ impl View {
     fn call(&mut self, tool: &str, arguments: &str) -> io::Result<()> {
         self.text = Some(String::new());
         self.calls += 1;
-        let text = format!("> {} {}", line(tool), summary::of_arguments(arguments));
+        let text = format!("> {} {}", line(tool), summary::arguments_text(arguments));
         let text = cut(text.trim_end(), self.columns()).into_owned();
         self.remark(&self.paint(CALL, &text))
     }
@@ -224,7 +224,7 @@ impl View {
             true => String::new(),
             false => format!("{}: ", line(&step.tool)),
         };
-        let text = summary::of_step(step, &name, self.columns());
+        let text = summary::step_text(step, &name, self.columns());
         let painted = match step.error.is_some() && !is_refusal {
             true => self.paint(FAILURE, &text),
             false => self.paint(REMARK, &text),

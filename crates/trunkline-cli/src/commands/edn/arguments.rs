@@ -1,9 +1,11 @@
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
+use crate::commands::connection::MORE;
+
 /// Convert documents between EDN and JSON, from stdin to stdout
 #[derive(Args)]
-#[command(after_help = NOTES)]
+#[command(after_help = MORE, after_long_help = NOTES)]
 pub(crate) struct Arguments {
     /// Format of stdin
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "edn")]
@@ -37,9 +39,9 @@ pub(crate) struct Arguments {
 }
 
 const NOTES: &str = "\
-stdin may have any number of documents. Each is converted as soon as it is complete: at its last bracket or
-quote, or else at the white space after it. Each begins on a new line of the output. The maximum nesting
-depth is 1,024.
+stdin may have any number of documents. Each is converted as soon as it is complete: at its last bracket or \
+quote, or else at the white space after it. Each begins on a new line of the output. The maximum nesting depth is \
+1,024.
 
 Exit codes:
   0  all documents were converted

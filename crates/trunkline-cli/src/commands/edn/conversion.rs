@@ -30,7 +30,7 @@ impl Conversion {
     /// # Errors
     ///
     /// When the arguments conflict.
-    pub(super) fn of(arguments: &Arguments) -> Result<Self, &'static str> {
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, &'static str> {
         let Arguments { from, to, pretty, keys, unwrap_tags, .. } = *arguments;
         let is_to_json = from == Format::Edn && to == Format::Json;
         let is_from_json = from == Format::Json && to == Format::Edn;
@@ -108,13 +108,13 @@ impl Iterator for Documents<'_> {
             Ok(value) => value,
             Err(error) => {
                 let is_incomplete = matches!(error.reason(), Reason::UnexpectedEnd { .. });
-                return Some(Err(Problem { is_incomplete, ..Problem::of(&error, 0) }));
+                return Some(Err(Problem { is_incomplete, ..Problem::from_error(&error, 0) }));
             }
         };
         let source = &self.text[span.clone()];
         Some(match self.conversion.written(&value, source) {
             Ok(text) => Ok(Document { text, span }),
-            Err(error) => Err(Problem::of(&error.located_in(source), span.start)),
+            Err(error) => Err(Problem::from_error(&error.located_in(source), span.start)),
         })
     }
 }

@@ -38,7 +38,7 @@ impl Problem {
     }
 
     /// The error of a document that begins at this byte.
-    pub(super) fn of(error: &Error, start: usize) -> Self {
+    pub(super) fn from_error(error: &Error, start: usize) -> Self {
         let offset = error.position().map_or(0, |position| position.offset);
         let path = error.path().to_string();
         Self { path, ..Self::new(start + offset, error.reason().to_string()) }

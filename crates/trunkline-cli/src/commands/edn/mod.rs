@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn convert(arguments: &Arguments) -> Result<(), Failure> {
-    let conversion = Conversion::of(arguments).map_err(Failure::Usage)?;
+    let conversion = Conversion::new(arguments).map_err(Failure::Usage)?;
     let input = BufReader::with_capacity(PIECE, stdin().lock());
     let mut out = BufWriter::new(stdout().lock());
     let converted = Stream::new(input, conversion, arguments.max_bytes).convert(&mut out, is_idle);

@@ -16,7 +16,7 @@ fn check(from: Format, text: &str, expected: &str) {
     };
     for length in 1..=text.len() {
         let pieces = BufReader::with_capacity(length, text.as_bytes());
-        let conversion = Conversion::of(&options).unwrap();
+        let conversion = Conversion::new(&options).unwrap();
         let mut out = Vec::new();
         let converted =
             Stream::new(pieces, conversion, options.max_bytes).convert(&mut out, || true);

@@ -3,11 +3,11 @@ use clap::builder::PossibleValuesParser;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use trunkline::client::http::Url;
 
-use crate::commands::connection::{Address, Connection};
+use crate::commands::connection::{Address, Connection, MORE};
 use crate::terminal::Failure;
 
 const NOTES: &str = "\
-Ctrl-C ends the command. If the connection breaks, it reconnects and shows the calls that the server has kept
+Ctrl-C ends the command. If the connection breaks, it reconnects and shows the calls that the server has kept \
 meanwhile. With --json, each entry is a line of JSON with the request and the response.
 
 Exit codes:
@@ -23,33 +23,33 @@ const QUERY_VALUE: &AsciiSet =
 
 /// Show the calls of a server as they happen
 #[derive(Args)]
-#[command(after_help = NOTES)]
+#[command(after_help = MORE, after_long_help = NOTES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     server: Address,
     /// Only calls of this method, or with a prefix: math.*
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Filters", long, value_name = "NAME")]
     method: Option<String>,
     /// Only calls with this id: JSON, or a string
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(help_heading = "Filters", long, value_name = "ID", allow_hyphen_values = true)]
     id: Option<String>,
     /// Only calls with this outcome
-    #[arg(long, value_parser = PossibleValuesParser::new(["result", "error", "cancelled"]))]
+    #[arg(help_heading = "Filters", long, value_parser = PossibleValuesParser::new(["result", "error", "cancelled"]))]
     status: Option<String>,
     /// Only errors with this code
-    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    #[arg(help_heading = "Filters", long, value_name = "CODE", allow_hyphen_values = true)]
     code: Option<i64>,
     /// Only calls through this transport, such as mcp
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Filters", long, value_name = "NAME")]
     door: Option<String>,
     /// Only calls by this principal
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Filters", long, value_name = "NAME")]
     principal: Option<String>,
     /// Only calls of this trace
-    #[arg(long, value_name = "HEX")]
+    #[arg(help_heading = "Filters", long, value_name = "HEX")]
     trace_id: Option<String>,
     /// Number of earlier calls to show first
-    #[arg(long, value_name = "CALLS")]
+    #[arg(help_heading = "Filters", long, value_name = "CALLS")]
     last: Option<u64>,
     #[command(flatten)]
     pub(super) connection: Connection,

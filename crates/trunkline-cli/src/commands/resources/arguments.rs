@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use trunkline::client::http::Url;
 
-use crate::commands::connection::{Connection, NOTES, url};
+use crate::commands::connection::{Connection, MORE, NOTES, url};
 use crate::terminal::Format;
 
 /// Show the record types of a file or a server
@@ -19,10 +19,10 @@ pub(super) enum Command {
     /// List the types
     ///
     /// Reports why a file cannot be served.
-    #[command(after_help = NOTES)]
+    #[command(after_help = MORE, after_long_help = NOTES)]
     List(Source),
     /// Describe a type: its fields and commands
-    #[command(after_help = NOTES)]
+    #[command(after_help = MORE, after_long_help = NOTES)]
     Describe {
         /// Type, such as todo
         name: String,
@@ -44,7 +44,7 @@ pub(super) struct Source {
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(super) url: Option<Url>,
     /// Format of the output [default: a table]
-    #[arg(long, value_enum, conflicts_with = "json")]
+    #[arg(long, value_enum, conflicts_with = "json", help_heading = "Output")]
     pub(super) format: Option<Format>,
     #[command(flatten)]
     pub(super) connection: Connection,

@@ -69,7 +69,7 @@ fn list(types: &[Summary], renderer: Renderer) -> Result<String, Failure> {
                 let fields: Vec<&str> = kind.fields.iter().map(|field| &*field.name).collect();
                 [kind.name.clone(), fields.join(", "), kind.description.clone()]
             });
-            Ok(renderer.table(&Table::of_texts(["name", "fields", "description"], rows)))
+            Ok(renderer.table(&Table::from_texts(["name", "fields", "description"], rows)))
         }
     }
 }
@@ -89,7 +89,7 @@ fn describe(kind: &Summary, renderer: Renderer) -> Result<String, Failure> {
             .map(Clone::clone)
     });
     let header = ["field", "type", "required", "default", "values", "description"];
-    let table = renderer.table(&Table::of_texts(header, rows));
+    let table = renderer.table(&Table::from_texts(header, rows));
     let commands = line(&kind.commands.join(", ")).into_owned();
     let commands = renderer.cut(&format!("commands: {commands}"));
     Ok(renderer.cut(&heading) + "\n" + &table + "\n" + &commands)

@@ -13,7 +13,7 @@ use trunkline_mcp::client::{Client, McpClientConfig, Tool, ToolList, ToolResult}
 
 use self::property::{Property, properties};
 use super::call::with_cursor;
-use crate::commands::connection::{Connection, NOTES, Output, split_address};
+use crate::commands::connection::{Connection, MORE, NOTES, Output, split_address};
 use crate::terminal::output;
 use crate::terminal::{
     Failure, Format, Params, Renderer, finish, line, lines, print_pages, similar, wait_for,
@@ -22,7 +22,7 @@ use crate::terminal::{
 /// List the tools of an MCP server, or call one
 #[derive(Args)]
 #[command(
-    after_help = NOTES,
+    after_help = MORE, after_long_help = NOTES,
     override_usage = "trunkline tools [OPTIONS] [ADDRESS] [NAME] [ARGUMENTS]..."
 )]
 pub(crate) struct Arguments {

@@ -47,10 +47,10 @@ impl Model {
 
     /// Calls `list_tables` for "list the tables" and answers with the result; repeats any other message.
     pub(crate) fn listing() -> Self {
-        Self::new(|question, speech| match (question.said(), &*question.results()) {
+        Self::new(|question, speech| match (question.message(), &*question.results()) {
             ("list the tables", []) => speech.calls(&[("list_tables", json!({}))]),
-            (_, [result, ..]) => speech.says(result),
-            (said, []) => speech.says(said),
+            (_, [result, ..]) => speech.sends(result),
+            (message, []) => speech.sends(message),
         })
     }
 
@@ -67,7 +67,7 @@ impl Question {
     }
 
     /// The last message of the user.
-    pub(crate) fn said(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         let message = self.messages().rfind(|message| message["role"] == "user").unwrap();
         message["content"].as_str().unwrap()
     }
@@ -86,7 +86,7 @@ impl Question {
 
 impl Speech {
     /// Sends a part of the answer.
-    pub(crate) fn says(&mut self, text: &str) {
+    pub(crate) fn sends(&mut self, text: &str) {
         self.delta(&json!({ "content": text }));
     }
 
