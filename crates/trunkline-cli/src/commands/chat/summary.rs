@@ -62,6 +62,10 @@ fn count(result: &RawValue) -> Option<String> {
     let mut nested = members.iter().filter(|(_, value)| value.get().starts_with(['[', '{']));
     let (name, array) = nested.next()?;
     let elements: Vec<&RawValue> = serde_json::from_str(array.get()).ok()?;
+    let name = match (elements.len(), name.strip_suffix('s')) {
+        (1, Some(singular)) => singular,
+        _ => name,
+    };
     nested.next().is_none().then(|| format!("{} {}", elements.len(), line(name)))
 }
 
@@ -131,6 +135,7 @@ mod tests {
         check(r#""result":{"rows":[[1],[2]],"truncated":true}"#, "< 2 rows (more available), 7 ms");
         check(r#""result":{"rows":3}"#, r#"< {"rows":3}, 7 ms"#);
         check(r#""result":{"tables":[1,2],"next_cursor":null}"#, "< 2 tables, 7 ms");
+        check(r#""result":{"tables":[1]}"#, "< 1 table, 7 ms");
         check(r#""result":{"a":[1],"b":[]}"#, r#"< {"a":[1],"b":[]}, 7 ms"#);
         check(r#""result":"two\nlines""#, r"< two\nlines, 7 ms");
         check(r#""result":null"#, "< no result, 7 ms");
