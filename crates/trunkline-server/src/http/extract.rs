@@ -24,8 +24,8 @@ use crate::request::Head;
 /// Extracts a request with its body.
 ///
 /// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body with the limits of
-/// [`HttpConfig`](super::HttpConfig) and the [memory budget](trunkline_core::limits::MemoryBudget). Invalid requests are
-/// refused with the status in the [table of the module](super).
+/// [`HttpConfig`](super::HttpConfig) and the [memory budget](trunkline_core::limits::MemoryBudget). It refuses
+/// invalid requests with the status in the [table of the module](super).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Message {
