@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, value_parser};
 #[cfg(feature = "sample")]
@@ -126,6 +126,10 @@ impl DatabaseArgs {
         match Database::open(&path, config) {
             Ok(database) => Ok(Opened { path, database, preparation }),
             Err(OpenError::Missing { path }) => Err(missing(&path)),
+            Err(error) if error.is_locked() => bail!(
+                "{} is locked by another process; end its transaction, and try again",
+                path.display()
+            ),
             Err(error) => Err(error.into()),
         }
     }
@@ -167,11 +171,11 @@ fn missing(path: &Path) -> anyhow::Error {
     let file = path.display();
     match similar_file(path) {
         Some(similar) => anyhow!(
-            "there is no database file {file}; did you mean {}?",
+            "database file {file} does not exist; did you mean {}?",
             path.with_file_name(similar).display()
         ),
         None => anyhow!(
-            "there is no database file {file}; check the path, or give --writable to create it empty{remedy}"
+            "database file {file} does not exist; check the path, or give --writable to create it empty{remedy}"
         ),
     }
 }

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use axum::Router;
+use axum::routing::any;
 use clap::Args;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, ResourcesConfig};
 
 use super::access::entries;
@@ -137,6 +141,15 @@ impl DeclaredRecords {
         tolerate_disk_faults("records", &directory, resources.prepare())?;
         Ok(Records { resources, directory, exposed })
     }
+}
+
+/// The routes of native commands on a server without records: 404 with the remedy.
+pub(super) fn disabled_routes() -> Router {
+    const BODY: &str =
+        r#"{"error":"records are off; start the server with --data-dir, --resources or --expose"}"#;
+    let refuse =
+        || any(async || (StatusCode::NOT_FOUND, [(CONTENT_TYPE, "application/json")], BODY));
+    Router::new().route("/execute", refuse()).route("/repeat", refuse()).route("/revert", refuse())
 }
 
 /// Logs a fault of the disk. Another error prevents the start.

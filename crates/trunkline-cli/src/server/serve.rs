@@ -231,7 +231,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 Some(records) => {
                     service.merge(trunkline_resources::routes(&rpc, &records.resources))
                 }
-                None => service,
+                None => service.merge(records::disabled_routes()),
             };
             let service = match &tools {
                 Some(_) => service.merge(trunkline_tools::routes(&api)),
@@ -322,7 +322,7 @@ async fn start(
         match server(address).serve(service()).await {
             Ok(server) => return Ok(server),
             Err(error) => {
-                tracing::debug!(%address, %error, "cannot listen; trying the next address")
+                tracing::debug!(%address, %error, "cannot listen; trying the next address");
             }
         }
     }

@@ -100,7 +100,7 @@ impl Summary {
     fn answer(&self, uri: &Uri, headers: &HeaderMap) -> impl IntoResponse + use<> {
         // HTTP/2 has the name in the URI.
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        let host = uri.authority().map(|authority| authority.as_str()).or(host);
+        let host = uri.authority().map(http::uri::Authority::as_str).or(host);
         ([(CONTENT_SECURITY_POLICY, POLICY)], Html(self.page(host.unwrap_or("localhost"))))
     }
 
@@ -110,7 +110,7 @@ impl Summary {
         for Line { label, text, .. } in &self.lines {
             let (label, text) = (escaped(label), escaped(text));
             // Writing to a string never fails.
-            let _ = write!(rows, "<tr><th>{label}</th><td>{text}</td></tr>\n");
+            let _ = writeln!(rows, "<tr><th>{label}</th><td>{text}</td></tr>");
         }
         let (curl, mcp_client) = (escaped(&self.curl(&url)), escaped(&self.mcp_client(&url)));
         format!(

@@ -168,7 +168,7 @@ fn a_missing_database_is_made_for_those_who_may_write() {
     let list = [request(1, "tools/call", &json!({"name": "list_tables"}))];
     let (replies, ended) = stdio(folder.path(), &["--db", "none.db"], &list);
     assert_eq!((replies.len(), ended.code), (0, Some(1)));
-    assert!(ended.stderr.contains("no database file none.db"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("database file none.db does not exist"), "{}", ended.stderr);
     assert!(ended.stderr.contains("--writable"), "{}", ended.stderr);
     assert!(files(folder.path()).is_empty());
 

@@ -54,10 +54,14 @@ fn databases() {
     let listen = ["--listen", "127.0.0.1:0"];
     let remedy = "give --writable to create it empty, or --sample to create it with sample data";
     let rows: &[(&str, &[&str], &[&str])] = &[
-        ("missing", &["--db", "none.db"], &["no database file none.db", remedy]),
-        ("missing, serve", &["serve", "--db", "none.db"], &["no database file none.db", remedy]),
-        ("missing, first argument", &["none.db"], &["no database file none.db", remedy]),
-        ("similar name", &["serve", "tex.db"], &["no database file tex.db; did you mean text.db?"]),
+        ("missing", &["--db", "none.db"], &["file none.db does not exist", remedy]),
+        ("missing, serve", &["serve", "--db", "none.db"], &["file none.db does not exist", remedy]),
+        ("missing, first argument", &["none.db"], &["file none.db does not exist", remedy]),
+        (
+            "similar name",
+            &["serve", "tex.db"],
+            &["file tex.db does not exist; did you mean text.db?"],
+        ),
         ("text", &["--db", "text.db"], &["text.db is not a SQLite database"]),
         ("text, sample", &["--sample", "--db", "text.db"], &["text.db is not a SQLite database"]),
         ("directory", &["--db", "folder"], &["folder is not a regular file"]),
@@ -73,6 +77,18 @@ fn databases() {
         let arguments = [*arguments, &listen].concat();
         check(&Case { name, arguments: &arguments, stderr, ..REFUSED });
     }
+}
+
+#[test]
+fn a_locked_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = rusqlite::Connection::open(folder.path().join("a.db")).unwrap();
+    lock.execute_batch("CREATE TABLE t(a); BEGIN EXCLUSIVE").unwrap();
+    let stderr = ["a.db is locked by another process; end its transaction"];
+    check_in(
+        folder.path(),
+        &Case { name: "locked", arguments: &["a.db"], stderr: &stderr, ..REFUSED },
+    );
 }
 
 #[test]

@@ -65,7 +65,8 @@ fn a_file_alone() {
         let create = server.call("todo.create", &json!({"title": "a"}));
         assert_eq!(create["error"]["code"], -32601, "{arguments:?}: {create}");
         let native = json!({"command": "create", "resource": "todo", "payload": {"title": "a"}});
-        assert_eq!(server.connect().ask(&post("/execute", &[], &native)).status, 404);
+        let reply = server.connect().ask(&post("/execute", &[], &native));
+        assert_eq!((reply.status, reply.json()["error"].is_string()), (404, true));
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "agent.list_conversations"});
         let list = server.connect().ask(&post("/api", &[], &list)).json();
         assert_eq!(list["result"]["conversations"], json!([]), "{list}");

@@ -420,6 +420,16 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// Whether another process locks the database.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        let Self::Sqlite { source, .. } = self else { return false };
+        matches!(source.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
+    }
+}
+
 /// A name in backticks. Line breaks and quotes in it are escaped.
 fn quoted(name: &str) -> String {
     format!("`{}`", name.escape_debug())
