@@ -59,7 +59,8 @@ impl Command {
         while let Some(char) = chars.next() {
             match (quote, char) {
                 (None | Some('"'), '\\') => {
-                    if chars.next().is_none() {
+                    let is_last = chars.next().is_none();
+                    if is_last {
                         return true;
                     }
                 }
