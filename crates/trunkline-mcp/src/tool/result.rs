@@ -23,7 +23,7 @@ pub(crate) fn write_result(
             json.extend_from_slice(blocks);
         }
         (outcome, Rendering::Text(render) | Rendering::TextOnly(render)) => {
-            write_text(json, &render(arguments, outcome))
+            write_text(json, &render(arguments, outcome));
         }
         // A result is JSON, which is UTF-8.
         (Ok(result), Rendering::Json) => write_text(json, &String::from_utf8_lossy(result)),

@@ -50,14 +50,14 @@ async fn posted(path: &str, headers: &str, body: String, expected: &[Value]) -> 
 #[tokio::test]
 async fn calls_over_http() {
     let add = legacy("tools/call", json!({ "name": "add", "arguments": { "a": 1, "b": 2 } }));
-    for (path, door) in [("/mcp", "mcp"), ("/", "json-rpc")] {
+    for (path, endpoint) in [("/mcp", "mcp"), ("/", "json-rpc")] {
         let row = json!({
-            "door": door, "method": "tools/call", "operation": "t.add", "status": "result", "id": add["id"],
+            "endpoint": endpoint, "method": "tools/call", "operation": "t.add", "status": "result", "id": add["id"],
         });
         posted(path, LEGACY, add.to_string(), &[row]).await;
         let list = legacy("tools/list", json!({}));
         let row =
-            json!({ "door": door, "method": "tools/list", "operation": null, "status": "result" });
+            json!({ "endpoint": endpoint, "method": "tools/list", "operation": null, "status": "result" });
         posted(path, LEGACY, list.to_string(), &[row]).await;
         let fail = legacy("tools/call", json!({ "name": "fail" }));
         let row = json!({ "operation": "t.fail", "status": "error", "code": 7 });
@@ -99,13 +99,13 @@ async fn entries_contain_the_sent_reply() {
 
 #[tokio::test]
 async fn refused_messages() {
-    let row = |code: i64| [json!({ "door": "mcp", "status": "error", "code": code })];
+    let row = |code: i64| [json!({ "endpoint": "mcp", "status": "error", "code": code })];
     let bad_id = json!({ "jsonrpc": "2.0", "method": "ping", "id": 1.5 }).to_string();
     posted("/mcp", LEGACY, bad_id, &row(-32600)).await;
     posted("/mcp", LEGACY, "{".to_owned(), &row(-32700)).await;
     let batch = format!("[{}]", legacy("ping", json!({})));
     posted("/mcp", LEGACY, batch.clone(), &row(-32600)).await;
-    let member = json!({ "door": "mcp", "method": "ping", "batch_index": 0, "status": "result" });
+    let member = json!({ "endpoint": "mcp", "method": "ping", "batch_index": 0, "status": "result" });
     posted("/mcp", BATCHES, batch, &[member]).await;
     let unknown = legacy("no.such", json!({}));
     posted("/mcp", LEGACY, unknown.to_string(), &row(-32601)).await;
@@ -147,7 +147,7 @@ async fn a_stream_that_its_client_leaves() {
     until("the stream has begun", || entries(&history).len() == 1).await;
     drop(client);
     until("the stream has ended", || entries(&history).len() == 2).await;
-    let start = json!({ "kind": "stream_start", "door": "mcp-sse", "method": "GET /sse" });
+    let start = json!({ "kind": "stream_start", "endpoint": "mcp-sse", "method": "GET /sse" });
     let end = json!({ "kind": "stream_end", "stream": 1, "status": "cancelled" });
     check(&history, &[start, end]);
     assert!(entries(&history)[1]["stream_bytes"].as_u64() > Some(0), "its first event was sent");
@@ -178,7 +178,7 @@ async fn a_client_of_stdio() {
     let mut found: Vec<_> = entries(&history)
         .iter()
         .map(|entry| {
-            assert_eq!(entry["door"], "mcp-stdio");
+            assert_eq!(entry["endpoint"], "mcp-stdio");
             format!("{} {} {}", entry["method"], entry["id"], entry["status"])
         })
         .collect();

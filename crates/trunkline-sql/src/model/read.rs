@@ -163,10 +163,7 @@ pub struct RawQuery {
     /// Whether the statement may only read. If false, it may change the database and runs in a separate transaction,
     /// provided that the database is writable. Default true.
     #[serde(default = "yes")]
-    #[schemars(
-        schema_with = "arguments::flag",
-        description = "Set false to change data"
-    )]
+    #[schemars(schema_with = "arguments::flag", description = "Set false to change data")]
     pub read_only: bool,
     /// Maximum number of rows. Default [`SqliteConfig::default_rows`](crate::SqliteConfig), 100; at most
     /// [`SqliteConfig::max_rows`](crate::SqliteConfig).

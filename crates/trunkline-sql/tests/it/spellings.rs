@@ -148,7 +148,7 @@ fn results_have_100_rows_by_default() {
         match (operation, rows) {
             ("query_records", _) if is_own_limit => assert_eq!(hint, ""),
             ("query_records", _) => {
-                assert!(hint.contains("next_cursor") && hint.contains("narrow"), "{hint}")
+                assert!(hint.contains("next_cursor") && hint.contains("narrow"), "{hint}");
             }
             (_, 1_000) => assert!(
                 hint.ends_with("LIMIT and OFFSET 1000 to the query for the next rows"),

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Rowset, count, fence, fenced, read, tsv};
+use super::fence::{fence, fenced};
+use super::rowset::{Rowset, count};
+use super::tsv;
 
 #[derive(Deserialize)]
 struct Description<'a> {
@@ -35,9 +37,9 @@ struct Object {
 
 /// A line with counts, then the statements that created the table, and sample rows.
 pub(super) fn text(result: &str) -> String {
-    match read::<Description<'_>>(result) {
-        Some(description) => description.text().unwrap_or_else(|| fenced(result)),
-        None => fenced(result),
+    match serde_json::from_str::<Description<'_>>(result) {
+        Ok(description) => description.text().unwrap_or_else(|| fenced(result)),
+        Err(_) => fenced(result),
     }
 }
 
