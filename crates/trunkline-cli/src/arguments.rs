@@ -21,7 +21,8 @@ use crate::shell;
     name = "trunkline",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "--help shows more details, and the environment variables"
+    after_help = AFTER_HELP,
+    after_long_help = AFTER_LONG_HELP
 )]
 struct Line {
     #[command(subcommand)]
@@ -30,14 +31,19 @@ struct Line {
     serve: serve::Serve,
 }
 
+const AFTER_HELP: &str = "--help shows more details, and the environment variables.";
+const AFTER_LONG_HELP: &str =
+    "Logs go to stderr; RUST_LOG filters them, for example RUST_LOG=warn.";
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Serve a database over HTTP (the default)
-    #[command(after_help = "--help shows more details, and the environment variables")]
+    #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
     Serve(Box<serve::Serve>),
     /// Serve a database to an MCP client on stdin and stdout
     ///
     /// For MCP clients that start their servers. Records are served only with --resources or --expose.
+    #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
     Mcp(stdio::Stdio),
     /// Call a method of a JSON-RPC 2.0 server
     Call(call::Arguments),

@@ -189,10 +189,11 @@ fn of_tools(folder: &ToolFolder) -> Line {
     let (tools, rejected) = (folder.tools().len(), folder.rejected().len());
     let rejected = match rejected {
         0 => String::new(),
-        rejected => format!("; {rejected} invalid, see GET /tools"),
+        1 => "; 1 invalid file, see GET /tools".to_owned(),
+        rejected => format!("; {rejected} invalid files, see GET /tools"),
     };
-    let details = format!(", in {}", folder.path().display());
-    line("tools", format!("{tools}{rejected}"), &details)
+    let details = format!(" in {}{rejected}", folder.path().display());
+    line("tools", tools.to_string(), &details)
 }
 
 fn no_history() -> Line {

@@ -1,4 +1,4 @@
-//! Writes that destroy more than they seem to, through the agent, MCP and JSON-RPC of a writable server.
+//! Writes with hidden destructive effects, through the agent, MCP and JSON-RPC of a writable server.
 
 use std::path::Path;
 
@@ -34,15 +34,15 @@ fn look(database: &Path, sql: &str, expected: &str) {
 const STATE: &str = "SELECT group_concat(role) || (SELECT count(*) FROM posts) FROM users";
 
 #[test]
-fn the_agent_asks_before_it_replaces_rows() {
+fn the_agent_requests_confirmation_before_it_replaces_rows() {
     let insert = |rest: &str| {
         let data = r#""data": {"id": 2, "name": "attacker", "role": "admin"}"#;
-        // The arguments as a text: duplicate keys reach the agent.
+        // The arguments as text, so that duplicate keys reach the agent.
         json!(format!(r#"{{"table_name": "users", {data}{rest}}}"#))
     };
     for (arguments, waits) in [
         (insert(r#", "on_conflict": "replace""#), true),
-        // Refused, so nothing waits.
+        // The call is refused, so none is pending.
         (insert(r#", "on_conflict": "ignore", "on_conflict": "replace""#), false),
         (insert(r#", "on_conflict": "replace", "on_conflict": "ignore""#), false),
         (insert(r#", "on_conflict": {"replace": null}"#), false),
@@ -54,7 +54,7 @@ fn the_agent_asks_before_it_replaces_rows() {
         let said = arguments.clone();
         let model = Model::new(move |question, speech| match question.results().is_empty() {
             true => speech.calls(&[("insert_record", said.clone())]),
-            false => speech.says("Done."),
+            false => speech.sends("Done."),
         });
         let server = serve(&database, &["--agent-url", &model.url, "--agent-model", "tiny"]);
         let call = |params: Value| {
@@ -77,7 +77,7 @@ fn the_agent_asks_before_it_replaces_rows() {
 }
 
 #[test]
-fn tools_that_may_destroy_are_annotated_so() {
+fn destructive_tools_are_annotated() {
     let (_folder, database) = with_content(CONTENT);
     let server = serve(&database, &[]);
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });

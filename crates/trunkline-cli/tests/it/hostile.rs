@@ -1,5 +1,5 @@
-//! Requests made to do harm, and requests that only look so. After each of them the database file is as
-//! it was, nothing lies beside it, and the server answers.
+//! Malicious requests, and harmless ones that look malicious. After each, the database file is unchanged, there is no other
+//! file, and the server answers.
 
 use std::time::{Duration, Instant};
 
@@ -8,31 +8,30 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, cases, files, mismatch, with_content};
 
-/// The content that the hostile texts are made for.
+/// The content that the hostile texts refer to.
 const CONTENT: &str = include_str!("../../../trunkline-sql/tests/data/emp.sql");
 
-/// A column type that would be two statements, were it ever pasted into SQL; and a table whose name and
-/// columns are as bad.
+/// A column type that would be two statements if it were inserted into SQL, and a table with such a name and such columns.
 const WORSE: &str = r#"
     CREATE TABLE typed (a "TEXT); DROP TABLE emp;--", "delete" TEXT);
     INSERT INTO typed VALUES ('x', 'y');
     CREATE TABLE "'; DROP TABLE emp; --" ("""; --" TEXT);
 "#;
 
-/// The list of the SQL crate. There it is run in process, and here by the whole server.
+/// The list of the SQL crate, which runs it in process.
 #[derive(Deserialize)]
 struct Text {
     name: String,
     #[serde(default)]
     sql: String,
-    /// In place of `sql`: texts, and how often each is repeated.
+    /// Instead of `sql`: texts, and how often each is repeated.
     #[serde(default)]
     parts: Vec<(String, usize)>,
-    /// `ok` or kinds of errors, with `|` between those that are all harmless.
+    /// `ok` or kinds of errors; alternatives are separated by `|`.
     expect: String,
 }
 
-/// A call that is no SQL text.
+/// A call without SQL.
 #[derive(Deserialize)]
 struct Call {
     name: String,
@@ -43,7 +42,7 @@ struct Call {
 }
 
 #[test]
-fn every_text_is_harmless() {
+fn hostile_sql_is_harmless() {
     let (folder, path) = with_content(&format!("{CONTENT}{WORSE}"));
     let server = Server::of(&path);
     let before = files(folder.path());
@@ -71,7 +70,7 @@ fn every_text_is_harmless() {
 }
 
 #[test]
-fn every_call_is_harmless() {
+fn hostile_calls_are_harmless() {
     let (folder, path) = with_content(&format!("{CONTENT}{WORSE}"));
     let server = Server::of(&path);
     let before = files(folder.path());

@@ -26,7 +26,7 @@ const TOOLS: [&str; 8] = [
 const CONTENT: &str = "CREATE TABLE emp (id INTEGER PRIMARY KEY, name TEXT NOT NULL, boss INTEGER);\
     INSERT INTO emp VALUES (1, 'Ada', NULL), (2, 'Grace', 1), (3, 'Edsger', 1)";
 
-/// Arguments of each tool that a writable database takes.
+/// Arguments of each tool that changes a writable database.
 fn changes() -> [(&'static str, Value); 5] {
     [
         ("insert_record", json!({"table_name": "emp", "data": {"name": "Barbara"}})),
@@ -48,7 +48,7 @@ fn call(id: usize, tool: &str, arguments: &Value) -> Value {
     request(id, "tools/call", &json!({"name": tool, "arguments": arguments}))
 }
 
-/// Runs `trunkline mcp` with these lines for input.
+/// Runs `trunkline mcp` with these lines as input.
 fn stdio(folder: &Path, arguments: &[&str], lines: &[Value]) -> (Vec<Value>, Ended) {
     let mut command = trunkline(folder);
     let input = folder.join("input");
@@ -79,9 +79,9 @@ fn tools_that_write_are_listed_by_a_writable_server_only() {
         command.args(["--listen", "127.0.0.1:0", "--db"]).arg(&path).args(writable);
         let server = Server::start(command);
         let expected = if writable.is_empty() { &TOOLS[..4] } else { &TOOLS };
-        for door in ["/", "/rpc", "/jsonrpc", "/mcp"] {
-            let reply = server.connect().ask(&post(door, &[], &list)).json();
-            assert_eq!(names(&reply["result"]), expected, "{door} {writable:?}");
+        for endpoint in ["/", "/rpc", "/jsonrpc", "/mcp"] {
+            let reply = server.connect().ask(&post(endpoint, &[], &list)).json();
+            assert_eq!(names(&reply["result"]), expected, "{endpoint} {writable:?}");
         }
         assert_eq!(server.stop().code, Some(0));
         let arguments = [&["--db", "a.db"][..], writable].concat();
@@ -97,12 +97,13 @@ fn a_read_only_server_names_the_flag_and_changes_no_byte() {
     let before = files(folder.path());
     let server = Server::of(&path);
     for (id, (tool, arguments)) in changes().iter().enumerate() {
-        for door in ["/", "/mcp"] {
-            let reply = server.connect().ask(&post(door, &[], &call(id, tool, arguments))).json();
+        for endpoint in ["/", "/mcp"] {
+            let reply =
+                server.connect().ask(&post(endpoint, &[], &call(id, tool, arguments))).json();
             let result = &reply["result"];
-            assert_eq!(result["isError"], true, "{tool} {door}: {reply}");
+            assert_eq!(result["isError"], true, "{tool} {endpoint}: {reply}");
             let text = result["content"][0]["text"].as_str().unwrap();
-            assert!(text.contains("--writable"), "{tool} {door}: {text}");
+            assert!(text.contains("--writable"), "{tool} {endpoint}: {text}");
         }
         let error = &server.call(&format!("db.{tool}"), arguments)["error"];
         assert_eq!(error["code"], -32003, "{tool}: {error}");
@@ -113,7 +114,7 @@ fn a_read_only_server_names_the_flag_and_changes_no_byte() {
 }
 
 #[test]
-fn a_writable_server_changes_what_it_is_told_to() {
+fn a_writable_server_executes_changes() {
     let (folder, path) = with_content(CONTENT);
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(&path);
@@ -127,7 +128,7 @@ fn a_writable_server_changes_what_it_is_told_to() {
         assert_eq!(result["isError"], false, "{tool}: {result}");
     }
     let all = ask("delete_record", &json!({"table_name": "emp", "filters": {}}));
-    assert_eq!(all["isError"], true, "an empty filter is no wish to delete all: {all}");
+    assert_eq!(all["isError"], true, "an empty filter does not delete all rows: {all}");
     let rows = ask("query_records", &json!({"table_name": "emp", "columns": ["id", "name"]}));
     assert_eq!(rows["structuredContent"]["rows"], json!([[1, "A"], [3, "Edsger"], [4, "Barbara"]]));
     let dry = ask(
@@ -140,7 +141,7 @@ fn a_writable_server_changes_what_it_is_told_to() {
 }
 
 #[test]
-fn stdio_answers_all_it_was_asked_and_says_nothing_else() {
+fn stdio_answers_all_requests_and_prints_nothing_else() {
     let (folder, _path) = with_content(CONTENT);
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}});
@@ -163,7 +164,7 @@ fn stdio_answers_all_it_was_asked_and_says_nothing_else() {
 }
 
 #[test]
-fn a_missing_database_is_made_for_those_who_may_write() {
+fn writable_creates_a_missing_database() {
     let folder = tempfile::tempdir().unwrap();
     let list = [request(1, "tools/call", &json!({"name": "list_tables"}))];
     let (replies, ended) = stdio(folder.path(), &["--db", "none.db"], &list);
@@ -194,7 +195,7 @@ fn a_client_that_waits_at_stdin_is_stopped_by_a_signal() {
         call(1, "execute_raw_query", &json!({"query": ENDLESS, "timeout_ms": 500}))
     )
     .unwrap();
-    // It reads once it has answered a second call.
+    // After the reply to a second call, it reads stdin.
     let mut line = String::new();
     writeln!(stdin, "{}", request(2, "ping", &json!({}))).unwrap();
     let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -233,7 +234,7 @@ fn event(stream: &mut Connection) -> String {
 }
 
 #[test]
-fn every_door_of_mcp_is_guarded() {
+fn all_mcp_endpoints_require_a_token() {
     let (folder, path) = with_content(CONTENT);
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--bearer", "secret", "--db"]).arg(&path);
@@ -261,7 +262,7 @@ fn every_door_of_mcp_is_guarded() {
 
 #[test]
 #[ignore = "measures time: `cargo xtask soak` runs it"]
-fn runaway_queries_of_tools_are_cut_off_while_the_server_stays_healthy() {
+fn endless_queries_of_tools_end_and_the_server_stays_healthy() {
     let (_folder, path) = with_content(CONTENT);
     let server = Server::alone_of(&path);
     let mut connections: Vec<Connection> = (0..8).map(|_| server.connect()).collect();

@@ -1,4 +1,4 @@
-//! Queries made to fill the memory.
+//! Queries that fill the memory.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,18 +12,18 @@ const NUMBERS: &str = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 
 /// Text of 10,000 bytes.
 const LONG: &str = "hex(zeroblob(5000))";
 
-/// What stops a query that fills the memory: its bound, or on a slow machine the deadline.
+/// The error of a query that fills the memory: the limit, or on a slow machine the deadline.
 const MEMORY: &[&str] = &["out_of_memory", "timeout"];
 
-/// What stops one that would also run for ever.
+/// The errors of a query that would also run forever.
 const ENDLESS: &[&str] = &["over_limit", "out_of_memory", "timeout"];
 
 #[test]
-fn it_stays_bounded() {
+fn memory_is_bounded() {
     const BOUND: u64 = 1 << 30;
     let (_folder, path) = tpch();
     let server = Server::of(&path);
-    // Kinds of errors, or `ok` for a result that is cut.
+    // Kinds of errors, or `ok` for a truncated result.
     let many_blobs = format!("SELECT {}", ["zeroblob(15000000)"; 60].join(","));
     let rows: &[(&str, String, &[&str])] = &[
         ("randomblob", "SELECT randomblob(1e9)".to_owned(), &["over_limit"]),
@@ -31,7 +31,7 @@ fn it_stays_bounded() {
         ("zeroblob", "SELECT zeroblob(1000000000)".to_owned(), &["over_limit"]),
         ("its text", "SELECT hex(zeroblob(16000000))".to_owned(), &["over_limit"]),
         ("within the limit", "SELECT length(hex(zeroblob(8000000)))".to_owned(), &["ok"]),
-        ("no room in a result", "SELECT zeroblob(16000000)".to_owned(), &["over_limit"]),
+        ("a result that is too large", "SELECT zeroblob(16000000)".to_owned(), &["over_limit"]),
         ("many of them", many_blobs, MEMORY),
         ("printf", "SELECT printf('%.*c', 1000000000, 'x')".to_owned(), &["over_limit"]),
         ("its width", "SELECT printf('%*d', 2147483647, 1)".to_owned(), &["over_limit"]),
@@ -59,11 +59,11 @@ fn it_stays_bounded() {
         ("many rows", format!("{NUMBERS} SELECT i FROM n"), &["ok"]),
     ];
     for (name, query, expected) in rows {
-        // Alone, and all readers at once: the bound is the process's.
+        // Alone, and by all readers at once: the limit is that of the process.
         for at_once in [1, 4] {
             let kinds = run(&server, query, at_once);
             for kind in kinds {
-                // One that is refused memory takes its neighbours with it.
+                // Other queries can fail with the one that exceeds the limit.
                 let is_neighbour = at_once > 1 && kind == "out_of_memory";
                 assert!(expected.contains(&kind.as_str()) || is_neighbour, "{name}: {kind}");
             }
@@ -77,7 +77,7 @@ fn it_stays_bounded() {
 
 /// Records and conversations share SQLite's heap limit with queries, and keep a reserve.
 #[test]
-fn records_and_conversations_are_kept_while_queries_fill_the_memory() {
+fn records_and_conversations_are_saved_while_queries_fill_the_memory() {
     const LIMIT: u32 = 32 << 20;
     const ROUNDS: usize = 60;
     let (folder, path) = tpch();
@@ -101,7 +101,7 @@ fn records_and_conversations_are_kept_while_queries_fill_the_memory() {
     let ended = AtomicBool::new(false);
     let mut failures = Vec::new();
     std::thread::scope(|scope| {
-        // One fills most of it. The others take what is left, as much as just fits, and keep it.
+        // One query fills most of the memory; the others fill the rest and keep it.
         scope.spawn(|| {
             while !ended.load(Relaxed) {
                 run_out(LIMIT / 5 * 3);
@@ -139,7 +139,7 @@ fn records_and_conversations_are_kept_while_queries_fill_the_memory() {
     }
 }
 
-/// The kinds of the answers.
+/// The kinds of the replies.
 fn run(server: &Server, query: &str, at_once: usize) -> Vec<String> {
     let params = json!({"query": query, "timeout_ms": 1_000});
     let method = "db.execute_raw_query";

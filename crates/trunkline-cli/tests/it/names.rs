@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, mismatch, with_content};
 
-/// The table `good`, and one thing of each kind whose name has the byte `FF`.
+/// The table `good`, and one object of each kind whose name contains the byte `FF`.
 const CONTENT: &str = "
     CREATE TABLE good(a INTEGER PRIMARY KEY, b TEXT);
     INSERT INTO good VALUES (1, 'x');

@@ -1,4 +1,4 @@
-//! The operations over HTTP, as the tables in `tests/data` have them.
+//! The operations over HTTP, from the tables in `tests/data`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, cases, mismatch, tpch};
 
-/// One call, by name or by position, and parts of what it gives.
+/// One call, by name or by position, and parts of its reply.
 #[derive(Deserialize)]
 struct Case {
     name: String,
@@ -50,7 +50,7 @@ fn results_and_errors() {
     check(&server, include_str!("../data/execute_raw_query.jsonl"));
 }
 
-/// Pages by cursor and pages by offset hold every row once, in the order of one page with all rows.
+/// Pages by cursor and by offset contain each row once, in the order of one page with all rows.
 #[test]
 fn pages() {
     let (_folder, path) = tpch();
@@ -81,7 +81,7 @@ fn pages() {
         assert_eq!((expected.len(), &whole["next_cursor"]), (rows, &Value::Null), "{name}");
         assert_eq!(distinct(&expected), rows, "{name}");
 
-        // The last one ends exactly at a page's end.
+        // The last row is the last one of a page.
         for limit in [3, 7, 64, rows] {
             let (mut by_cursor, mut more) = (Vec::new(), json!({"limit": limit}));
             loop {

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, mismatch, trunkline, with_content};
 
-/// `t` has NULLs, ties and values of all kinds; `k` and `pair` have primary keys; `plain` has only row
-/// numbers, and a column in place of their usual name; `uncommon` has values that no cursor holds, and `v` has no
-/// key.
+/// `t` has NULLs, ties and values of all types; `k` and `pair` have primary keys; `plain` has only row ids, and a column
+/// with their usual name; `uncommon` has values that cursors cannot hold, and `v` has no key.
 const CONTENT: &str = "
     CREATE TABLE t(id INTEGER PRIMARY KEY, a, b TEXT COLLATE NOCASE, n INTEGER NOT NULL);
     INSERT INTO t VALUES (1, NULL, 'x', 1), (2, 7, 'X', 1), (3, 'text', 'a', 2), (4, x'00ff', NULL, 2),
@@ -82,7 +81,7 @@ fn a_row_of_an_earlier_page_is_deleted_or_inserted() {
     }
 }
 
-/// Such rows are counted, which is right as long as the table does not change.
+/// The cursor counts such rows, which is correct as long as the table does not change.
 #[test]
 fn rows_without_a_key_that_a_cursor_can_hold() {
     for order_by in ["v", "v desc"] {
@@ -92,7 +91,7 @@ fn rows_without_a_key_that_a_cursor_can_hold() {
 }
 
 #[test]
-fn cursors_that_are_not_of_their_request() {
+fn cursors_of_other_requests() {
     let (_folder, path) = with_content(CONTENT);
     let server = Server::of(&path);
     let request = json!({"table_name": "k", "limit": 1});
@@ -124,7 +123,7 @@ fn cursors_that_are_not_of_their_request() {
         let response = ask(params.clone());
         assert_eq!(mismatch(&response, &expected(reason)), None, "{params}: {response}");
     }
-    // A schema that has changed since.
+    // The schema has changed.
     Connection::open(&path).unwrap().execute_batch("ALTER TABLE k ADD COLUMN v").unwrap();
     let response = ask(json!({"table_name": "k", "cursor": cursor}));
     assert_eq!(mismatch(&response, &expected(foreign)), None, "{response}");
@@ -132,7 +131,7 @@ fn cursors_that_are_not_of_their_request() {
 
 /// To programs in the structured result, and to language models in the text.
 #[test]
-fn a_truncated_result_says_how_to_continue() {
+fn a_truncated_result_describes_how_to_continue() {
     let (folder, path) = with_content(CONTENT);
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--max-rows", "2", "--writable", "--db"]).arg(&path);

@@ -24,7 +24,7 @@ fn values(server: &Server) -> Value {
     })
 }
 
-/// Waits for what readers give. Each of them has its own connection, so all are asked.
+/// Waits until all readers return the values. Each has its own connection.
 #[track_caller]
 fn expect(server: &Server, name: &str, expected: &Value) {
     let since = Instant::now();
@@ -54,7 +54,7 @@ struct Case {
     log: &'static str,
 }
 
-/// `folder` has `a.db` with 1, `new.db` with 2, and `link.db`, which leads to `a.db` and is served.
+/// The folder has `a.db` with 1, `new.db` with 2, and `link.db`, a link to `a.db`, which is served.
 #[track_caller]
 fn check(case: &Case) {
     let folder = tempfile::tempdir().unwrap();
@@ -148,7 +148,7 @@ fn a_file_that_is_replaced_or_removed() {
             mode: "WAL",
             is_writable: true,
             change: |folder| {
-                // This makes a log.
+                // This creates a log.
                 let writer = Connection::open(folder.join("a.db")).unwrap();
                 writer.execute_batch("INSERT INTO t VALUES (7)").unwrap();
                 rename(folder, "new.db", "a.db");

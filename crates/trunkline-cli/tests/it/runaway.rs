@@ -1,4 +1,4 @@
-//! Queries that would never end, and what they do to everybody else.
+//! Endless queries, and their effect on other clients.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Connection, ENDLESS, PATIENCE, Server, post, tpch};
 
-/// The readers that a server has, as long as no flag says otherwise.
+/// The default number of readers.
 const READERS: usize = 4;
 
 fn endless_call(id: usize) -> Value {
@@ -15,7 +15,7 @@ fn endless_call(id: usize) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "db.execute_raw_query", "params": params})
 }
 
-/// Sends endless queries on connections of their own, and returns when all readers run one.
+/// Sends endless queries on separate connections, and returns when all readers run one.
 fn run_endless(server: &Server, count: usize) -> Vec<Connection> {
     let mut connections: Vec<_> = (0..count).map(|_| server.connect()).collect();
     for (id, connection) in connections.iter_mut().enumerate() {
@@ -27,7 +27,7 @@ fn run_endless(server: &Server, count: usize) -> Vec<Connection> {
 
 #[test]
 #[ignore = "measures time: `cargo xtask soak` runs it"]
-fn the_server_stays_healthy_and_cuts_them_off() {
+fn endless_queries_end_and_the_server_stays_healthy() {
     const LIMIT: Duration = Duration::from_secs(5);
     let (_folder, path) = tpch();
     let server = Server::alone_of(&path);
@@ -69,7 +69,7 @@ fn the_server_stays_healthy_and_cuts_them_off() {
 
 #[test]
 fn readers_that_cannot_be_interrupted_are_replaced() {
-    // One step of SQLite's machine, of hours. The server of its own ends them.
+    // One step of SQLite's virtual machine that takes hours. A separate server ends with the test.
     const ONE_STEP: &str = "SELECT instr(zeroblob(16000000), zeroblob(8000000) || x'01')";
     let (_folder, path) = tpch();
     let server = Server::alone_of(&path);
@@ -82,7 +82,7 @@ fn readers_that_cannot_be_interrupted_are_replaced() {
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
 }
 
-/// They leave the processors to others, while other readers are free, too.
+/// They do not slow down other readers.
 #[cfg(target_os = "linux")]
 #[test]
 fn readers_that_cannot_be_interrupted_have_the_lowest_priority() {
@@ -105,7 +105,7 @@ fn readers_that_cannot_be_interrupted_have_the_lowest_priority() {
     assert_eq!(found, [own, own, own, own, 19], "all readers but the one that is stuck");
 }
 
-/// Each on a connection of its own, as those who look after a server do.
+/// Each on a new connection, like monitoring systems.
 fn health_latencies(server: &Server, count: usize) -> Vec<Duration> {
     let ask = |_| {
         let started = Instant::now();
@@ -117,10 +117,10 @@ fn health_latencies(server: &Server, count: usize) -> Vec<Duration> {
 
 #[test]
 #[ignore = "measures time: `cargo xtask soak` runs it"]
-fn a_client_that_goes_takes_its_query_with_it() {
+fn a_query_ends_when_its_client_disconnects() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
-    // With the second number, most of them still wait for a reader when they go.
+    // With the second number, most calls still wait for a reader when their client disconnects.
     for count in [READERS, 60] {
         drop(run_endless(&server, count));
         is_free(&server, &format!("{count} queries"));
@@ -133,14 +133,14 @@ fn a_client_that_goes_takes_its_query_with_it() {
         connection
     };
     let one = batch();
-    is_free(&server, "beside a batch, which leaves half of the readers to others");
+    is_free(&server, "during a batch, which uses half of the readers");
     let other = batch();
     server.until_all_readers_run();
     drop((one, other));
     is_free(&server, "two batches");
 }
 
-/// Well before the queries would have met their deadline.
+/// Well before the deadline of the queries.
 #[track_caller]
 fn is_free(server: &Server, name: &str) {
     let started = Instant::now();
@@ -150,7 +150,7 @@ fn is_free(server: &Server, name: &str) {
 }
 
 #[test]
-fn the_caller_may_ask_for_less_time_and_not_for_more() {
+fn calls_can_shorten_the_timeout_only() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
     for (asked, given) in [(100, 100), (60_000, 5_000)] {

@@ -1,4 +1,4 @@
-//! The published schemas of arguments, and what they admit, through MCP and OpenRPC.
+//! The published schemas of arguments, and their validation, through MCP and OpenRPC.
 
 use std::fs;
 
@@ -78,13 +78,13 @@ fn optional_arguments_have_a_type_that_clients_can_fill_in() {
         }
     }
     found.sort();
-    // Null puts the default back.
+    // Null restores the default.
     assert_eq!(found, ["todo.update.priority", "todo_update.priority"]);
     assert_eq!(server.stop().code, Some(0));
 }
 
 #[test]
-fn null_stands_for_an_argument_that_is_left_out() {
+fn null_equals_a_missing_argument() {
     let (_folder, server) = serve();
     let emp = |rest: Value| {
         let mut arguments = json!({ "table_name": "emp" });

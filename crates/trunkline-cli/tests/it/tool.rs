@@ -14,7 +14,7 @@ fn run(mut command: Command, arguments: &[&str]) -> Output {
     command.args(["tool", "run"]).args(arguments).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
-    // It may end without.
+    // It may end without reading it.
     drop(pipe.write_all(b"\n"));
     let ended = child.wait_with_output().unwrap();
     drop(pipe);
@@ -29,7 +29,7 @@ fn limited(arguments: &[&str]) -> (Option<i32>, String, String) {
     (ended.status.code(), text(ended.stdout), text(ended.stderr))
 }
 
-/// What a shell tells of its limits that runs under these.
+/// Checks the limits that a shell reports.
 #[track_caller]
 fn check_limit(flag: &str, limit: &str, script: &str, expected: &str) {
     let (code, stdout, stderr) = limited(&[flag, limit, "--", "sh", "-c", script]);
@@ -37,7 +37,7 @@ fn check_limit(flag: &str, limit: &str, script: &str, expected: &str) {
 }
 
 #[test]
-fn limits_are_those_of_the_program() {
+fn limits_apply_to_the_program() {
     check_limit("--cpu-seconds", "7", "ulimit -t", "7");
     check_limit("--memory-bytes", "1073741824", "ulimit -v", "1048576");
     check_limit("--file-bytes", "51200", "ulimit -f", "100");
@@ -51,7 +51,7 @@ fn limits_are_those_of_the_program() {
 }
 
 #[test]
-fn limits_hold() {
+fn exceeded_limits_end_the_program() {
     use std::os::unix::process::ExitStatusExt;
     let folder = tempfile::tempdir().unwrap();
     let run = |limits: &[&str], script: &str| {
@@ -67,7 +67,7 @@ fn limits_hold() {
 }
 
 #[test]
-fn what_cannot_be_executed() {
+fn programs_that_cannot_be_executed() {
     let (code, stdout, stderr) = limited(&["--", "/no/such/program"]);
     assert_eq!((code, &*stdout), (Some(126), ""));
     assert!(stderr.contains("cannot execute /no/such/program"), "{stderr}");
@@ -76,9 +76,9 @@ fn what_cannot_be_executed() {
     assert!(stderr.contains("cannot enter the cgroup /no/such"), "{stderr}");
 }
 
-/// What a program gets, and how long it may run.
+/// The program receives stdin, and ends when it is closed.
 #[test]
-fn stdin_is_how_a_program_is_held() {
+fn closing_stdin_ends_the_program() {
     let (code, stdout, _) = limited(&["--", "cat"]);
     assert_eq!((code, &*stdout), (Some(0), "\n"), "it gets one line, and the end");
 
@@ -99,14 +99,14 @@ fn stdin_is_how_a_program_is_held() {
     }
 }
 
-/// Root has no bound of this kind: there, it is another user who runs the program.
+/// Root has no such limit: another user runs the program.
 #[test]
 #[cfg(target_os = "linux")]
-fn processes_have_a_bound() {
+fn the_number_of_processes_is_bounded() {
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;
-    // Those that it can start end soon, by themselves.
+    // The processes end soon by themselves.
     let script = "i=0; while [ $i -lt 100 ]; do sleep 2 >/dev/null & i=$((i+1)); echo $i; done";
     let mut command = trunkline(std::path::Path::new("/"));
     if std::fs::metadata("/proc/self").unwrap().uid() == 0 {

@@ -17,13 +17,13 @@ pub(crate) enum Attack {
     Batches { connections: usize },
     /// The same in each stream of HTTP/2 connections.
     Http2Batches { connections: usize, streams: usize },
-    /// Each opens a stream and calls a tool whose results have 1 MB, over and over.
+    /// Each opens a stream and repeatedly calls a tool whose results have 1 MB.
     Sse { clients: usize, calls: usize },
     /// Each sends a body of 1 MiB without its last byte.
     Bodies { connections: usize },
 }
 
-/// Runs an attack, and goes on for a while. The connections are open until what is returned is dropped.
+/// Runs an attack for a while. The connections are open until the returned value is dropped.
 pub(crate) fn run(attack: Attack, address: SocketAddr, hold: Duration) -> Runtime {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -57,7 +57,7 @@ pub(crate) fn run(attack: Attack, address: SocketAddr, hold: Duration) -> Runtim
             }
         }
         sleep(hold).await;
-        // They never end by themselves.
+        // The tasks never end by themselves.
         attackers.detach_all();
     });
     runtime
@@ -125,7 +125,7 @@ async fn sse(address: SocketAddr, calls: usize) {
     }
     let (_, rest) = begun.split_once("data: ").unwrap();
     let path = rest.lines().next().unwrap().to_owned();
-    // Nothing more is read of the stream.
+    // The rest of the stream is not read.
     let mut socket = TcpStream::connect(address).await.unwrap();
     for id in 0..calls {
         let call = large_result(id);

@@ -8,7 +8,7 @@ use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
-/// Between two requests.
+/// The pause between two requests.
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) struct Prober {
@@ -38,7 +38,7 @@ impl Prober {
         Self { stop, thread }
     }
 
-    /// The times of all requests, in order of size.
+    /// The durations of all requests, sorted.
     pub(crate) fn stop(self) -> Vec<Duration> {
         self.stop.store(true, Ordering::Relaxed);
         let mut latencies = self.thread.join().unwrap();
@@ -47,7 +47,7 @@ impl Prober {
     }
 }
 
-/// The time that this share of all requests took at most.
+/// The duration that this share of the requests did not exceed.
 pub(crate) fn quantile(sorted: &[Duration], share: f64) -> Duration {
     let last = sorted.len().saturating_sub(1);
     sorted[(last as f64 * share).ceil() as usize]

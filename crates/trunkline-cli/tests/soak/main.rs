@@ -1,6 +1,6 @@
-//! Attacks on the memory of a server, which take the whole machine: `cargo xtask soak`.
+//! Attacks on the memory of a server, which use the whole machine: `cargo xtask soak`.
 //!
-//! One at a time (`--test-threads=1`). `SOAK_BINARY` names another binary to measure than the one that was built.
+//! One at a time (`--test-threads=1`). `SOAK_BINARY` is another binary to measure.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "the figures of each attack are the result")]
 
@@ -17,16 +17,16 @@ use target::Target;
 
 /// The memory budget of the servers under attack.
 const BUDGET: usize = 256 << 20;
-/// The memory that a server may take in addition to its budget: the program, its caches, its connections.
+/// The maximum memory in addition to the budget: the program, its caches, its connections.
 const FIXED: usize = 128 << 20;
-/// The memory that a server may keep when its clients have gone.
+/// The maximum memory after the clients have disconnected.
 const SETTLED: usize = 160 << 20;
-/// How long `/health` may take meanwhile, in 99 of 100 cases.
+/// The maximum latency of `/health` during an attack (99th percentile).
 const HEALTH: Duration = Duration::from_millis(50);
-/// How long an attack goes on when it has been set up.
+/// The duration of an attack after its set-up.
 const HOLD: Duration = Duration::from_secs(10);
 
-/// Runs an attack, prints its figures, and fails when it breaks a bound.
+/// Runs an attack, prints its figures, and fails if a bound is exceeded.
 fn check(name: &str, attack: Attack) {
     rlimit::increase_nofile_limit(u64::MAX).unwrap();
     let (target, address) = Target::serve(BUDGET);

@@ -40,7 +40,7 @@ impl Target {
         let binary = binary.unwrap_or_else(|_| env!("CARGO_BIN_EXE_trunkline").to_owned());
         let process = Command::new(binary)
             .args(arguments)
-            // A variable: a binary without the flag ignores it.
+            // A variable, which binaries without the flag ignore.
             .env("TRUNKLINE_MAX_MEMORY", budget.to_string())
             .env("TRUNKLINE_DATA_DIR", directory.path().join("data"))
             .env("RUST_LOG", "error")
@@ -53,17 +53,17 @@ impl Target {
         Self { process, _directory: directory }
     }
 
-    /// Its resident memory in bytes.
+    /// The resident memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.status("VmRSS:")
     }
 
-    /// The most of it so far.
+    /// The peak resident memory in bytes.
     pub(crate) fn peak(&self) -> usize {
         self.status("VmHWM:")
     }
 
-    /// Its resident memory when that is at most `expected`, or when the time is up.
+    /// The resident memory once it is at most `expected`, or after a timeout.
     pub(crate) fn settled(&self, expected: usize, patience: Duration) -> usize {
         let until = Instant::now() + patience;
         while self.memory() > expected && Instant::now() < until {

@@ -17,7 +17,7 @@ fn examples() -> PathBuf {
 }
 
 #[test]
-fn they_are_tools() {
+fn all_examples_are_tools() {
     let (folder, rpc) = open(&examples(), ProcessLimits::default());
     let names: Vec<_> = folder.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(names, ["calculator", "current_time", "text_generation", "web_search"]);
@@ -81,7 +81,7 @@ fn script(name: &str, variables: &[(&str, &str)], stdin: &str) -> (Option<i32>, 
     (ended.status.code(), stdout, stderr.lines().last().unwrap_or_default().to_owned())
 }
 
-/// Answers one request with this, and tells what it was.
+/// Answers one request, and returns it.
 fn answering(status: &'static str, body: &'static str) -> (String, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

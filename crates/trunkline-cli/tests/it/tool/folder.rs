@@ -1,4 +1,4 @@
-//! Folders of tools that the binary launches.
+//! Folders of tools that the binary starts.
 
 use std::path::{Path, PathBuf};
 

@@ -23,7 +23,7 @@ fn tool(script: &str) -> TempDir {
 #[test]
 fn a_fork_bomb_is_bounded() {
     const TRIED: usize = 300;
-    // Each of them would stay for long. A shell that cannot start another process gives up.
+    // Each process would run for long. A shell that cannot start another process ends.
     let bomb = format!(
         "i=0\nwhile [ $i -lt {TRIED} ]; do sleep 1000 & i=$((i+1)); echo $! >> pids; done\necho $i"
     );
@@ -38,14 +38,14 @@ fn a_fork_bomb_is_bounded() {
             assert_eq!(called.unwrap_err().code(), -32002);
             assert!((1..=20).contains(&started), "{started}");
         }
-        // Root, where no cgroup may be made: nothing counts them, and they end all the same.
+        // Root without cgroups: the number is not limited, and they still end.
         _ => assert_eq!(called.unwrap(), json!(TRIED)),
     }
     let left: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();
     assert_eq!(left, [""; 0], "of {started}");
 }
 
-/// Processes that leave the group of their tool, whoever their parent is then.
+/// Processes that leave the process group of their tool, whatever their parent.
 #[test]
 #[cfg(target_os = "linux")]
 fn processes_that_leave_their_group_end_with_their_tool() {
@@ -64,9 +64,9 @@ fn processes_that_leave_their_group_end_with_their_tool() {
     assert_eq!(left, [""; 0]);
 }
 
-/// A file that the system cannot execute is no program, whatever a shell would do with it.
+/// A file that the system cannot execute is an error, even if a shell could run it.
 #[test]
-fn a_script_says_who_reads_it() {
+fn a_script_needs_an_interpreter_line() {
     let directory = tool("echo 1");
     let script = directory.path().join("t.sh");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
