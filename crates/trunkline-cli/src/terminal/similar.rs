@@ -15,15 +15,19 @@ pub(crate) fn similar<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) 
     found.into_iter().take(3).map(|(_, known)| known).collect()
 }
 
-/// The similarity of two names, or of their parts after the namespace; 1 if one begins with the other.
+/// The similarity of two names, or of their parts after the namespace; 1 if `known` begins with `name`.
 fn similarity(name: &str, known: &str) -> f64 {
+    /// A similar word weighs less than a similar name.
+    const WORD_WEIGHT: f64 = 0.8;
     let [name, known] = [name, known].map(str::to_lowercase);
     let [last, known_last] = [&name, &known].map(|name| name.rsplit('.').next().unwrap_or(name));
     if known.starts_with(&name) || known_last.starts_with(&*name) {
         return 1.0;
     }
+    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(last, known);
+    let words = known_last.split('_').map(|word| WORD_WEIGHT * similarity(word));
     let whole = strsim::normalized_damerau_levenshtein(&name, &known);
-    whole.max(strsim::normalized_damerau_levenshtein(last, known_last))
+    words.fold(whole.max(similarity(known_last)), f64::max)
 }
 
 #[cfg(test)]
@@ -45,6 +49,7 @@ mod tests {
         check("db.query", &["db.query_records"]);
         check("DB.QUERY_RECORD", &["db.query_records"]);
         check("list", &["db.list_tables", "todo.list"]);
+        check("qery", &["db.query_records"]);
         check("db.nope", &[]);
         check("shutdown", &[]);
     }

@@ -434,6 +434,6 @@ fn renders_markdown() {
     }
     chat.until(PROMPT);
     chat.types("\x04");
-    chat.until("chat ended: 1 message, 0 tool calls\ncontinue with: trunkline chat http://");
+    chat.until("chat ended: 1 message, 0 tool calls\ncontinue: trunkline chat http://");
     assert_eq!(chat.end(), (Some(0), true));
 }

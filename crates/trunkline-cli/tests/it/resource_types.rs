@@ -105,13 +105,13 @@ fn missing_types() {
         ("the database's name", &["--resources", "db.toml"], 1, &[], &["db.toml", "db.*"]),
         ("no token", &["--url", &url], 1, &[], &["error 401: ", "try: set a valid token"]),
         ("a token", &["--url", &url, "--bearer", "t0ken"], 0, &["crm.contact"], &[]),
-        ("another server", &["--url", &other.url], 1, &[], &["does not describe resources"]),
+        ("another server", &["--url", &other.url], 1, &[], &["does not describe record types"]),
         (
             "another path",
             &["--url", &format!("{url}/health")],
             1,
             &[],
-            &["does not describe resources"],
+            &["does not describe record types"],
         ),
     ];
     for (name, arguments, code, stdout, stderr) in rows {

@@ -88,7 +88,7 @@ fn prints_formats() {
             "name,access,arguments,description\nquery,read-only,\"limit, region, table*\",Reads",
         ),
         ("vertical", "-[ row 1 ]--------------\nname         query\naccess       read-only\n"),
-        ("ndjson", "{\"name\":\"query\",\"access\":\"read-only\","),
+        ("ndjson", "{\"annotations\":{"),
     ] {
         let ended = client(&["tools", &peer.url, "--format", format]);
         assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -63,7 +63,7 @@ impl Session {
         let (messages, calls) =
             (count(self.messages, "message"), count(self.view.calls, "tool call"));
         let command = format!("trunkline chat {address}--conversation {id}");
-        Some([format!("chat ended: {messages}, {calls}"), format!("continue with: {command}")])
+        Some([format!("chat ended: {messages}, {calls}"), format!("continue: {command}")])
     }
 
     /// Shows a new call that requires confirmation, and how to confirm it.
@@ -194,9 +194,9 @@ impl Session {
 
     fn help(&mut self) {
         for (name, takes, does) in COMMANDS {
-            self.view.note(&format!("{:<16} {does}", format!("{name} {takes}")));
+            self.view.note(&format!("{:<17} {does}", format!("{name} {takes}")));
         }
-        self.view.note("//text           sends the message /text");
+        self.view.note("//text            send the message /text");
     }
 
     async fn conversations(&self) -> Result<Conversations, Failure> {
