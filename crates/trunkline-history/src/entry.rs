@@ -28,7 +28,6 @@ pub struct Entry {
     #[serde(flatten, serialize_with = "time::millis_and_micros")]
     pub duration: Duration,
     /// The [endpoint](trunkline_core::extensions::Extensions::endpoint) that received the call.
-    #[serde(rename = "door")]
     pub endpoint: &'static str,
     /// The [protocol](trunkline_core::extensions::Extensions::protocol) of the call.
     pub protocol: &'static str,

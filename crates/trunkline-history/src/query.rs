@@ -38,7 +38,7 @@ const PARAMETERS: [&str; 11] = [
     "id",
     "status",
     "code",
-    "door",
+    "endpoint",
     "principal",
     "trace_id",
     "since",
@@ -50,7 +50,7 @@ const PARAMETERS: [&str; 11] = [
 impl Filter {
     /// Parses the query string of a URL, with one parameter per field: `method=db.*&status=error`.
     ///
-    /// `status` is `result`, `error` or `cancelled`; `since` and `until` are RFC 3339 times; `door` is the
+    /// `status` is `result`, `error` or `cancelled`; `since` and `until` are RFC 3339 times; `endpoint` is the
     /// endpoint. `id` is the JSON text sent by the client, so that `1` and `"1"` differ; text that is not
     /// JSON, such as `abc`, is a string. Missing parameters have their [default](Filter::default).
     ///
@@ -80,7 +80,7 @@ impl Filter {
             "id" => self.id = Some(id(&value)),
             "status" => self.status = Some(status(&value)?),
             "code" => self.code = Some(number(name, &value)?),
-            "door" => self.endpoint = Some(value),
+            "endpoint" => self.endpoint = Some(value),
             "principal" => self.principal = Some(value),
             "trace_id" => self.trace_id = Some(value.to_ascii_lowercase()),
             "since" => self.since = Some(moment(name, &value)?),

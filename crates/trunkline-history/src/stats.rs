@@ -25,7 +25,6 @@ pub struct Stats {
     /// The number of calls by outcome: `result`, `error`, `cancelled`.
     pub by_status: BTreeMap<&'static str, u64>,
     /// The number of calls by endpoint.
-    #[serde(rename = "by_door")]
     pub by_endpoint: BTreeMap<String, u64>,
     /// The number of errors by code. Codes beyond the first 256 count as `other`.
     pub by_code: BTreeMap<String, u64>,

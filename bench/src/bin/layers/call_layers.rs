@@ -65,7 +65,7 @@ fn on_top() -> Result<Vec<Subject>> {
     let pass = from_fn(|call: Call, next: Next| next.run(call));
     let recorded = |redact| {
         let history = History::new(HistoryConfig { redact, ..HistoryConfig::default() });
-        Ok(trunkline_router().build()?.recorded(history))
+        Ok(trunkline_router().build()?.with_history(history))
     };
     let subject = |what, rpc: Result<Rpc>| {
         let turn = turn(rpc?, known_caller());

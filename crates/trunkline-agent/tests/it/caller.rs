@@ -81,7 +81,7 @@ impl<S> FromCall<S> for CallExtensions {
         let extensions = call.extensions();
         let headers = Headers::of(extensions);
         Ok(Self(json!({
-            "door": extensions.endpoint(),
+            "endpoint": extensions.endpoint(),
             "tenant": Extension::of(extensions).map(|Tenant(name)| name),
             "layer": extensions.get().map(|LayerExtension(name)| name),
             "principal": Principal::of(extensions).map(Principal::name),
@@ -109,7 +109,7 @@ async fn calls_carry_the_callers_identity() {
     let reply = to_bytes(reply, 1 << 16).await.unwrap();
     let reply: Value = serde_json::from_slice(&reply).unwrap();
     let found = json!({
-        "door": "agent", "tenant": "blue", "layer": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
+        "endpoint": "agent", "tenant": "blue", "layer": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
     });
     assert_eq!(reply["result"]["result"], found, "{reply:#}");
 
@@ -121,7 +121,7 @@ async fn calls_carry_the_callers_identity() {
     let reply = api.handle(CALL.into(), extensions).await.into_json().unwrap();
     let reply: Value = serde_json::from_slice(&reply).unwrap();
     let found = json!({
-        "door": "agent", "tenant": null, "layer": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
+        "endpoint": "agent", "tenant": null, "layer": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
     });
     assert_eq!(reply["result"]["result"], found, "{reply:#}");
 }

@@ -54,9 +54,9 @@ fn a_turn_calls_tools_and_is_saved() {
 
     // One trace over the chat and the call that it made.
     let history = server.connect().get("/history").json();
-    let of = |door: &str| {
+    let of = |endpoint: &str| {
         let entries = history["entries"].as_array().unwrap();
-        entries.iter().find(|entry| entry["door"] == door).unwrap()["trace_id"].clone()
+        entries.iter().find(|entry| entry["endpoint"] == endpoint).unwrap()["trace_id"].clone()
     };
     assert_eq!(of("api"), of("agent"));
 

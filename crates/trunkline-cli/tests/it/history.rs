@@ -65,13 +65,13 @@ fn calls_of_all_endpoints_are_recorded() {
         .rev()
         .map(|entry| {
             let part = |name: &str| entry[name].as_str().unwrap_or("-").to_owned();
-            (part("door"), part("method"), part("operation"), part("status"), &entry["code"])
+            (part("endpoint"), part("method"), part("operation"), part("status"), &entry["code"])
         })
         .collect();
-    let row = |door: &str, method: &str, operation: &str, status: &str| {
-        let [door, method, operation, status] =
-            [door, method, operation, status].map(str::to_owned);
-        (door, method, operation, status)
+    let row = |endpoint: &str, method: &str, operation: &str, status: &str| {
+        let [endpoint, method, operation, status] =
+            [endpoint, method, operation, status].map(str::to_owned);
+        (endpoint, method, operation, status)
     };
     let expected = [
         (row("json-rpc", "db.list_tables", "-", "result"), Value::Null),
@@ -90,7 +90,7 @@ fn calls_of_all_endpoints_are_recorded() {
         assert!(entry["ms"].is_number() && entry["request"].is_object(), "{entry:#}");
         assert!(entry["response"].is_object(), "{entry:#}");
     }
-    let only = history(&server, "status=error&door=json-rpc&limit=1");
+    let only = history(&server, "status=error&endpoint=json-rpc&limit=1");
     assert_eq!(only["entries"][0]["method"], "no.such");
     assert_eq!(only["next"], 3);
 

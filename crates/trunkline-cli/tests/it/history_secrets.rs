@@ -32,7 +32,7 @@ fn place() -> (TempDir, Server) {
     command.args(["--listen", "127.0.0.1:0", "--data-dir", "data", "--log", "--tools", "tools"]);
     let model = Model::new(|question, speech| match &*question.results() {
         [] => speech.calls(&[("login", json!({ "password": "hunter2x" }))]),
-        _ => speech.says("Done."),
+        _ => speech.sends("Done."),
     });
     command.arg("--db").arg(database).args(model.flags());
     let server = Server::start_without_data_directory(command);
@@ -90,7 +90,10 @@ fn chats_are_recorded_as_streams() {
     };
     let of = |kind: &str| entries.iter().find(|entry| entry["kind"] == kind).unwrap();
     assert_eq!(entries.len(), 3, "{entries:#?}");
-    assert!(entries.iter().all(|entry| entry["door"] == "api" && entry["id"] == 1), "{entries:#?}");
+    assert!(
+        entries.iter().all(|entry| entry["endpoint"] == "api" && entry["id"] == 1),
+        "{entries:#?}"
+    );
     assert_eq!(of("stream_end")["stream"], of("stream_start")["sequence"]);
     assert!(of("stream_end")["stream_bytes"].as_u64() > Some(100), "{entries:#?}");
     assert_eq!(of("call")["status"], "result");

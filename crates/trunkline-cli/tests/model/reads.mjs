@@ -77,28 +77,28 @@ async function askedTheModel(trace) {
 // One trace holds the question and all calls that were made for it, whichever way it is looked for.
 async function hops(trace) {
   const entries = await server.history(`trace_id=${trace}`);
-  const call = ({ door, method, status }) => `${door} ${method} ${status}`;
+  const call = ({ endpoint, method, status }) => `${endpoint} ${method} ${status}`;
   const expected = ['api agent.chat result', ...Array(CALLS).fill(`agent db.${tool} result`)];
   assert.deepEqual(entries.map(call).sort(), expected.sort());
   for (const entry of entries) {
     assert.equal(entry.trace_id, trace);
     assert.ok(entry.ms >= 0 && entry.request.text && entry.response, JSON.stringify(entry));
   }
-  const chat = entries.find((entry) => entry.door === 'api');
+  const chat = entries.find((entry) => entry.endpoint === 'api');
   assert.ok(chat.request.text.includes(QUESTION.message));
   const numbers = (some) => some.map((entry) => entry.sequence);
   assert.deepEqual(numbers(await server.history(`trace_id=${trace}`, 1)), numbers(entries));
-  const calls = entries.filter((entry) => entry.door === 'agent');
-  for (const filter of ['door=agent', 'method=db.*', `method=db.${tool}&status=result`]) {
+  const calls = entries.filter((entry) => entry.endpoint === 'agent');
+  for (const filter of ['endpoint=agent', 'method=db.*', `method=db.${tool}&status=result`]) {
     const found = await server.history(`trace_id=${trace}&${filter}`);
     assert.deepEqual(numbers(found), numbers(calls), filter);
   }
-  for (const filter of ['status=error', 'door=mcp', 'since=2999-01-01T00:00:00Z']) {
+  for (const filter of ['status=error', 'endpoint=mcp', 'since=2999-01-01T00:00:00Z']) {
     assert.deepEqual(await server.history(`trace_id=${trace}&${filter}`), [], filter);
   }
 }
 
-// One operation behind all doors.
+// One operation behind all endpoints.
 async function everyDoor() {
   const params = { query: 'SELECT count(*) AS tracks FROM Track' };
   const revision = { 'MCP-Protocol-Version': '2025-11-25' };
@@ -116,12 +116,12 @@ async function everyDoor() {
   for (const { elapsed_ms: _, ...other } of [mcp.structuredContent, step.result]) {
     assert.deepEqual(other, first);
   }
-  const doors = [['json-rpc'], ['mcp'], ['agent', 'api']];
+  const endpoints = [['json-rpc'], ['mcp'], ['agent', 'api']];
   for (const [index, { trace }] of calls.entries()) {
     const entries = await server.history(`trace_id=${trace}`);
-    assert.deepEqual(entries.map((entry) => entry.door).sort(), doors[index]);
-    for (const { door, method, operation } of entries) {
-      assert.ok(door === 'api' || (operation ?? method) === 'db.execute_raw_query');
+    assert.deepEqual(entries.map((entry) => entry.endpoint).sort(), endpoints[index]);
+    for (const { endpoint, method, operation } of entries) {
+      assert.ok(endpoint === 'api' || (operation ?? method) === 'db.execute_raw_query');
     }
   }
 }
@@ -133,7 +133,7 @@ async function redacted() {
   const { result, trace } = await server.call('/api', 'agent.execute_tool', executed);
   assert.deepEqual(result.result.rows, [[SECRET.length]]);
   const entries = await server.history(`trace_id=${trace}`);
-  assert.deepEqual(entries.map((entry) => entry.door).sort(), ['agent', 'api']);
+  assert.deepEqual(entries.map((entry) => entry.endpoint).sort(), ['agent', 'api']);
   for (const { request } of entries) assert.ok(request.text.includes('[redacted]'), request.text);
   const of = (line) => line.includes(trace);
   const written = (log) => log.split('\n').slice(0, -1).filter(of).length === entries.length;
@@ -150,9 +150,9 @@ async function logged(...traces) {
     const hops = lines.filter((line) => line.trace_id === trace);
     assert.equal(hops.length, CALLS + 1);
   }
-  const stats = JSON.parse(await server.until('/logs/stats', 'by_door'));
+  const stats = JSON.parse(await server.until('/logs/stats', 'by_endpoint'));
   assert.equal(stats.by_method['agent.chat'].calls, traces.length);
-  assert.equal(stats.by_door.agent, lines.filter((line) => line.door === 'agent').length);
+  assert.equal(stats.by_endpoint.agent, lines.filter((line) => line.endpoint === 'agent').length);
   const { logs } = await (await server.get('/logs')).json();
   assert.equal(logs.filter((one) => one.current).length, 1);
 }

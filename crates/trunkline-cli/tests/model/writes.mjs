@@ -55,7 +55,7 @@ async function confirmed() {
   assert.deepEqual(result.steps[0].arguments, pending.arguments);
   assert.equal(result.steps[0].result.rows_affected, 1);
   assert.match(result.response, /^I was told: /);
-  const [made] = await server.history(`trace_id=${trace}&door=agent`);
+  const [made] = await server.history(`trace_id=${trace}&endpoint=agent`);
   assert.deepEqual(JSON.parse(made.request.text).params, pending.arguments);
 
   const { error } = await server.ask('/api', 'agent.chat', confirm);

@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::served::{Reply, Served, post};
+use crate::test_server::{Reply, TestServer, post};
 
 const EDN: &str = "Content-Type: application/edn\r\n";
 
-async fn with_a() -> Served {
-    let mut served = Served::new().await;
+async fn with_a() -> TestServer {
+    let mut server = TestServer::new().await;
     let create = r#"{:command :create, :resource :todo, :id "a", :payload {:title "Tea"}}"#;
-    let reply = served.ask(post("/execute", EDN, create)).await;
+    let reply = server.ask(post("/execute", EDN, create)).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
-    served
+    server
 }
 
 /// The EDN reply as JSON.
 #[track_caller]
-fn told(reply: &Reply) -> Value {
+fn edn_as_json(reply: &Reply) -> Value {
     assert_eq!(reply.header("content-type"), Some("application/edn; charset=utf-8"), "{reply:?}");
     serde_json::from_str(&trunkline::edn::json::to_string(&read(reply)).unwrap()).unwrap()
 }
@@ -27,15 +27,15 @@ fn read(reply: &Reply) -> trunkline::edn::Value {
 }
 
 /// Posts EDN, and compares the status and parts of the EDN reply.
-async fn check(served: &mut Served, body: &str, status: u16, expected: Value) {
-    let reply = served.ask(post("/execute", EDN, body)).await;
+async fn check(server: &mut TestServer, body: &str, status: u16, expected: Value) {
+    let reply = server.ask(post("/execute", EDN, body)).await;
     assert_eq!(reply.status, status, "{body}: {}", reply.text());
-    crate::served::assert_fits(body, &expected, &told(&reply));
+    crate::test_server::assert_fits(body, &expected, &edn_as_json(&reply));
 }
 
 #[tokio::test]
 async fn native_commands() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         (
             r#"{:command :update :resource :todo :id "a" :payload {:done true :priority :high}}"#,
@@ -71,16 +71,16 @@ async fn native_commands() {
         ("", 400, json!({ "error": "*" })),
     ];
     for (body, status, expected) in rows {
-        check(&mut served, body, status, expected).await;
+        check(&mut server, body, status, expected).await;
     }
-    let reply = served.ask(post("/execute", EDN, "{:command :delete :resource :todo :id 7}")).await;
+    let reply = server.ask(post("/execute", EDN, "{:command :delete :resource :todo :id 7}")).await;
     assert_eq!((reply.status, reply.text()), (204, ""));
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn json_rpc() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         (
             r#"{:jsonrpc "2.0" :method :todo.read :params ["a"] :id :one}"#,
@@ -109,76 +109,76 @@ async fn json_rpc() {
         ),
     ];
     for (body, expected) in rows {
-        check(&mut served, body, 200, expected).await;
+        check(&mut server, body, 200, expected).await;
     }
     // The id is returned unchanged.
     let body = r#"{:jsonrpc "2.0" :method :todo.read :params {:id "a"} :id :one/two}"#;
-    let reply = served.ask(post("/execute", EDN, body)).await;
+    let reply = server.ask(post("/execute", EDN, body)).await;
     assert!(reply.text().contains(":id :one/two"), "{}", reply.text());
     let notification = r#"{:jsonrpc "2.0" :method :todo.update :params {:id "a" :done true}}"#;
-    let reply = served.ask(post("/execute", EDN, notification)).await;
+    let reply = server.ask(post("/execute", EDN, notification)).await;
     assert_eq!((reply.status, reply.text()), (204, ""));
     check(
-        &mut served,
+        &mut server,
         r#"{:command :read :resource :todo :id "a"}"#,
         200,
         json!({ "result": { "version": 2 } }),
     )
     .await;
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn values_without_json() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     for value in ["##NaN", "##Inf", "{[1] 2, \"[1]\" 3}"] {
         let body =
             format!("{{:command :update :resource :todo :id \"a\" :payload {{:title {value}}}}}");
-        let reply = served.ask(post("/execute", EDN, &body)).await;
+        let reply = server.ask(post("/execute", EDN, &body)).await;
         assert_eq!(reply.status, 400, "{body}: {}", reply.text());
-        assert!(told(&reply)["error"].is_string(), "{body}: {}", reply.text());
+        assert!(edn_as_json(&reply)["error"].is_string(), "{body}: {}", reply.text());
     }
     check(
-        &mut served,
+        &mut server,
         r#"{:command :read :resource :todo :id "a"}"#,
         200,
         json!({ "result": { "version": 1 } }),
     )
     .await;
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn replies_have_the_accepted_format() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let read = r#"{"command":"read","resource":"todo","id":"a"}"#;
     let headers = "Content-Type: application/json\r\nAccept: application/edn\r\n";
-    let reply = served.ask(post("/execute", headers, read)).await;
-    assert_eq!(told(&reply)["result"]["id"], "a");
-    let reply = served.ask(post("/execute", headers, "{")).await;
-    assert_eq!((reply.status, told(&reply)["error"].is_string()), (400, true));
+    let reply = server.ask(post("/execute", headers, read)).await;
+    assert_eq!(edn_as_json(&reply)["result"]["id"], "a");
+    let reply = server.ask(post("/execute", headers, "{")).await;
+    assert_eq!((reply.status, edn_as_json(&reply)["error"].is_string()), (400, true));
     let headers = format!("{EDN}Accept: application/json\r\n");
     let reply =
-        served.ask(post("/execute", &headers, "{:command :read :resource :todo :id a}")).await;
+        server.ask(post("/execute", &headers, "{:command :read :resource :todo :id a}")).await;
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.json()["result"]["id"], "a");
-    let reply = served.ask(post("/revert", EDN, "{:requestId r}")).await;
-    assert_eq!(told(&reply), json!({ "status": "noop", "requestId": "r" }));
-    let refused = served
+    let reply = server.ask(post("/revert", EDN, "{:requestId r}")).await;
+    assert_eq!(edn_as_json(&reply), json!({ "status": "noop", "requestId": "r" }));
+    let refused = server
         .ask(post("/execute", "Content-Type: text/plain\r\nAccept: application/edn\r\n", "x"))
         .await;
     assert_eq!(refused.status, 415);
-    assert!(told(&refused)["error"].is_string());
-    served.stop().await;
+    assert!(edn_as_json(&refused)["error"].is_string());
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn forms() {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     let request = "GET /forms HTTP/1.1\r\nHost: localhost\r\nAccept: application/edn\r\n\r\n";
-    let in_edn = told(&served.ask(request).await);
-    let in_json = served.ask("GET /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await.json();
+    let in_edn = edn_as_json(&server.ask(request).await);
+    let in_json = server.ask("GET /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await.json();
     assert_eq!(in_edn, in_json);
     assert_eq!(in_json[0]["rel"], "execute");
-    served.stop().await;
+    server.stop().await;
 }

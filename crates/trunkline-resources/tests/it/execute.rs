@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::served::{Reply, Served, Setup, assert_fits};
+use crate::test_server::{Reply, Setup, TestServer, assert_fits};
 
 /// A store with one record.
-async fn with_a() -> Served {
-    let mut served = Served::new().await;
+async fn with_a() -> TestServer {
+    let mut server = TestServer::new().await;
     let create = json!({ "command": "create", "resource": "todo", "id": "a", "payload": { "title": "Tea" } });
-    let reply = served.native(&create).await;
+    let reply = server.native(&create).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
-    served
+    server
 }
 
 /// Checks a native error reply.
@@ -25,9 +25,9 @@ pub(crate) fn check_refused(name: &str, reply: &Reply, status: u16, reason: &str
 
 #[tokio::test]
 async fn a_record_has_its_members_in_order() {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"priority":"low","title":"x"}}"#;
-    let reply = served.post("/execute", create).await;
+    let reply = server.post("/execute", create).await;
     let record = &reply.json()["result"];
     let [created, updated] = ["createdAt", "updatedAt"].map(|name| record[name].as_str().unwrap());
     assert_eq!(
@@ -37,12 +37,12 @@ async fn a_record_has_its_members_in_order() {
         )
     );
     assert_eq!(created, updated);
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn rejects_invalid_commands() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         ("", 400, "*not valid JSON*"),
         ("   ", 400, "*not valid JSON*"),
@@ -109,25 +109,25 @@ async fn rejects_invalid_commands() {
         (r#"{"command":"read","resource":"todo."}"#, 400, "*"),
     ];
     for (body, status, reason) in rows {
-        check_refused(body, &served.post("/execute", body).await, status, reason);
-        check_refused(body, &served.post("/repeat", body).await, status, reason);
+        check_refused(body, &server.post("/execute", body).await, status, reason);
+        check_refused(body, &server.post("/repeat", body).await, status, reason);
     }
     let not_utf8 = b"{\"command\":\"read\",\"resource\":\"todo\",\"id\":\"\xff\"}";
-    check_refused("not UTF-8", &served.post("/execute", not_utf8).await, 400, "*not valid JSON*");
+    check_refused("not UTF-8", &server.post("/execute", not_utf8).await, 400, "*not valid JSON*");
     let deep = format!(
         "{}{}",
         "{\"command\":\"create\",\"resource\":\"todo\",\"payload\":",
         "[".repeat(100_000)
     );
-    check_refused("deep", &served.post("/execute", deep).await, 400, "*");
-    let reply = served.native(&json!({ "command": "read", "resource": "todo", "id": "a" })).await;
+    check_refused("deep", &server.post("/execute", deep).await, 400, "*");
+    let reply = server.native(&json!({ "command": "read", "resource": "todo", "id": "a" })).await;
     assert_eq!(reply.json()["result"]["version"], 1, "nothing has changed");
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn ignores_unknown_members_and_whitespace() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         r#" {"command":"read","resource":"todo","id":"a"} "#,
         r#"{"id":"a","resource":"todo","command":"read","payload":null,"metadata":null}"#,
@@ -136,15 +136,15 @@ async fn ignores_unknown_members_and_whitespace() {
         r#"{"command":"re\u0061d","resource":"todo","id":"\u0061"}"#,
     ];
     for body in rows {
-        let reply = served.post("/execute", body).await;
+        let reply = server.post("/execute", body).await;
         assert_eq!((reply.status, &reply.json()["result"]["id"]), (200, &json!("a")), "{body}");
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 /// Posts JSON-RPC, and compares the reply; null expects an empty one.
-async fn check(served: &mut Served, body: &str, expected: Value) {
-    let reply = served.post("/execute", body).await;
+async fn check(server: &mut TestServer, body: &str, expected: Value) {
+    let reply = server.post("/execute", body).await;
     if expected.is_null() {
         assert_eq!((reply.status, reply.text()), (204, ""), "{body}");
         return;
@@ -160,7 +160,7 @@ fn error(code: i64, id: Value) -> Value {
 
 #[tokio::test]
 async fn invalid_json_rpc() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         (r#"{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":1"#, -32700),
         (r#"{"jsonrpc":"2.0""#, -32700),
@@ -175,14 +175,14 @@ async fn invalid_json_rpc() {
         (r#"{"jsonrpc":"2.0","command":"read","resource":"todo"}"#, -32600),
     ];
     for (body, code) in rows {
-        check(&mut served, body, error(code, Value::Null)).await;
+        check(&mut server, body, error(code, Value::Null)).await;
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn requests_that_are_not_of_2_0() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         (r#"{"jsonrpc":"1.0","method":"todo.read","params":["a"],"id":1}"#, -32600, json!(1)),
         (r#"{"jsonrpc":2.0,"method":"todo.read","params":["a"],"id":1}"#, -32600, json!(1)),
@@ -197,19 +197,19 @@ async fn requests_that_are_not_of_2_0() {
         (r#"{"jsonrpc":"2.0","method":"crm.todo.read","params":["a"],"id":1}"#, -32601, json!(1)),
     ];
     for (body, code, id) in rows {
-        check(&mut served, body, error(code, id)).await;
+        check(&mut server, body, error(code, id)).await;
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn single_requests() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let result = |record: Value, id: Value| json!({ "jsonrpc": "2.0", "result": record, "id": id });
     // The id of the request is returned unchanged, and is not the id of the record.
     for id in ["0", "-0", "1.0", "\"\"", "\"0\"", "null", "123456789012345678901234567890"] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":{id}}}"#);
-        let reply = served.post("/execute", &body).await;
+        let reply = server.post("/execute", &body).await;
         assert!(reply.text().ends_with(&format!(r#""id":{id}}}"#)), "{body}: {}", reply.text());
         assert_eq!(reply.json()["result"]["id"], "a", "{body}");
     }
@@ -255,32 +255,32 @@ async fn single_requests() {
             Some(_) => error(-32011, json!(1)),
             None => result(expected, json!(1)),
         };
-        check(&mut served, &body, expected).await;
+        check(&mut server, &body, expected).await;
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn namespaces_of_any_depth() {
     let toml = "[resources.\"crm.eu.todo\".fields]\ntitle = { type = \"string\", required = true }";
     let types = trunkline_resources::ResourceTypes::parse(toml).unwrap();
-    let mut served = Served::with(Setup { types, ..Setup::default() }).await;
-    let response = served.call("crm.eu.todo.create", &json!({ "id": "a", "title": "x" })).await;
+    let mut server = TestServer::with(Setup { types, ..Setup::default() }).await;
+    let response = server.call("crm.eu.todo.create", &json!({ "id": "a", "title": "x" })).await;
     assert_fits("created", &json!({ "result": { "id": "a", "title": "x" } }), &response);
     let update = json!({ "command": "update", "resource": "crm.eu.todo", "id": "a", "payload": { "title": "y" } });
-    let reply = served.native(&update).await;
+    let reply = server.native(&update).await;
     assert_fits("updated", &json!({ "result": { "title": "y", "version": 2 } }), &reply.json());
     assert_fits(
         "unknown",
         &error(-32601, json!(1)),
-        &served.call("eu.todo.read", &json!(["a"])).await,
+        &server.call("eu.todo.read", &json!(["a"])).await,
     );
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn notifications_are_executed_and_not_answered() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         r#"{"jsonrpc":"2.0","method":"todo.update","params":{"id":"a","done":true}}"#,
         r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"b","title":"x"}}"#,
@@ -290,17 +290,17 @@ async fn notifications_are_executed_and_not_answered() {
         r#"[{"jsonrpc":"2.0","method":"todo.update","params":{"id":"b","done":true}},{"jsonrpc":"2.0","method":"todo.delete","params":["x"]}]"#,
     ];
     for body in rows {
-        check(&mut served, body, Value::Null).await;
+        check(&mut server, body, Value::Null).await;
     }
-    let list = served.call("todo.list", &json!({})).await;
+    let list = server.call("todo.list", &json!({})).await;
     let items = json!([{ "id": "a", "done": true, "version": 2 }, { "id": "b", "done": true, "version": 2 }]);
     assert_fits("stored", &json!({ "result": { "items": items } }), &list);
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn batches() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let request = |method: &str, params: Value, id: Value| json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": id });
     let rows = [
         (
@@ -339,7 +339,7 @@ async fn batches() {
     ];
     for (body, expected) in rows {
         let body = body.to_string();
-        let mut reply = served.post("/execute", &body).await.json();
+        let mut reply = server.post("/execute", &body).await.json();
         let mut expected = expected;
         // Replies of a batch can be in any order.
         for replies in [&mut reply, &mut expected] {
@@ -347,33 +347,33 @@ async fn batches() {
         }
         assert_fits(&body, &expected, &reply);
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn json_rpc_at_the_other_paths() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let create =
         r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"a","title":"other"},"id":1}"#;
-    let reply = served.post("/repeat", create).await.json();
+    let reply = server.post("/repeat", create).await.json();
     assert_fits("repeated", &json!({ "result": { "id": "a", "title": "Tea" } }), &reply);
     let batch = format!("[{create}]");
-    let reply = served.post("/repeat", batch).await.json();
+    let reply = server.post("/repeat", batch).await.json();
     assert_fits("repeated", &json!([{ "result": { "id": "a", "title": "Tea" } }]), &reply);
-    check(&mut served, create, error(-32012, json!(1))).await;
+    check(&mut server, create, error(-32012, json!(1))).await;
     let update = json!({ "id": "a", "done": true, "metadata": { "requestId": "r" } });
-    served.call("todo.update", &update).await;
+    server.call("todo.update", &update).await;
     let revert = r#"{"jsonrpc":"2.0","method":"todo.revert","params":["r"],"id":1}"#;
-    let reply = served.post("/revert", revert).await.json();
+    let reply = server.post("/revert", revert).await.json();
     let expected =
         json!({ "jsonrpc": "2.0", "result": { "status": "reverted", "requestId": "r" }, "id": 1 });
     assert_eq!(reply, expected);
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn invalid_reverts() {
-    let mut served = with_a().await;
+    let mut server = with_a().await;
     let rows = [
         "",
         "{",
@@ -387,7 +387,7 @@ async fn invalid_reverts() {
         r#"{"requestId":""}"#,
     ];
     for body in rows {
-        let reply = served.post("/revert", body).await;
+        let reply = server.post("/revert", body).await;
         if body.starts_with('[') {
             // Arrays are JSON-RPC.
             assert_fits(body, &error(-32700, Value::Null), &reply.json());
@@ -397,5 +397,5 @@ async fn invalid_reverts() {
             check_refused(body, &reply, 400, told);
         }
     }
-    served.stop().await;
+    server.stop().await;
 }

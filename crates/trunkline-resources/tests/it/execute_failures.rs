@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trunkline::{ErrorObject, Limits, Router};
 use trunkline_resources::{ResourcesConfig, StoreConfig};
 
-use crate::served::{Served, Setup, assert_fits};
+use crate::test_server::{Setup, TestServer, assert_fits};
 
 fn with_store(change: impl FnOnce(&mut StoreConfig)) -> ResourcesConfig {
     let mut settings = ResourcesConfig::default();
@@ -15,12 +15,12 @@ fn with_store(change: impl FnOnce(&mut StoreConfig)) -> ResourcesConfig {
 }
 
 /// Executes a command in both forms, and compares both replies with the status, the code and the text.
-async fn check(served: &mut Served, command: &Value, (status, code): (u16, i64), reason: &str) {
-    let reply = served.native(command).await;
+async fn check(server: &mut TestServer, command: &Value, (status, code): (u16, i64), reason: &str) {
+    let reply = server.native(command).await;
     assert_eq!(reply.status, status, "{command}: {}", reply.text());
     assert_fits(&command.to_string(), &json!({ "error": reason }), &reply.json());
     let (method, params) = twin(command);
-    let response = served.call(&method, &params).await;
+    let response = server.call(&method, &params).await;
     assert_eq!(response["error"]["code"], code, "{response}");
 }
 
@@ -46,18 +46,18 @@ fn command(verb: &str, id: &str, payload: Value) -> Value {
 #[tokio::test]
 async fn a_record_that_is_too_large() {
     let settings = ResourcesConfig { max_record_bytes: 100, ..ResourcesConfig::default() };
-    let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { settings, ..Setup::default() }).await;
     let fits = command("create", "a", json!({ "title": "x".repeat(55) }));
-    assert_eq!(served.native(&fits).await.status, 201, "exactly the limit");
+    assert_eq!(server.native(&fits).await.status, 201, "exactly the limit");
     for verb in ["create", "update"] {
         let id = if verb == "create" { "b" } else { "a" };
         let over = command(verb, id, json!({ "title": "x".repeat(56) }));
-        check(&mut served, &over, (400, -32602), "*up to 100 bytes, this one would have 101*")
+        check(&mut server, &over, (400, -32602), "*up to 100 bytes, this one would have 101*")
             .await;
     }
-    let read = served.call("todo.read", &json!(["a"])).await;
+    let read = server.call("todo.read", &json!(["a"])).await;
     assert_eq!(read["result"]["version"], 1);
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -75,22 +75,22 @@ async fn pages_that_end_early_are_continued() {
         ("by a limit of 0", ResourcesConfig { page: 0, ..default() }, 10),
     ];
     for (name, settings, found_in) in rows {
-        let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+        let mut server = TestServer::with(Setup { settings, ..Setup::default() }).await;
         let ids: Vec<String> = (10..20).map(|id| id.to_string()).collect();
         for id in &ids {
             let title = if id.ends_with('7') { "found" } else { "other" };
             let create = command("create", id, json!({ "title": title }));
-            assert_eq!(served.native(&create).await.status, 201);
+            assert_eq!(server.native(&create).await.status, 201);
         }
         for verb in ["list", "filter"] {
-            let (items, pages) = all(&mut served, verb, json!({})).await;
+            let (items, pages) = all(&mut server, verb, json!({})).await;
             assert_eq!(items, ids, "{name}");
             assert!(pages > 1, "{name}: {pages}");
         }
-        let (items, pages) = all(&mut served, "filter", json!({ "title": "found" })).await;
+        let (items, pages) = all(&mut server, "filter", json!({ "title": "found" })).await;
         assert_eq!(items, ["17"], "{name}");
         assert_eq!(pages, found_in, "{name}");
-        served.stop().await;
+        server.stop().await;
     }
 }
 
@@ -115,22 +115,22 @@ async fn status_counts() {
         ),
     ];
     for (name, settings, counts) in rows {
-        let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+        let mut server = TestServer::with(Setup { settings, ..Setup::default() }).await;
         for id in ["a", "b", "c"] {
             let create = command("create", id, json!({ "title": "x", "done": id == "c" }));
-            assert_eq!(served.native(&create).await.status, 201);
+            assert_eq!(server.native(&create).await.status, 201);
         }
-        let status = served.call("todo.status", &json!({})).await;
+        let status = server.call("todo.status", &json!({})).await;
         assert_fits(name, &json!({ "result": { "counts": counts } }), &status);
-        served.stop().await;
+        server.stop().await;
     }
 }
 
 /// The ids of all pages, and how many pages that took.
-async fn all(served: &mut Served, verb: &str, criteria: Value) -> (Vec<String>, usize) {
+async fn all(server: &mut TestServer, verb: &str, criteria: Value) -> (Vec<String>, usize) {
     let (mut ids, mut pages, mut asked) = (Vec::new(), 0, criteria);
     loop {
-        let mut page = served.native(&command(verb, "", asked.clone())).await.json();
+        let mut page = server.native(&command(verb, "", asked.clone())).await.json();
         let items = page["result"]["items"].as_array().unwrap();
         ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
         pages += 1;
@@ -145,45 +145,45 @@ async fn all(served: &mut Served, verb: &str, criteria: Value) -> (Vec<String>, 
 #[tokio::test]
 async fn a_server_that_is_busy() {
     let settings = with_store(|store| (store.read_queue, store.write_queue) = (0, 0));
-    let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { settings, ..Setup::default() }).await;
     for verb in ["read", "delete"] {
         let command = command(verb, "a", json!({}));
-        check(&mut served, &command, (503, -32005), "too many waiting commands; try again").await;
+        check(&mut server, &command, (503, -32005), "too many waiting commands; try again").await;
     }
     // It could never be done, however long it waits.
     let over = command("create", "a", json!({ "title": "x".repeat(256 << 10) }));
-    check(&mut served, &over, (400, -32602), "*up to 262144 bytes*").await;
-    let reply = served.post("/revert", r#"{"requestId":"r"}"#).await;
+    check(&mut server, &over, (400, -32602), "*up to 262144 bytes*").await;
+    let reply = server.post("/revert", r#"{"requestId":"r"}"#).await;
     assert_eq!(reply.status, 503, "{}", reply.text());
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_server_that_is_busy_with_what_is_large() {
     let settings = with_store(|store| store.write_queue_bytes = 1_000);
-    let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { settings, ..Setup::default() }).await;
     let text = |length| json!({ "title": "x".repeat(length) });
-    assert_eq!(served.native(&command("create", "a", text(500))).await.status, 201);
+    assert_eq!(server.native(&command("create", "a", text(500))).await.status, 201);
     for verb in ["create", "update"] {
         let over = command(verb, "a", text(1_000));
-        check(&mut served, &over, (503, -32005), "too many waiting commands; try again").await;
+        check(&mut server, &over, (503, -32005), "too many waiting commands; try again").await;
     }
     // What is sent is kept in two forms, if it is remembered.
     let mut remembered = command("update", "a", text(500));
     remembered["metadata"] = json!({ "requestId": "r" });
-    check(&mut served, &remembered, (503, -32005), "too many waiting commands; try again").await;
-    served.stop().await;
+    check(&mut server, &remembered, (503, -32005), "too many waiting commands; try again").await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_command_whose_time_is_up() {
     let settings = with_store(|store| store.timeout = Duration::ZERO);
-    let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { settings, ..Setup::default() }).await;
     for verb in ["read", "delete"] {
         let command = command(verb, "a", json!({}));
-        check(&mut served, &command, (504, -32004), "*timed out after 0 ms*").await;
+        check(&mut server, &command, (504, -32004), "*timed out after 0 ms*").await;
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn operations_of_others() {
         .method("todo.fail", fail(418))
         .method("todo.lack", fail(-32011))
         .limits(limits);
-    let mut served = Served::with(Setup { router, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { router, ..Setup::default() }).await;
     let rows = [
         ("wait", (504, -32004), "*"),
         ("leak", (500, -32603), "Internal error (incident *"),
@@ -214,7 +214,7 @@ async fn operations_of_others() {
     for (verb, told, reason) in rows {
         let command = json!({ "command": verb, "resource": "todo" });
         let reason = if verb == "leak" { "*(incident *" } else { reason };
-        check(&mut served, &command, told, reason).await;
+        check(&mut server, &command, told, reason).await;
     }
-    served.stop().await;
+    server.stop().await;
 }

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use trunkline::http;
 
 use crate::execute::check_refused;
-use crate::served::{Client, Served, Setup, post, types};
+use crate::test_server::{Client, Setup, TestServer, post, types};
 
 #[tokio::test]
 async fn requests_rejected_by_http() {
     let json = "Content-Type: application/json\r\n";
     let mut guarded = http::HttpConfig { max_body: 4 << 10, ..Default::default() };
     guarded.bearer.allow("secret");
-    let mut served = Served::with(Setup { http: guarded, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { http: guarded, ..Setup::default() }).await;
     let token = format!("{json}Authorization: Bearer secret\r\n");
     let read = r#"{"command":"read","resource":"todo","id":"a"}"#;
     let head = "HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n";
@@ -80,21 +80,21 @@ async fn requests_rejected_by_http() {
         ("too large", post("/execute", &token, large), 413, "*4096 bytes*", None),
     ];
     for (name, request, status, reason, header) in rows {
-        let reply = Client::connect(served.handle.local_addr()).await.ask(request).await;
+        let reply = Client::connect(server.handle.local_addr()).await.ask(request).await;
         check_refused(name, &reply, status, reason);
         if let Some((header, value)) = header {
             assert_eq!(reply.header(header), Some(value), "{name}");
         }
     }
-    let reply = served.ask(post("/execute", &token, read)).await;
+    let reply = server.ask(post("/execute", &token, read)).await;
     check_refused("let in", &reply, 404, "*");
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn forms_describe_all_commands() {
-    let mut served = Served::new().await;
-    let reply = served.ask("GET /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let mut server = TestServer::new().await;
+    let reply = server.ask("GET /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
     let forms = reply.json();
     let forms = forms.as_array().unwrap();
@@ -112,9 +112,9 @@ async fn forms_describe_all_commands() {
     }
     let behind_a_proxy =
         "GET /forms HTTP/1.1\r\nHost: localhost:1\r\nX-Forwarded-Proto: https\r\n\r\n";
-    let first = served.ask(behind_a_proxy).await.json()[0]["href"].clone();
+    let first = server.ask(behind_a_proxy).await.json()[0]["href"].clone();
     assert_eq!(first, "https://localhost:1/execute");
-    let ping = served.ask("GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let ping = server.ask("GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!((ping.status, ping.text()), (200, r#"{"status":"ok"}"#));
     let types = types();
     for kind in types.iter() {
@@ -159,7 +159,7 @@ async fn forms_describe_all_commands() {
     let filter = forms.iter().find(|form| form["rel"] == "todo.filter").unwrap();
     let description = filter["input"]["description"].as_str().unwrap();
     assert!(description.contains("does not match"), "{description}");
-    let head = served.ask("HEAD /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let head = server.ask("HEAD /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!((head.status, head.text()), (200, ""));
-    served.stop().await;
+    server.stop().await;
 }

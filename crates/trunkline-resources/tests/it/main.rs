@@ -16,4 +16,4 @@ mod revert;
 mod rows;
 mod rows_kept;
 mod seed;
-mod served;
+mod test_server;

@@ -8,7 +8,7 @@ use trunkline::{ErrorObject, Extensions, Params, Router, Server};
 use trunkline_resources::{Command, adapter};
 
 use crate::execute::check_refused;
-use crate::served::{Client, Served, Setup, assert_fits, post};
+use crate::test_server::{Client, Setup, TestServer, assert_fits, post};
 
 #[derive(serde::Deserialize)]
 struct Numbered {
@@ -22,7 +22,7 @@ fn rpc_of(method: &str, params: &str) -> String {
 
 #[tokio::test]
 async fn error_messages() {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     let message = r#"a command must be an object: {"command", "resource", …}"#;
     let of_todo = |members: &str| format!(r#"{{"command":"update","resource":"todo",{members}}}"#);
     let rows = [
@@ -61,14 +61,14 @@ async fn error_messages() {
         ),
     ];
     for (body, reason) in rows {
-        check_refused(&body, &served.post("/execute", &body).await, 400, reason);
+        check_refused(&body, &server.post("/execute", &body).await, 400, reason);
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn request_ids_with_many_digits_are_kept_exactly() {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     let native = |id: &str| {
         format!(
             r#"{{"command":"create","resource":"todo","payload":{{"title":"of {id}"}},"metadata":{{"requestId":{id}}}}}"#
@@ -81,35 +81,35 @@ async fn request_ids_with_many_digits_are_kept_exactly() {
     for ids in [["123456789012345678901", "123456789012345678902"], ["1", "1.00"]] {
         let mut made = Vec::new();
         for id in ids {
-            let reply = served.post("/execute", native(id)).await;
+            let reply = server.post("/execute", native(id)).await;
             assert_eq!(reply.status, 201, "{id}: {}", reply.text());
             let record = reply.json()["result"].take();
             assert_eq!(record["title"], format!("of {id}"));
             // The same request in the other protocol.
-            let again = served.post("/execute", by_name(id)).await.json();
+            let again = server.post("/execute", by_name(id)).await.json();
             assert_eq!(again["result"], record, "{id}");
             made.push(record["id"].clone());
         }
         assert_ne!(made[0], made[1], "{ids:?}");
         let [first, second] = ids;
-        let reply = served.post("/revert", format!(r#"{{"requestId":{first}}}"#)).await;
+        let reply = server.post("/revert", format!(r#"{{"requestId":{first}}}"#)).await;
         assert_eq!(reply.json(), json!({ "status": "reverted", "requestId": first }));
         let revert = rpc_of("todo.revert", &format!(r#"["{second}"]"#));
-        let told = served.post("/execute", revert).await.json();
+        let told = server.post("/execute", revert).await.json();
         assert_eq!(told["result"], json!({ "status": "reverted", "requestId": second }));
     }
     // A number would have lost digits.
     for params in ["[123456789012345678901]", r#"{"requestId":123456789012345678901}"#] {
-        let told = served.post("/execute", rpc_of("todo.revert", params)).await.json();
+        let told = server.post("/execute", rpc_of("todo.revert", params)).await.json();
         let expected = json!({ "code": -32602, "data": { "pointer": "/requestId", "reason": "*as a string*" } });
         assert_fits(params, &expected, &told["error"]);
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn a_request_id_can_be_next_to_the_command() {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     let create = |members: &str| {
         format!(r#"{{"command":"create","resource":"todo","payload":{{"title":"x"}},{members}}}"#)
     };
@@ -120,7 +120,7 @@ async fn a_request_id_can_be_next_to_the_command() {
         r#""metadata":{"requestId":"1"}"#,
         r#""requestId":"1","metadata":{"requestId":1}"#,
     ] {
-        let reply = served.post("/execute", create(members)).await;
+        let reply = server.post("/execute", create(members)).await;
         assert_eq!(reply.status, 201, "{members}: {}", reply.text());
         made.push(reply.json()["result"]["id"].take());
     }
@@ -133,15 +133,15 @@ async fn a_request_id_can_be_next_to_the_command() {
         ),
         (r#""requestId":{}"#, "requestId must be a string or a number"),
     ] {
-        check_refused(members, &served.post("/execute", create(members)).await, 400, reason);
+        check_refused(members, &server.post("/execute", create(members)).await, 400, reason);
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn ids_sent_as_numbers_stay_numbers() {
     let router = Router::new().method("page.show", |Params(Numbered { id })| id);
-    let mut served = Served::with(Setup { router, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { router, ..Setup::default() }).await;
     let rows = [
         (r#""id":7"#, 200, json!({ "result": 7 })),
         (r#""payload":{"id":7}"#, 200, json!({ "result": 7 })),
@@ -151,7 +151,7 @@ async fn ids_sent_as_numbers_stay_numbers() {
     ];
     for (members, status, expected) in rows {
         let body = format!(r#"{{"command":"show","resource":"page",{members}}}"#);
-        let reply = served.post("/execute", &body).await;
+        let reply = server.post("/execute", &body).await;
         assert_eq!(reply.status, status, "{body}: {}", reply.text());
         let told = reply.json();
         match expected["error"].as_str().and_then(|text| text.strip_suffix('*')) {
@@ -162,15 +162,15 @@ async fn ids_sent_as_numbers_stay_numbers() {
             None => assert_eq!(told, expected, "{body}"),
         }
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn long_names_are_truncated_in_errors() {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     let create =
         json!({ "command": "create", "resource": "todo", "id": "a", "payload": { "title": "x" } });
-    assert_eq!(served.native(&create).await.status, 201);
+    assert_eq!(server.native(&create).await.status, 201);
     let long = "x".repeat(300_000);
     let slip = format!("request{}Id", "_".repeat(300_000));
     let rows = [
@@ -182,7 +182,7 @@ async fn long_names_are_truncated_in_errors() {
         json!({ "command": "read", "resource": long, "id": "a" }),
     ];
     for command in rows {
-        let reply = served.native(&command).await;
+        let reply = server.native(&command).await;
         let told = reply.text();
         assert_eq!(reply.status, 400, "{}", &told[..told.len().min(1_000)]);
         assert!(told.len() < 400 && told.contains('…'), "{} bytes", told.len());
@@ -194,7 +194,7 @@ async fn long_names_are_truncated_in_errors() {
                     params[name] = value.clone();
                 }
             }
-            let told = served.call(&format!("{resource}.{verb}"), &params).await.to_string();
+            let told = server.call(&format!("{resource}.{verb}"), &params).await.to_string();
             assert!(told.len() < 600 && told.contains('…'), "{} bytes", told.len());
         }
     }
@@ -205,10 +205,10 @@ async fn long_names_are_truncated_in_errors() {
         format!(r#""payload":{{"{long}":1e999}}"#),
     ] {
         let body = format!(r#"{{"command":"list","resource":"todo",{members}}}"#);
-        let reply = served.post("/execute", body).await;
+        let reply = server.post("/execute", body).await;
         assert!(reply.status == 400 && reply.body.len() < 400, "{} bytes", reply.body.len());
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 /// Quadratic time would be minutes.

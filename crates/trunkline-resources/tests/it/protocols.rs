@@ -11,7 +11,7 @@ use trunkline::{Json, Params, Router, Server, http};
 use trunkline_mcp::Mcp;
 use trunkline_resources::{Command, ResourceTypes, Resources, operations, routes};
 
-use crate::served::{Client, Served, Setup, assert_fits, post};
+use crate::test_server::{Client, Setup, TestServer, assert_fits, post};
 
 const JSON: &str = "Content-Type: application/json\r\n";
 
@@ -35,7 +35,7 @@ fn others() -> Router {
 
 #[tokio::test]
 async fn operations_without_a_declared_resource() {
-    let mut served = Served::with(Setup { router: others(), ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { router: others(), ..Setup::default() }).await;
     let native = r#""metadata":{"protocol":"native"}"#;
     let rows = [
         (
@@ -74,14 +74,14 @@ async fn operations_without_a_declared_resource() {
         ),
     ];
     for (command, status, expected) in rows {
-        let reply = served.native(&command).await;
+        let reply = server.native(&command).await;
         assert_eq!(reply.status, status, "{command}: {}", reply.text());
         match status {
             400 => assert!(reply.text().contains(&expected), "{command}: {}", reply.text()),
             _ => assert_eq!(reply.text(), expected, "{command}"),
         }
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn resources_can_have_the_name_of_an_operation() {
     let toml = "[resources.\"math.add\".fields]\na = { type = \"integer\" }";
     let types = ResourceTypes::parse(toml).unwrap();
     let setup = Setup { router: others(), types, ..Setup::default() };
-    let mut served = Served::with(setup).await;
+    let mut server = TestServer::with(setup).await;
     let rows = [
         (
             json!({ "command": "add", "resource": "math", "payload": { "a": 1, "b": 2 } }),
@@ -105,22 +105,22 @@ async fn resources_can_have_the_name_of_an_operation() {
         ),
     ];
     for (command, expected) in rows {
-        let reply = served.native(&command).await.json();
+        let reply = server.native(&command).await.json();
         assert_fits(&command.to_string(), &expected, &reply);
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn metadata_reaches_a_handler() {
-    let mut served = Served::with(Setup { router: others(), ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { router: others(), ..Setup::default() }).await;
     let sent = json!({
         "requestId": 5, "ifVersion": 2, "origin": "test", "protocol": "x", "version": 1, "jsonrpcId": [],
     });
     let mut expected =
         json!({ "protocol": "native", "requestId": "5", "ifVersion": 2, "origin": "test" });
     let native = json!({ "command": "create", "resource": "note", "metadata": sent });
-    let reply = served.native(&native).await.json();
+    let reply = server.native(&native).await.json();
     assert_eq!(reply["result"]["metadata"], expected);
     expected["protocol"] = "jsonrpc".into();
     expected["version"] = "2.0".into();
@@ -130,11 +130,11 @@ async fn metadata_reaches_a_handler() {
         );
         expected["jsonrpcId"] = told;
         for path in ["/execute", "/"] {
-            let reply = served.post(path, &body).await.json();
+            let reply = server.post(path, &body).await.json();
             assert_eq!(reply["result"]["metadata"], expected, "{path} {id}");
         }
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn all_protocols_access_the_same_records() {
 #[tokio::test]
 async fn only_exposed_resources_are_tools() {
     let directory = tempfile::tempdir().unwrap();
-    let types = crate::served::types();
+    let types = crate::test_server::types();
     let resources = Resources::open(directory.path(), types, Default::default()).unwrap();
     for (exposed, expected) in
         [("", None), ("lab.sample", Some("lab_sample_create")), ("lab", None)]
@@ -284,7 +284,7 @@ fn as_caller(name: &str) -> String {
 
 #[tokio::test]
 async fn authorization_applies_to_native_commands() {
-    let mut served = Served::with(guarded()).await;
+    let mut server = TestServer::with(guarded()).await;
     let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"x"}}"#;
     let delete = r#"{"command":"delete","resource":"todo","id":"a"}"#;
     let rpc = r#"{"jsonrpc":"2.0","method":"todo.delete","params":["a"],"id":1}"#;
@@ -296,7 +296,7 @@ async fn authorization_applies_to_native_commands() {
         ("ada", "/execute", delete, 204),
     ];
     for (caller, path, body, status) in rows {
-        let reply = served.ask(post(path, &as_caller(caller), body)).await;
+        let reply = server.ask(post(path, &as_caller(caller), body)).await;
         assert_eq!(reply.status, status, "{caller} {path} {body}: {}", reply.text());
         if status == 403 {
             let challenge = reply.header("www-authenticate");
@@ -306,18 +306,18 @@ async fn authorization_applies_to_native_commands() {
             assert_eq!(reply.json(), json!({ "error": "the caller may not call this method" }));
         }
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn request_ids_are_per_caller() {
-    let mut served = Served::with(guarded()).await;
+    let mut server = TestServer::with(guarded()).await;
     let create = |title: &str| {
         json!({ "command": "create", "resource": "todo", "payload": { "title": title }, "metadata": { "requestId": "1" } }).to_string()
     };
     let revert = r#"{"requestId":"1"}"#;
     for (caller, title) in [("ada", "of ada"), ("bob", "of bob"), ("ada", "of ada")] {
-        let reply = served.ask(post("/execute", &as_caller(caller), create(title))).await;
+        let reply = server.ask(post("/execute", &as_caller(caller), create(title))).await;
         assert_eq!((reply.status, &reply.json()["result"]["title"]), (201, &json!(title)));
     }
     let list = r#"{"command":"list","resource":"todo"}"#;
@@ -325,13 +325,13 @@ async fn request_ids_are_per_caller() {
         let items = reply["result"]["items"].as_array().unwrap().clone();
         items.into_iter().map(|mut item| item["title"].take()).collect::<Vec<_>>()
     };
-    let reply = served.ask(post("/execute", &as_caller("bob"), list)).await;
+    let reply = server.ask(post("/execute", &as_caller("bob"), list)).await;
     assert_eq!(items(reply.json()), ["of ada", "of bob"]);
-    let reply = served.ask(post("/revert", &as_caller("bob"), revert)).await;
+    let reply = server.ask(post("/revert", &as_caller("bob"), revert)).await;
     assert_eq!(reply.json(), json!({ "status": "reverted", "requestId": "1" }));
-    let reply = served.ask(post("/execute", &as_caller("bob"), list)).await;
+    let reply = server.ask(post("/execute", &as_caller("bob"), list)).await;
     assert_eq!(items(reply.json()), ["of ada"]);
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -340,12 +340,12 @@ async fn reverting_by_path_requires_permission() {
     http.bearer.allow_as("bob", "token-of-bob");
     let layered =
         |router: Router| router.authorize(Rules::new().require("todo.revert", principal("ada")));
-    let mut served = Served::with(Setup { http, layered, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { http, layered, ..Setup::default() }).await;
     let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"x"},"metadata":{"requestId":"1"}}"#;
-    assert_eq!(served.ask(post("/execute", &as_caller("bob"), create)).await.status, 201);
-    let reply = served.ask(post("/revert", &as_caller("bob"), r#"{"requestId":"1"}"#)).await;
+    assert_eq!(server.ask(post("/execute", &as_caller("bob"), create)).await.status, 201);
+    let reply = server.ask(post("/revert", &as_caller("bob"), r#"{"requestId":"1"}"#)).await;
     assert_eq!(reply.status, 403, "{}", reply.text());
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -354,17 +354,17 @@ async fn rate_limited_callers_get_retry_after() {
         let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
         router.layer(RateLimitLayer::new(rate))
     };
-    let mut served = Served::with(Setup { layered, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { layered, ..Setup::default() }).await;
     let status = json!({ "command": "status", "resource": "todo" });
-    assert_eq!(served.native(&status).await.status, 200);
+    assert_eq!(server.native(&status).await.status, 200);
     let rpc = r#"{"jsonrpc":"2.0","method":"todo.status","id":1}"#;
     for body in [status.to_string(), rpc.to_owned()] {
-        let reply = served.post("/execute", &body).await;
+        let reply = server.post("/execute", &body).await;
         assert_eq!(reply.status, 429, "{body}: {}", reply.text());
         let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
         assert!((3_500..=3_600).contains(&seconds), "{seconds}");
     }
-    let reply = served.native(&status).await;
+    let reply = server.native(&status).await;
     assert_eq!(reply.json(), json!({ "error": "Too many calls" }));
-    served.stop().await;
+    server.stop().await;
 }

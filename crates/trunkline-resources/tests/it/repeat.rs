@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use trunkline::{Operation, Router};
 
-use crate::served::{Served, Setup, assert_fits, post};
+use crate::test_server::{Setup, TestServer, assert_fits, post};
 
 const JSON: &str = "Content-Type: application/json\r\n";
 const EDN: &str = "Content-Type: application/edn\r\n";
 
 /// Operations that count their calls: `bell.ring` is not idempotent, `bell.mute` is, and `bell.look` is read-only.
-async fn counting() -> (Served, Arc<AtomicUsize>) {
+async fn counting() -> (TestServer, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let operation = |name: &str| {
         let calls = calls.clone();
@@ -22,13 +22,13 @@ async fn counting() -> (Served, Arc<AtomicUsize>) {
         .operation(operation("bell.ring"))
         .operation(operation("bell.mute").idempotent())
         .operation(operation("bell.look").read_only());
-    (Served::with(Setup { router, ..Setup::default() }).await, calls)
+    (TestServer::with(Setup { router, ..Setup::default() }).await, calls)
 }
 
 /// Posts a body, and compares the status, parts of the reply, and the number of calls.
 async fn check(headers: &str, body: &str, status: u16, expected: Value, count: usize) {
-    let (mut served, calls) = counting().await;
-    let reply = served.ask(post("/repeat", headers, body)).await;
+    let (mut server, calls) = counting().await;
+    let reply = server.ask(post("/repeat", headers, body)).await;
     assert_eq!(reply.status, status, "{body}: {}", reply.text());
     match &expected {
         Value::Null => assert_eq!(reply.text(), "", "{body}"),
@@ -36,8 +36,8 @@ async fn check(headers: &str, body: &str, status: u16, expected: Value, count: u
         expected => assert_fits(body, expected, &reply.json()),
     }
     assert_eq!(calls.load(Ordering::Relaxed), count, "{body}");
-    assert_ne!(served.recorded(), [] as [Value; 0], "{body}: it is recorded");
-    served.stop().await;
+    assert_ne!(server.recorded(), [] as [Value; 0], "{body}: it is recorded");
+    server.stop().await;
 }
 
 const REFUSED: &str = "bell.ring is not idempotent and was not called; send it to /execute";

@@ -9,20 +9,20 @@ use trunkline::layers::rate_limit::Rate;
 use trunkline::{Router, http};
 use trunkline_resources::ResourceTypes;
 
-use crate::served::{Served, Setup, assert_fits, post};
+use crate::test_server::{Setup, TestServer, assert_fits, post};
 
 const NONE: &str = r#"{"requestId":"none"}"#;
 
 #[tokio::test]
 async fn unknown_requests_are_recorded() {
-    let mut served = Served::new().await;
-    let reply = served.post("/revert", NONE).await;
+    let mut server = TestServer::new().await;
+    let reply = server.post("/revert", NONE).await;
     assert_eq!(reply.json(), json!({ "status": "noop", "requestId": "none" }));
     let expected = json!([{
-        "door": "execute", "protocol": "native", "method": "todo.revert", "status": "result",
+        "endpoint": "execute", "protocol": "native", "method": "todo.revert", "status": "result",
     }]);
-    assert_fits("recorded", &expected, &json!(served.recorded()));
-    served.stop().await;
+    assert_fits("recorded", &expected, &json!(server.recorded()));
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -31,13 +31,13 @@ async fn unknown_requests_are_rate_limited() {
         let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
         router.layer(RateLimitLayer::new(rate))
     };
-    let mut served = Served::with(Setup { layered, ..Setup::default() }).await;
-    assert_eq!(served.post("/revert", NONE).await.status, 200);
-    let reply = served.post("/revert", NONE).await;
+    let mut server = TestServer::with(Setup { layered, ..Setup::default() }).await;
+    assert_eq!(server.post("/revert", NONE).await.status, 200);
+    let reply = server.post("/revert", NONE).await;
     assert_eq!((reply.status, reply.json()), (429, json!({ "error": "Too many calls" })));
     let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((3_500..=3_600).contains(&seconds), "{seconds}");
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -47,37 +47,37 @@ async fn unknown_requests_require_permission() {
     http.bearer.allow_as("bob", "token-of-bob");
     let layered =
         |router: Router| router.authorize(Rules::new().require("todo.revert", principal("ada")));
-    let mut served = Served::with(Setup { http, layered, ..Setup::default() }).await;
+    let mut server = TestServer::with(Setup { http, layered, ..Setup::default() }).await;
     for (caller, status) in [("ada", 200), ("bob", 403)] {
         let headers = format!(
             "Content-Type: application/json\r\nAuthorization: Bearer token-of-{caller}\r\n"
         );
-        let reply = served.ask(post("/revert", &headers, NONE)).await;
+        let reply = server.ask(post("/revert", &headers, NONE)).await;
         assert_eq!(reply.status, status, "{caller}: {}", reply.text());
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn requests_to_undeclared_resources_are_not_reverted() {
     let of = |toml: &str| Setup { types: ResourceTypes::parse(toml).unwrap(), ..Setup::default() };
     let note = "[resources.note.fields]\ntext = { type = \"string\" }\n";
-    let mut served = Served::with(of(note)).await;
+    let mut server = TestServer::with(of(note)).await;
     let create = json!({
         "command": "create", "resource": "note", "id": "a", "payload": { "text": "x" },
         "metadata": { "requestId": "1" },
     });
-    assert_eq!(served.native(&create).await.status, 201);
+    assert_eq!(server.native(&create).await.status, 201);
     let other = "[resources.other.fields]\ntext = { type = \"string\" }\n";
-    let mut served = Served::on(served.closed().await, of(other)).await;
-    let reply = served.post("/revert", r#"{"requestId":"1"}"#).await;
+    let mut server = TestServer::on(server.closed().await, of(other)).await;
+    let reply = server.post("/revert", r#"{"requestId":"1"}"#).await;
     assert_eq!(reply.text(), r#"{"requestId":"1","status":"noop"}"#);
     // Declared again, it can be undone.
-    let mut served = Served::on(served.closed().await, of(note)).await;
+    let mut server = TestServer::on(server.closed().await, of(note)).await;
     let read = json!({ "command": "read", "resource": "note", "id": "a" });
-    assert_eq!(served.native(&read).await.status, 200);
-    let reply = served.post("/revert", r#"{"requestId":"1"}"#).await;
+    assert_eq!(server.native(&read).await.status, 200);
+    let reply = server.post("/revert", r#"{"requestId":"1"}"#).await;
     assert_eq!(reply.json()["status"], "reverted");
-    assert_eq!(served.native(&read).await.status, 404);
-    served.stop().await;
+    assert_eq!(server.native(&read).await.status, 404);
+    server.stop().await;
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::served::{Reply, Served, assert_fits, rows};
+use crate::test_server::{Reply, TestServer, assert_fits, rows};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,12 +117,12 @@ async fn check_all(file: &str) {
 
 /// Runs the steps on a new store, and returns the replies and the stored data.
 async fn run(row: &Row, form: Form) -> (Vec<Content>, Value) {
-    let mut served = Served::new().await;
+    let mut server = TestServer::new().await;
     for given in [
         r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"Tea"}}"#,
         r#"{"command":"create","resource":"todo","id":"b","payload":{"title":"Buy Milk","done":true,"priority":"high"}}"#,
     ] {
-        let reply = served.post("/execute", given).await;
+        let reply = server.post("/execute", given).await;
         assert_eq!(reply.status, 201, "{}", reply.text());
     }
     let mut replies = Vec::new();
@@ -131,18 +131,18 @@ async fn run(row: &Row, form: Form) -> (Vec<Content>, Value) {
         let message: Message = serde_json::from_str(step.send.get()).unwrap();
         replies.push(match form {
             Form::Native => {
-                let reply = served.post(&step.to, step.send.get()).await;
+                let reply = server.post(&step.to, step.send.get()).await;
                 step.check_native(&name, &message, &reply)
             }
             Form::JsonRpc => {
                 let to = if step.to == "/revert" { "/execute" } else { &step.to };
-                let reply = served.post(to, twin(&message)).await;
+                let reply = server.post(to, twin(&message)).await;
                 step.check_json_rpc(&name, &reply)
             }
         });
     }
-    let stored = plain(served.stored().await);
-    served.stop().await;
+    let stored = plain(server.stored().await);
+    server.stop().await;
     (replies, stored)
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline::{Call, ErrorObject, Id, Router, Server, ServerHandle};
 use trunkline_resources::{Command, Protocol, adapter};
 
-use crate::served::{Client, Served, assert_fits, post};
+use crate::test_server::{Client, TestServer, assert_fits, post};
 
 /// The request of the examples.
 const REQUEST: &str = r#"{
@@ -44,13 +44,13 @@ fn value(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-async fn with_the_record() -> Served {
-    let mut served = Served::new().await;
+async fn with_the_record() -> TestServer {
+    let mut server = TestServer::new().await;
     let create = json!({
         "command": "create", "resource": "todo", "id": "job-test-001", "payload": { "title": "Test" },
     });
-    assert_eq!(served.native(&create).await.status, 201);
-    served
+    assert_eq!(server.native(&create).await.status, 201);
+    server
 }
 
 /// Compares the updated record, without times.
@@ -67,44 +67,44 @@ fn assert_is_updated(mut record: Value) {
 
 #[tokio::test]
 async fn the_request_as_json_rpc() {
-    let mut served = with_the_record().await;
-    let reply = served.post("/execute", REQUEST).await;
+    let mut server = with_the_record().await;
+    let reply = server.post("/execute", REQUEST).await;
     assert_eq!(reply.status, 200);
     let mut response = reply.json();
     assert_is_updated(response["result"].take());
     assert_eq!(response, json!({ "jsonrpc": "2.0", "result": null, "id": "12345" }));
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn the_command_natively() {
-    let mut served = with_the_record().await;
-    let reply = served.post("/execute", COMMAND).await;
+    let mut server = with_the_record().await;
+    let reply = server.post("/execute", COMMAND).await;
     assert_eq!(reply.status, 200);
     let mut response = reply.json();
     assert_is_updated(response["result"].take());
     assert_eq!(response, json!({ "result": null }));
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn the_error_of_a_storage_that_fails() {
-    let mut served = with_the_record().await;
-    let file = served.directory.path().join("trunkline.sqlite");
+    let mut server = with_the_record().await;
+    let file = server.directory.path().join("trunkline.sqlite");
     Connection::open(file).unwrap().execute("DROP TABLE records", ()).unwrap();
     for path in ["/execute", "/repeat", "/"] {
-        let reply = served.post(path, REQUEST).await;
+        let reply = server.post(path, REQUEST).await;
         assert_eq!((reply.status, reply.text()), (200, ERROR), "{path}");
     }
-    let reply = served.post("/execute", COMMAND).await;
+    let reply = server.post("/execute", COMMAND).await;
     assert_eq!((reply.status, reply.text()), (500, r#"{"error":"Internal server error"}"#));
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn every_command_fails_alike_when_the_storage_does() {
-    let mut served = Served::new().await;
-    let file = served.directory.path().join("trunkline.sqlite");
+    let mut server = TestServer::new().await;
+    let file = server.directory.path().join("trunkline.sqlite");
     let connection = Connection::open(file).unwrap();
     connection.execute_batch("DROP TABLE records; DROP TABLE requests;").unwrap();
     let rows = [
@@ -119,7 +119,7 @@ async fn every_command_fails_alike_when_the_storage_does() {
         ("create", json!({ "title": "x", "metadata": { "requestId": "r" } })),
     ];
     for (command, params) in rows {
-        let response = served.call(&format!("todo.{command}"), &params).await;
+        let response = server.call(&format!("todo.{command}"), &params).await;
         let error = json!({ "code": -32000, "message": "Internal server error" });
         assert_eq!(response, json!({ "jsonrpc": "2.0", "error": error, "id": 1 }), "{command}");
         let mut params = params;
@@ -128,13 +128,13 @@ async fn every_command_fails_alike_when_the_storage_does() {
         let native = json!({
             "command": command, "resource": "todo", "id": id, "payload": params, "metadata": metadata,
         });
-        let reply = served.native(&native).await;
+        let reply = server.native(&native).await;
         let told = (reply.status, reply.text());
         assert_eq!(told, (500, r#"{"error":"Internal server error"}"#), "{command}");
     }
-    let reply = served.post("/revert", r#"{"requestId":"r"}"#).await;
+    let reply = server.post("/revert", r#"{"requestId":"r"}"#).await;
     assert_eq!((reply.status, reply.text()), (500, r#"{"error":"Internal server error"}"#));
-    served.stop().await;
+    server.stop().await;
 }
 
 /// Serves a command handler with its own replies.

@@ -39,9 +39,9 @@ pub(crate) struct Arguments {
     /// Only errors with this code
     #[arg(help_heading = "Filters", long, value_name = "CODE", allow_hyphen_values = true)]
     code: Option<i64>,
-    /// Only calls through this transport, such as mcp
+    /// Only calls of this endpoint, such as mcp
     #[arg(help_heading = "Filters", long, value_name = "NAME")]
-    door: Option<String>,
+    endpoint: Option<String>,
     /// Only calls by this principal
     #[arg(help_heading = "Filters", long, value_name = "NAME")]
     principal: Option<String>,
@@ -64,7 +64,7 @@ impl Arguments {
             ("id", text(&self.id)),
             ("status", text(&self.status)),
             ("code", self.code.map(|code| code.to_string())),
-            ("door", text(&self.door)),
+            ("endpoint", text(&self.endpoint)),
             ("principal", text(&self.principal)),
             ("trace_id", text(&self.trace_id)),
             ("limit", self.last.map(|last| last.to_string())),

@@ -10,7 +10,7 @@ pub(super) struct Row<'e> {
     #[serde(default)]
     kind: String,
     #[serde(default)]
-    door: String,
+    endpoint: String,
     method: Option<String>,
     operation: Option<String>,
     #[serde(borrow)]
@@ -22,7 +22,7 @@ pub(super) struct Row<'e> {
     ms: f64,
 }
 
-pub(super) const HEADER: [&str; 6] = ["time", "via", "method", "id", "status", "ms"];
+pub(super) const HEADER: [&str; 6] = ["time", "endpoint", "method", "id", "status", "ms"];
 
 /// The emphasis of a line on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Row<'_> {
     /// Returns a line without its end, for a terminal of this width or for a pipe.
     pub(super) fn line(&self, columns: Option<usize>) -> String {
         let ms = format!("{:.3}", self.ms);
-        let cells = [self.clock(), &self.door, &self.call(), &self.id(), &self.outcome(), &ms];
+        let cells = [self.clock(), &self.endpoint, &self.call(), &self.id(), &self.outcome(), &ms];
         lay_out(cells, columns)
     }
 
@@ -125,35 +125,35 @@ mod tests {
         let clock = "09:30:00.123";
         check(
             &entry(
-                r#""kind":"call","door":"mcp","method":"tools/call","operation":"db.a","id":"x","status":"result","ms":1.5"#,
+                r#""kind":"call","endpoint":"mcp","method":"tools/call","operation":"db.a","id":"x","status":"result","ms":1.5"#,
             ),
             Tone::Plain,
             &[clock, "mcp", "tools/call db.a", "\"x\"", "result", "1.500"],
         );
         check(
             &entry(
-                r#""kind":"call","door":"json-rpc","status":"error","code":-32700,"id":null,"ms":0.004"#,
+                r#""kind":"call","endpoint":"json-rpc","status":"error","code":-32700,"id":null,"ms":0.004"#,
             ),
             Tone::Failed,
             &[clock, "json-rpc", "-", "-", "error -32700", "0.004"],
         );
         check(
             &entry(
-                r#""kind":"call","door":"d","method":"a\u001b[2J","status":"cancelled","ms":12345.6"#,
+                r#""kind":"call","endpoint":"d","method":"a\u001b[2J","status":"cancelled","ms":12345.6"#,
             ),
             Tone::Cancelled,
             &[clock, "d", "a\\u{1b}[2J", "-", "cancelled", "12345.600"],
         );
         check(
             &entry(
-                r#""kind":"stream_start","door":"d","method":"GET /sse","status":"result","ms":0"#,
+                r#""kind":"stream_start","endpoint":"d","method":"GET /sse","status":"result","ms":0"#,
             ),
             Tone::Plain,
             &[clock, "d", "GET /sse", "-", "stream", "0.000"],
         );
         check(
             &entry(
-                r#""kind":"stream_end","door":"d","method":"m","id":1.0,"status":"cancelled","ms":0"#,
+                r#""kind":"stream_end","endpoint":"d","method":"m","id":1.0,"status":"cancelled","ms":0"#,
             ),
             Tone::Cancelled,
             &[clock, "d", "m", "1.0", "stream cut", "0.000"],

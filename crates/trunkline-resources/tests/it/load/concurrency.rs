@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::caller::{Answer, Caller, CommandRequest, Form, Refusal};
 use super::ledger::{self, Done};
-use super::serving::{Serving, TALLY, sound_database};
+use super::serving::{LocalServer, TALLY, sound_database};
 
 const CLIENTS: usize = 64;
 
@@ -28,7 +28,7 @@ const INCREMENTS: usize = 500;
 #[test]
 fn no_update_is_lost() {
     let directory = TempDir::new().unwrap();
-    let serving = Serving::start(directory.path());
+    let serving = LocalServer::start(directory.path());
     let address = serving.address();
     let counted = AtomicUsize::new(0);
     let done: Vec<Done> = thread::scope(|scope| {
@@ -128,7 +128,7 @@ const ROUNDS: usize = 8;
 #[test]
 fn a_request_has_one_effect() {
     let directory = TempDir::new().unwrap();
-    let serving = Serving::start(directory.path());
+    let serving = LocalServer::start(directory.path());
     let address = serving.address();
     let mut done: Vec<Done> = (0..SHARED)
         .map(|number| {

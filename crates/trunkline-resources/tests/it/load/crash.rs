@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::caller::{Answer, Caller, CommandRequest, Form, Refusal};
-use super::serving::{Serving, TALLY, sound_database};
+use super::serving::{LocalServer, TALLY, sound_database};
 
 const CLIENTS: usize = 16;
 const ROUNDS: usize = 5;
@@ -241,7 +241,7 @@ fn check_store(directory: &Path) {
 
 /// Serves until stdin ends, so that no server outlives the test.
 fn serve(directory: &Path) {
-    let serving = Serving::start(directory);
+    let serving = LocalServer::start(directory);
     // The line of the test's name has no end yet.
     println!("\nlistening on {}", serving.address());
     io::stdin().read_to_end(&mut Vec::new()).unwrap();

@@ -22,13 +22,13 @@ const TYPES: &str = r#"
 /// Timeout of closing the store.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) struct Serving {
+pub(crate) struct LocalServer {
     runtime: Runtime,
     server: ServerHandle,
     resources: Resources,
 }
 
-impl Serving {
+impl LocalServer {
     /// Serves the records of a directory on a free port.
     pub(crate) fn start(directory: &Path) -> Self {
         let types = ResourceTypes::parse(TYPES).unwrap();

@@ -15,7 +15,7 @@ async fn check(body: &str, expected: &[Value]) {
     assert_eq!(found.len(), expected.len(), "{body}: {found:#?}");
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert_eq!(found["sequence"], json!(index + 1), "{body}");
-        assert_eq!((&found["kind"], &found["door"]), (&json!("call"), &json!("test")), "{body}");
+        assert_eq!((&found["kind"], &found["endpoint"]), (&json!("call"), &json!("test")), "{body}");
         assert_eq!(found["protocol"], "jsonrpc", "{body}");
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(found[name], *value, "{name} of {body}: {found:#}");
@@ -131,7 +131,7 @@ async fn calls_in_this_process() {
     rpc.call::<()>("no.such", &()).await.unwrap_err();
     let found = entries_of(&history);
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert_eq!((&found[0]["door"], &found[0]["method"]), (&json!("in-process"), &json!("add")));
+    assert_eq!((&found[0]["endpoint"], &found[0]["method"]), (&json!("in-process"), &json!("add")));
     let sent = r#"{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1}"#;
     assert_eq!(found[0]["request"], whole(sent));
     assert_eq!(found[0]["response"], whole(r#"{"jsonrpc":"2.0","result":3,"id":1}"#));

@@ -142,7 +142,7 @@ async fn logs_through_a_socket() {
         ("/unwritten", 0),
         ("/by_status/result", 2),
         ("/by_status/error", 3),
-        ("/by_door/test", 5),
+        ("/by_endpoint/test", 5),
         ("/by_code/7", 1),
         ("/by_code/-32601", 1),
         ("/by_code/-32700", 1),

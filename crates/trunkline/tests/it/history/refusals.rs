@@ -25,7 +25,7 @@ async fn check(request: impl AsRef<[u8]>, status: u16, code: i64) {
     let reply = client.ask(request).await;
     assert_eq!(reply.status, status, "{reply:?}");
     let [entry] = &entries_of(&history)[..] else { panic!("one entry of {status}") };
-    assert_eq!((&entry["door"], &entry["status"]), (&json!("json-rpc"), &json!("error")));
+    assert_eq!((&entry["endpoint"], &entry["status"]), (&json!("json-rpc"), &json!("error")));
     assert_eq!((&entry["code"], entry.get("request")), (&json!(code), None), "{entry:#}");
     let sent: serde_json::Value =
         serde_json::from_str(entry["response"]["text"].as_str().unwrap()).unwrap();

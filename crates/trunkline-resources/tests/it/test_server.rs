@@ -25,7 +25,7 @@ pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
 }
 
 /// A server of records on a free port.
-pub(crate) struct Served {
+pub(crate) struct TestServer {
     pub(crate) directory: TempDir,
     pub(crate) handle: ServerHandle,
     pub(crate) history: History,
@@ -56,7 +56,7 @@ impl Default for Setup {
     }
 }
 
-impl Served {
+impl TestServer {
     pub(crate) async fn new() -> Self {
         Self::with(Setup::default()).await
     }
