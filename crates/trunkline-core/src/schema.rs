@@ -1,6 +1,7 @@
 //! JSON Schemas (draft 2020-12) of params and results.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -52,13 +53,25 @@ impl Schema {
         &self.validated
     }
 
-    /// The same schema, with validation of member names only. For types that accept more forms of a value than the
-    /// schema publishes, and report invalid values themselves.
+    /// The same schema, with validation of member names and of members with an `enum` only. For types that accept more
+    /// forms of other values than the schema publishes, and report invalid values themselves.
     #[must_use]
     pub fn checked_by_name(mut self) -> Self {
         let Value::Object(mut checked) = Value::clone(&self.validated) else { return self };
+        let required = checked.get("required").and_then(Value::as_array).cloned();
         if let Some(Value::Object(members)) = checked.get_mut("properties") {
-            members.values_mut().for_each(|member| *member = Value::Bool(true));
+            for (name, member) in members {
+                let choices = member.get_mut("enum").and_then(Value::as_array_mut).map(mem::take);
+                *member = match choices {
+                    None => true.into(),
+                    Some(mut choices) => {
+                        if required.iter().flatten().all(|required| required != name) {
+                            choices.push(Value::Null);
+                        }
+                        serde_json::json!({ "enum": choices })
+                    }
+                };
+            }
         }
         self.validated = Arc::new(checked.into());
         self
@@ -258,11 +271,23 @@ mod tests {
     }
 
     #[test]
-    fn validation_can_be_limited_to_names() {
-        let input = Schema::of_input::<Thing>().checked_by_name();
-        assert_eq!(*input.as_value(), *Schema::of_input::<Thing>().as_value());
-        assert_eq!(input.validated()["properties"], json!({ "name": true, "inner": true }));
-        assert_eq!(input.validated()["required"], json!(["name"]));
+    fn validation_can_be_limited_to_names_and_choices() {
+        let schema = json!({
+            "properties": {
+                "name": { "type": "string" },
+                "kind": { "type": "string", "enum": ["a", "b"] },
+                "form": { "type": "string", "enum": ["c"] },
+            },
+            "required": ["kind"],
+            "additionalProperties": false,
+        });
+        let checked = Schema::from(schema.clone()).checked_by_name();
+        assert_eq!(*checked.as_value(), schema);
+        let members = json!({ "name": true, "kind": { "enum": ["a", "b"] }, "form": { "enum": ["c", null] } });
+        let expected = json!({
+            "properties": members, "required": ["kind"], "additionalProperties": false,
+        });
+        assert_eq!(*checked.validated(), expected);
     }
 
     #[track_caller]

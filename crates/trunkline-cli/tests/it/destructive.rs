@@ -92,7 +92,10 @@ fn destructive_tools_are_annotated() {
         ("create_table", false),
     ] {
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
-        assert_eq!(tool["annotations"]["destructiveHint"], destructive, "{name}");
+        // The hint concerns tools that are not read-only.
+        let is_destructive = tool["annotations"]["readOnlyHint"] == false
+            && tool["annotations"]["destructiveHint"] != false;
+        assert_eq!(is_destructive, destructive, "{name}");
     }
     assert_eq!(server.stop().code, Some(0));
 }

@@ -140,12 +140,12 @@ fn errors_name_the_values_that_are_allowed() {
         (
             "list_tables",
             json!({ "kind": "trigger" }),
-            "expected one of `table`, `view`, `virtual` (argument `kind`)",
+            "/kind: this value is not one of: \"table\", \"view\", \"virtual\"",
         ),
         (
             "query_records",
             emp(json!({ "format": "xml" })),
-            "expected `tsv` or `json` (argument `format`)",
+            "/format: this value is not one of: \"tsv\", \"json\"",
         ),
         (
             "query_records",
@@ -176,7 +176,7 @@ fn errors_name_the_values_that_are_allowed() {
         (
             "insert_record",
             emp(json!({ "data": {}, "on_conflict": "fail" })),
-            "expected one of `abort`, `ignore`, `replace`",
+            "/on_conflict: this value is not one of: \"abort\", \"ignore\", \"replace\"",
         ),
         (
             "insert_record",
