@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::sample_db;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 const CLIENT: &str = "crates/trunkline-cli/tests/clojure/client.clj";
@@ -39,7 +39,7 @@ fn run_client(workspace: &Workspace) -> Result<()> {
         .with_context(|| format!("cannot write {}", database.display()))?;
     let mut serve = workspace.command(workspace.build("trunkline")?);
     serve.args(["serve", "--listen", "127.0.0.1:0", "--db"]).arg(&database);
-    let server = Served::start(&mut serve, &folder.join("server.log"))?;
+    let server = ServerProcess::start(&mut serve, &folder.join("server.log"))?;
     workspace::run_within(
         DEADLINE,
         workspace.command("clojure").arg(workspace.path(CLIENT)).arg(&server.url),

@@ -25,7 +25,7 @@ mod peers;
 mod publish;
 mod sample_db;
 mod sdk;
-mod served;
+mod server_process;
 mod soak;
 mod tidy;
 mod tokens;

@@ -13,7 +13,7 @@ use self::facts::count;
 use crate::peers::Node;
 use crate::sample_db;
 use crate::sdk;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 pub(crate) const SCRIPTS: &str = "crates/trunkline-cli/tests/model";
@@ -37,9 +37,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         folder: workspace.fresh_folder("target/agent")?,
     };
     for (tool, form) in PARTS {
-        scene.reads(tool, form).with_context(|| format!("{tool}, {form}"))?;
+        scene.check_read(tool, form).with_context(|| format!("{tool}, {form}"))?;
     }
-    scene.writes()
+    scene.check_write()
 }
 
 /// The server and the model of a script.
@@ -51,7 +51,7 @@ struct Scene<'w> {
 }
 
 impl Scene<'_> {
-    fn reads(&self, tool: &str, form: &str) -> Result<()> {
+    fn check_read(&self, tool: &str, form: &str) -> Result<()> {
         let name = format!("{tool}-{form}");
         let database = self.database(&name)?;
         let tracks = count(&database, "Track")?.to_string();
@@ -62,7 +62,7 @@ impl Scene<'_> {
     }
 
     /// Checks the output of `trunkline chat`.
-    fn chat(&self, server: &Served, tracks: &str) -> Result<()> {
+    fn chat(&self, server: &ServerProcess, tracks: &str) -> Result<()> {
         let mut chat = self.workspace.command(&self.program);
         chat.args(["chat", &server.url, "--message", "how many tracks are there?"]);
         let printed = workspace::output(&mut chat)?;
@@ -71,7 +71,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    fn writes(&self) -> Result<()> {
+    fn check_write(&self) -> Result<()> {
         const NAME: &str = "writes";
         const SKIFFLE: &str = "Genre WHERE Name = 'Skiffle'";
         let database = self.database(NAME)?;
@@ -95,26 +95,26 @@ impl Scene<'_> {
         Ok(database)
     }
 
-    fn model(&self, name: &str, part: &[&str]) -> Result<Served> {
+    fn model(&self, name: &str, part: &[&str]) -> Result<ServerProcess> {
         let mut script = self.node_command("scripted.mjs");
-        Served::start(script.args(part), &self.folder.join(format!("{name}-model.log")))
+        ServerProcess::start(script.args(part), &self.folder.join(format!("{name}-model.log")))
     }
 
     fn server(
         &self,
         name: &str,
         database: &Path,
-        model: &Served,
+        model: &ServerProcess,
         arguments: &[&str],
-    ) -> Result<Served> {
+    ) -> Result<ServerProcess> {
         let mut serve = self.workspace.command(&self.program);
         serve.args(["serve", "--log", "--listen", "127.0.0.1:0", "--agent-model", "scripted"]);
         serve.arg("--agent-url").arg(format!("{}/v1", model.url));
         serve.arg("--db").arg(database).args(arguments).env(KEY, SCRIPTED_KEY);
-        Served::start(&mut serve, &self.folder.join(format!("{name}.log")))
+        ServerProcess::start(&mut serve, &self.folder.join(format!("{name}.log")))
     }
 
-    fn script(&self, script: &str, arguments: &[&str], server: &Served) -> Result<()> {
+    fn script(&self, script: &str, arguments: &[&str], server: &ServerProcess) -> Result<()> {
         let mut command = self.node_command(script);
         workspace::run_within(DEADLINE, command.args(arguments).env(KEY, SCRIPTED_KEY))
             .with_context(|| format!("log of the server:\n{}", server.log_tail()))

@@ -33,10 +33,10 @@ fn names(rows: &[Row]) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Report(Vec<Measured>);
+pub(super) struct Report(Vec<Measurements>);
 
 #[derive(Serialize)]
-struct Measured {
+struct Measurements {
     task: String,
     of: String,
     millis: Spread,
@@ -49,7 +49,7 @@ impl Report {
     pub(super) fn of(rounds: &[Vec<Row>]) -> Self {
         let measured = |(index, row): (usize, &Row)| {
             let rate = |rows: &Vec<Row>| row.bytes as f64 / 1e3 / rows[index].millis;
-            Measured {
+            Measurements {
                 task: row.task.clone(),
                 of: row.of.clone(),
                 millis: Spread::of(rounds.iter().map(|rows| rows[index].millis)),

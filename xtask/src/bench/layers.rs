@@ -32,10 +32,10 @@ fn names(rows: &[Row]) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Report(Vec<Measured>);
+pub(super) struct Report(Vec<Measurements>);
 
 #[derive(Serialize)]
-struct Measured {
+struct Measurements {
     group: String,
     what: String,
     nanos_per_call: Spread,
@@ -53,7 +53,7 @@ impl Report {
             let added = first.filter(|&first| first != index).map(|first| {
                 Spread::of(rounds.iter().map(|rows| rows[index].nanos - rows[first].nanos))
             });
-            Measured {
+            Measurements {
                 group: row.group.clone(),
                 what: row.what.clone(),
                 nanos_per_call: Spread::of(rounds.iter().map(|rows| rows[index].nanos)),

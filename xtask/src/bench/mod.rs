@@ -48,18 +48,18 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     };
     if [Part::Rpc, Part::Latency, Part::Mcp, Part::Execute]
         .into_iter()
-        .any(|part| options.wants(part))
+        .any(|part| options.includes(part))
     {
         load::require_wrk()?;
     }
-    if options.wants(Part::Instructions) {
+    if options.includes(Part::Instructions) {
         instructions::require()?;
     }
     let mut report = Report::new(options.rounds, options.seconds);
     if options.only != Some(Part::Execute) {
         beside_others(workspace, &options, &mut report)?;
     }
-    if options.wants(Part::Execute) {
+    if options.includes(Part::Execute) {
         eprintln!("building a server of records in release");
         let setup = execute::Setup::provide(workspace)?;
         report.add_execute(&options.rounds_of("records", || setup.round(options.seconds))?);
@@ -76,43 +76,43 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
     eprintln!("building bench/ in release");
     let bench = Bench { workspace, binaries: &build::contenders(workspace, &[])?, options };
-    if options.wants(Part::Rpc) {
+    if options.includes(Part::Rpc) {
         let rounds = options.rounds_of("JSON-RPC", || bench.field(&contender::JSON_RPC))?;
         eprintln!("in process");
         let in_process = dispatch::measure(bench.binaries, options.rounds)?;
         report.add_rpc(&rounds, &in_process);
     }
-    if options.wants(Part::Latency) {
+    if options.includes(Part::Latency) {
         let round = || latency::round(workspace, bench.binaries, options.seconds);
         report.add_latency(&options.rounds_of("latency", round)?);
     }
-    if options.wants(Part::Connections) {
+    if options.includes(Part::Connections) {
         connections::allow_files()?;
         let round = || connections::round(workspace, bench.binaries);
         report.add_connections(&options.rounds_of("connections", round)?);
     }
-    if options.wants(Part::Mcp) {
+    if options.includes(Part::Mcp) {
         let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;
         report.add_mcp(&rounds);
     }
-    if options.wants(Part::Sql) {
+    if options.includes(Part::Sql) {
         eprintln!("building the server in release, installing Toolbox, writing a database");
         let setup = Setup::provide(workspace, bench.binaries)?;
         let rounds = options.rounds_of("SQL", || setup.round(options.seconds))?;
         report.add_sql(&rounds, &setup.sizes(workspace)?);
     }
-    if options.wants(Part::Client) {
+    if options.includes(Part::Client) {
         eprintln!("clients");
         report.add_client(&client::measure(bench.binaries, options.rounds)?);
     }
-    if options.wants(Part::Edn) {
+    if options.includes(Part::Edn) {
         eprintln!("EDN");
         report.add_edn(&edn::measure(bench.binaries, options.rounds)?);
     }
-    if options.wants(Part::Instructions) {
+    if options.includes(Part::Instructions) {
         report.add_instructions(instructions::measure(workspace, bench.binaries)?);
     }
-    if options.wants(Part::Layers) {
+    if options.includes(Part::Layers) {
         eprintln!("layers");
         report.add_layers(&layers::measure(bench.binaries, options.rounds)?);
     }

@@ -89,7 +89,7 @@ impl Options {
             .collect()
     }
 
-    pub(super) fn wants(&self, part: Part) -> bool {
+    pub(super) fn includes(&self, part: Part) -> bool {
         self.only.is_none_or(|only| only == part)
     }
 }
@@ -143,9 +143,10 @@ mod tests {
 
     #[test]
     fn selects_everything_by_default() {
-        let wants = |only, part| Options { only, json: false, rounds: 1, seconds: 1 }.wants(part);
-        assert!(wants(None, Part::Mcp));
-        assert!(wants(Some(Part::Mcp), Part::Mcp));
-        assert!(!wants(Some(Part::Mcp), Part::Rpc));
+        let includes =
+            |only, part| Options { only, json: false, rounds: 1, seconds: 1 }.includes(part);
+        assert!(includes(None, Part::Mcp));
+        assert!(includes(Some(Part::Mcp), Part::Mcp));
+        assert!(!includes(Some(Part::Mcp), Part::Rpc));
     }
 }

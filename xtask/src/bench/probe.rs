@@ -22,7 +22,7 @@ pub(super) fn check(workspace: &Workspace, server: &Server, case: Case) -> Resul
     let right = match case {
         // The replies of a batch come in any order (JSON-RPC 2.0, section 6).
         Case::Single | Case::Batch => in_order(reply.clone()) == in_order(expected),
-        Case::LegacyTool | Case::ModernTool => says(&reply, &expected),
+        Case::LegacyTool | Case::ModernTool => matches_expected(&reply, &expected),
     };
     if !right {
         bail!("unexpected reply to the {}: {reply}", case.about());
@@ -62,11 +62,13 @@ fn content(reply: &str) -> Result<&str> {
 }
 
 /// Whether a reply has all expected members. Results of MCP may have additional ones.
-fn says(reply: &Value, expected: &Value) -> bool {
+fn matches_expected(reply: &Value, expected: &Value) -> bool {
     match (reply, expected) {
-        (Value::Object(reply), Value::Object(expected)) => expected
-            .iter()
-            .all(|(name, expected)| reply.get(name).is_some_and(|value| says(value, expected))),
+        (Value::Object(reply), Value::Object(expected)) => {
+            expected.iter().all(|(name, expected)| {
+                reply.get(name).is_some_and(|value| matches_expected(value, expected))
+            })
+        }
         (reply, expected) => reply == expected,
     }
 }
@@ -99,20 +101,20 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_says(reply: &str, expected: bool) {
+    fn check_matches(reply: &str, expected: bool) {
         let [reply, wanted] = [reply, r#"{"id":1,"result":{"sum":42}}"#]
             .map(|text| serde_json::from_str(text).unwrap());
-        assert_eq!(says(&reply, &wanted), expected, "{reply}");
+        assert_eq!(matches_expected(&reply, &wanted), expected, "{reply}");
     }
 
     #[test]
     fn results_may_have_additional_members() {
-        check_says(r#"{"id":1,"result":{"sum":42}}"#, true);
-        check_says(r#"{"id":1,"result":{"sum":42,"resultType":"complete"}}"#, true);
-        check_says(r#"{"id":1,"result":{"sum":41}}"#, false);
-        check_says(r#"{"id":1,"result":{}}"#, false);
-        check_says(r#"{"id":1,"error":{"sum":42}}"#, false);
-        check_says("[]", false);
+        check_matches(r#"{"id":1,"result":{"sum":42}}"#, true);
+        check_matches(r#"{"id":1,"result":{"sum":42,"resultType":"complete"}}"#, true);
+        check_matches(r#"{"id":1,"result":{"sum":41}}"#, false);
+        check_matches(r#"{"id":1,"result":{}}"#, false);
+        check_matches(r#"{"id":1,"error":{"sum":42}}"#, false);
+        check_matches("[]", false);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::latency;
 use super::layers;
 use super::sample::Sample;
 use super::spread::Spread;
-use super::sql::{self, Measured, Sizes};
+use super::sql::{self, Measurements, Sizes};
 
 #[derive(Serialize)]
 pub(super) struct Report {
@@ -90,12 +90,12 @@ impl Report {
         self.goals.extend(goals::of_mcp(rounds));
     }
 
-    pub(super) fn add_sql(&mut self, rounds: &[Vec<Measured>], sizes: &Sizes) {
+    pub(super) fn add_sql(&mut self, rounds: &[Vec<Measurements>], sizes: &Sizes) {
         self.sql = Some(sql::Report::of(rounds, sizes));
         self.goals.extend(sql::verdicts(rounds, sizes));
     }
 
-    pub(super) fn add_execute(&mut self, rounds: &[execute::Measured]) {
+    pub(super) fn add_execute(&mut self, rounds: &[execute::Measurements]) {
         self.execute = Some(execute::Report::of(rounds));
         self.goals.extend(execute::verdicts(rounds));
     }

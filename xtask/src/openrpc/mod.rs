@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::peers::{Node, Python};
 use crate::sample_db;
 use crate::sdk;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 const TYPESCRIPT: &str = "xtask/openrpc/typescript";
@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
-    let node = node.among(workspace, "openrpc-node", Path::new(TYPESCRIPT))?;
+    let node = node.with_packages(workspace, "openrpc-node", Path::new(TYPESCRIPT))?;
     let lock = Path::new(PYTHON).join("requirements.txt");
     let python = Python::with(workspace, "openrpc-python", &lock)?;
     let program = workspace.build("trunkline")?;
@@ -32,12 +32,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let log = folder.join("database.log");
     let mut serve = workspace.command(&program);
     serve.args(["serve", "--listen", "127.0.0.1:0", "--db"]).arg(&database);
-    let server = Served::start(&mut serve, &log)?;
+    let server = ServerProcess::start(&mut serve, &log)?;
     check(workspace, &node, &program, &server, &folder.join("database.json"))?;
     drop(server);
 
     let mut serve = workspace.command(example);
-    let server = Served::start(serve.arg("127.0.0.1:0"), &folder.join("example.log"))?;
+    let server = ServerProcess::start(serve.arg("127.0.0.1:0"), &folder.join("example.log"))?;
     let document = folder.join("example.json");
     check(workspace, &node, &program, &server, &document)?;
 
@@ -58,7 +58,7 @@ fn check(
     workspace: &Workspace,
     node: &Node,
     program: &Path,
-    server: &Served,
+    server: &ServerProcess,
     document: &Path,
 ) -> Result<()> {
     let mut discover = workspace.command(program);
@@ -66,7 +66,7 @@ fn check(
     run_client(node.command(workspace, "validate.mjs").arg(document).arg(&server.url), server)
 }
 
-fn run_client(command: &mut std::process::Command, server: &Served) -> Result<()> {
+fn run_client(command: &mut std::process::Command, server: &ServerProcess) -> Result<()> {
     workspace::run_within(DEADLINE, command)
         .with_context(|| format!("log of the server:\n{}", server.log_tail()))
 }

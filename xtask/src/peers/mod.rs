@@ -6,4 +6,4 @@ mod stamp;
 
 pub(crate) use self::node::Node;
 pub(crate) use self::python::Python;
-pub(crate) use self::stamp::once;
+pub(crate) use self::stamp::create_once;

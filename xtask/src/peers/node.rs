@@ -19,7 +19,12 @@ pub(crate) struct Node {
 
 impl Node {
     /// The same Node.js with the packages of another lock file, installed under this name. Optional packages are omitted.
-    pub(crate) fn among(&self, workspace: &Workspace, name: &str, sources: &Path) -> Result<Self> {
+    pub(crate) fn with_packages(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        sources: &Path,
+    ) -> Result<Self> {
         let folder = workspace.path("target/peers").join(name);
         install(workspace, &folder, sources, &["--omit=optional"])?;
         Ok(Self { folder, binary: self.binary.clone() })
@@ -50,7 +55,7 @@ impl Node {
 fn install(workspace: &Workspace, folder: &Path, sources: &Path, flags: &[&str]) -> Result<()> {
     let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
     let (manifest, lock) = (manifest?, lock?);
-    stamp::once(folder, &(manifest.clone() + &lock), || {
+    stamp::create_once(folder, &(manifest.clone() + &lock), || {
         std::fs::write(folder.join(MANIFEST), &manifest)?;
         std::fs::write(folder.join(LOCK), &lock)?;
         workspace::run(

@@ -17,7 +17,7 @@ impl Python {
     pub(crate) fn bare(workspace: &Workspace, name: &str) -> Result<Self> {
         let python = Self::in_peers(workspace, name);
         let source = version(workspace)?;
-        stamp::once(&python.folder, &source, || python.create(workspace))?;
+        stamp::create_once(&python.folder, &source, || python.create(workspace))?;
         Ok(python)
     }
 
@@ -25,7 +25,7 @@ impl Python {
     pub(crate) fn with(workspace: &Workspace, name: &str, lock: &Path) -> Result<Self> {
         let python = Self::in_peers(workspace, name);
         let source = version(workspace)? + &workspace.read(lock)?;
-        stamp::once(&python.folder, &source, || {
+        stamp::create_once(&python.folder, &source, || {
             python.create(workspace)?;
             workspace::run(
                 python

@@ -8,7 +8,11 @@ const STAMP: &str = "made-from.txt";
 
 /// Creates the folder unless it was created from the same source. The stamp is written last, so that an interrupted
 /// creation is repeated.
-pub(crate) fn once(folder: &Path, source: &str, create: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn create_once(
+    folder: &Path,
+    source: &str,
+    create: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let stamp = folder.join(STAMP);
     if std::fs::read_to_string(&stamp).is_ok_and(|known| known == source) {
         return Ok(());
@@ -34,7 +38,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("xtask-stamp-{}", std::process::id()));
         let mut created = Vec::new();
         for (round, source) in ["a", "a", "b", "a"].into_iter().enumerate() {
-            once(&folder, source, || {
+            create_once(&folder, source, || {
                 created.push(round);
                 Ok(())
             })
@@ -42,8 +46,8 @@ mod tests {
         }
         assert_eq!(created, [0, 2, 3]);
 
-        once(&folder, "c", || bail!("no network")).unwrap_err();
-        once(&folder, "c", || {
+        create_once(&folder, "c", || bail!("no network")).unwrap_err();
+        create_once(&folder, "c", || {
             created.push(5);
             Ok(())
         })

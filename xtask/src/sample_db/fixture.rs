@@ -24,7 +24,7 @@ pub(super) struct Object {
 pub(super) fn load(workspace: &Workspace) -> Result<Vec<Object>> {
     let folder = workspace.path("target/sample-db/package");
     let requirements = workspace.read(REQUIREMENTS.as_ref())?;
-    peers::once(&folder, &requirements, || download(workspace, &folder))?;
+    peers::create_once(&folder, &requirements, || download(workspace, &folder))?;
     let path = folder.join(JSON);
     let json = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;

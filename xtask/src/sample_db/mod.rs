@@ -41,8 +41,8 @@ pub(crate) fn cached(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/sample-db/written");
     let file = folder.join("chinook.db");
     // The other sources; the version of the fixture is pinned separately.
-    let made_from = [SCHEMA, include_str!("tables.rs"), include_str!("requirements.txt")].concat();
-    peers::once(&folder, &made_from, || write(workspace, &file))?;
+    let sources = [SCHEMA, include_str!("tables.rs"), include_str!("requirements.txt")].concat();
+    peers::create_once(&folder, &sources, || write(workspace, &file))?;
     Ok(file)
 }
 

@@ -13,7 +13,7 @@ use self::client::{CLIENTS, Transport};
 use self::script::Scripts;
 pub(crate) use self::script::TYPESCRIPT;
 use crate::sample_db;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
 /// Deadline of one session, which takes about a second.
@@ -67,7 +67,7 @@ fn run_session(
             .arg(database.path);
         return workspace::run_within(DEADLINE, &mut script);
     };
-    let server = Served::start(
+    let server = ServerProcess::start(
         workspace
             .command(database.program)
             .args(["serve", "--listen", "127.0.0.1:0", "--writable", "--output-schemas", "--db"])

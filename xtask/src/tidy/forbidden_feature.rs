@@ -3,13 +3,13 @@
 use crate::metadata::Metadata;
 use crate::tidy::finding::Finding;
 
-struct Forbidden {
+struct ForbiddenFeature {
     package: &'static str,
     feature: &'static str,
     because: &'static str,
 }
 
-const FORBIDDEN: &[Forbidden] = &[Forbidden {
+const FORBIDDEN: &[ForbiddenFeature] = &[ForbiddenFeature {
     package: "serde_json",
     feature: "arbitrary_precision",
     because: "it changes how all crates parse numbers",

@@ -23,7 +23,7 @@ pub(super) struct Change {
 }
 
 /// The outcome of a change.
-pub(super) struct Changed {
+pub(super) struct ChangeOutcome {
     pub(super) id: RecordId,
     pub(super) before: IdState,
     pub(super) after: StateId,
@@ -81,7 +81,11 @@ impl Change {
     }
 
     /// Applies the change. If it fails, it has no effect.
-    pub(super) fn apply(&self, store: &Records<'_>, max_bytes: usize) -> Result<Changed, Error> {
+    pub(super) fn apply(
+        &self,
+        store: &Records<'_>,
+        max_bytes: usize,
+    ) -> Result<ChangeOutcome, Error> {
         let payload = self.payload.clone();
         let before = store.state(self.kind.name(), self.id.as_str())?;
         let after = match (self.verb, before.record()) {
@@ -114,7 +118,7 @@ impl Change {
             IdState::Record(row) => record::text(&self.kind, &self.id, row)?,
             IdState::Absent { .. } => "null".to_owned(),
         };
-        Ok(Changed { id: self.id.clone(), before, after: after.state_id(), reply })
+        Ok(ChangeOutcome { id: self.id.clone(), before, after: after.state_id(), reply })
     }
 
     fn created(

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::change::{Change, Changed};
+use super::change::{Change, ChangeOutcome};
 use super::{Caller, Context, Resources};
 use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{ResourceType, Verb};
@@ -68,7 +68,7 @@ impl ChangeRequest {
             return stored_reply(done, request_id, content);
         }
         let (resource, command) = (change.resource().to_owned(), change.verb().as_str().to_owned());
-        let Changed { id, before, after, reply } = change.apply(store, max_bytes)?;
+        let ChangeOutcome { id, before, after, reply } = change.apply(store, max_bytes)?;
         let request = Request {
             resource,
             command,

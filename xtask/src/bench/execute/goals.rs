@@ -1,6 +1,6 @@
 //! The goal: JSON-RPC costs little more than native commands.
 
-use super::Measured;
+use super::Measurements;
 use super::case::{CASES, Case, Command, Form};
 use crate::bench::goals::{Goal, Verdict};
 use crate::bench::spread::Spread;
@@ -10,12 +10,12 @@ const JSON_RPC: f64 = 1.10;
 
 /// # Panics
 /// If `rounds` is empty.
-pub(in crate::bench) fn verdicts(rounds: &[Measured]) -> Vec<Verdict> {
+pub(in crate::bench) fn verdicts(rounds: &[Measurements]) -> Vec<Verdict> {
     let json_rpc = CASES.into_iter().filter(|case| case.form == Form::JsonRpc);
     json_rpc.map(|case| verdict(rounds, case)).collect()
 }
 
-fn verdict(rounds: &[Measured], case: Case) -> Verdict {
+fn verdict(rounds: &[Measurements], case: Case) -> Verdict {
     let ratios = rounds.iter().filter_map(|round| {
         let cpu = |case| round.sample(case).map(|sample| sample.cpu_micros_per_request);
         Some(cpu(case)? / cpu(case.natively())?)
@@ -32,13 +32,13 @@ mod tests {
     use crate::bench::execute::Sample;
 
     /// A round in which JSON-RPC takes this multiple of the time of the native form.
-    fn round(times: f64) -> Measured {
+    fn round(times: f64) -> Measurements {
         let sample = |case: Case| {
             let cpu_micros_per_request =
                 if case.form == Form::Native { 10.0 } else { 10.0 * times };
             Sample { case, cpu_micros_per_request, requests_per_second: 1.0 }
         };
-        Measured { samples: CASES.map(sample).into(), in_process_per_second: 1.0 }
+        Measurements { samples: CASES.map(sample).into(), in_process_per_second: 1.0 }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) use self::goals::verdicts;
 pub(super) use self::report::Report;
 
 /// The measurements of a round.
-pub(super) struct Measured {
+pub(super) struct Measurements {
     samples: Vec<Sample>,
     /// Without a server.
     in_process_per_second: f64,
@@ -56,7 +56,7 @@ const WARM_UP: u32 = 1;
 const IMPORTED: usize = 20_000;
 const IMPORTING: usize = 64;
 
-impl Measured {
+impl Measurements {
     fn sample(&self, case: Case) -> Option<&Sample> {
         self.samples.iter().find(|sample| sample.case == case)
     }
@@ -72,12 +72,12 @@ impl<'w> Setup<'w> {
     }
 
     /// Measures each place in sequence, with separate servers and files.
-    pub(super) fn round(&self, seconds: u32) -> Result<Measured> {
+    pub(super) fn round(&self, seconds: u32) -> Result<Measurements> {
         let mut samples = Vec::new();
         for place in [Place::Memory, Place::Disk] {
             samples.extend(self.measure(place, seconds).with_context(|| place.about())?);
         }
-        Ok(Measured { samples, in_process_per_second: self.import()? })
+        Ok(Measurements { samples, in_process_per_second: self.import()? })
     }
 
     fn measure(&self, place: Place, seconds: u32) -> Result<Vec<Sample>> {

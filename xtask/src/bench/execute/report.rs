@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::case::{CASES, Case};
-use super::{IMPORTING, Measured};
+use super::{IMPORTING, Measurements};
 use crate::bench::spread::Spread;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Row {
 impl Report {
     /// # Panics
     /// If `rounds` is empty.
-    pub(in crate::bench) fn of(rounds: &[Measured]) -> Self {
+    pub(in crate::bench) fn of(rounds: &[Measurements]) -> Self {
         let in_process = rounds.iter().map(|round| round.in_process_per_second);
         Self {
             cases: CASES.into_iter().map(|case| Row::of(rounds, case)).collect(),
@@ -34,7 +34,7 @@ impl Report {
 }
 
 impl Row {
-    fn of(rounds: &[Measured], case: Case) -> Self {
+    fn of(rounds: &[Measurements], case: Case) -> Self {
         let samples = || rounds.iter().filter_map(|round| round.sample(case));
         Self {
             case,

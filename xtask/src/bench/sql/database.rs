@@ -32,7 +32,7 @@ const SEED: u64 = 0x7472_756e_6b6c_696e;
 pub(super) fn provide(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/bench/database");
     let file = folder.join("readings.db");
-    peers::once(&folder, include_str!("database.rs"), || write(&file))?;
+    peers::create_once(&folder, include_str!("database.rs"), || write(&file))?;
     Ok(file)
 }
 

@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::program::Sizes;
 use super::side::Side;
-use super::{MEGABYTE, Measured};
+use super::{MEGABYTE, Measurements};
 use crate::bench::goals::{Goal, Verdict};
 use crate::bench::spread::Spread;
 
@@ -15,8 +15,8 @@ const PROGRAM_MEGABYTES: f64 = 15.0;
 
 /// # Panics
 /// If `rounds` is empty.
-pub(in crate::bench) fn verdicts(rounds: &[Vec<Measured>], sizes: &Sizes) -> Vec<Verdict> {
-    let ratio = |what, figure: &dyn Fn(&Measured) -> Option<f64>, goal| {
+pub(in crate::bench) fn verdicts(rounds: &[Vec<Measurements>], sizes: &Sizes) -> Vec<Verdict> {
+    let ratio = |what, figure: &dyn Fn(&Measurements) -> Option<f64>, goal| {
         let ratios = rounds.iter().filter_map(|round| {
             let of_side = |side| figure(round.iter().find(|measured| measured.side == side)?);
             Some(of_side(Side::Ours)? / of_side(Side::Toolbox)?)
@@ -25,12 +25,12 @@ pub(in crate::bench) fn verdicts(rounds: &[Vec<Measured>], sizes: &Sizes) -> Vec
     };
     let calls = |case: Case, goal| {
         let what = format!("{}, calls/s, ours / Toolbox", case.about());
-        let figure = |measured: &Measured| Some(measured.sample(case)?.calls_per_second);
+        let figure = |measured: &Measurements| Some(measured.sample(case)?.calls_per_second);
         ratio(what, &figure, Goal::AtLeast(goal))
     };
-    let start = |measured: &Measured| Some(measured.start_millis());
+    let start = |measured: &Measurements| Some(measured.start_millis());
     let ours = rounds.iter().flatten().filter(|measured| measured.side == Side::Ours);
-    let idle = Spread::of(ours.map(Measured::idle_megabytes));
+    let idle = Spread::of(ours.map(Measurements::idle_megabytes));
     let program = Spread::of([sizes.ours as f64 / MEGABYTE]);
     vec![
         calls(Case::FiveRowsHttp, 5.0),
@@ -50,9 +50,9 @@ mod tests {
     use crate::bench::sql::Sample;
     use crate::bench::sql::case::CASES;
 
-    fn measured(side: Side, calls_per_second: f64) -> Measured {
+    fn measured(side: Side, calls_per_second: f64) -> Measurements {
         let sample = |case| Sample { case, calls_per_second, cpu_micros_per_call: None };
-        Measured {
+        Measurements {
             side,
             samples: CASES.map(sample).into(),
             start: Duration::from_millis(if side == Side::Ours { 8 } else { 40 }),

@@ -30,7 +30,7 @@ pub(super) use self::program::Sizes;
 pub(super) use self::report::Report;
 
 /// The measurements of one side in a round.
-pub(super) struct Measured {
+pub(super) struct Measurements {
     side: Side,
     samples: Vec<Sample>,
     start: Duration,
@@ -79,12 +79,12 @@ impl Setup {
     }
 
     /// Measures both sides in sequence.
-    pub(super) fn round(&self, seconds: u32) -> Result<Vec<Measured>> {
+    pub(super) fn round(&self, seconds: u32) -> Result<Vec<Measurements>> {
         let measure = |side: Side| self.measure(side, seconds).with_context(|| side.about());
         SIDES.into_iter().map(measure).collect()
     }
 
-    fn measure(&self, side: Side, seconds: u32) -> Result<Measured> {
+    fn measure(&self, side: Side, seconds: u32) -> Result<Measurements> {
         let address = free_address()?;
         let mut command = self.programs.http(side, &address, &self.log)?;
         let begun = Instant::now();
@@ -106,7 +106,7 @@ impl Setup {
             };
             samples.push(sample.with_context(|| case.about())?);
         }
-        Ok(Measured { side, samples, start, idle_bytes })
+        Ok(Measurements { side, samples, start, idle_bytes })
     }
 
     fn over_http(&self, side: Side, case: Case, address: &str, seconds: u32) -> Result<Asked> {
@@ -135,7 +135,7 @@ impl Setup {
     }
 }
 
-impl Measured {
+impl Measurements {
     fn sample(&self, case: Case) -> Option<&Sample> {
         self.samples.iter().find(|sample| sample.case == case)
     }

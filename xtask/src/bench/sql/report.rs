@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::case::{CASES, Case};
 use super::program::Sizes;
 use super::side::{SIDES, Side};
-use super::{MEGABYTE, Measured, Sample};
+use super::{MEGABYTE, Measurements, Sample};
 use crate::bench::spread::Spread;
 
 #[derive(Serialize)]
@@ -35,7 +35,7 @@ struct Program {
 impl Report {
     /// # Panics
     /// If `rounds` is empty.
-    pub(in crate::bench) fn of(rounds: &[Vec<Measured>], sizes: &Sizes) -> Self {
+    pub(in crate::bench) fn of(rounds: &[Vec<Measurements>], sizes: &Sizes) -> Self {
         let rows = |case| SIDES.map(|side| Row::of(rounds, side, case));
         Self {
             cases: CASES.into_iter().flat_map(rows).collect(),
@@ -44,12 +44,12 @@ impl Report {
     }
 }
 
-fn of_side(rounds: &[Vec<Measured>], side: Side) -> impl Iterator<Item = &Measured> {
+fn of_side(rounds: &[Vec<Measurements>], side: Side) -> impl Iterator<Item = &Measurements> {
     rounds.iter().flatten().filter(move |measured| measured.side == side)
 }
 
 impl Row {
-    fn of(rounds: &[Vec<Measured>], server: Side, case: Case) -> Self {
+    fn of(rounds: &[Vec<Measurements>], server: Side, case: Case) -> Self {
         let samples: Vec<&Sample> =
             of_side(rounds, server).filter_map(|measured| measured.sample(case)).collect();
         let cpu: Option<Vec<f64>> =
@@ -64,15 +64,15 @@ impl Row {
 }
 
 impl Program {
-    fn of(rounds: &[Vec<Measured>], server: Side, sizes: &Sizes) -> Self {
+    fn of(rounds: &[Vec<Measurements>], server: Side, sizes: &Sizes) -> Self {
         let bytes = match server {
             Side::Ours => sizes.ours,
             Side::Toolbox => sizes.toolbox,
         };
         Self {
             server,
-            start_millis: Spread::of(of_side(rounds, server).map(Measured::start_millis)),
-            idle_megabytes: Spread::of(of_side(rounds, server).map(Measured::idle_megabytes)),
+            start_millis: Spread::of(of_side(rounds, server).map(Measurements::start_millis)),
+            idle_megabytes: Spread::of(of_side(rounds, server).map(Measurements::idle_megabytes)),
             program_megabytes: bytes as f64 / MEGABYTE,
         }
     }

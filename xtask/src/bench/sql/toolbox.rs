@@ -22,7 +22,7 @@ pub(super) fn provide(workspace: &Workspace) -> Result<PathBuf> {
     let sources = Path::new(SOURCES);
     let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
     let (manifest, lock) = (manifest?, lock?);
-    peers::once(&folder, &(manifest.clone() + &lock), || {
+    peers::create_once(&folder, &(manifest.clone() + &lock), || {
         std::fs::write(folder.join(MANIFEST), &manifest)?;
         std::fs::write(folder.join(LOCK), &lock)?;
         let npm = workspace::output(

@@ -30,7 +30,7 @@ fn aged(requests: u32, deleted: u32) -> (tempfile::TempDir, Connection) {
     (directory, connection)
 }
 
-fn left(connection: &Connection) -> (i64, i64) {
+fn row_counts(connection: &Connection) -> (i64, i64) {
     let counts = "SELECT (SELECT count(*) FROM requests), (SELECT count(*) FROM deleted)";
     connection.query_row(counts, (), |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
 }
@@ -51,7 +51,7 @@ async fn expired_rows_are_deleted_in_batches() {
         let store = open(directory.path(), &config).unwrap();
         for expected in expected {
             store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
-            assert_eq!(left(&connection), expected, "{requests}, {deleted}");
+            assert_eq!(row_counts(&connection), expected, "{requests}, {deleted}");
         }
     }
 }
@@ -69,7 +69,7 @@ async fn slow_batches_are_small() {
     let mut all = Vec::new();
     for _ in 0..3 {
         store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
-        all.push(left(&connection).0);
+        all.push(row_counts(&connection).0);
     }
     assert_eq!(all, [2, 1, 1]);
 }
@@ -79,10 +79,10 @@ async fn batches_are_delayed_when_done() {
     let (directory, connection) = aged(1, 0);
     let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
-    assert_eq!(left(&connection), (1, 0));
+    assert_eq!(row_counts(&connection), (1, 0));
     connection.execute("UPDATE requests SET at = 0", ()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
-    assert_eq!(left(&connection), (1, 0));
+    assert_eq!(row_counts(&connection), (1, 0));
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn large_groups_have_large_batches() {
     config.store.group = 1_000;
     let store = open(directory.path(), &config).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
-    assert_eq!(left(&connection), (1, 0));
+    assert_eq!(row_counts(&connection), (1, 0));
 }
 
 #[tokio::test]
@@ -102,5 +102,5 @@ async fn failed_purges_do_not_fail_commands() {
     let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     connection.execute_batch("ALTER TABLE away RENAME TO requests").unwrap();
-    assert_eq!(left(&connection), (2, 2));
+    assert_eq!(row_counts(&connection), (2, 2));
 }
