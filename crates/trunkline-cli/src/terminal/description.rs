@@ -47,8 +47,8 @@ struct Trigger {
 }
 
 /// The columns as a table; keys, indexes and triggers below it, and the statement of a view.
-pub(super) fn find(json: &str) -> Option<Rowset<'_>> {
-    let table: Table<'_> = serde_json::from_str(json).ok()?;
+pub(super) fn find(result: &RawValue) -> Option<Rowset<'_>> {
+    let table: Table<'_> = serde_json::from_str(result.get()).ok()?;
     let mut found = records(table.columns.get(), "{\"columns\":[")?;
     found.is_listing = true;
     found.leave_nulls_empty();

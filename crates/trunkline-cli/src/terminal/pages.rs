@@ -11,10 +11,23 @@ use super::failure::Failure;
 use super::renderer::{Format, Renderer};
 use super::rowset::{self, Rowset};
 use super::table::Layout;
-use super::{document, output, text};
+use super::{description, document, output, text};
 
 const BOLD: Style = Style::new().bold();
 const REMARK: Style = Style::new().dimmed();
+
+impl Renderer {
+    /// The result in the chosen format.
+    ///
+    /// # Errors
+    ///
+    /// If CSV was chosen, and the result is not a table.
+    pub(crate) fn value(self, value: &RawValue) -> Result<String, Failure> {
+        let mut pages = Pages::new(self);
+        let page = pages.add(value)?;
+        Ok(page.text + &pages.finish())
+    }
+}
 
 /// Renders pages with one header, and the number of rows at the end.
 #[derive(Debug)]
@@ -94,12 +107,28 @@ impl Pages {
     pub(super) fn add(&mut self, value: &RawValue) -> Result<Page, Failure> {
         /// A longer result is JSON unless a format was chosen: laid out, it would be many times as long.
         const MAX_READABLE: usize = 4 << 20;
-        let format = self.renderer.format();
-        let is_long = value.get().len() > MAX_READABLE;
-        let found = if format.is_none() && is_long { None } else { rowset::find(value) };
-        let is_listed = self.renderer.columns().is_some() || format.is_some();
-        let found = found.filter(|found| is_listed || !found.is_listing);
+        let mut format = self.renderer.format();
+        let is_long = value.get().len() > MAX_READABLE && !self.is_merged;
+        let mut found = None;
+        if format.is_some() || !is_long {
+            found = rowset::find(value).or_else(|| description::find(value));
+        }
         let next = found.as_ref().and_then(|found| found.next.clone());
+        let is_shown = |found: &Rowset<'_>| {
+            !found.is_listing || format.is_some() || self.renderer.columns().is_some()
+        };
+        if found.as_ref().is_some_and(|found| found.names.is_empty()) {
+            if self.is_merged && (next.is_some() || self.count > 0) {
+                return Ok(Page { text: String::new(), next });
+            }
+            found = None;
+        } else if found.as_ref().is_some_and(|found| !is_shown(found)) {
+            if self.is_merged {
+                format = Some(Format::Json);
+            } else {
+                found = None;
+            }
+        }
         let text = match (format, found) {
             (Some(Format::Json), Some(found)) if self.is_merged => self.merged_json(&found),
             (Some(Format::Json), _) => self.renderer.json(value.get()),
@@ -272,5 +301,138 @@ fn field(value: Option<&RawValue>) -> String {
     match value.map(RawValue::get) {
         None | Some("null") => String::new(),
         Some(json) => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_with(format: Option<Format>, terminal: Option<usize>, value: &str, expected: &str) {
+        let value = RawValue::from_string(value.to_owned()).unwrap();
+        let (has_colours, is_stderr_terminal) = (false, false);
+        let renderer = Renderer { format, terminal, has_colours, is_stderr_terminal };
+        let found = match renderer.value(&value) {
+            Ok(text) => text,
+            Err(failure) => failure.text(renderer),
+        };
+        assert_eq!(found, expected, "{value}");
+    }
+
+    /// Without a format and a terminal. Indentation is ignored.
+    #[track_caller]
+    fn check(value: &str, expected: &str) {
+        let value = RawValue::from_string(value.to_owned()).unwrap();
+        let (terminal, has_colours, is_stderr_terminal) = (None, false, false);
+        let renderer = Renderer { format: None, terminal, has_colours, is_stderr_terminal };
+        let found = renderer.value(&value).unwrap();
+        let lines: Vec<&str> = expected.lines().map(str::trim_start).collect();
+        assert_eq!(found.lines().map(str::trim_start).collect::<Vec<_>>(), lines, "{value}");
+    }
+
+    #[test]
+    fn renders_values() {
+        check("null", "null");
+        check("true", "true");
+        check("-1.50e400", "-1.50e400");
+        check(r#""text""#, "text");
+        check(r#""two\nlines\u001b[2J""#, "two\nlines\\u{1b}[2J");
+        check(r#""\ud800""#, r#""\ud800""#);
+        check("[]", "[]");
+        check("[{}]", "[\n{}\n]");
+        check("[1,[]]", "[\n1,\n[]\n]");
+        let deep = "[".repeat(3 << 20) + &"]".repeat(3 << 20);
+        check(&deep, &deep);
+        check(r#"{"columns":1,"rows":2}"#, "{\n\"columns\": 1,\n\"rows\": 2\n}");
+    }
+
+    #[test]
+    fn renders_tables() {
+        let rows = |rows: &str, more: &str| {
+            format!(
+                r#"{{"columns":[{{"name":"a","type":"TEXT"}},{{"name":"b"}}],"rows":{rows}{more}}}"#
+            )
+        };
+        check(&rows("[]", ""), "a  b\n-  -\n0 rows");
+        check(&rows(r#"[["x",10]]"#, ""), "a   b\n-  --\nx  10\n1 row");
+        check(
+            &rows(r#"[["",null],["NULL","\u001b[2J"]]"#, ""),
+            "a       b\n------  ---------\n        NULL\n\"NULL\"  \\u{1b}[2J\n2 rows",
+        );
+        check(
+            &rows(
+                r#"[[{"$blob":"AA=="},1.0]]"#,
+                r#","truncated":true,"truncated_by":"rows","next_cursor":"c""#,
+            ),
+            "a                   b\n----------------  ---\n{\"$blob\":\"AA==\"}  1.0\n1 row (truncated by the row limit; more with --all)",
+        );
+        check(
+            &rows("[[1]]", ""),
+            "{\n\"columns\": [\n{\n\"name\": \"a\",\n\"type\": \"TEXT\"\n},\n{\n\"name\": \"b\"\n}\n],\n\"rows\": [\n[\n1\n]\n]\n}",
+        );
+        check(
+            r#"[{"b":1,"a":"x"},{"a":null,"c":true}]"#,
+            "b  a     c\n-  ----  ----\n1  x\nNULL  true\n2 rows",
+        );
+        check(r#"{"items":[{"a":1}],"nextCursor":null}"#, "a\n-\n1\n1 row");
+        check(r#"{"items":[{"a":1}],"nextCursor":"c"}"#, "a\n-\n1\n1 row (more with --all)");
+        check(r#"{"items":[],"nextCursor":null}"#, "{\n\"items\": [],\n\"nextCursor\": null\n}");
+        check(r#"{"items":[{"a":1}],"x":1}"#, "{\n\"items\": [\n{\n\"a\": 1\n}\n],\n\"x\": 1\n}");
+        check(r#"[{"a":[]}]"#, "[\n{\n\"a\": []\n}\n]");
+    }
+
+    #[test]
+    fn renders_formats() {
+        let rows = r#"{"columns":[{"name":"a"},{"name":"b,c"}],"rows":[[1,"x"],[null,"see \"hi\""]],"row_count":2}"#;
+        let check = |format, value, expected| check_with(Some(format), None, value, expected);
+        check(
+            Format::Table,
+            rows,
+            "   a  b,c\n----  --------\n   1  x\nNULL  see \"hi\"\n2 rows\n",
+        );
+        check(
+            Format::Vertical,
+            rows,
+            "-[ row 1 ]--------------\na    1\nb,c  x\n-[ row 2 ]--------------\na    NULL\nb,c  see \"hi\"\n2 rows\n",
+        );
+        check(Format::Csv, rows, "a,\"b,c\"\n1,x\n,\"see \"\"hi\"\"\"\n");
+        check_with(Some(Format::Json), None, rows, &format!("{rows}\n"));
+        check(
+            Format::Ndjson,
+            rows,
+            "{\"a\":1,\"b,c\":\"x\"}\n{\"a\":null,\"b,c\":\"see \\\"hi\\\"\"}\n",
+        );
+        let duplicates = r#"{"columns":[{"name":"a"},{"name":"a"}],"rows":[[1,2]]}"#;
+        check(Format::Ndjson, duplicates, "{\"a\":1,\"a_2\":2}\n");
+        check(Format::Ndjson, "[1,{}]", "1\n{}\n");
+        check(Format::Ndjson, "1", "1\n");
+        check(Format::Vertical, "[1]", "[\n  1\n]\n");
+        check(Format::Csv, "1", "trunkline: the result is not a table; use --format json\n");
+        check(Format::Csv, r#"{"items":[{"a":true}],"nextCursor":null}"#, "a\ntrue\n");
+    }
+
+    const TABLES: &str = r#"{"tables":[{"name":"t","kind":"table","columns":2,"row_estimate":null}],"next_cursor":null}"#;
+
+    const TABLE: &str = r#"{"name":"t","kind":"table","columns":[{"name":"id","type":"INTEGER","nullable":false,"default":null},{"name":"o","type":null,"nullable":true,"default":"1"}],"primary_key":["id"],"foreign_keys":[{"columns":["o"],"references_table":"u","references_columns":["id"],"on_update":"NO ACTION","on_delete":"CASCADE"}],"indexes":[{"name":"i","unique":true,"partial":false,"columns":["o",null],"ddl":""}],"triggers":[{"name":"g","ddl":""}],"ddl":"CREATE TABLE t"}"#;
+
+    #[test]
+    fn renders_descriptions_of_tables_on_terminals() {
+        let listed = "name  kind   columns  row_estimate\n----  -----  -------  ------------\nt     table        2\n1 row\n";
+        check_with(None, Some(80), TABLES, listed);
+        check_with(Some(Format::Table), None, TABLES, listed);
+        check_with(Some(Format::Csv), None, TABLES, "name,kind,columns,row_estimate\nt,table,2,\n");
+        let described = "t (table)\n\nname  type     nullable  default\n----  -------  --------  -------\nid    INTEGER  false\no              true      1\n\nprimary key: id\nforeign key: o references u (id)\nunique index: i (o, (expression))\ntrigger: g\n";
+        check_with(None, Some(80), TABLE, described);
+        check_with(Some(Format::Table), None, TABLE, described);
+        check(TABLES, &super::super::indented(TABLES));
+        check(TABLE, &super::super::indented(TABLE));
+    }
+
+    #[test]
+    fn reports_columns_that_do_not_fit() {
+        let rows = r#"[{"a":"xxxxxxxxx","b":"yyyyyyyyy","c":1}]"#;
+        let expected = "a       b\n------  ------\nxxxxx…  yyyyy…\n1 row (2 of 3 columns, all with --format vertical)\n";
+        check_with(None, Some(14), rows, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Results that are tables: rows of a database, arrays of flat objects, pages of them, and descriptions of tables.
+//! Results that are tables: rows of a database, arrays of flat objects, and pages of them.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::table::{Alignment, Cell};
-use super::{description, document, text};
+use super::{document, text};
 
 /// A result as a table.
 #[derive(Debug)]
@@ -33,11 +33,7 @@ pub(super) struct Rowset<'r> {
 /// Returns the result as a table, if it is one.
 pub(super) fn find(result: &RawValue) -> Option<Rowset<'_>> {
     let json = result.get();
-    if json.starts_with('{') {
-        rows(json).or_else(|| page(json)).or_else(|| description::find(json))
-    } else {
-        records(json, "[")
-    }
+    if json.starts_with('{') { rows(json).or_else(|| page(json)) } else { records(json, "[") }
 }
 
 /// `{"columns": [{"name": …}], "rows": [[…]]}`, as `db.query_records` returns it.
@@ -113,7 +109,7 @@ fn page(json: &str) -> Option<Rowset<'_>> {
     Some(found)
 }
 
-/// `[{"a": 1}, {"a": 2, "b": 3}]`: a column for each name.
+/// `[{"a": 1}, {"a": 2, "b": 3}]`: a column for each name; without records, no column.
 pub(super) fn records<'r>(json: &'r str, prefix: &str) -> Option<Rowset<'r>> {
     /// A wider table would be unreadable.
     const MAX_COLUMNS: usize = 100;
@@ -134,7 +130,7 @@ pub(super) fn records<'r>(json: &'r str, prefix: &str) -> Option<Rowset<'r>> {
             return None;
         }
     }
-    if names.is_empty() {
+    if names.is_empty() && !elements.is_empty() {
         return None;
     }
     let row = |Record(members): &Record<'r>| {

@@ -252,6 +252,34 @@ fn follows_cursors() {
     let endless = client(&["call", &ids.url, "m", "--all", "--format", "ndjson"]);
     check("the same cursor", &endless, 4, &["{\"a\":1}\n{\"a\":1}\n"], &["cursor `c` twice"]);
     assert_eq!(ids.asked()[1].json()["params"], json!({"cursor": "c"}));
+    let page = |items: &str, next: &str| {
+        let result = format!(r#"{{"items":{items},"nextCursor":{next}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{result}}}"#)
+    };
+    let pages = [
+        page("[]", "\"b\""),
+        page("[{\"a\":1}]", "\"c\""),
+        page("[]", "\"d\""),
+        page("[{\"a\":2}]", "null"),
+    ];
+    let sparse = Peer::new(move |asked| {
+        let asked = asked.json();
+        let number = match asked["params"]["cursor"].as_str() {
+            None => 0,
+            Some(cursor) => usize::from(cursor.as_bytes()[0] - b'a'),
+        };
+        json_answer(&pages[number].replace("ID", &asked["id"].to_string()))
+    });
+    for (format, expected) in [
+        ("table", "a\n-\n1\n2\n2 rows\n"),
+        ("csv", "a\n1\n2\n"),
+        ("json", "{\"items\":[{\"a\":1},{\"a\":2}]}\n"),
+    ] {
+        let ended = client(&["call", &sparse.url, "m", "--all", "--format", format]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), expected), "{format}");
+    }
+    let listed = client(&["call", &url, "db.list_tables", "--all"]);
+    check("a listing in a pipe", &listed, 0, &["{\"tables\":[{\"name\":\"customer\","], &[]);
     let by_position = client(&["call", &ids.url, "m", "[1]", "--all"]);
     check("by position", &by_position, 2, &["a\n"], &["--all requires params by name"]);
 }
