@@ -1,7 +1,7 @@
-//! Comparison of printed with documented output, in which `…` stands for any text.
+//! Comparison of printed with documented output, in which `…` matches any text.
 
-/// Whether the output is what the page shows. In the documented output, `…` stands for any text within a line, and a
-/// line of `…` for any number of lines.
+/// Whether the printed output matches the page. In the documented output, `…` matches any text within a line, and a line
+/// of `…` any number of lines.
 pub(super) fn matches(documented: &str, printed: &str) -> bool {
     let documented: Vec<_> = documented.trim_end().lines().map(str::trim_end).collect();
     let printed: Vec<_> = printed.trim_end().lines().map(str::trim_end).collect();
