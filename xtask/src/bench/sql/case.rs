@@ -54,9 +54,10 @@ impl Case {
     /// The request to a side.
     pub(super) fn request(self, side: Side) -> Value {
         let (name, arguments) = match side {
-            Side::Ours => {
-                ("execute_raw_query", json!({ "query": self.statement(), "params": [KEY] }))
-            }
+            Side::Ours => (
+                "execute_raw_query",
+                json!({ "query": self.statement(), "params": [KEY], "max_rows": self.rows() }),
+            ),
             Side::Toolbox => (self.tool(), json!({ "key": KEY })),
         };
         json!({
