@@ -80,10 +80,10 @@ fn usage() -> String {
     for step in ci::STEPS {
         usage += &format!("  {:<13}  {}\n", step.name, step.about);
     }
-    usage += "\n  dist         write shell completions and man pages to target/dist";
+    usage += "\n  dist             write shell completions and man pages to target/dist";
     usage += "\n  publish-dry-run  publish without the upload; takes minutes";
     usage += "\n  bench            compare the server with others; see `cargo xtask bench --help`";
-    usage += "\n  book-update  write the generated page of the documentation";
+    usage += "\n  book-update      write the generated page of the documentation";
     usage += "\n  soak             load tests, memory attacks and time limits; takes 10 minutes";
     usage += "\n  model-check      a small language model uses the agent's tools; downloads 110 MB";
     usage += "\n  sample-db        write the Chinook sample database: `cargo xtask sample-db FILE`";
