@@ -43,7 +43,7 @@ pub(crate) struct StatusTransport {
 ///
 /// # Errors
 ///
-/// Those of a call.
+/// When the call fails.
 pub(crate) async fn call(
     http: Http,
     timeout: Duration,

@@ -117,8 +117,19 @@ impl Pages {
         let is_shown = |found: &Rowset<'_>| {
             !found.is_listing || format.is_some() || self.renderer.columns().is_some()
         };
-        if found.as_ref().is_some_and(|found| found.names.is_empty()) {
-            if self.is_merged && (next.is_some() || self.count > 0) {
+        if let Some(empty) = found.as_ref().filter(|found| found.names.is_empty()) {
+            let is_page = empty.prefix.starts_with('{');
+            let is_terminal = self.renderer.columns().is_some();
+            let is_omitted = match format {
+                _ if self.is_merged && (next.is_some() || self.count > 0) => true,
+                Some(Format::Csv | Format::Ndjson) => true,
+                Some(Format::Table | Format::Vertical) => true,
+                None => is_page && is_terminal,
+                Some(Format::Json) => false,
+            };
+            if is_omitted {
+                self.has_table |=
+                    !matches!(format, Some(Format::Csv | Format::Ndjson | Format::Json));
                 return Ok(Page { text: String::new(), next });
             }
             found = None;
@@ -427,6 +438,18 @@ mod tests {
         check_with(Some(Format::Table), None, TABLE, described);
         check(TABLES, &super::super::indented(TABLES));
         check(TABLE, &super::super::indented(TABLE));
+    }
+
+    #[test]
+    fn renders_empty_pages() {
+        let empty = r#"{"items":[],"nextCursor":null}"#;
+        check_with(None, Some(80), empty, "0 rows\n");
+        check_with(Some(Format::Table), None, empty, "0 rows\n");
+        check_with(Some(Format::Csv), None, empty, "");
+        check_with(Some(Format::Ndjson), None, empty, "");
+        check_with(Some(Format::Json), None, empty, &format!("{empty}\n"));
+        check_with(None, Some(80), "[]", "[]\n");
+        check_with(Some(Format::Ndjson), None, "[]", "");
     }
 
     #[test]

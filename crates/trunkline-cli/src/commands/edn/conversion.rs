@@ -1,4 +1,4 @@
-//! Documents in one format as documents in the other.
+//! Conversion of documents from one format to another.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::arguments::{Arguments, Format, Keys};
 use super::failure::Problem;
 use crate::terminal::indented;
 
-/// How documents are read and written.
+/// The formats and options of a conversion.
 pub(super) struct Conversion {
     from: Format,
     to: Format,
@@ -22,7 +22,7 @@ pub(super) struct Conversion {
 /// A document that was converted.
 pub(super) struct Document {
     pub(super) text: String,
-    /// Its place in the text that was converted.
+    /// Its range in the source text.
     pub(super) span: Range<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Conversion {
         Documents { conversion: self, text, reader }
     }
 
-    /// The text without the white space at its beginning.
+    /// Removes leading white space.
     pub(super) fn trim_start<'t>(&self, text: &'t str) -> &'t str {
         let is_edn = self.from == Format::Edn;
         text.trim_start_matches(|c: char| c.is_ascii_whitespace() || (c == ',' && is_edn))
@@ -78,7 +78,7 @@ impl Conversion {
                 let json = json::to_string_with(value, &self.to_json)?;
                 Ok(if self.pretty { indented(&json) } else { json })
             }
-            // As values, numbers would lose digits.
+            // Parsed numbers would lose digits.
             (Format::Json, Format::Json) if self.pretty => Ok(indented(source)),
             (Format::Json, Format::Json) => Ok(compact(source)),
         }

@@ -7,7 +7,7 @@ use trunkline_edn::Position;
 use super::conversion::{Conversion, Document};
 use super::failure::{Failure, Problem};
 
-/// Up to this length, a text that was not complete is read again with each piece that arrives.
+/// An incomplete text up to this length is parsed again with each piece that arrives.
 const SHORT: usize = 4 << 10;
 
 /// The characters that end a token.
@@ -31,8 +31,8 @@ impl<R: BufRead> Stream<R> {
         Self { source, conversion, max_bytes, buffer: Vec::new(), start, written: 0 }
     }
 
-    /// Converts all documents. A long text that was not complete is read again when it is four times as long, or when
-    /// `is_idle` reports that no more is available: with each piece, it would take quadratic time.
+    /// Converts all documents. A longer incomplete text is parsed again when it is four times as long, or when `is_idle`
+    /// reports that no more is available: parsing it with each piece would take quadratic time.
     pub(super) fn convert(
         &mut self,
         out: &mut impl Write,
@@ -53,7 +53,7 @@ impl<R: BufRead> Stream<R> {
         }
     }
 
-    /// Reads a piece; false at the end.
+    /// Reads a piece. Returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let piece = self.source.fill_buf()?;
         let length = piece.len();
@@ -65,7 +65,7 @@ impl<R: BufRead> Stream<R> {
     fn convert_complete(&mut self, out: &mut impl Write, has_ended: bool) -> Result<(), Failure> {
         let Some(chunk) = self.buffer.utf8_chunks().next() else { return Ok(()) };
         let text = chunk.valid();
-        // To EDN it would be a symbol.
+        // EDN would read it as a symbol.
         if self.start.offset == 0 && text.starts_with('\u{feff}') {
             return Err(self.failure(Problem::new(0, "the text begins with a byte-order mark")));
         }

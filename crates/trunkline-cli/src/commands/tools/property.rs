@@ -29,7 +29,7 @@ impl Property {
         kinds.peek().is_some() && kinds.all(|kind| kind == "string")
     }
 
-    /// The accepted types or values, for people.
+    /// Returns the accepted types or values as text.
     pub(super) fn label(&self) -> String {
         if !self.choices.is_empty() {
             return self.choices.join("|");
@@ -40,7 +40,7 @@ impl Property {
     }
 }
 
-/// The arguments in the schema's order. Unknown keywords are ignored: the server checks the arguments.
+/// Returns the arguments in the order of the schema. Unknown keywords are ignored: the server checks the arguments.
 pub(super) fn properties(schema: &RawValue) -> Vec<Property> {
     let Ok(object) = serde_json::from_str::<Object>(schema.get()) else { return Vec::new() };
     let root: Value = serde_json::from_str(schema.get()).unwrap_or_default();
@@ -68,7 +68,7 @@ struct Types<'s> {
 }
 
 impl Types<'_> {
-    /// Follows references into the schema itself, and no other ones.
+    /// Adds the types of a schema. Only references within the document are followed.
     fn collect(&mut self, schema: &Value) {
         let Some(left) = self.left.checked_sub(1) else { return };
         self.left = left;
@@ -117,7 +117,7 @@ impl Types<'_> {
 mod tests {
     use super::*;
 
-    /// With the schema of the only argument.
+    /// Checks the label and the type of an argument with this schema.
     #[track_caller]
     fn check(schema: &str, label: &str, is_text: bool) {
         let schema = format!(
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn types() {
+    fn reads_types() {
         check(r#"{"type": "string"}"#, "string", true);
         check(r#"{"type": ["string", "null"]}"#, "string", true);
         check(r#"{"anyOf": [{"type": "string"}, {"type": "null"}]}"#, "string", true);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_need() {
+    fn keeps_the_order_and_marks_required_arguments() {
         let schema = r#"{"properties": {"b": {}, "a": {"description": "A."}}, "required": ["a"]}"#;
         let properties = properties(&RawValue::from_string(schema.to_owned()).unwrap());
         let found: Vec<_> = properties
