@@ -22,7 +22,7 @@ fn changed(rows: u64) -> Result<Value, &'static str> {
 }
 
 #[test]
-fn filters_mean_what_they_mean_to_query_records() {
+fn filters_are_those_of_query_records() {
     let fixture = Fixture::writable();
     for (filters, expected) in [
         (json!({"city": "Oslo"}), changed(2)),
@@ -81,7 +81,7 @@ fn updates() {
 }
 
 #[test]
-fn every_row_only_if_that_is_said() {
+fn changing_every_row_requires_all() {
     let fixture = Fixture::writable();
     let delete = json!({"table_name": "docs", "filters": {}});
     let error = fixture.call("delete_record", delete).unwrap_err();
@@ -98,7 +98,7 @@ fn every_row_only_if_that_is_said() {
 }
 
 #[test]
-fn the_reach_is_bounded() {
+fn affected_rows_are_limited() {
     let config = SqliteConfig { writable: true, max_affected: 3, ..SqliteConfig::default() };
     let fixture = Fixture::with(config);
     let delete = |filters, rest: Value| {
@@ -130,7 +130,7 @@ fn the_reach_is_bounded() {
 }
 
 #[test]
-fn what_foreign_keys_and_triggers_change_counts_for_the_reach() {
+fn rows_changed_by_foreign_keys_and_triggers_count() {
     let fixture = Fixture::writable();
     create(&fixture.path, "CREATE TRIGGER t AFTER DELETE ON emp BEGIN DELETE FROM docs; END");
     let delete = |rest: Value| {
@@ -149,7 +149,7 @@ fn what_foreign_keys_and_triggers_change_counts_for_the_reach() {
 }
 
 #[test]
-fn a_dry_run_leaves_nothing_behind() {
+fn a_dry_run_changes_nothing() {
     let fixture = Fixture::writable();
     let before = fixture.files();
     let delete = json!({"table_name": "emp", "filters": {}, "all": true, "dry_run": true});

@@ -65,7 +65,7 @@ fn tables() {
 }
 
 #[test]
-fn what_no_table_can_be() {
+fn invalid_tables_are_refused() {
     let fixture = Fixture::writable();
     let before = fixture.files();
     let table = |name: &str, rest: &str| format!(r#"{{"table_name": "{name}", "schema": {rest}}}"#);
@@ -105,7 +105,7 @@ fn what_no_table_can_be() {
 }
 
 #[test]
-fn mistakes_name_the_column() {
+fn errors_name_the_column() {
     let fixture = Fixture::writable();
     let arguments = json!({"table_name": "t", "schema": {"a": "TEXT); DROP TABLE emp;--"}});
     let error = fixture.call("create_table", arguments).unwrap_err();
@@ -124,7 +124,7 @@ fn mistakes_name_the_column() {
 }
 
 #[test]
-fn a_table_that_is_there_may_stay() {
+fn if_not_exists_leaves_an_existing_table_unchanged() {
     let fixture = Fixture::writable();
     let arguments = json!({"table_name": "DEPT", "schema": {"a": "TEXT"}, "if_not_exists": true});
     let reply = fixture.call("create_table", arguments).unwrap();
@@ -133,7 +133,7 @@ fn a_table_that_is_there_may_stay() {
 }
 
 #[test]
-fn a_new_table_is_there_for_all_readers() {
+fn a_new_table_is_visible_to_all_readers() {
     let fixture = Fixture::writable();
     for number in 0..20 {
         let name = format!("t{number}");

@@ -8,7 +8,7 @@ use trunkline_sql::SqliteConfig;
 use crate::fixture::{Fixture, kind};
 
 #[test]
-fn results_are_values_and_not_the_text_of_a_language() {
+fn results_are_json_values() {
     let fixture = Fixture::new();
     let reply = fixture.call("query_records", json!({"table_name": "emp", "limit": 2})).unwrap();
     let expected = json!([
@@ -21,7 +21,7 @@ fn results_are_values_and_not_the_text_of_a_language() {
 }
 
 #[test]
-fn read_only_is_more_than_a_first_word() {
+fn read_only_does_not_depend_on_the_first_word() {
     for writable in [false, true] {
         let fixture = Fixture::with(SqliteConfig { writable, ..SqliteConfig::default() });
         let before = fixture.files();
@@ -55,7 +55,7 @@ fn empty_filters_change_no_row() {
 }
 
 #[test]
-fn a_column_type_is_no_way_in() {
+fn column_types_cannot_inject_sql() {
     let fixture = Fixture::writable();
     let before = fixture.files();
     for column in [

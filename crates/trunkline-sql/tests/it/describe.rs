@@ -11,7 +11,7 @@ fn run(fixture: &Fixture, arguments: Value) -> Result<Value, Error> {
 }
 
 #[test]
-fn a_table_with_all_that_there_is() {
+fn a_table_with_all_features() {
     let fixture = Fixture::new();
     let mut table = run(&fixture, json!({"table_name": "Emp"})).unwrap();
     assert!(table["ddl"].take().as_str().unwrap().starts_with("CREATE TABLE emp"));

@@ -83,7 +83,7 @@ fn messages_are_limited_in_length() {
 }
 
 #[test]
-fn a_file_that_went_away_is_not_named() {
+fn errors_do_not_reveal_paths() {
     let error = Error::Unavailable(OpenError::Missing { path: "/srv/secret/a.db".into() });
     check(
         &error,
@@ -189,7 +189,7 @@ fn failures_name_the_table_or_the_column() {
 }
 
 #[test]
-fn refusals_fit_the_connection() {
+fn refusals_depend_on_the_role() {
     let fixture = Fixture::writable();
     let refusal = |sql: &str, read_only: bool| {
         let arguments = json!({"query": sql, "read_only": read_only});

@@ -46,22 +46,22 @@ fn config(writable: bool) -> SqliteConfig {
 }
 
 #[test]
-fn every_text_is_harmless_where_nobody_may_write() {
+fn hostile_sql_is_harmless_to_a_read_only_database() {
     check_all(READING, false, true);
 }
 
 #[test]
-fn every_text_is_harmless_to_readers_beside_a_writer() {
+fn hostile_sql_is_harmless_to_readers_of_a_writable_database() {
     check_all(READING, true, true);
 }
 
 #[test]
-fn every_text_is_harmless_to_a_writer() {
+fn hostile_sql_is_harmless_to_a_writer() {
     check_all(WRITING, true, false);
 }
 
 #[test]
-fn no_text_writes_where_nobody_may() {
+fn hostile_writes_change_nothing_in_a_read_only_database() {
     let fixture = Fixture::new();
     let before = fixture.files();
     for line in WRITING.lines() {

@@ -16,7 +16,7 @@ fn check(fixture: &Fixture, arguments: &Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn abort_is_abort_whatever_the_table_says() {
+fn abort_overrides_conflict_clauses_of_the_table() {
     let fixture = Fixture::writable();
     create(
         &fixture.path,
@@ -135,7 +135,7 @@ fn inserted_rows() {
 }
 
 #[test]
-fn returned_rows_are_bounded_and_inserted_ones_are_all_there() {
+fn returned_rows_are_limited_and_all_records_inserted() {
     let config = SqliteConfig { writable: true, max_bytes: 30, ..SqliteConfig::default() };
     let fixture = Fixture::with(config);
     let data: Vec<Value> = (0..20).map(|v| json!({"v": v})).collect();

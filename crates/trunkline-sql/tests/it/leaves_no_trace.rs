@@ -21,7 +21,7 @@ fn open(path: &Path) -> Database {
 }
 
 #[test]
-fn whatever_the_journal_mode() {
+fn leaves_no_files_in_any_journal_mode() {
     for mode in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
         for read_only_folder in [false, true] {
             // These characters mean something in an URI.
@@ -158,7 +158,7 @@ fn no_answer_mixes_two_states_of_a_wal_database() {
 }
 
 #[test]
-fn what_cannot_be_served() {
+fn files_that_cannot_be_served() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text.db");
     fs::write(&text, "this is not a database, but it is long enough to have a header").unwrap();
@@ -200,7 +200,7 @@ fn an_unfinished_transaction_needs_a_writer() {
 }
 
 #[test]
-fn an_empty_database_is_made_only_where_there_is_none() {
+fn an_empty_database_is_created_only_if_missing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.db");
     create_empty(&path).unwrap();

@@ -63,7 +63,7 @@ fn a_first_row_that_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn rows_behind_a_large_one_can_be_reached() {
+fn rows_after_a_large_one_can_be_read() {
     let fixture = Fixture::new();
     create(
         &fixture.path,

@@ -108,7 +108,7 @@ fn the_whole_reply() {
 }
 
 #[test]
-fn columns_are_told_without_rows() {
+fn columns_are_returned_without_rows() {
     let fixture = Fixture::new();
     let rowset = fixture.sql("SELECT id, name FROM emp WHERE 0").unwrap();
     let names: Vec<&str> = rowset.columns.iter().map(|c| c.name.as_str()).collect();
@@ -142,7 +142,7 @@ fn arguments() {
 }
 
 #[test]
-fn the_position_of_a_mistake_is_told() {
+fn errors_have_the_byte_offset() {
     let fixture = Fixture::new();
     for (query, offset) in [
         ("SELECT nothing FROM emp", Some(7)),

@@ -85,7 +85,7 @@ fn statements() {
 }
 
 #[test]
-fn mistakes_change_nothing() {
+fn failed_statements_change_nothing() {
     let fixture = Fixture::writable();
     let before = fixture.files();
     for (sql, expected) in [
@@ -131,7 +131,7 @@ fn a_write_without_read_only_false_names_the_argument() {
 }
 
 #[test]
-fn no_call_learns_what_another_one_did() {
+fn calls_do_not_see_state_of_other_calls() {
     let fixture = Fixture::writable();
     run(&fixture, "INSERT INTO dept VALUES (77, 'x')").unwrap();
     for sql in ["SELECT last_insert_rowid()", "SELECT changes()", "SELECT total_changes()"] {
@@ -141,7 +141,7 @@ fn no_call_learns_what_another_one_did() {
 }
 
 #[test]
-fn a_kept_statement_has_no_rights_of_another_call() {
+fn cached_statements_have_no_permissions_of_other_calls() {
     let fixture = Fixture::new();
     let prepare = "CREATE TABLE big (a INTEGER PRIMARY KEY AUTOINCREMENT, b); CREATE INDEX big_b ON big (b); \
                    INSERT INTO big (b) VALUES (1); ANALYZE";

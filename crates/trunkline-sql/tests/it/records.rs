@@ -148,7 +148,7 @@ fn counts_are_whole_numbers() {
 }
 
 #[test]
-fn pages_neither_overlap_nor_leave_rows_out() {
+fn pages_neither_overlap_nor_omit_rows() {
     let fixture = Fixture::new();
     for arguments in [
         json!({"table_name": "emp", "order_by": "dept_no", "limit": 2}),
@@ -176,7 +176,7 @@ fn pages_neither_overlap_nor_leave_rows_out() {
 }
 
 #[test]
-fn a_cursor_serves_its_own_request_only() {
+fn a_cursor_is_valid_for_its_own_request_only() {
     let fixture = Fixture::new();
     let first = json!({"table_name": "emp", "order_by": "name", "limit": 2});
     let cursor = run(&fixture, first).unwrap().next_cursor.unwrap();
@@ -199,7 +199,7 @@ fn a_cursor_serves_its_own_request_only() {
 }
 
 #[test]
-fn pages_of_bounded_bytes_go_on_where_they_were_cut() {
+fn pages_truncated_by_bytes_continue() {
     let fixture = Fixture::with(SqliteConfig { max_bytes: 30, ..SqliteConfig::default() });
     let columns = json!(["id", "name"]);
     let first = run(&fixture, json!({"table_name": "emp", "columns": columns})).unwrap();
@@ -212,7 +212,7 @@ fn pages_of_bounded_bytes_go_on_where_they_were_cut() {
 }
 
 #[test]
-fn a_changed_schema_is_seen() {
+fn schema_changes_are_detected() {
     let fixture = Fixture::new();
     let by_floor = json!({"table_name": "dept", "filters": {"floor": 7}});
     check(&fixture, &by_floor, Err("unknown_column"));

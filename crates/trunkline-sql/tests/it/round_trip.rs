@@ -73,7 +73,7 @@ fn check(Row { table, sql, read }: &Row) {
 }
 
 #[test]
-fn what_is_read_is_taken_back() {
+fn results_are_accepted_as_arguments() {
     for row in [
         row("kept", "NULL", json!(null)),
         row("kept", "1", json!(1)),
@@ -124,7 +124,7 @@ fn large_integers_without_a_type_are_sent_as_numbers() {
 }
 
 #[test]
-fn markers_that_are_wrong() {
+fn invalid_markers_are_refused() {
     let fixture = Fixture::writable();
     for (value, reason) in [
         (json!({ "$float": "NaN" }), "\"$float\" must be \"Infinity\" or \"-Infinity\""),

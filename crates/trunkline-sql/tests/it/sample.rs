@@ -9,7 +9,7 @@ use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
 use crate::fixture::{create, files, reply, request, rows, runtime};
 
 #[test]
-fn it_is_whole_and_consistent() {
+fn the_sample_is_complete_and_consistent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sample.db");
     sample::write(&path, Scale::TINY).unwrap();
@@ -54,7 +54,7 @@ fn it_is_whole_and_consistent() {
 }
 
 #[test]
-fn it_takes_the_place_of_nothing_only() {
+fn the_sample_replaces_empty_files_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     create_empty(path("no bytes")).unwrap();

@@ -112,7 +112,7 @@ fn walk(schema: &Value, place: &str, problems: &mut Vec<String>) {
 }
 
 #[test]
-fn schemas_describe_every_argument_and_admit_no_other() {
+fn schemas_describe_all_arguments_and_reject_others() {
     let fixture = Fixture::writable();
     let rpc = rpc(&fixture);
     let mut problems = Vec::new();
@@ -133,7 +133,7 @@ fn schemas_describe_every_argument_and_admit_no_other() {
 }
 
 #[test]
-fn arguments_that_the_schemas_admit_and_do_not() {
+fn schemas_accept_and_reject_arguments() {
     let fixture = Fixture::writable();
     let rpc = rpc(&fixture);
     for (operation, arguments, expected) in [
@@ -201,7 +201,7 @@ fn arguments_that_the_schemas_admit_and_do_not() {
 }
 
 #[test]
-fn replies_are_as_their_schemas_say() {
+fn replies_conform_to_their_schemas() {
     let fixture = Fixture::writable();
     let rpc = rpc(&fixture);
     let extremes = json!({"query": "SELECT v FROM extremes"});

@@ -93,7 +93,7 @@ fn a_late_cancellation_does_not_hit_the_next_query() {
 
 #[test]
 #[ignore = "measures time: `cargo xtask soak` runs it"]
-fn one_long_step_is_answered_at_the_deadline_and_bounds_what_follows() {
+fn a_long_step_times_out_and_occupies_its_reader() {
     let fixture = one_reader(Duration::from_millis(100));
     fixture.runtime.block_on(async {
         let started = Instant::now();
@@ -111,7 +111,7 @@ fn one_long_step_is_answered_at_the_deadline_and_bounds_what_follows() {
 }
 
 #[test]
-fn stuck_readers_are_replaced_up_to_a_bound() {
+fn stuck_readers_are_replaced_up_to_a_limit() {
     let fixture = Fixture::with(SqliteConfig {
         readers: 1,
         stuck_readers: 1,

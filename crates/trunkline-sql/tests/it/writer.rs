@@ -31,7 +31,7 @@ fn is_intact(path: &Path) -> bool {
 }
 
 #[test]
-fn what_was_written_is_read_at_once() {
+fn changes_are_visible_to_readers_at_once() {
     for mode in ["DELETE", "WAL"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
@@ -113,7 +113,7 @@ fn a_stopped_change_is_undone() {
 }
 
 #[test]
-fn a_call_that_is_told_of_a_timeout_has_changed_nothing() {
+fn a_change_that_times_out_is_rolled_back() {
     let fixture = Fixture::with(SqliteConfig { timeout: Duration::from_secs(60), ..config() });
     let mut made = 0;
     for round in 0..300_u64 {
@@ -132,7 +132,7 @@ fn a_call_that_is_told_of_a_timeout_has_changed_nothing() {
 }
 
 #[test]
-fn a_dropped_call_is_made_whole_or_not_at_all() {
+fn a_dropped_call_is_atomic() {
     let fixture = Fixture::with(config());
     fixture.runtime.block_on(async {
         let records: Vec<Value> = (0..50).map(|v| json!({"v": v})).collect();
@@ -148,7 +148,7 @@ fn a_dropped_call_is_made_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_long_reader_of_another_process_holds_the_writer_up_for_a_while() {
+fn a_long_reader_of_another_process_delays_the_writer() {
     let fixture = Fixture::with(SqliteConfig { lock_wait: Duration::from_millis(200), ..config() });
     let insert = || fixture.call("insert_record", json!({"table_name": "extremes", "data": {}}));
     let reader = Connection::open(&fixture.path).unwrap();
@@ -204,7 +204,7 @@ fn long_readers_of_our_own_do_not_starve_the_writer() {
 }
 
 #[test]
-fn a_large_change_keeps_no_reader_out() {
+fn a_large_change_does_not_block_readers() {
     let fixture = Fixture::with(SqliteConfig { lock_wait: Duration::from_millis(50), ..config() });
     fixture.runtime.block_on(async {
         // 20 MB, and then it goes on without an end.
@@ -263,7 +263,7 @@ fn the_queue_of_the_writer_is_bounded() {
 }
 
 #[test]
-fn a_write_ahead_log_is_shared_and_taken_away() {
+fn the_write_ahead_log_is_shared_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wal.db");
     create(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t(a)");
@@ -309,7 +309,7 @@ fn a_write_ahead_log_is_shared_and_taken_away() {
 }
 
 #[test]
-fn a_closed_database_answers_so() {
+fn a_closed_database_fails_calls() {
     for writable in [false, true] {
         let fixture = Fixture::with(SqliteConfig { writable, ..SqliteConfig::default() });
         let clone = fixture.database.clone();
@@ -388,7 +388,7 @@ fn a_file_that_cannot_be_written_is_not_served_for_writing() {
 }
 
 #[test]
-fn a_full_memory_is_survived() {
+fn the_heap_limit_fails_single_queries() {
     let _memory = crate::fixture::MEMORY.write().unwrap_or_else(std::sync::PoisonError::into_inner);
     let fixture = Fixture::under_lock(SqliteConfig {
         heap_limit: 96 << 20,

@@ -292,7 +292,7 @@ fn cell() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn one_pass_is_as_good_as_values(
+    fn one_pass_equals_conversion_by_values(
         rows in prop::collection::vec(prop::collection::vec(cell(), 1..5), 0..6)
     ) {
         let json = serde_json::to_string(&rows).unwrap();
