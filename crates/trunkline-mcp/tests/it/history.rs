@@ -56,8 +56,7 @@ async fn calls_over_http() {
         });
         posted(path, LEGACY, add.to_string(), &[row]).await;
         let list = legacy("tools/list", json!({}));
-        let row =
-            json!({ "endpoint": endpoint, "method": "tools/list", "operation": null, "status": "result" });
+        let row = json!({ "endpoint": endpoint, "method": "tools/list", "operation": null, "status": "result" });
         posted(path, LEGACY, list.to_string(), &[row]).await;
         let fail = legacy("tools/call", json!({ "name": "fail" }));
         let row = json!({ "operation": "t.fail", "status": "error", "code": 7 });
@@ -105,7 +104,8 @@ async fn refused_messages() {
     posted("/mcp", LEGACY, "{".to_owned(), &row(-32700)).await;
     let batch = format!("[{}]", legacy("ping", json!({})));
     posted("/mcp", LEGACY, batch.clone(), &row(-32600)).await;
-    let member = json!({ "endpoint": "mcp", "method": "ping", "batch_index": 0, "status": "result" });
+    let member =
+        json!({ "endpoint": "mcp", "method": "ping", "batch_index": 0, "status": "result" });
     posted("/mcp", BATCHES, batch, &[member]).await;
     let unknown = legacy("no.such", json!({}));
     posted("/mcp", LEGACY, unknown.to_string(), &row(-32601)).await;

@@ -74,7 +74,7 @@ pub struct TableDescription {
     pub kind: TableKind,
     /// In the declared order.
     pub columns: Vec<ColumnDescription>,
-    /// The columns of the primary key, in its order. Empty if there is no primary key.
+    /// The columns of the primary key, in its order. Empty without a primary key.
     pub primary_key: Vec<String>,
     /// References to other tables.
     pub foreign_keys: Vec<ForeignKey>,

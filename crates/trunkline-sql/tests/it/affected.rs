@@ -1,4 +1,4 @@
-//! `max_affected`: which rows count, and what happens beyond it.
+//! `max_affected`: the counted rows, and changes beyond the limit.
 
 use serde_json::{Value, json};
 use trunkline_sql::SqliteConfig;
@@ -55,7 +55,7 @@ fn fixture(sql: &[&str]) -> Fixture {
     fixture
 }
 
-/// The call succeeds with exactly this limit, and fails with one less and changes nothing.
+/// The call succeeds with exactly this limit. With one less it fails and changes nothing.
 #[track_caller]
 fn check(schema: &[&str], operation: &str, arguments: &Value, rows: u64) {
     let fixture = fixture(schema);
@@ -89,7 +89,7 @@ fn replaced_and_cascaded_rows_count_for_an_insert() {
         ("users", json!({"id": 1, "name": "attacker", "role": "root"}), 6),
         ("users", json!({"id": 1, "name": "ada", "role": "admin"}), 6),
         ("users", json!({"id": 4, "name": "ada"}), 6),
-        // Three rows, each in the way of another key.
+        // Three rows, each of which conflicts with another key.
         ("users", json!({"id": 3, "name": "ada", "role": "user"}), 9),
         ("users", json!({"id": 3}), 1),
         ("users", json!({"id": 9, "name": "new", "role": "new"}), 0),
@@ -104,7 +104,7 @@ fn replaced_and_cascaded_rows_count_for_an_insert() {
         ("people", json!({"id": 9, "name": "ADA", "active": 1}), 1),
         ("people", json!({"id": 9, "name": "ADA", "active": 0}), 0),
         ("people", json!({"id": 2, "name": "BEN", "active": 1}), 2),
-        // Of the rows of a trigger, all count.
+        // All rows that a trigger changes count.
         ("orders", json!({"id": 1, "total": 1}), 2),
         ("orders", json!([{"id": 1}, {"id": 3}]), 3),
         ("customers", json!({"name": "x"}), 2),

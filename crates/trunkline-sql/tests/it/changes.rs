@@ -141,7 +141,7 @@ fn rows_changed_by_foreign_keys_and_triggers_count() {
     check(&fixture, "delete_record", delete(json!({"max_affected": 2})), Err("too_many_rows"));
     let reply = fixture.call("delete_record", delete(json!({"dry_run": true}))).unwrap();
     assert_eq!((&reply["rows_affected"], &reply["dry_run"]), (&json!(1), &json!(true)));
-    // Two of emp; those of the full-text index are not rows to anybody.
+    // Two of `emp`. Rows of the full-text index do not count.
     assert_eq!(reply["cascaded"], 2, "{reply}");
     assert_eq!(fixture.look(NAMES), "Ada,Ben,Cyd,Dee,Eve");
     fixture.call("delete_record", delete(json!({}))).unwrap();
@@ -204,7 +204,7 @@ fn a_dry_run_reports_the_error_of_the_commit() {
             let before = fixture.look(state);
             let mut dry = arguments.clone();
             dry["dry_run"] = json!(true);
-            // A reader that is in the middle of the file hinders the commit, not the check.
+            // A reader that holds a lock delays the commit, not the check.
             let reader = rusqlite::Connection::open(&fixture.path).unwrap();
             reader.execute_batch("BEGIN; SELECT count(*) FROM member").unwrap();
             let promised = fixture.call(operation, dry);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, call, kind, request};
 
-/// The DDL, or the kind of error. The request comes as text, since a `Value` sorts its keys.
+/// The DDL, or the kind of error. The request is text, since a `Value` sorts its keys.
 #[track_caller]
 fn check(fixture: &Fixture, arguments: &str, expected: Result<&str, &str>) {
     let outcome = fixture.runtime.block_on(async {

@@ -36,7 +36,7 @@ fn read_only_does_not_depend_on_the_first_word() {
             assert_ne!(kind(&fixture.sql(sql)), "ok", "{sql}");
         }
         assert!(fixture.files() == before);
-        // And what begins with another word may read.
+        // A statement that begins with another keyword may read.
         for sql in ["WITH x AS (SELECT 1) SELECT * FROM x", "VALUES (1)", "EXPLAIN SELECT 1"] {
             assert_eq!(kind(&fixture.sql(sql)), "ok", "{sql}");
         }
@@ -67,7 +67,7 @@ fn column_types_cannot_inject_sql() {
         let arguments = json!({"table_name": "t", "schema": {"a": column}});
         let outcome = fixture.call("create_table", arguments);
         if outcome.is_ok() {
-            // As text, a default may hold anything.
+            // A default that is a string may have any content.
             let ddl = fixture.look("SELECT sql FROM sqlite_schema WHERE name = 't'");
             assert_eq!(ddl, "CREATE TABLE \"t\" (\"a\" TEXT DEFAULT 'x''); DROP TABLE emp;--')");
         } else {

@@ -10,11 +10,10 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset, SqliteConfig};
 
-/// SQLite's heap limit is the process's. Tests that run into it on purpose hold this for writing, all
-/// others for reading.
+/// SQLite's heap limit applies to the process. Tests that reach it hold this lock for writing, all others for reading.
 pub(crate) static MEMORY: RwLock<()> = RwLock::new(());
 
-/// A database in a directory of its own.
+/// A database in a separate directory.
 pub(crate) struct Fixture {
     pub(crate) folder: TempDir,
     pub(crate) path: PathBuf,
@@ -59,7 +58,7 @@ impl Fixture {
         self.raw(RawQuery::new(sql))
     }
 
-    /// Runs an operation as it comes over the wire.
+    /// Runs an operation with JSON arguments.
     pub(crate) fn call(&self, operation: &str, arguments: Value) -> Result<Value, Error> {
         self.runtime.block_on(call(&self.database, operation, arguments))
     }
@@ -118,12 +117,12 @@ pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap()
 }
 
-/// A request as it comes over the wire.
+/// A request from JSON.
 pub(crate) fn request<T: DeserializeOwned>(json: Value) -> T {
     serde_json::from_value(json).unwrap()
 }
 
-/// A reply as it goes over the wire.
+/// A reply as JSON.
 pub(crate) fn reply(reply: impl Serialize) -> Value {
     serde_json::to_value(reply).unwrap()
 }
@@ -135,7 +134,7 @@ pub(crate) fn kind<T>(outcome: &Result<T, Error>) -> &'static str {
     }
 }
 
-/// Names in the directory that relative paths lead to.
+/// The names in the current directory.
 pub(crate) fn files_here() -> Vec<std::ffi::OsString> {
     let entries = fs::read_dir(".").unwrap().map(Result::unwrap);
     let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();

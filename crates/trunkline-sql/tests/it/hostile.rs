@@ -1,5 +1,5 @@
-//! Texts made to do harm, and texts that only look so: on a database that is served read-only, on the
-//! readers of one that is served for writing, and on its writer. After each of them the file is
+//! Hostile SQL, and SQL that only looks hostile: on a read-only database, on the readers of a writable one, and on
+//! its writer. After each of them the file is
 //! unchanged, no other file exists next to it, and the database answers.
 
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ struct Case {
     name: String,
     #[serde(default)]
     sql: String,
-    /// In place of `sql`: texts, and how often each is repeated.
+    /// Instead of `sql`: texts, each with the number of its repetitions.
     #[serde(default)]
     parts: Vec<(String, usize)>,
-    /// `ok` or kinds of errors, with `|` between those that are all harmless. Which one it is may depend
-    /// on the machine's speed and on SQLite's version.
+    /// `ok` or kinds of errors, separated by `|` if several are acceptable, since the outcome may depend on the machine
+    /// and on SQLite's version.
     expect: String,
 }
 

@@ -5,7 +5,7 @@ use trunkline_sql::{InsertRecord, SqliteConfig};
 
 use crate::fixture::{Fixture, create, kind};
 
-/// The reply without what is null, or the kind of error.
+/// The reply without null members, or the kind of error.
 #[track_caller]
 fn check(fixture: &Fixture, arguments: &Value, expected: Result<Value, &str>) {
     let outcome = fixture.call("insert_record", arguments.clone());

@@ -24,7 +24,7 @@ fn open(path: &Path) -> Database {
 fn leaves_no_files_in_any_journal_mode() {
     for mode in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
         for read_only_folder in [false, true] {
-            // These characters mean something in an URI.
+            // Characters with a meaning in URIs.
             let folder = tempfile::Builder::new().prefix("a?b#c%20 ä").tempdir().unwrap();
             let path = folder.path().join("file:x?mode=memory.db");
             create(
@@ -62,7 +62,7 @@ fn a_writer_of_a_closed_wal_database_is_seen() {
     let database = open(&path);
     assert_eq!(count(&database), "[[1]]");
 
-    // The row is in the log only, and then, the writer gone, in the file only.
+    // The row is in the log only, and after the end of the writer in the file only.
     let writer = Connection::open(&path).unwrap();
     writer.execute_batch("INSERT INTO t VALUES (2)").unwrap();
     assert_eq!(count(&database), "[[2]]");
@@ -90,7 +90,7 @@ fn a_database_may_change_its_journal_mode() {
     }
 }
 
-/// POSIX drops a process's locks on a file when it closes any descriptor of it.
+/// POSIX releases the locks of a process on a file when it closes any descriptor of it.
 #[cfg(target_os = "linux")]
 #[test]
 fn opening_and_closing_keeps_the_locks_of_other_connections() {
@@ -105,13 +105,12 @@ fn opening_and_closing_keeps_the_locks_of_other_connections() {
     // In the middle of a result SQLite holds its shared lock.
     rows.next().unwrap();
     let place = format!(":{} ", fs::metadata(&path).unwrap().ino());
-    // The kernel gives its list piece by piece, and leaves entries out when others end in between. A lock
-    // that was lost is in no list.
+    // The kernel returns its list in parts and omits entries when others end in between. A lost lock is in no list.
     let is_listed = |_| fs::read_to_string("/proc/locks").unwrap().contains(&place);
     let is_locked = || (0..20).any(is_listed);
     assert!(is_locked(), "before");
     drop(open(&path));
-    // Its readers end some time after; that nothing happens then can only be watched.
+    // Its readers end some time later, which must have no effect.
     let watched = std::time::Instant::now();
     while watched.elapsed() < std::time::Duration::from_millis(100) {
         assert!(is_locked(), "after {:?}", watched.elapsed());

@@ -1,4 +1,4 @@
-//! Where results end.
+//! Limits of results.
 
 use serde_json::json;
 use trunkline_sql::SqliteConfig;

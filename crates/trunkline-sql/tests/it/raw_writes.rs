@@ -116,7 +116,7 @@ fn parameters_and_bounds() {
     let reply = run(json!({"query": update, "max_rows": 2, "read_only": false}));
     assert_eq!((&reply["rows"], &reply["truncated"]), (&json!([[1], [2]]), &json!(true)));
     assert_eq!(fixture.look("SELECT count(*) || '' FROM emp WHERE city = 'Bonn'"), "5");
-    // Rows that are not wanted are written all the same, and constraints are checked to the last.
+    // Rows beyond the limit are changed all the same, and all constraints are checked.
     let update = "UPDATE emp SET dept_no = 10 + 90 * (id = 5) RETURNING id";
     let outcome = fixture
         .call("execute_raw_query", json!({"query": update, "max_rows": 1, "read_only": false}));

@@ -133,7 +133,7 @@ fn tables_and_columns() {
 
 #[test]
 fn counts_are_whole_numbers() {
-    // JSON Schema holds it for an integer.
+    // An integer according to JSON Schema.
     let two: QueryRecords =
         serde_json::from_value(json!({"table_name": "emp", "limit": 2.0})).unwrap();
     assert_eq!(two.limit, Some(2));

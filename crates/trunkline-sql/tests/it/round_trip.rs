@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, create, kind};
 
-/// One column of each type that decides how values are stored, and a strict table.
+/// One column of each type affinity, and a strict table.
 const TABLES: &str = "
     CREATE TABLE kept (id INTEGER PRIMARY KEY, v);
     CREATE TABLE of_integer (id INTEGER PRIMARY KEY, v INTEGER);
@@ -106,7 +106,7 @@ fn results_are_accepted_as_arguments() {
     }
 }
 
-/// As `Rowset` documents: without a numeric type, only a number stays a large integer.
+/// Without a numeric type, only a number remains a large integer (see `Rowset`).
 #[test]
 fn large_integers_without_a_type_are_sent_as_numbers() {
     let fixture = Fixture::writable();

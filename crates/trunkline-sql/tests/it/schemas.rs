@@ -77,7 +77,7 @@ fn effects_follow_the_arguments() {
         ("insert_record", insert(json!("abort")), Effect::Additive),
         ("insert_record", insert(json!("ignore")), Effect::Additive),
         ("insert_record", insert(json!("replace")), Effect::Destructive),
-        // What serde or a later version may read as `replace`.
+        // Forms that serde or a later version may read as `replace`.
         ("insert_record", insert(json!("REPLACE")), Effect::Destructive),
         ("insert_record", insert(json!({ "replace": null })), Effect::Destructive),
         ("insert_record", insert(json!(2)), Effect::Destructive),
@@ -192,7 +192,7 @@ fn schemas_accept_and_reject_arguments() {
         let schema = schema(&rpc, operation, true);
         let is_valid = jsonschema::validator_for(&schema).unwrap().is_valid(&arguments);
         assert_eq!(is_valid, expected, "{operation} {arguments}");
-        // What the schema admits, the operation reads.
+        // The operation accepts what the schema accepts.
         if expected {
             let outcome = fixture.call(operation, arguments.clone());
             assert_ne!(crate::fixture::kind(&outcome), "", "{arguments}");

@@ -1,4 +1,4 @@
-//! Queries that end before their result: by a deadline, a dropped future, no free reader.
+//! Queries without a result: after a deadline, a dropped future, or without a free reader.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use crate::fixture::{Fixture, kind};
 const ENDLESS: &str =
     "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
-/// One operation of SQLite's virtual machine, which nothing can interrupt: `instr` compares half of the
-/// text at each place of the other half.
+/// One operation of SQLite's virtual machine, which cannot be interrupted: `instr` compares half of the text at each
+/// position of the other half.
 const ONE_LONG_STEP: &str = "SELECT instr(hex(zeroblob(240000)), hex(zeroblob(120000)) || '1')";
 
 /// Five times as long.
@@ -31,12 +31,12 @@ async fn run(database: &Database, sql: &str) -> Result<RawOutcome, Error> {
     database.execute_raw_query(RawQuery::new(sql)).await
 }
 
-/// Asks until the only reader is free again.
+/// Retries until the only reader is free.
 async fn is_free_within(database: &Database, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         match run(database, "SELECT 1").await {
-            // On a machine with much else to do, a free reader may take longer than these short deadlines.
+            // On a busy machine, a free reader may take longer than these short deadlines.
             Err(Error::Busy | Error::Timeout { .. }) => {}
             outcome => return outcome.is_ok(),
         }
@@ -100,7 +100,7 @@ fn a_long_step_times_out_and_occupies_its_reader() {
         assert_eq!(kind(&run(&fixture.database, ONE_LONG_STEP).await), "timeout");
         assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
 
-        // The only reader is stuck: one may wait, for a while, and the next not at all.
+        // The only reader is stuck: one call waits for a while, the next fails at once.
         let started = Instant::now();
         let (first, second) =
             tokio::join!(run(&fixture.database, "SELECT 1"), run(&fixture.database, "SELECT 1"),);

@@ -1,4 +1,4 @@
-//! Virtual tables: some take commands as values of hidden columns, and none replaces rows visibly.
+//! Virtual tables: some accept commands as values of hidden columns, and replaced rows are not counted.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Each module that is compiled in has its rows below. `json_each` and the pragmas come with their first use.
+/// Every compiled module has rows below. `json_each` and the pragmas are registered at their first use.
 #[test]
 fn the_modules_are_known() {
     let fixture = fixture();
@@ -92,7 +92,7 @@ fn commands_in_hidden_columns_are_refused() {
         (update("contentless", json!({"contentless": "delete-all"})), "bad_column"),
         (update("old_docs", json!({"old_docs": "rebuild"})), "bad_column"),
         (update("fts4", json!({"lang": 3})), "bad_column"),
-        // They take no values at all.
+        // They accept no values.
         (insert("words", json!({"term": "x"})), "sql"),
         (insert("words4", json!({"term": "x"})), "sql"),
         (insert("tokens", json!({"token": "x"})), "sql"),
@@ -112,7 +112,7 @@ fn commands_in_hidden_columns_are_refused() {
         (insert("old_docs_stat", json!({"id": 9, "value": "x"})), "sql"),
         (insert("boxes_node", json!({"nodeno": 9, "data": "x"})), "sql"),
         (insert("grid_rowid", json!({"rowid": 9, "nodeno": 1})), "sql"),
-        // What is not a command.
+        // Values that are not commands.
         (insert("grid", json!({"id": 1, "min_x": 1, "max_x": 2})), "constraint"),
         (insert("boxes", json!({"id": 7, "min_x": 1, "max_x": 2})), "ok"),
         (insert("docs", json!({"title": "delete-all"})), "ok"),
@@ -140,7 +140,7 @@ fn a_refused_command_names_the_alternative() {
     );
 }
 
-/// As SQL that may change the database they are allowed, as all other statements are.
+/// In SQL that may change the database, commands are allowed.
 #[test]
 fn commands_are_sql_that_changes_the_database() {
     for (sql, state) in [

@@ -1,4 +1,4 @@
-//! The writer among readers and other processes: what is seen when, and what ends a change.
+//! The writer, concurrent readers and other processes: visibility and interruption of changes.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::fixture::{Fixture, call, create, files, kind, runtime};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Inserts rows for ever.
+/// Inserts rows endlessly.
 const ENDLESS: &str = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL \
                        SELECT i + 1 FROM n) SELECT hex(randomblob(50)) FROM n";
 
@@ -39,7 +39,7 @@ fn changes_are_visible_to_readers_at_once() {
             &path,
             &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(a); INSERT INTO t VALUES (0)"),
         );
-        // A busy machine must not look like a lock that is never given up.
+        // Long enough for a busy machine.
         let patient = SqliteConfig { lock_wait: PATIENCE, timeout: PATIENCE * 3, ..config() };
         let database = Database::open(&path, patient).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -99,7 +99,7 @@ fn a_stopped_change_is_undone() {
         let endless = database.execute_raw_query(writing(ENDLESS));
         assert!(tokio::time::timeout(Duration::from_millis(50), endless).await.is_err());
 
-        // The writer is free again, and begins anew.
+        // The writer is free again.
         let count = json!({"query": "SELECT count(*) FROM extremes", "read_only": false});
         let reply = call(database, "execute_raw_query", count).await.unwrap();
         assert_eq!(reply["rows"], json!([[9]]));
@@ -117,13 +117,13 @@ fn a_change_that_times_out_is_rolled_back() {
     let fixture = Fixture::with(SqliteConfig { timeout: Duration::from_secs(60), ..config() });
     let mut made = 0;
     for round in 0..300_u64 {
-        // Somewhere around the commit, whose own time differs from machine to machine.
+        // Around the commit, whose duration depends on the machine.
         let mut insert = writing("INSERT INTO extremes VALUES (1)");
         insert.timeout_ms = Some(1 + round % 12);
         let outcome = fixture.runtime.block_on(fixture.database.execute_raw_query(insert));
         match kind(&outcome) {
             "ok" => made += 1,
-            // The writer may still be undoing the last one.
+            // The writer may still roll back the last one.
             "timeout" | "busy" => {}
             other => panic!("{other}"),
         }
@@ -179,7 +179,7 @@ fn long_readers_of_our_own_do_not_starve_the_writer() {
         ..config()
     });
     fixture.runtime.block_on(async {
-        // Four readers in the middle of the file, for as long as they may.
+        // Four readers that hold their locks for as long as possible.
         let long = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) \
                     SELECT count(*) FROM emp, n";
         let mut readers = tokio::task::JoinSet::new();
@@ -207,7 +207,7 @@ fn long_readers_of_our_own_do_not_starve_the_writer() {
 fn a_large_change_does_not_block_readers() {
     let fixture = Fixture::with(SqliteConfig { lock_wait: Duration::from_millis(50), ..config() });
     fixture.runtime.block_on(async {
-        // 20 MB, and then it goes on without an end.
+        // 20 MB, followed by an endless loop.
         let mut large = writing(
             "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) \
              SELECT zeroblob(100000) FROM n WHERE i <= 200",
@@ -296,7 +296,7 @@ fn the_write_ahead_log_is_shared_and_removed() {
     assert!(database.close(PATIENCE));
     assert_eq!(names(), ["wal.db"]);
 
-    // Without a word, by its end.
+    // Without a close, at its end.
     let database = Database::open(&path, config()).unwrap();
     insert(&database);
     drop(database);
@@ -364,7 +364,7 @@ fn an_unfinished_transaction_of_another_process_is_reported() {
     let error = read().unwrap_err();
     assert_eq!(error.details().kind, "unavailable");
     assert!(error.to_string().ends_with("open it once for writing to roll it back"), "{error}");
-    // A writer rolls it back, and the readers go on.
+    // A writer rolls it back, and the readers continue.
     assert!(Database::open(&served, config()).unwrap().close(PATIENCE));
     assert_eq!(read().unwrap()["rows"], json!([[1]]));
 }

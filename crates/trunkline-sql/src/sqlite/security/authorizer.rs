@@ -168,7 +168,7 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
     }
 }
 
-/// `ALTER TABLE ... RENAME` updates temporary views and triggers, of which there are none here.
+/// `ALTER TABLE ... RENAME` updates temporary views and triggers. No such objects exist here.
 fn may_touch_temporary(action: &AuthAction<'_>, writer_state: &WriterState) -> bool {
     const SCHEMA: [&str; 2] = ["sqlite_temp_master", "sqlite_temp_schema"];
     match action {
