@@ -13,9 +13,9 @@ use crate::shell;
 
 /// Serve a SQLite database over JSON-RPC 2.0 and the Model Context Protocol (MCP)
 ///
-/// `trunkline FILE.db` serves that file, read-only, at http://127.0.0.1:8080; it is short for `trunkline serve FILE.db`.
-/// The other subcommands are clients and tools. Most flags of the server also have an environment variable; a flag on the
-/// command line takes precedence.
+/// `trunkline FILE.db` serves that file, read-only, at http://127.0.0.1:8080; it is short for `trunkline serve
+/// FILE.db`. The other subcommands are clients and tools. Most flags of the server also have an environment variable;
+/// a flag on the command line takes precedence.
 #[derive(Parser)]
 #[command(
     name = "trunkline",

@@ -154,9 +154,9 @@ impl Database {
         Ok(connection)
     }
 
-    /// Empties the write-ahead log if it has more than `limit` bytes, and returns the next limit. SQLite restarts the log
-    /// when no connection reads from it, which never happens with constantly overlapping reads. This waits for current
-    /// readers, up to the lock timeout; later ones read from the database.
+    /// Empties the write-ahead log if it has more than `limit` bytes, and returns the next limit. SQLite restarts the
+    /// log when no connection reads from it, which never happens with constantly overlapping reads. This waits for
+    /// current readers, up to the lock timeout; later ones read from the database.
     pub(crate) fn shorten_log(&self, connection: &Connection, limit: u64) -> u64 {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");

@@ -18,14 +18,15 @@ use crate::workers::Workers;
 pub struct Store(Arc<Deferred>);
 
 impl Store {
-    /// Opens a database in `directory`. The directory and the file are created if they are missing, for their owner only,
-    /// and the schema is migrated. Blocks.
+    /// Opens a database in `directory`. The directory and the file are created if they are missing, for their owner
+    /// only, and the schema is migrated. Blocks.
     ///
     /// The writer calls `maintain` once at the start and before each commit, with the time that the transaction took
     /// until then. Its errors are logged, and its changes rolled back.
     ///
     /// # Errors
-    /// If the file cannot be created, opened or migrated, belongs to another program, or was written by a newer version.
+    /// If the file cannot be created, opened or migrated, belongs to another program, or was written by a newer
+    /// version.
     pub fn open(
         directory: &Path,
         schema: Schema,
@@ -37,9 +38,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty database. An
-    /// existing file is opened by the first read or write. If the file cannot be opened or created, the work fails, and
-    /// the next work tries again.
+    /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty
+    /// database. An existing file is opened by the first read or write. If the file cannot be opened or created, the
+    /// work fails, and the next work tries again.
     pub fn deferred(
         directory: &Path,
         schema: Schema,
@@ -58,15 +59,16 @@ impl Store {
         self.0.prepare()
     }
 
-    /// The reason why the last work could not read or write, if any. It is safe to send to a client. Does not access the
-    /// file.
+    /// The reason why the last work could not read or write, if any. It is safe to send to a client. Does not access
+    /// the file.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.0.opened().map_or_else(|| self.0.problem(), Workers::problem)
     }
 
-    /// Runs `work`, which occupies about `bytes` of memory, in the writer's next transaction, and returns when its commit
-    /// is durable. An error rolls back its own changes only. The work runs again if memory ran out before the commit.
+    /// Runs `work`, which occupies about `bytes` of memory, in the writer's next transaction, and returns when its
+    /// commit is durable. An error rolls back its own changes only. The work runs again if memory ran out before the
+    /// commit.
     ///
     /// # Errors
     /// An error of the work, or of the store.
@@ -100,8 +102,8 @@ impl Store {
         }
     }
 
-    /// Like [`read`](Self::read), for work that reads many rows. Fewer scans run concurrently. `work` should return by the
-    /// given instant with a partial result.
+    /// Like [`read`](Self::read), for work that reads many rows. Fewer scans run concurrently. `work` should return
+    /// by the given instant with a partial result.
     ///
     /// # Errors
     /// An error of the work, or of the store.

@@ -14,8 +14,8 @@ use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 pub(crate) struct Access {
     /// Token that requests must carry
     ///
-    /// Sent as `Authorization: Bearer TOKEN`. Repeatable; the variable holds one token. Prefer the variable: other users
-    /// of the machine can read command lines.
+    /// Sent as `Authorization: Bearer TOKEN`. Repeatable; the variable holds one token. Prefer the variable: other
+    /// users of the machine can read command lines.
     // Never a list: half of a token that contains the separator would be accepted.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
     bearer: Vec<String>,
@@ -82,8 +82,8 @@ fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The principal of a listed token: a digest, so that records and conversations keep their owner when the list of tokens
-/// changes.
+/// The principal of a listed token: a digest, so that records and conversations keep their owner when the list of
+/// tokens changes.
 fn principal(token: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
     let prefix = digest.as_ref().iter().take(4);

@@ -50,8 +50,9 @@ pub(crate) fn outlive_file_size() -> io::Result<()> {
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
 }
 
-/// Restarts the program with allocator settings that return memory after a peak: by default, glibc keeps freed blocks of
-/// up to 32 MiB. It reads the settings from the environment before `main`. If one of them is set, nothing is changed.
+/// Restarts the program with allocator settings that return memory after a peak: by default, glibc keeps freed blocks
+/// of up to 32 MiB. It reads the settings from the environment before `main`. If one of them is set, nothing is
+/// changed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn return_freed_memory() {
     use std::os::unix::process::CommandExt;
@@ -78,8 +79,8 @@ pub(crate) fn return_freed_memory() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn return_freed_memory() {}
 
-/// The default of `--max-memory`: an eighth of the memory of the machine or the cgroup, whichever is less, from 64 MiB to
-/// 1 GiB; 256 MiB if neither is known.
+/// The default of `--max-memory`: an eighth of the memory of the machine or the cgroup, whichever is less, from 64
+/// MiB to 1 GiB; 256 MiB if neither is known.
 pub(crate) fn default_memory() -> usize {
     let known = [machine_memory(), cgroup_memory()];
     let memory = known.into_iter().flatten().min().unwrap_or(2 << 30);

@@ -62,8 +62,8 @@ impl RecordArgs {
     }
 }
 
-/// The namespaces of other methods, and their owners. Record types cannot have these names: rules of `--require` for the
-/// methods would apply to records.
+/// The namespaces of other methods, and their owners. Record types cannot have these names: rules of `--require` for
+/// the methods would apply to records.
 const RESERVED: [(&str, &str); 3] = [
     ("db", "the database's"),
     (command_tools::NAMESPACE, "the command tools'"),

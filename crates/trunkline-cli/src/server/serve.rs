@@ -114,8 +114,9 @@ struct TlsArgs {
 struct RequestLimits {
     /// Maximum calls per second of each caller [default: no limit]
     ///
-    /// A caller is a token or an address. More calls are refused with 429; bursts may have twice as many. Each call of a
-    /// served method counts, also as a tool or in a batch; unknown methods, lists of tools and invalid tokens do not.
+    /// A caller is a token or an address. More calls are refused with 429; bursts may have twice as many. Each call
+    /// of a served method counts, also as a tool or in a batch; unknown methods, lists of tools and invalid tokens do
+    /// not.
     #[arg(
         long,
         value_name = "CALLS",

@@ -1,5 +1,5 @@
-//! Malicious requests, and harmless ones that look malicious. After each, the database file is unchanged, there is no other
-//! file, and the server answers.
+//! Malicious requests, and harmless ones that look malicious. After each, the database file is unchanged, there is no
+//! other file, and the server answers.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use crate::support::{Server, cases, files, mismatch, with_content};
 /// The content that the hostile texts refer to.
 const CONTENT: &str = include_str!("../../../trunkline-sql/tests/data/emp.sql");
 
-/// A column type that would be two statements if it were inserted into SQL, and a table with such a name and such columns.
+/// A column type that would be two statements if it were inserted into SQL, and a table with such a name and such
+/// columns.
 const WORSE: &str = r#"
     CREATE TABLE typed (a "TEXT); DROP TABLE emp;--", "delete" TEXT);
     INSERT INTO typed VALUES ('x', 'y');

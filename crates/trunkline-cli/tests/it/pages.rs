@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, mismatch, trunkline, with_content};
 
-/// `t` has NULLs, ties and values of all types; `k` and `pair` have primary keys; `plain` has only row ids, and a column
-/// with their usual name; `uncommon` has values that cursors cannot hold, and `v` has no key.
+/// `t` has NULLs, ties and values of all types; `k` and `pair` have primary keys; `plain` has only row ids, and a
+/// column with their usual name; `uncommon` has values that cursors cannot hold, and `v` has no key.
 const CONTENT: &str = "
     CREATE TABLE t(id INTEGER PRIMARY KEY, a, b TEXT COLLATE NOCASE, n INTEGER NOT NULL);
     INSERT INTO t VALUES (1, NULL, 'x', 1), (2, 7, 'X', 1), (3, 'text', 'a', 2), (4, x'00ff', NULL, 2),

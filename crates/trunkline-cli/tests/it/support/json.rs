@@ -8,8 +8,8 @@ pub(crate) fn cases<T: DeserializeOwned>(file: &str) -> Vec<T> {
     file.lines().map(read).collect()
 }
 
-/// The first difference between `actual` and the expected parts. Objects may have more members than expected; arrays and
-/// scalars must be equal. `{"$has": "text"}` matches any string that contains the text.
+/// The first difference between `actual` and the expected parts. Objects may have more members than expected; arrays
+/// and scalars must be equal. `{"$has": "text"}` matches any string that contains the text.
 pub(crate) fn mismatch(actual: &Value, expected: &Value) -> Option<String> {
     if let Some(part) = expected.get("$has").and_then(Value::as_str) {
         let has = actual.as_str().is_some_and(|text| text.contains(part));
