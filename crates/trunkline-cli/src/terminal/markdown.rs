@@ -1,4 +1,4 @@
-//! Markdown on a terminal: parsed by pulldown-cmark, wrapped at words by textwrap.
+//! Markdown on a terminal: parsed by pulldown-cmark, wrapped by textwrap.
 
 use std::mem::take;
 

@@ -43,7 +43,7 @@ pub(super) struct Pages {
     notes: Vec<String>,
     /// The last lines, in place of the number of rows.
     details: Option<String>,
-    /// What ends the document.
+    /// The end of the document.
     suffix: &'static str,
     has_table: bool,
 }
@@ -224,7 +224,7 @@ impl Pages {
         out
     }
 
-    /// What a table has besides rows.
+    /// Adds the number of rows and the remarks of a page.
     fn add_notes(&mut self, found: Rowset<'_>, rows: usize) {
         self.has_table = true;
         self.count += rows;

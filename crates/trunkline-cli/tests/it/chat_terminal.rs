@@ -409,8 +409,8 @@ fn reports_an_unreachable_server() {
 fn renders_markdown() {
     let (_folder, path) = tpch();
     let model = Model::new(|_, speech| {
-        let words = "word ".repeat(20);
-        let answer = format!("# Title\n\nSome **bold** text. {words}\n\n- one `code`\n- two\n\n");
+        let filler = "word ".repeat(20);
+        let answer = format!("# Title\n\nSome **bold** text. {filler}\n\n- one `code`\n- two\n\n");
         for piece in (answer + "| id | name |\n|---|---|\n| 1 | a |\n\n```\nx = 1\n```\n")
             .split_inclusive(' ')
         {

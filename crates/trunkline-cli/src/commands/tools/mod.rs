@@ -190,7 +190,7 @@ fn content(block: &Value) -> String {
     format!("[{}]\n", line(&summary))
 }
 
-/// Removes the marks that tell models which text is data, as trunkline's tools write them.
+/// Removes the marks around data, which are for models.
 fn without_data_marks(text: &str) -> String {
     let id = text.split_once("\n<data-").and_then(|(_, rest)| rest.split_once(">\n"));
     let Some((id, _)) = id else { return text.to_owned() };
