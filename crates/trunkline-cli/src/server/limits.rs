@@ -13,7 +13,7 @@ use trunkline::limits::MemoryBudget;
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct Memory {
-    /// Maximum memory for requests and replies, in bytes [default: 1/8 of the memory]
+    /// Memory for requests and replies in bytes [default: 1/8 of RAM]
     ///
     /// For all clients together; at least 32 MiB. Requests beyond it are refused with 503. The default is an eighth of
     /// the memory of the machine or cgroup, from 64 MiB to 1 GiB.

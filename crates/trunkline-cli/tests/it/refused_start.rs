@@ -307,6 +307,8 @@ fn short_help_has_groups_and_one_line_per_flag() {
             "Limits",
         ];
         assert!(groups.ends_with(&expected), "{groups:?}");
+        let is_wrapped = |line: &&&str| line.starts_with("          ");
+        assert_eq!(lines.iter().find(is_wrapped), None);
         for line in lines.iter().filter(|line| line.contains("--")) {
             assert!(line.len() <= 100 && !line.contains("TRUNKLINE_"), "{line}");
         }
