@@ -1,6 +1,6 @@
 //! The history of calls: a bounded record in memory, with redaction of secrets, filters and log files.
 //!
-//! A [`History`] is given to a service with `Rpc::recorded`, and from then on
+//! A [`History`] is given to a service with `Rpc::with_history`, and from then on
 //! each call adds an [`Entry`] when it ends, over any endpoint: with a result, with an error, or cancelled.
 //! Messages that are not valid calls add entries too: an unreadable body, an invalid member of a batch, an
 //! unknown method, a request that HTTP refuses (401, 403, 413, …).

@@ -31,8 +31,6 @@ struct Inspector {
     list_flags: &'static [&'static str],
     /// Exit code when the result of a tool is an error.
     tool_error_code: i32,
-    /// Whether an argument whose schema has no single `type` is parsed as JSON. Otherwise it is sent as a string.
-    parses_unions: bool,
 }
 
 const INSPECTOR_0: Inspector = Inspector {
@@ -41,7 +39,6 @@ const INSPECTOR_0: Inspector = Inspector {
     flags: &[],
     list_flags: &[],
     tool_error_code: 0,
-    parses_unions: false,
 };
 
 /// `--strict` fails on schemas that other clients cannot read.
@@ -51,7 +48,6 @@ const INSPECTOR_2: Inspector = Inspector {
     flags: &["--cli"],
     list_flags: &["--strict", "--quiet"],
     tool_error_code: 5,
-    parses_unions: true,
 };
 
 /// The same in the revision 2026-07-28.
@@ -162,7 +158,7 @@ impl Session<'_> {
     }
 
     fn check(&self, call: &Call, (code, result): (i32, Value)) -> Result<()> {
-        let expected = call.outcome(self.inspector.parses_unions);
+        let expected = call.outcome;
         let expected_code = if expected.is_error() { self.inspector.tool_error_code } else { 0 };
         ensure!(code == expected_code, "exit code {code}, expected {expected_code}: {result}");
         expected.check(&result)

@@ -2,17 +2,48 @@
 //!
 //! Language models read the schemas in every conversation, so they are short: each names one form of an argument, and
 //! its description shows an example. Deserialization accepts further forms that models send, where they are
-//! unambiguous: a number as a string, one column instead of a list.
+//! unambiguous: a number as a string, one column instead of a list, an object as its JSON text.
 
 use std::fmt;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 // It concerns JSON alone, so the domain may use it.
-pub(super) use trunkline::limits::DistinctKeys;
+use trunkline::limits::DistinctKeys;
+
+/// Reads a value without duplicate keys. A string that begins like an object or array is read as JSON text.
+pub(super) fn structured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+    match DistinctKeys::deserialize(deserializer)?.0 {
+        Json::String(text) if text.trim_start().starts_with(['{', '[']) => {
+            let parsed = serde_json::from_str::<DistinctKeys>(&text);
+            parsed
+                .map(|value| value.0)
+                .map_err(|error| D::Error::custom(format!("invalid JSON in a string: {error}")))
+        }
+        value => Ok(value),
+    }
+}
+
+/// Reads an object, or its JSON text. For `#[serde(deserialize_with = …)]`.
+pub(super) fn object<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Map<String, Json>, D::Error> {
+    optional_object(deserializer)?.ok_or_else(|| D::Error::custom("expected an object"))
+}
+
+/// Reads an optional object, or its JSON text. For `#[serde(default, deserialize_with = …)]`.
+pub(super) fn optional_object<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Map<String, Json>>, D::Error> {
+    match structured(deserializer)? {
+        Json::Object(object) => Ok(Some(object)),
+        Json::Null => Ok(None),
+        _ => Err(D::Error::custom("expected an object")),
+    }
+}
 
 /// Reads an optional count: a whole number, zero or more, or such a number in a string. For
 /// `#[serde(default, deserialize_with = …)]`.

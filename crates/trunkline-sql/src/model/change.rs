@@ -5,7 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::arguments::{self, DistinctKeys};
+use super::arguments;
 use super::rowset::{RowNumber, Rowset};
 
 /// Adds records to a table, all or none.
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Records {
             Json::Object(record) => Some(record),
             _ => None,
         };
-        let records = match DistinctKeys::deserialize(deserializer)?.0 {
+        let records = match arguments::structured(deserializer)? {
             Json::Array(list) => {
                 list.into_iter().map(record).collect::<Option<_>>().map(Self::Several)
             }
@@ -141,12 +141,12 @@ pub struct UpdateRecord {
     pub table_name: String,
     /// The rows to change, by conditions as in [`QueryRecords::filters`](crate::QueryRecords). Empty filters match
     /// every row and require `all`.
-    #[serde(deserialize_with = "DistinctKeys::object")]
+    #[serde(deserialize_with = "arguments::object")]
     #[schemars(schema_with = "arguments::by_column", description = "As in query_records")]
     pub filters: Map<String, Json>,
     /// The new values by column name; at least one. Values are null, booleans (stored as 0 and 1), numbers,
     /// strings, or {"$blob": base64}.
-    #[serde(deserialize_with = "DistinctKeys::object")]
+    #[serde(deserialize_with = "arguments::object")]
     #[schemars(schema_with = "arguments::changes", description = "New values: {column: value}")]
     pub data: Map<String, Json>,
     /// Whether empty filters match every row. Default false.
@@ -179,7 +179,7 @@ pub struct DeleteRecord {
     pub table_name: String,
     /// The rows to delete, by conditions as in [`QueryRecords::filters`](crate::QueryRecords). Empty filters match
     /// every row and require `all`.
-    #[serde(deserialize_with = "DistinctKeys::object")]
+    #[serde(deserialize_with = "arguments::object")]
     #[schemars(schema_with = "arguments::by_column", description = "As in query_records")]
     pub filters: Map<String, Json>,
     /// Whether empty filters match every row. Default false.

@@ -5,7 +5,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::arguments::{self, DistinctKeys};
+use trunkline::limits::DistinctKeys;
+
+use super::arguments;
 use super::rowset::{RowNumber, Rowset};
 
 /// Reads rows of one table or view, without SQL.
@@ -19,7 +21,7 @@ pub struct QueryRecords {
     /// contains operators: `eq`, `ne`, `gt`, `gte`, `lt`, `lte`, `in`, `like`, `is_null`.
     ///
     /// `{"age": {"gte": 18, "lt": 65}, "city": {"in": ["Oslo", "Rome"]}}`
-    #[serde(default, deserialize_with = "DistinctKeys::optional_object")]
+    #[serde(default, deserialize_with = "arguments::optional_object")]
     #[schemars(
         schema_with = "arguments::by_column",
         description = "{column: value}, or operators eq, ne, gt, gte, lt, lte, in, like, is_null: \
@@ -220,7 +222,7 @@ pub enum Params {
 
 impl<'de> Deserialize<'de> for Params {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match DistinctKeys::deserialize(deserializer)?.0 {
+        match arguments::structured(deserializer)? {
             Json::Array(values) => Ok(Self::ByPosition(values)),
             Json::Object(values) => Ok(Self::ByName(values)),
             _ => Err(D::Error::custom(

@@ -64,8 +64,28 @@ fn unambiguous_spellings_are_accepted() {
     ] {
         check(&fixture, "query_records", published, also);
     }
+    check(&fixture, "query_records", first, json!({"filters": r#"{"id": 1}"#}));
     check(&fixture, "describe_table", json!({"sample_rows": 1}), json!({"sample_rows": "1"}));
     check(&fixture, "execute_raw_query", json!({"max_rows": 1}), json!({"max_rows": "1"}));
+}
+
+#[test]
+fn objects_may_be_json_texts() {
+    let insert = |data: Value| {
+        let fixture = Fixture::writable();
+        let insert = json!({"table_name": "emp", "data": data, "returning": "name"});
+        fixture.call("insert_record", insert)
+    };
+    for data in [json!({"name": "Fay"}), json!([{"name": "Fay"}, {"name": "Gus"}])] {
+        assert_eq!(
+            insert(json!(data.to_string())).unwrap()["rows"]["rows"],
+            insert(data).unwrap()["rows"]["rows"]
+        );
+    }
+    for text in ["Fay", "7", r#"{"name": "Fay", "name": "Gus"}"#, r#""{}""#] {
+        let request = json!({"table_name": "emp", "data": text});
+        serde_json::from_value::<InsertRecord>(request).unwrap_err();
+    }
 }
 
 #[test]
