@@ -15,7 +15,11 @@ async fn check(body: &str, expected: &[Value]) {
     assert_eq!(found.len(), expected.len(), "{body}: {found:#?}");
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert_eq!(found["sequence"], json!(index + 1), "{body}");
-        assert_eq!((&found["kind"], &found["endpoint"]), (&json!("call"), &json!("test")), "{body}");
+        assert_eq!(
+            (&found["kind"], &found["endpoint"]),
+            (&json!("call"), &json!("test")),
+            "{body}"
+        );
         assert_eq!(found["protocol"], "jsonrpc", "{body}");
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(found[name], *value, "{name} of {body}: {found:#}");
