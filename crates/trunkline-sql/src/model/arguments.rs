@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json, json};
 
 // It concerns JSON alone, so the domain may use it.
-use trunkline::limits::DistinctKeys;
+pub(super) use trunkline::limits::DistinctKeys;
 
 /// Reads a value without duplicate keys. A string that begins like an object or array is read as JSON text.
 pub(super) fn structured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {

@@ -5,9 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
-use trunkline::limits::DistinctKeys;
-
-use super::arguments;
+use super::arguments::{self, DistinctKeys};
 use super::rowset::{RowNumber, Rowset};
 
 /// Reads rows of one table or view, without SQL.
