@@ -5,6 +5,7 @@ mod expect;
 mod page;
 
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -15,20 +16,6 @@ use crate::workspace::{Workspace, output, run as run_command};
 
 /// The page with the help texts of the program, which this step generates.
 const COMMAND_LINE: &str = "docs/reference/command-line.md";
-
-/// The commands whose long help is on that page.
-const COMMANDS: [&[&str]; 10] = [
-    &[],
-    &["serve"],
-    &["mcp"],
-    &["call"],
-    &["tools"],
-    &["execute"],
-    &["chat"],
-    &["monitor"],
-    &["openrpc"],
-    &["edn"],
-];
 
 /// Builds the book and executes the `console` blocks of the README and of its pages.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -81,14 +68,36 @@ fn pages(workspace: &Workspace) -> Result<Vec<PathBuf>> {
 }
 
 fn command_line(workspace: &Workspace, program: &Path) -> Result<String> {
+    let help = |subcommand: &str| {
+        let mut command = workspace.command(program);
+        command.args(subcommand.split_whitespace()).arg("--help").env("COLUMNS", "100");
+        output(&mut command)
+    };
     let mut page = String::from(
-        "# Command line\n\nGenerated from the program by `cargo xtask book-update`: the output of `--help` of each command.\n",
+        "# Command line\n\nGenerated from the program by `cargo xtask book-update`: the output of `--help` of each command. The flags of\n`trunkline serve` are those of `trunkline`.\n",
     );
-    for command in COMMANDS {
-        let title = ["trunkline"].iter().chain(command).copied().collect::<Vec<_>>().join(" ");
-        let mut help = workspace.command(program);
-        let help = output(help.args(command).arg("--help").env("COLUMNS", "100"))?;
-        page += &format!("\n## {title}\n\n```text\n{}\n```\n", help.trim_end());
+    for subcommand in iter::once("").chain(subcommands(&help("")?)) {
+        let title = format!("trunkline {subcommand}");
+        let help = help(subcommand)?;
+        page += &format!("\n## {}\n\n```text\n{}\n```\n", title.trim_end(), help.trim_end());
     }
     Ok(page)
+}
+
+/// The names under `Commands:`, without `help`, and without `serve`, whose flags are those of the program.
+fn subcommands(help: &str) -> impl Iterator<Item = &str> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = listed.map_while(|line| line.split_whitespace().next());
+    names.filter(|name| !["help", "serve"].contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subcommands_are_listed_in_help() {
+        let help = "Serve\n\nCommands:\n  serve  Serve (the default)\n  call   Call\n  help   Print\n\nOptions:\n  -h\n";
+        assert_eq!(subcommands(help).collect::<Vec<_>>(), ["call"]);
+    }
 }

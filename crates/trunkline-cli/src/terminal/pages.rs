@@ -122,14 +122,12 @@ impl Pages {
             let is_terminal = self.renderer.columns().is_some();
             let is_omitted = match format {
                 _ if self.is_merged && (next.is_some() || self.count > 0) => true,
-                Some(Format::Csv | Format::Ndjson) => true,
-                Some(Format::Table | Format::Vertical) => true,
-                None => is_page && is_terminal,
                 Some(Format::Json) => false,
+                Some(_) => true,
+                None => is_page && is_terminal,
             };
             if is_omitted {
-                self.has_table |=
-                    !matches!(format, Some(Format::Csv | Format::Ndjson | Format::Json));
+                self.has_table |= matches!(format, None | Some(Format::Table | Format::Vertical));
                 return Ok(Page { text: String::new(), next });
             }
             found = None;
