@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod authorization;
 mod exchange;
 mod negotiation;
 mod tool;
@@ -39,6 +40,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline::client::Http;
 
+pub use self::authorization::{Authorization, AuthorizationError, Challenge};
 use self::exchange::{Answer, Exchange, malformed, read};
 pub use self::exchange::{Error, McpClientConfig, RequestError};
 use self::negotiation::{Era, Params};
