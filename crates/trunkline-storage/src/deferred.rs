@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::config::{Schema, StoreConfig};
 use crate::database::Database;
 use crate::error::{OpenError, StoreError, WorkError};
+use crate::task::Claim;
 use crate::workers::{Workers, lock};
 
 /// A database that is opened by the first read of an existing file, or created by the first write.
@@ -19,6 +21,8 @@ pub(crate) struct Deferred {
     opened: OnceLock<Workers>,
     /// Held while the file is opened.
     opening: Mutex<()>,
+    /// Limits the threads that open the file or wait for that.
+    openers: Arc<Semaphore>,
     /// The reason why the last attempt failed.
     problem: Mutex<Option<String>>,
     is_closed: AtomicBool,
@@ -39,6 +43,7 @@ impl Deferred {
             maintain: Arc::new(Mutex::new(Box::new(maintain))),
             opened: OnceLock::new(),
             opening: Mutex::default(),
+            openers: Arc::new(Semaphore::new(1)),
             problem: Mutex::default(),
             is_closed: AtomicBool::new(false),
         }
@@ -69,27 +74,57 @@ impl Deferred {
     }
 
     /// The open file. Creates it if it is missing.
-    pub(crate) async fn for_writing(self: &Arc<Self>) -> Result<&Workers, StoreError> {
+    pub(crate) async fn for_writing(
+        self: &Arc<Self>,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<&Workers, StoreError> {
         if self.opened().is_none() {
-            let deferred = Arc::clone(self);
-            in_background(move || deferred.open()).await??;
+            self.claim().in_time(cancel, self.open_in_background()).await??;
         }
         self.opened().ok_or(StoreError::Closed)
     }
 
     /// The open file. `None` if it does not exist.
-    pub(crate) async fn for_reading(self: &Arc<Self>) -> Result<Option<&Workers>, StoreError> {
+    pub(crate) async fn for_reading(
+        self: &Arc<Self>,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Option<&Workers>, StoreError> {
         if self.opened().is_none() {
-            let deferred = Arc::clone(self);
-            let exists = in_background(move || {
-                let exists = deferred.database.exists();
-                if exists { deferred.open().map(|()| exists) } else { Ok(exists) }
-            });
-            if !exists.await?? && !self.is_closed.load(Ordering::Acquire) {
+            let database = Arc::clone(&self.database);
+            let opening = async {
+                let exists = in_background(move || database.exists()).await?;
+                if exists {
+                    self.open_in_background().await?;
+                }
+                Ok::<_, StoreError>(exists)
+            };
+            let exists = self.claim().in_time(cancel, opening).await??;
+            if !exists && !self.is_closed.load(Ordering::Acquire) {
                 return Ok(None);
             }
         }
         self.opened().map(Some).ok_or(StoreError::Closed)
+    }
+
+    /// Opens the file on a thread. Only one thread opens it; others that need it wait without a thread.
+    async fn open_in_background(self: &Arc<Self>) -> Result<(), StoreError> {
+        let permit = Arc::clone(&self.openers).acquire_owned().await;
+        let permit = permit.map_err(|_| StoreError::Closed)?;
+        if self.opened().is_some() {
+            return Ok(());
+        }
+        let deferred = Arc::clone(self);
+        let opening = in_background(move || {
+            // Held until the attempt ends, which may be after its caller has abandoned it.
+            let _permit = permit;
+            deferred.open()
+        });
+        Ok(opening.await??)
+    }
+
+    /// The limit of the time to open the file, or of a read without a file.
+    fn claim(&self) -> Arc<Claim> {
+        Claim::new(self.config.timeout, 0)
     }
 
     /// Runs work on an empty in-memory database.
@@ -100,11 +135,7 @@ impl Deferred {
     ) -> Result<T, E> {
         let schema = *self.database.schema();
         let reading = in_background(move || work(&empty(schema).map_err(StoreError::from)?));
-        tokio::select! {
-            biased;
-            outcome = reading => outcome?,
-            () = cancel => Err(StoreError::Cancelled.into()),
-        }
+        self.claim().in_time(cancel, reading).await??
     }
 
     /// Closes the store for further work, and returns the open file, if any.

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,8 @@ impl Store {
 
     /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty
     /// database. An existing file is opened by the first read or write. If the file cannot be opened or created, the
-    /// work fails, and the next work tries again.
+    /// work fails, and the next work tries again. Work waits for the opening up to the timeout of the configuration;
+    /// the opening continues without it.
     pub fn deferred(
         directory: &Path,
         schema: Schema,
@@ -81,7 +83,8 @@ impl Store {
         bytes: usize,
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        self.0.for_writing().await?.write(cancel, bytes, work).await
+        let mut cancel = pin!(cancel);
+        self.0.for_writing(cancel.as_mut()).await?.write(cancel, bytes, work).await
     }
 
     /// Runs `work` in a transaction that sees one state of the database. The work runs again if memory ran out.
@@ -96,7 +99,8 @@ impl Store {
         cancel: impl Future<Output = ()>,
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        match self.0.for_reading().await? {
+        let mut cancel = pin!(cancel);
+        match self.0.for_reading(cancel.as_mut()).await? {
             Some(workers) => workers.read(cancel, work).await,
             None => self.0.read_empty(cancel, work).await,
         }
@@ -115,7 +119,8 @@ impl Store {
         cancel: impl Future<Output = ()>,
         mut work: impl FnMut(&Connection, Instant) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        match self.0.for_reading().await? {
+        let mut cancel = pin!(cancel);
+        match self.0.for_reading(cancel.as_mut()).await? {
             Some(workers) => workers.scan(cancel, work).await,
             None => {
                 let max_time = self.0.config().max_scan_time;

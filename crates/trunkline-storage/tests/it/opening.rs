@@ -12,7 +12,8 @@ use rusqlite::Connection;
 use trunkline_storage::{OpenError, Schema, Store, StoreConfig, StoreError};
 
 use crate::fixture::{
-    FILE, Fixture, PATIENCE, SCHEMA, enqueue, enqueue_all, fault, gate, ids, outcome, put,
+    FILE, Fixture, PATIENCE, SCHEMA, cancellation, enqueue, enqueue_all, fault, gate, ids, outcome,
+    put,
 };
 
 fn open(directory: &Path) -> Result<Store, OpenError> {
@@ -335,4 +336,69 @@ async fn a_deferred_store_that_is_closed_creates_nothing() {
     let insert = store.write(pending(), 0, |connection| put(connection, "a", ""));
     assert!(matches!(insert.await, Err(StoreError::Closed)));
     assert!(!directory.path().join(FILE).exists());
+}
+
+/// A deferred store whose file is locked by another process, so that opening it takes long.
+fn locked(directory: &Path) -> (Store, Connection) {
+    let other = Connection::open(directory.join(FILE)).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let config = StoreConfig { lock_wait: PATIENCE, timeout: PATIENCE, ..StoreConfig::default() };
+    (Store::deferred(directory, SCHEMA, config, |_, _| Ok(())), other)
+}
+
+#[tokio::test]
+async fn work_that_waits_for_the_opening_is_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, other) = locked(directory.path());
+    for _ in 0..2 {
+        let [(cancel_1, cancelled_1), (cancel_2, cancelled_2), (cancel_3, cancelled_3)] =
+            [cancellation(), cancellation(), cancellation()];
+        let mut write =
+            pin!(store.write(cancelled_1, 0, |connection| put(connection, "cancelled", "")));
+        let mut read = pin!(store.read(cancelled_2, |_| Ok::<_, StoreError>(())));
+        let mut scan = pin!(store.scan(cancelled_3, |_, _| Ok::<_, StoreError>(())));
+        enqueue(write.as_mut()).await;
+        enqueue(read.as_mut()).await;
+        enqueue(scan.as_mut()).await;
+        drop((cancel_1, cancel_2, cancel_3));
+        assert_eq!(outcome(&write.await), "Cancelled");
+        assert_eq!(outcome(&read.await), "Cancelled");
+        assert_eq!(outcome(&scan.await), "Cancelled");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    store.write(pending(), 0, |connection| put(connection, "a", "")).await.unwrap();
+    assert_eq!(ids(&store).await, ["a"]);
+}
+
+#[test]
+fn one_thread_opens_a_file_that_many_wait_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, other) = locked(directory.path());
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().max_blocking_threads(2).build().unwrap().block_on(async {
+        let put = |id| store.write(pending(), 0, move |connection| put(connection, id, ""));
+        let waiting = enqueue_all(["a", "b", "c"].map(put)).await;
+        let free = tokio::task::spawn_blocking(|| ());
+        let free = tokio::time::timeout(Duration::from_secs(10), free).await;
+        other.execute_batch("ROLLBACK").unwrap();
+        free.expect("a thread is free").unwrap();
+        for put in waiting {
+            put.await.unwrap();
+        }
+        assert_eq!(ids(&store).await, ["a", "b", "c"]);
+    });
+}
+
+#[tokio::test]
+async fn a_read_of_an_empty_store_times_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = StoreConfig { timeout: Duration::from_millis(20), ..StoreConfig::default() };
+    let store = Store::deferred(directory.path(), SCHEMA, config, |_, _| Ok(()));
+    let (gate, passage) = gate();
+    let read = store.read(pending(), move |_| {
+        passage.pass();
+        Ok::<_, StoreError>(())
+    });
+    assert_eq!(outcome(&read.await), "Timeout");
+    gate.open();
 }
