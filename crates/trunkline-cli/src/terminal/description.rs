@@ -49,7 +49,7 @@ struct Trigger {
 /// The columns as a table; keys, indexes and triggers below it, and the statement of a view.
 pub(super) fn find(result: &RawValue) -> Option<Rowset<'_>> {
     let table: Table<'_> = serde_json::from_str(result.get()).ok()?;
-    let mut found = records(table.columns.get(), "{\"columns\":[")?;
+    let mut found = records(table.columns.get(), "{")?;
     found.is_listing = true;
     found.leave_nulls_empty();
     found.heading = format!("{} ({})\n\n", text::line(&table.name), text::line(&table.kind));

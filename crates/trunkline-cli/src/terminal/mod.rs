@@ -16,7 +16,7 @@ mod text;
 pub(crate) use document::indented;
 pub(crate) use failure::{Failure, finish, wait_for};
 pub(crate) use markdown::MarkdownStream;
-pub(crate) use pages::print_pages;
+pub(crate) use pages::{print_all, print_pages};
 pub(crate) use params::{Params, document};
 pub(crate) use renderer::{Format, Renderer};
 pub(crate) use similar::similar;

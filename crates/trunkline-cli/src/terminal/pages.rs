@@ -35,6 +35,8 @@ pub(super) struct Pages {
     renderer: Renderer,
     /// Whether all pages become one document.
     is_merged: bool,
+    /// The form of the first page; empty if it is not a table.
+    form: Option<String>,
     names: Vec<String>,
     layout: Option<Layout>,
     /// The number of rows.
@@ -66,13 +68,23 @@ pub(crate) async fn print_pages(
     is_all: bool,
     mut fetch: impl AsyncFnMut(Option<&str>) -> Result<Option<Box<RawValue>>, Failure>,
 ) -> Result<String, Failure> {
+    if is_all {
+        return print_all(renderer, fetch).await;
+    }
+    fetch(None).await?.map_or_else(|| Ok(String::new()), |value| renderer.value(&value))
+}
+
+/// Prints the results of calls with the cursors that follow, like [`print_pages`].
+///
+/// # Errors
+///
+/// Those of the calls, and if the pages never end.
+pub(crate) async fn print_all(
+    renderer: Renderer,
+    mut fetch: impl AsyncFnMut(Option<&str>) -> Result<Option<Box<RawValue>>, Failure>,
+) -> Result<String, Failure> {
     /// More pages are a server's fault.
     const MAX_PAGES: usize = 100_000;
-    if !is_all {
-        return fetch(None)
-            .await?
-            .map_or_else(|| Ok(String::new()), |value| renderer.value(&value));
-    }
     let mut pages = Pages { is_merged: true, ..Pages::new(renderer) };
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
@@ -94,6 +106,7 @@ impl Pages {
         Self {
             renderer,
             is_merged: false,
+            form: None,
             names: Vec::new(),
             layout: None,
             count: 0,
@@ -113,33 +126,29 @@ impl Pages {
         if format.is_some() || !is_long {
             found = rowset::find(value).or_else(|| description::find(value));
         }
+        let form = found.as_ref().map_or("", Rowset::form);
+        if self.form.get_or_insert_with(|| form.to_owned()) != form {
+            let reason = "the form of a page differs from that of the first page";
+            return Err(Failure::Protocol(reason.to_owned()));
+        }
         let next = found.as_ref().and_then(|found| found.next.clone());
-        let is_shown = |found: &Rowset<'_>| {
-            !found.is_listing || format.is_some() || self.renderer.columns().is_some()
-        };
         if let Some(empty) = found.as_ref().filter(|found| found.names.is_empty()) {
-            let is_page = empty.prefix.starts_with('{');
-            let is_terminal = self.renderer.columns().is_some();
-            let is_omitted = match format {
-                _ if self.is_merged && (next.is_some() || self.count > 0) => true,
-                Some(Format::Json) => false,
-                Some(_) => true,
-                None => is_page && is_terminal,
-            };
-            if is_omitted {
-                self.has_table |= matches!(format, None | Some(Format::Table | Format::Vertical));
+            if self.is_omitted(empty) {
+                self.omit(empty);
                 return Ok(Page { text: String::new(), next });
             }
             found = None;
-        } else if found.as_ref().is_some_and(|found| !is_shown(found)) {
-            if self.is_merged {
+        } else if let Some(hidden) = found.as_ref().filter(|found| !self.is_shown(found)) {
+            if self.is_merged && hidden.details.is_none() {
                 format = Some(Format::Json);
             } else {
                 found = None;
             }
         }
         let text = match (format, found) {
-            (Some(Format::Json), Some(found)) if self.is_merged => self.merged_json(&found),
+            (Some(Format::Json), Some(found)) if self.is_merged && found.details.is_none() => {
+                self.merged_json(&found)
+            }
             (Some(Format::Json), _) => self.renderer.json(value.get()),
             (None, None) if is_long => self.renderer.json(value.get()),
             (None | Some(Format::Table), Some(found)) => self.table(found),
@@ -156,9 +165,41 @@ impl Pages {
         Ok(Page { text, next })
     }
 
+    /// Whether the rows are shown as the format requires, instead of as a document.
+    fn is_shown(&self, found: &Rowset<'_>) -> bool {
+        match self.renderer.format() {
+            Some(Format::Csv | Format::Json | Format::Ndjson) => true,
+            _ if self.has_table => true,
+            _ if !self.suffix.is_empty() || !found.is_readable => false,
+            Some(Format::Table | Format::Vertical) => true,
+            None => !found.is_listing || self.renderer.columns().is_some(),
+        }
+    }
+
+    /// Whether a page without rows is not printed.
+    fn is_omitted(&self, empty: &Rowset<'_>) -> bool {
+        match self.renderer.format() {
+            _ if !self.is_last(empty) || self.has_table || !self.suffix.is_empty() => true,
+            Some(Format::Json) => false,
+            Some(_) => true,
+            None => empty.prefix.starts_with('{') && self.renderer.columns().is_some(),
+        }
+    }
+
+    fn omit(&mut self, empty: &Rowset<'_>) {
+        match self.renderer.format() {
+            Some(Format::Csv | Format::Json | Format::Ndjson) => self.warn(empty),
+            None | Some(Format::Table | Format::Vertical) if self.is_last(empty) => {
+                self.has_table = true;
+                self.notes.extend(self.remarks(empty));
+            }
+            None | Some(Format::Table | Format::Vertical) => {}
+        }
+    }
+
     /// Ends the text of all pages.
     pub(super) fn finish(self) -> String {
-        if !self.has_table {
+        if !self.suffix.is_empty() || !self.has_table {
             return self.suffix.to_owned();
         }
         if let Some(details) = self.details {
@@ -226,10 +267,26 @@ impl Pages {
     fn add_notes(&mut self, found: Rowset<'_>, rows: usize) {
         self.has_table = true;
         self.count += rows;
-        self.notes = found.notes;
+        self.notes = self.remarks(&found);
         self.details = found.details;
-        if found.next.is_some() && !self.is_merged {
-            self.notes.push("more with --all".to_owned());
+    }
+
+    /// Whether no page follows that is printed, too.
+    fn is_last(&self, found: &Rowset<'_>) -> bool {
+        found.next.is_none() || !self.is_merged
+    }
+
+    /// Remarks about rows that are missing.
+    fn remarks(&self, found: &Rowset<'_>) -> Vec<String> {
+        let more = (found.next.is_some() && !self.is_merged).then(|| "more with --all".to_owned());
+        found.notes.iter().cloned().chain(more).collect()
+    }
+
+    /// Writes the remarks about the last page to stderr, for formats that have no place for them.
+    fn warn(&self, found: &Rowset<'_>) {
+        let remarks = self.remarks(found);
+        if self.is_last(found) && !remarks.is_empty() {
+            output::message(&format!("trunkline: {}\n", remarks.join("; ")));
         }
     }
 
@@ -244,6 +301,7 @@ impl Pages {
         for row in &found.rows {
             writer.write_record(row.iter().map(|value| field(*value))).map_err(unwritable)?;
         }
+        self.warn(found);
         let bytes = writer.into_inner().expect("a vector accepts all bytes");
         let text = String::from_utf8(bytes).expect("the fields are UTF-8");
         Ok(match self.renderer.columns() {
@@ -273,6 +331,7 @@ impl Pages {
                 .filter_map(|(name, value)| value.map(|value| format!("{name}:{}", value.get())));
             self.renderer.json(&format!("{{{}}}", members.collect::<Vec<_>>().join(",")))
         };
+        self.warn(found);
         found.rows.iter().map(row).collect()
     }
 
@@ -288,6 +347,7 @@ impl Pages {
 
     /// The rows of all pages in the first one's document.
     fn merged_json(&mut self, found: &Rowset<'_>) -> String {
+        self.warn(found);
         let mut out = String::new();
         for element in &found.elements {
             out.push_str(if self.count == 0 { "" } else { "," });
@@ -338,6 +398,36 @@ mod tests {
         let found = renderer.value(&value).unwrap();
         let lines: Vec<&str> = expected.lines().map(str::trim_start).collect();
         assert_eq!(found.lines().map(str::trim_start).collect::<Vec<_>>(), lines, "{value}");
+    }
+
+    /// The pages that are fetched with `--all`.
+    #[track_caller]
+    fn check_all(
+        format: Option<Format>,
+        terminal: Option<usize>,
+        values: &[impl AsRef<str>],
+        expected: &str,
+    ) {
+        let (has_colours, is_stderr_terminal) = (false, false);
+        let renderer = Renderer { format, terminal, has_colours, is_stderr_terminal };
+        let mut pages = Pages { is_merged: true, ..Pages::new(renderer) };
+        let mut found = String::new();
+        for value in values {
+            let value = RawValue::from_string(value.as_ref().to_owned()).unwrap();
+            match pages.add(&value) {
+                Ok(page) => {
+                    found += &page.text;
+                    if page.next.is_none() {
+                        break;
+                    }
+                }
+                Err(failure) => {
+                    assert_eq!(found + &failure.text(renderer), expected, "{format:?}");
+                    return;
+                }
+            }
+        }
+        assert_eq!(found + &pages.finish(), expected, "{format:?}");
     }
 
     #[test]
@@ -455,5 +545,81 @@ mod tests {
         let rows = r#"[{"a":"xxxxxxxxx","b":"yyyyyyyyy","c":1}]"#;
         let expected = "a       b\n------  ------\nxxxxx…  yyyyy…\n1 row (2 of 3 columns, all with --format vertical)\n";
         check_with(None, Some(14), rows, expected);
+    }
+
+    /// Two pages of items.
+    fn two(first: &str, second: &str) -> [String; 2] {
+        [(first, "\"c\""), (second, "null")]
+            .map(|(items, next)| format!("{{\"items\":{items},\"nextCursor\":{next}}}"))
+    }
+
+    #[test]
+    fn merges_pages_with_nested_values() {
+        let pages = two(r#"[{"a":[1]}]"#, r#"[{"a":2}]"#);
+        let json = "{\"items\":[{\"a\":[1]},{\"a\":2}]}\n";
+        for format in [None, Some(Format::Table), Some(Format::Vertical), Some(Format::Json)] {
+            check_all(format, None, &pages, json);
+            check_all(format, Some(80), &pages, json);
+        }
+        check_all(Some(Format::Csv), None, &pages, "a\n[1]\n2\n");
+        check_all(Some(Format::Ndjson), None, &pages, "{\"a\":[1]}\n{\"a\":2}\n");
+        let late = two(r#"[{"a":1}]"#, r#"[{"a":[2]}]"#);
+        for format in [None, Some(Format::Table)] {
+            check_all(format, None, &late, "a\n-\n1\n[2]\n2 rows\n");
+        }
+        let vertical = "-[ row 1 ]--------------\na  1\n-[ row 2 ]--------------\na  [2]\n2 rows\n";
+        check_all(Some(Format::Vertical), None, &late, vertical);
+        check_all(None, None, &two("[]", r#"[{"a":[1]}]"#), "{\"items\":[{\"a\":[1]}]}\n");
+        check_all(None, None, &two(r#"[{"a":[1]}]"#, "[]"), "{\"items\":[{\"a\":[1]}]}\n");
+    }
+
+    #[test]
+    fn merges_pages_with_many_columns() {
+        let members: Vec<String> = (0..=100).map(|number| format!("\"c{number}\":0")).collect();
+        let wide = format!("{{{}}}", members.join(","));
+        let pages = two(&format!("[{wide}]"), &format!("[{wide}]"));
+        check_all(None, None, &pages, &format!("{{\"items\":[{wide},{wide}]}}\n"));
+    }
+
+    #[test]
+    fn merges_empty_pages() {
+        let pages = two("[]", "[]");
+        check_all(None, None, &pages, &(super::super::indented(&pages[1]) + "\n"));
+        check_all(None, Some(80), &pages, "0 rows\n");
+        check_all(Some(Format::Table), None, &pages, "0 rows\n");
+        check_all(Some(Format::Json), None, &pages, &format!("{}\n", pages[1]));
+    }
+
+    #[test]
+    fn rejects_pages_of_another_form() {
+        let [first, _] = two(r#"[{"a":1}]"#, "[]");
+        let problem = "trunkline: the form of a page differs from that of the first page\n";
+        for (format, start) in [
+            (None, "a\n-\n1\n"),
+            (Some(Format::Json), "{\"items\":[{\"a\":1}"),
+            (Some(Format::Csv), "a\n1\n"),
+            (Some(Format::Ndjson), "{\"a\":1}\n"),
+        ] {
+            let rows = r#"{"columns":[{"name":"a"}],"rows":[[1]]}"#;
+            for other in ["1", r#"{"items":[1]}"#, r#"[{"a":1}]"#, rows, TABLE] {
+                check_all(format, None, &[&*first, other], &format!("{start}{problem}"));
+            }
+        }
+    }
+
+    #[test]
+    fn keeps_all_members_of_descriptions() {
+        check_all(Some(Format::Json), None, &[TABLE], &format!("{TABLE}\n"));
+        check_all(None, None, &[TABLE], &(super::super::indented(TABLE) + "\n"));
+    }
+
+    #[test]
+    fn merges_lists_of_tables_with_unreadable_names() {
+        let pages = [
+            r#"{"tables":[{"name":"t"}],"unreadable":["?"],"next_cursor":"c"}"#,
+            r#"{"tables":[{"name":"u"}],"unreadable":["?"],"next_cursor":null}"#,
+        ];
+        check_all(None, None, &pages, "{\"tables\":[{\"name\":\"t\"},{\"name\":\"u\"}]}\n");
+        check_all(None, Some(80), &pages, "name\n----\nt\nu\n2 rows\n");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -15,6 +15,8 @@ pub(super) struct Rowset<'r> {
     pub(super) names: Vec<Cow<'r, str>>,
     /// As many values each as there are names; `None` where a record has no such member.
     pub(super) rows: Vec<Vec<Option<&'r RawValue>>>,
+    /// Whether it has no nested values and no more columns than fit into a table.
+    pub(super) is_readable: bool,
     /// Whether only a terminal shows it as a table unless asked to: elsewhere, programs rely on the JSON.
     pub(super) is_listing: bool,
     /// The lines above the table.
@@ -69,6 +71,7 @@ fn rows(json: &str) -> Option<Rowset<'_>> {
     Some(Rowset {
         names: columns.into_iter().map(|column| column.name).collect(),
         rows: rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect(),
+        is_readable: true,
         is_listing: false,
         heading: String::new(),
         details: None,
@@ -89,6 +92,7 @@ fn page(json: &str) -> Option<Rowset<'_>> {
         items: Option<&'r RawValue>,
         #[serde(borrow)]
         tables: Option<&'r RawValue>,
+        /// Names of tables that are not valid UTF-8.
         #[serde(borrow, rename = "unreadable")]
         _unreadable: Option<&'r RawValue>,
         #[serde(alias = "nextCursor")]
@@ -118,17 +122,11 @@ pub(super) fn records<'r>(json: &'r str, prefix: &str) -> Option<Rowset<'r>> {
     let elements: Vec<&RawValue> = serde_json::from_str(json).ok()?;
     let read = |element: &&'r RawValue| serde_json::from_str::<Record<'r>>(element.get()).ok();
     let records = elements.iter().map(read).collect::<Option<Vec<_>>>()?;
-    let mut names: Vec<Cow<'r, str>> = Vec::new();
+    let mut names: IndexSet<Cow<'r, str>> = IndexSet::new();
+    let mut has_nested = false;
     for (name, value) in records.iter().flat_map(|Record(members)| members) {
-        if value.get().starts_with(['{', '[']) {
-            return None;
-        }
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-        if names.len() > MAX_COLUMNS {
-            return None;
-        }
+        has_nested |= value.get().starts_with(['{', '[']);
+        names.insert(name.clone());
     }
     if names.is_empty() && !elements.is_empty() {
         return None;
@@ -138,7 +136,8 @@ pub(super) fn records<'r>(json: &'r str, prefix: &str) -> Option<Rowset<'r>> {
     };
     Some(Rowset {
         rows: records.iter().map(row).collect(),
-        names,
+        is_readable: !has_nested && names.len() <= MAX_COLUMNS,
+        names: names.into_iter().collect(),
         is_listing: false,
         heading: String::new(),
         details: None,
@@ -150,6 +149,11 @@ pub(super) fn records<'r>(json: &'r str, prefix: &str) -> Option<Rowset<'r>> {
 }
 
 impl Rowset<'_> {
+    /// The start of the JSON text, which is the same for all pages of a result.
+    pub(super) fn form(&self) -> &str {
+        self.prefix.split_inclusive('[').next().unwrap_or_default()
+    }
+
     pub(super) fn leave_nulls_empty(&mut self) {
         for value in self.rows.iter_mut().flatten() {
             *value = value.filter(|value| value.get() != "null");

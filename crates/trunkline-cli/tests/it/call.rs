@@ -216,9 +216,50 @@ fn prints_formats() {
     ];
     for (command, format, code, expected) in rows {
         let ended = client(&[*command, &["--format", format]].concat());
+        let more = match (command.contains(&"limit=2"), *format) {
+            (true, "csv" | "ndjson") => &["trunkline: more with --all\n"][..],
+            _ => &[],
+        };
         let (stdout, stderr) =
-            if *code == 0 { (&[*expected][..], &[][..]) } else { (&[][..], &[*expected][..]) };
+            if *code == 0 { (&[*expected][..], more) } else { (&[][..], &[*expected][..]) };
         check(format, &ended, *code, stdout, stderr);
+    }
+}
+
+/// Formats without a place for remarks.
+#[test]
+fn reports_missing_rows_on_stderr() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let url = server.address.to_string();
+    let raw = "query=SELECT n_nationkey FROM nation";
+    let truncated = "trunkline: truncated by the row limit\n";
+    for (format, flags, stderr) in [
+        ("csv", &[][..], truncated),
+        ("ndjson", &[], truncated),
+        ("csv", &["--all"], truncated),
+        ("json", &["--all"], truncated),
+        ("json", &[], ""),
+        ("table", &[], ""),
+    ] {
+        let command = ["call", &url, "db.execute_raw_query", raw, "max_rows=3", "--format", format];
+        let ended = client(&[&command[..], flags].concat());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), stderr), "{format} {flags:?}");
+    }
+    let empty = Peer::new(|asked| {
+        let result = json!({"items": [], "nextCursor": "c"});
+        json_answer(
+            &json!({"jsonrpc": "2.0", "id": asked.json()["id"], "result": result}).to_string(),
+        )
+    });
+    let more = "more with --all";
+    for (format, stdout, stderr) in [
+        ("csv", &[][..], &[more][..]),
+        ("ndjson", &[], &[more]),
+        ("table", &["0 rows (more with --all)\n"], &[]),
+    ] {
+        let ended = client(&["call", &empty.url, "m", "--format", format]);
+        check(format, &ended, 0, stdout, stderr);
     }
 }
 

@@ -16,7 +16,7 @@ use super::call::with_cursor;
 use crate::commands::connection::{Connection, MORE, NOTES, Output, split_address};
 use crate::terminal::output;
 use crate::terminal::{
-    Failure, Format, Params, Renderer, finish, line, lines, print_pages, similar, wait_for,
+    Failure, Format, Params, Renderer, finish, line, lines, print_all, similar, wait_for,
 };
 
 /// List the tools of an MCP server, or call one
@@ -111,7 +111,7 @@ async fn run_tool(
     if !is_all {
         return answer_text(&call(client, tool, &arguments).await?, renderer);
     }
-    print_pages(renderer, is_all, async |cursor| {
+    print_all(renderer, async |cursor| {
         let arguments = with_cursor(Some(&arguments), cursor)?.unwrap_or_else(empty);
         let answer = call(client, tool, &arguments).await?;
         match data(&answer) {
