@@ -51,7 +51,12 @@ impl Page {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) if self.is_code => self.code(&text),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.word(&text),
+            Event::Text(text) | Event::InlineHtml(text) => self.styled(self.style(), &text),
+            // One line of a block.
+            Event::Html(text) => {
+                self.styled(self.style(), &text);
+                self.text.push('\n');
+            }
             Event::Code(text) => self.styled(CODE, &text),
             Event::SoftBreak => self.text.push(' '),
             Event::HardBreak => self.text.push('\n'),
@@ -177,13 +182,8 @@ impl Page {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    fn word(&mut self, text: &str) {
-        // Cells are measured and cut as plain text.
-        let style = if self.table.is_some() { Style::new() } else { self.style() };
-        self.styled(style, text);
-    }
-
     fn styled(&mut self, style: Style, text: &str) {
+        // Cells are measured and cut as plain text.
         let style = if self.table.is_some() { Style::new() } else { style };
         let text = text::line(text.trim_end_matches('\n')).into_owned();
         for piece in text.split_inclusive(' ') {
@@ -270,6 +270,11 @@ impl Page {
         let table = layout.header(header) + &layout.wrapped_rows(&rows);
         for line in table.lines() {
             self.line(line);
+        }
+        let (shown, all) = (layout.columns(), header.len());
+        if shown < all {
+            self.styled(REMARK, &format!("({shown} of {all} columns)"));
+            self.flush();
         }
     }
 }
@@ -364,28 +369,44 @@ impl MarkdownStream {
 
 /// The end of the first block of a text, if another one follows.
 fn end_of_block(text: &str) -> Option<usize> {
-    let mut fence: Option<&str> = None;
-    let (mut at, mut has_text, mut blank_since) = (0, false, None);
+    let mut fence: Option<(char, usize)> = None;
+    let (mut at, mut has_text, mut is_after_blank) = (0, false, false);
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
         let is_indented = line.starts_with([' ', '\t']);
         match fence {
-            Some(mark) if trimmed.starts_with(mark) => fence = None,
-            Some(_) => {}
-            None if trimmed.is_empty() => {
-                if has_text && line.ends_with('\n') {
-                    blank_since.get_or_insert(at + line.len());
+            Some((mark, length)) => {
+                let (run, rest) = run_of(trimmed, mark);
+                if run >= length && rest.is_empty() {
+                    fence = None;
                 }
             }
-            None if blank_since.is_some() && !is_indented => return Some(at),
+            None if trimmed.is_empty() => is_after_blank |= has_text && line.ends_with('\n'),
+            None if is_after_blank && !is_indented => return Some(at),
             None => {
-                (has_text, blank_since) = (true, None);
-                fence = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+                (has_text, is_after_blank) = (true, false);
+                fence = opening_fence(trimmed);
             }
         }
         at += line.len();
     }
     None
+}
+
+/// The character and the length of the code fence that begins in this line.
+fn opening_fence(line: &str) -> Option<(char, usize)> {
+    ['`', '~'].into_iter().find_map(|mark| {
+        let (length, language) = run_of(line, mark);
+        // With another backtick, the line is a code span.
+        let is_span = mark == '`' && language.contains(mark);
+        (length >= 3 && !is_span).then_some((mark, length))
+    })
+}
+
+/// The number of times that the line repeats the character at its start, and the rest of the line.
+fn run_of(line: &str, mark: char) -> (usize, &str) {
+    let rest = line.trim_start_matches(mark);
+    (line.len() - rest.len(), rest)
 }
 
 #[cfg(test)]
@@ -417,6 +438,9 @@ mod tests {
         check("a <b>c</b> list_tables *d*", 40, &["a <b>c</b> list_tables d"]);
         check("a\u{1b}[2J `\u{202e}`", 40, &["a\\u{1b}[2J \\u{202e}"]);
         check("0123456789", 8, &["01234567", "89"]);
+        check("<div>\n  a\n</div>\n\nb", 40, &["<div>", "a", "</div>", "", "b"]);
+        check("<div>\r\na\r\n</div>", 40, &["<div>", "a", "</div>"]);
+        check("> <a>\n> b", 40, &["│ <a>", "│ b"]);
     }
 
     #[test]
@@ -424,6 +448,9 @@ mod tests {
         let table = "| id | name |\n|---|---|\n| 1 | `a` |\n| 20 | b c d e f g h |";
         check(table, 40, &["id  name", "--  -------------", " 1  a", "20  b c d e f g h"]);
         check(table, 12, &["id  name", "--  --------", " 1  a", "20  b c d e", "    f g h"]);
+        check(table, 9, &["id", "--", " 1", "20", "(1 of 2", "columns)"]);
+        let item = format!("- {}", table.replace('\n', "\n  "));
+        check(&item, 11, &["• id", "  --", "   1", "  20", "  (1 of 2", "  columns)"]);
     }
 
     #[test]
@@ -468,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_stream_shows_the_same_as_the_whole_text() {
-        let text = "# T\nSome **bold** text that is wrapped, with `code`.\n\n- a\n- b\n\n  more\n\n```\nx\n\ny\n```\n\n| a | b |\n|---|---|\n| 1 | long cell |\n\nSetext\n---\nend";
+        let text = "# T\nSome **bold** text that is wrapped, with `code`.\n\n- a\n- b\n\n  more\n\n```\nx\n\ny\n```\n\n````\n```\nx\n\n# y\n````\n\n<p>\nz\n</p>\n\n| a | b |\n|---|---|\n| 1 | long cell |\n\nSetext\n---\nend";
         let expected = render(text, 19, false);
         for length in [1, 2, 3, 7, 50, text.len()] {
             let mut stream = MarkdownStream::new(false);
@@ -482,5 +509,27 @@ mod tests {
             assert_eq!(found.pop().as_deref(), Some(""), "{output:?}");
             assert_eq!(found, expected, "in pieces of {length}");
         }
+    }
+
+    #[track_caller]
+    fn check_end(first: &str, rest: &str, is_block: bool) {
+        let text = format!("{first}{rest}");
+        assert_eq!(end_of_block(&text), is_block.then_some(first.len()), "{text:?}");
+    }
+
+    #[test]
+    fn finds_the_end_of_the_first_block() {
+        check_end("a\n\n", "b", true);
+        check_end("a\nb\n\n", "", false);
+        check_end("- a\n\n", "  b", false);
+        check_end("```\n\n", "b\n", false);
+        check_end("```\n\n```\n\n", "b", true);
+        check_end("```rust\n\n````\n\n", "b", true);
+        check_end("````\n```\n\n", "b", false);
+        check_end("```\n``` x\n\n", "b", false);
+        check_end("```\n~~~\n\n", "b", false);
+        check_end("~~~ `a`\n\n", "b", false);
+        check_end("``` `a`\n\n", "b", true);
+        check_end("``\n\n", "b", true);
     }
 }
