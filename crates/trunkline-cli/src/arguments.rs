@@ -1,6 +1,5 @@
 //! The command line: flags, then the environment, then defaults.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use clap::error::ErrorKind;
@@ -10,6 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
+use crate::terminal::similar;
 
 /// Serve a SQLite database over JSON-RPC 2.0 and the Model Context Protocol (MCP)
 ///
@@ -129,19 +129,14 @@ fn check_file(file: &Path) -> Result<(), clap::Error> {
         return Ok(());
     }
     let name = file.as_os_str().to_string_lossy();
-    let similar = similar_subcommand(file.as_os_str());
-    let tip = similar.map(|similar| format!("\n\n  tip: a similar subcommand exists: '{similar}'"));
-    let message = format!("'{name}' is neither a subcommand nor a file{}", tip.unwrap_or_default());
-    Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message))
-}
-
-fn similar_subcommand(name: &OsStr) -> Option<String> {
-    /// The similarity from which clap suggests a name.
-    const SIMILAR: f64 = 0.7;
-    let name = name.to_str()?;
     let command = command();
-    let names = command.get_subcommands().filter(|command| !command.is_hide_set());
-    let similar = names.map(|command| (strsim::jaro(name, command.get_name()), command.get_name()));
-    let (similarity, similar) = similar.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (similarity > SIMILAR).then(|| similar.to_owned())
+    let known = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let tip = similar(&name, known.map(clap::Command::get_name))
+        .first()
+        .map(|similar| format!("\n\n  tip: a similar subcommand exists: '{similar}'"));
+    let message = format!(
+        "'{name}' is neither a subcommand nor a file; write ./{name} for a file of that name{}",
+        tip.unwrap_or_default()
+    );
+    Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message))
 }

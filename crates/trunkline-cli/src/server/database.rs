@@ -188,6 +188,10 @@ fn similar_file(path: &Path) -> Option<String> {
     let entries = directory.unwrap_or(Path::new(".")).read_dir().ok()?;
     let files = entries.flatten().filter(|entry| entry.path().is_file());
     let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+    // SQLite writes these next to a database.
+    let is_database =
+        |name: &String| !["-wal", "-shm", "-journal"].iter().any(|suffix| name.ends_with(suffix));
+    let names = names.filter(is_database);
     let similar = names.map(|other| (strsim::jaro_winkler(name, &other), other));
     let (similarity, similar) = similar.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (similarity >= SIMILAR).then_some(similar)

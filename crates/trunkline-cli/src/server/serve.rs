@@ -287,8 +287,9 @@ fn close(served: &Service, conversations: Option<&Conversations>, recorder: Opti
 /// The addresses of a name. They are looked up once: a second lookup may return an address that was not checked.
 async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
     let addresses = tokio::net::lookup_host(listen).await;
-    let addresses = addresses
-        .with_context(|| format!("invalid address {listen}; the format is like 127.0.0.1:8080"))?;
+    let addresses = addresses.with_context(|| {
+        format!("cannot look up {listen}; the format is HOST:PORT, like 127.0.0.1:8080")
+    })?;
     Ok(addresses.collect())
 }
 

@@ -21,11 +21,12 @@ fn similarity(name: &str, known: &str) -> f64 {
     const WORD_WEIGHT: f64 = 0.8;
     let [name, known] = [name, known].map(str::to_lowercase);
     let [last, known_last] = [&name, &known].map(|name| name.rsplit('.').next().unwrap_or(name));
-    if known.starts_with(&name) || known_last.starts_with(&*name) {
+    if !name.is_empty() && (known.starts_with(&name) || known_last.starts_with(&*name)) {
         return 1.0;
     }
     let similarity = |known: &str| strsim::normalized_damerau_levenshtein(last, known);
-    let words = known_last.split('_').map(|word| WORD_WEIGHT * similarity(word));
+    let words = known_last.split('_').filter(|word| !word.is_empty());
+    let words = words.map(|word| WORD_WEIGHT * similarity(word));
     let whole = strsim::normalized_damerau_levenshtein(&name, &known);
     words.fold(whole.max(similarity(known_last)), f64::max)
 }
@@ -52,5 +53,13 @@ mod tests {
         check("qery", &["db.query_records"]);
         check("db.nope", &[]);
         check("shutdown", &[]);
+        check("foo.", &[]);
+        check("", &[]);
+        check("todo.", &["todo.list"]);
+    }
+
+    #[test]
+    fn ignores_empty_words() {
+        assert_eq!(similar("foo.", ["db._list", "db.list__all"]), [""; 0]);
     }
 }

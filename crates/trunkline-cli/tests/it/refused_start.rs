@@ -79,6 +79,20 @@ fn databases() {
     }
 }
 
+/// The files that SQLite writes next to a database are not suggested.
+#[test]
+fn files_of_a_similar_database() {
+    for suffix in ["-wal", "-journal", "-shm"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(format!("notes.db{suffix}")), "").unwrap();
+        let stderr = ["file notes.db does not exist; check the path"];
+        check_in(
+            folder.path(),
+            &Case { name: suffix, arguments: &["notes.db"], stderr: &stderr, ..REFUSED },
+        );
+    }
+}
+
 #[test]
 fn a_locked_database() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,9 +114,12 @@ fn addresses() {
         ("[::]:0", &["refused to listen on [::]:0", why, remedy]),
         ("8.8.8.8:0", &["refused to listen on 8.8.8.8:0", why, remedy]),
         ("[::ffff:0.0.0.0]:0", &["refused to listen on", why]),
-        ("nonsense", &["invalid address nonsense; the format is like 127.0.0.1:8080"]),
-        ("127.0.0.1", &["invalid address 127.0.0.1; the format is like"]),
-        ("127.0.0.1:65536", &["invalid address 127.0.0.1:65536"]),
+        (
+            "nonsense",
+            &["cannot look up nonsense; the format is HOST:PORT, like 127.0.0.1:8080", "because: "],
+        ),
+        ("127.0.0.1", &["cannot look up 127.0.0.1; the format is HOST:PORT, like"]),
+        ("127.0.0.1:65536", &["cannot look up 127.0.0.1:65536; the format"]),
     ];
     for (address, stderr) in rows {
         check(&Case { name: address, arguments: &["--listen", address], stderr, ..REFUSED });
@@ -214,7 +231,11 @@ fn usage() {
     let wrong: [(&str, &[&str], &[&str]); 11] = [
         ("unknown flag", &["--bogus"], &["'--bogus'", "Usage: trunkline", "--help"]),
         ("similar flag", &["serve", "--prot", "1"], &["'--prot'", "similar", "'--port'"]),
-        ("unknown command", &["bogus"], &["'bogus'", "Usage: trunkline"]),
+        (
+            "unknown command",
+            &["bogus"],
+            &["'bogus'", "write ./bogus for a file of that name", "Usage: trunkline"],
+        ),
         ("similar command", &["sevre"], &["'sevre' is neither a subcommand nor a file", "'serve'"]),
         ("no file, writable", &["bogus", "--writable"], &["'bogus'"]),
         ("two files", &["text.db", "--db", "text.db"], &["[FILE]", "--db"]),
