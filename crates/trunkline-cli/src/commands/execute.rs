@@ -78,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         })
     })
 }
+
 /// Reads the JSON text of a native command. The server validates it.
 fn native(word: &str) -> Result<String, Failure> {
     let json = document(word, stdin()).map_err(Failure::Usage)?;

@@ -213,11 +213,7 @@ mod tests {
     use super::*;
 
     fn table(rows: &[&[&str]]) -> Table {
-        let cell = |text: &&str| {
-            let is_number = text.parse::<f64>().is_ok();
-            let alignment = if is_number { Alignment::Right } else { Alignment::Left };
-            Cell { text: (*text).to_owned(), alignment, is_null: *text == "NULL" }
-        };
+        let cell = |text: &&str| Cell { is_null: *text == "NULL", ..text_cell(text) };
         Table {
             header: rows[0].iter().map(|name| (*name).to_owned()).collect(),
             rows: rows[1..].iter().map(|row| row.iter().map(cell).collect()).collect(),
