@@ -2,31 +2,30 @@
 
 mod catalog;
 mod prebuilt;
+mod run;
 
 use std::convert::identity;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{Map, Value};
-use trunkline::protocol::{CallFuture, ProtocolMethods};
+use serde_json::Value;
+use trunkline::protocol::{CallFuture, Part, ProtocolMethods};
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
-use crate::capabilities::ClientCapabilities;
 use crate::config::McpConfig;
 use crate::era::{self, Era, Transport};
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
-use crate::notify::{NotificationQueue, RequestedNotifications};
-use crate::protocol::error_code::MISSING_CAPABILITY;
+use crate::notify::NotificationQueue;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
 use crate::subscribers::Subscribers;
 use crate::tool::{self, Tool, ToolError};
 use catalog::ToolCatalog;
 use prebuilt::PrebuiltResults;
+use run::{Context, is_protocol_error};
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
 #[derive(Clone)]
@@ -131,25 +130,20 @@ impl Server {
         };
         match era::of(&call, &request, transport) {
             Ok(era) => {
-                let modern = era == Era::Modern;
-                Answer { modern, outcome: self.dispatch(call, &request, era, transport) }
+                let context = Context { request: &request, era, transport };
+                Answer { modern: era == Era::Modern, outcome: self.dispatch(call, context) }
             }
             // A refusal here has the same status in both eras.
             Err(fault) => Answer { modern: true, outcome: Err(fault) },
         }
     }
 
-    fn dispatch(
-        &self,
-        call: Call,
-        request: &Request,
-        era: Era,
-        transport: Transport<'_>,
-    ) -> Result<StartedCall, Fault> {
+    fn dispatch(&self, call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
         // The most frequent method.
         if call.has_method(method::TOOLS_CALL) && !call.is_notification() {
-            return self.call_tool(call, request, era, transport);
+            return self.call_tool(call, context);
         }
+        let Context { request, era, transport } = context;
         let method = call.method();
         match (call.is_notification(), transport) {
             (true, _) if method.starts_with("notifications/") => return Ok(ready(b"{}")),
@@ -165,7 +159,7 @@ impl Server {
         match (&*method, era) {
             (method::TOOLS_CALL, _) => {
                 drop(method);
-                self.call_tool(call, request, era, transport)
+                self.call_tool(call, context)
             }
             (method::TOOLS_LIST, _) => self.list_tools(&call, request, era),
             (method::DISCOVER, Era::Modern) => Ok(ready(&self.results.discover)),
@@ -198,21 +192,10 @@ impl Server {
         Ok(ready(&self.catalog.list(era)))
     }
 
-    fn call_tool(
-        &self,
-        mut call: Call,
-        request: &Request,
-        era: Era,
-        transport: Transport<'_>,
-    ) -> Result<StartedCall, Fault> {
+    fn call_tool(&self, mut call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
+        let Context { request, era, transport } = context;
         let tool = self.find_tool(&call, request, transport)?;
-        let arguments = match request.arguments {
-            Some(part) if is_object(&call, part) => Some(part),
-            Some(part) if call.text(part) != b"null" => {
-                return Err(Fault::Params("`arguments` must be an object"));
-            }
-            _ => None,
-        };
+        let arguments = arguments(&call, request)?;
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
         if let (Era::Modern, Transport::Http(fields)) = (era, transport) {
             check_mirrored(&tool, fields.all, &text)?;
@@ -221,31 +204,15 @@ impl Server {
             let call = call.redirect_to(tool.operation(), arguments);
             return Ok(self.refuse(call, era, reason));
         }
-        if era == Era::Modern {
-            declare_capabilities(&mut call, request);
-        }
-        let notifications = match transport {
-            Transport::Http(fields) => {
-                RequestedNotifications::of(&call, request, era, LogLevel::Info)
-                    .filter(|_| fields.accepts_events())
-            }
-            Transport::Channel(level) => RequestedNotifications::of(&call, request, era, level),
-            Transport::JsonRpc | Transport::Batch => None,
-        };
-        let notifications = notifications.map(|requested| requested.attach(&mut call));
-        let tail = self.results.tail(era);
+        let notifications = context.attach(&mut call);
         let form = self.results.form(era);
-        let future = self.rpc.run(call.redirect_to(tool.operation(), arguments));
-        let future = future.map(move |outcome| {
+        let call = call.redirect_to(tool.operation(), arguments);
+        let future = self.run_operation(call, era, move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
-            let write = |json: &mut Vec<u8>| {
+            envelope.write(|json| {
                 tool::write_result(json, &outcome, tool.rendering(), &text, form);
-            };
-            // The text comes from the operation's own function, outside of its layers.
-            catch_unwind(AssertUnwindSafe(|| written(era, &tail, write))).unwrap_or_else(|_| {
-                Outcome::error(ErrorObject::internal(&"the text rendering of the outcome panicked"))
             })
         });
         Ok(StartedCall { future, notifications })
@@ -253,13 +220,12 @@ impl Server {
 
     /// Reports invalid arguments to a model. The call passes the layers of the tool, which may refuse it first.
     fn refuse(&self, call: Call, era: Era, reason: String) -> StartedCall {
-        let tail = self.results.tail(era);
-        let future = self.rpc.run(call.with_refusal(ErrorObject::invalid_params(&reason)));
-        let future = future.map(move |outcome| {
+        let call = call.with_refusal(ErrorObject::invalid_params(&reason));
+        let future = self.run_operation(call, era, move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
-            written(era, &tail, |json| tool::failure(json, &reason))
+            envelope.write(|json| tool::failure(json, &reason))
         });
         future.into()
     }
@@ -278,28 +244,6 @@ impl Server {
         };
         self.catalog.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
     }
-}
-
-/// Whether an outcome is a protocol error, not the result of a tool.
-fn is_protocol_error(outcome: &Outcome, era: Era) -> bool {
-    match outcome.code() {
-        Some(MISSING_CAPABILITY) => era == Era::Modern,
-        // The host can act on these, a model cannot.
-        Some(code::UNAUTHENTICATED | code::FORBIDDEN | code::RATE_LIMITED) => true,
-        _ => false,
-    }
-}
-
-/// A result with the members that `write` appends, between those that all results of an era have.
-fn written(era: Era, tail: &Bytes, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {
-    Outcome::from_writer(|json| {
-        json.extend_from_slice(match era {
-            Era::Modern => b"{\"resultType\":\"complete\",".as_slice(),
-            Era::Legacy => b"{",
-        });
-        write(json);
-        json.extend_from_slice(tail);
-    })
 }
 
 fn ready(result: &[u8]) -> StartedCall {
@@ -328,6 +272,17 @@ pub(crate) fn requested_level(call: &Call, request: &Request) -> Result<LogLevel
     ))
 }
 
+/// The arguments of a request: an object, or nothing.
+fn arguments(call: &Call, request: &Request) -> Result<Option<Part>, Fault> {
+    match request.arguments {
+        Some(part) if is_object(call, part) => Ok(Some(part)),
+        Some(part) if call.text(part) != b"null" => {
+            Err(Fault::Params("`arguments` must be an object"))
+        }
+        _ => Ok(None),
+    }
+}
+
 fn check_mirrored(tool: &Tool, headers: &HeaderMap, arguments: &[u8]) -> Result<(), Fault> {
     if tool.mirrored.is_empty() {
         return Ok(());
@@ -337,16 +292,6 @@ fn check_mirrored(tool: &Tool, headers: &HeaderMap, arguments: &[u8]) -> Result<
         .iter()
         .try_for_each(|param| param.check(headers, &arguments))
         .map_err(Fault::HeaderMismatch)
-}
-
-/// Adds the declared capabilities to the extensions of a call. Most clients declare none.
-fn declare_capabilities(call: &mut Call, request: &Request) {
-    let declared = request.meta.client_capabilities.map(|part| call.text(part));
-    let Some(declared) = declared.filter(|text| *text != b"{}") else {
-        return;
-    };
-    let capabilities: Map<String, Value> = serde_json::from_slice(declared).unwrap_or_default();
-    call.extensions_mut().insert(ClientCapabilities(capabilities));
 }
 
 /// MCP's methods at endpoints of plain JSON-RPC.
