@@ -1,4 +1,4 @@
-//! The command line: flags, then the environment, then defaults.
+//! The command line: flags, then the environment, then the configuration file, then defaults.
 
 use std::path::Path;
 
@@ -7,15 +7,17 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
+use crate::config::{Config, ConfigArgs, ConfigError};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
-use crate::terminal::similar;
+use crate::terminal::{output, similar};
 
 /// Serve a SQLite database over JSON-RPC 2.0 and the Model Context Protocol (MCP)
 ///
 /// `trunkline FILE.db` serves that file, read-only, at http://127.0.0.1:8080; it is short for `trunkline serve
-/// FILE.db`. The other subcommands are clients and tools. Most flags of the server also have an environment variable;
-/// a flag on the command line takes precedence.
+/// FILE.db`. The other subcommands are clients and tools. Most flags of the server also have an environment variable,
+/// and some a key in trunkline.toml. The command line takes precedence over the environment, and the environment over
+/// the file.
 #[derive(Parser)]
 #[command(
     name = "trunkline",
@@ -76,19 +78,48 @@ pub(crate) fn command() -> clap::Command {
     Line::command()
 }
 
-/// Parses the command line. Ends the process with a usage message (exit code 2) if it is invalid.
-pub(crate) fn parse() -> Command {
+/// Parses the command line and the configuration file. Ends the process (exit code 2) if one of them is invalid.
+pub(crate) fn parse() -> (Command, Config) {
     let mut command = command();
     if std::env::args_os().any(|argument| argument == "-h") {
         command = without_variables(command);
     }
-    let matches = command.get_matches_mut();
+    let (matches, config) = matches(&mut command).unwrap_or_else(|error| {
+        output::failure(&format!("trunkline: {error}\n"));
+        std::process::exit(2)
+    });
     let line = Line::from_arg_matches(&matches).and_then(|line| {
         check(&matches, &line)?;
         Ok(line)
     });
     let line = line.unwrap_or_else(|error| error.format(&mut command).exit());
-    line.command.unwrap_or(Command::Serve(Box::new(line.serve)))
+    (line.command.unwrap_or(Command::Serve(Box::new(line.serve))), config)
+}
+
+/// Parses the arguments, with the values of the configuration file as defaults.
+fn matches(command: &mut clap::Command) -> Result<(ArgMatches, Config), ConfigError> {
+    let definition = command.clone();
+    let matches = command.get_matches_mut();
+    let Some((name, served)) = served_arguments(&matches) else {
+        return Ok((matches, Config::default()));
+    };
+    let mut config = Config::read(ConfigArgs::path(served), &definition)?;
+    *command = config.with_defaults(definition);
+    let matches = command.get_matches_mut();
+    if let Some((_, served)) = served_arguments(&matches) {
+        config.resolve(command.find_subcommand(name).unwrap_or(command), served);
+    }
+    Ok((matches, config))
+}
+
+/// The arguments of the server, if the command line starts one, with the name of the subcommand.
+fn served_arguments(matches: &ArgMatches) -> Option<(&'static str, &ArgMatches)> {
+    match matches.subcommand() {
+        None => Some(("", matches)),
+        Some(("serve", matches)) => Some(("serve", matches)),
+        Some(("mcp", matches)) => Some(("mcp", matches)),
+        Some(_) => None,
+    }
 }
 
 /// Flags on one line each: the short help omits their environment variables.
@@ -98,13 +129,8 @@ fn without_variables(command: clap::Command) -> clap::Command {
 
 /// Checks that clap cannot make: a flag conflicts with another flag, but not with the other's variable.
 fn check(matches: &ArgMatches, line: &Line) -> Result<(), clap::Error> {
-    let served = match matches.subcommand() {
-        None => Some(matches),
-        Some(("serve" | "mcp", matches)) => Some(matches),
-        Some(_) => None,
-    };
     let is_given = |id: &str| {
-        served.is_some_and(|served| {
+        served_arguments(matches).is_some_and(|(_, served)| {
             served.try_contains_id(id).is_ok()
                 && served.value_source(id) == Some(ValueSource::CommandLine)
         })

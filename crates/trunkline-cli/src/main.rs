@@ -3,6 +3,7 @@
 mod arguments;
 mod client;
 mod commands;
+mod config;
 mod server;
 mod shell;
 mod terminal;
@@ -15,11 +16,11 @@ use server::{command_tools, serve, stdio};
 use terminal::output;
 
 fn main() -> ExitCode {
-    let command = arguments::parse();
     output::start_logs();
+    let (command, config) = arguments::parse();
     let outcome = match command {
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Mcp(arguments) => stdio::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments, &config),
+        Command::Mcp(arguments) => stdio::run(&arguments, &config),
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
         Command::Execute(arguments) => return execute::run(&arguments),

@@ -25,6 +25,7 @@ use super::records::DeclaredRecords;
 use super::service::{self, Service};
 use super::summary::{self, Components, Summary};
 use super::{agent, command_tools, history, limits, records};
+use crate::config::{Config, ConfigArgs};
 use crate::terminal::output;
 
 /// The flags of `serve`.
@@ -32,6 +33,8 @@ use crate::terminal::output;
 pub(crate) struct Serve {
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    _config: ConfigArgs,
     #[command(flatten)]
     records: records::RecordArgs,
     #[command(flatten)]
@@ -136,8 +139,9 @@ struct RequestLimits {
 }
 
 /// Serves until SIGINT or SIGTERM, then finishes the calls that run. A second signal ends it at once.
-pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
     limits::return_freed_memory();
+    config.log();
     limits::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // The number of tasks between two checks for new requests. With the default of 61, a request waits for as

@@ -13,12 +13,15 @@ use super::database::{DatabaseArgs, Opened, QueryLimits};
 use super::records::DeclaredRecords;
 use super::service::Service;
 use super::{command_tools, limits, records};
+use crate::config::{Config, ConfigArgs};
 
 /// The flags of `mcp`.
 #[derive(Args)]
 pub(crate) struct Stdio {
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    _config: ConfigArgs,
     #[command(flatten)]
     records: records::RecordArgs,
     #[command(flatten)]
@@ -31,7 +34,8 @@ pub(crate) struct Stdio {
 
 /// Serves the client that started this process until it closes stdin, or until SIGINT or SIGTERM. Pending requests are
 /// answered, unless there is a second signal.
-pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
+    config.log();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     runtime.block_on(async { limits::outlive_file_size() }).context("cannot wait for signals")?;
     let has_records = arguments.records.has_types();

@@ -11,6 +11,7 @@ mod call_tls;
 mod chat;
 mod chat_terminal;
 mod command_tools;
+mod config_file;
 mod configuration;
 mod degraded;
 mod destructive;

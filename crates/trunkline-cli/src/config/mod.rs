@@ -1,0 +1,119 @@
+//! `trunkline.toml`: sections, their values, and the mistakes in them.
+//!
+//! Each section is a struct. Values that have a flag become defaults of that flag (`flags.rs`), so a flag on the command
+//! line and an environment variable take precedence over the file.
+
+mod document;
+mod flags;
+mod folder;
+mod problem;
+mod quantity;
+mod server;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command};
+use serde::Deserialize;
+
+pub(crate) use problem::ConfigError;
+
+use flags::{FlagValue, Origins};
+use folder::Folder;
+use problem::Problems;
+use server::ServerSection;
+
+/// The file that is read by default, if it exists.
+const DEFAULT_FILE: &str = "trunkline.toml";
+
+/// The flag of the configuration file.
+#[derive(Args)]
+pub(crate) struct ConfigArgs {
+    /// Configuration file [default: trunkline.toml, if it exists]
+    ///
+    /// A TOML file with the section [server]. Flags and environment variables take precedence
+    /// over it.
+    #[arg(id = "config", long = "config", value_name = "FILE", env = "TRUNKLINE_CONFIG")]
+    path: Option<PathBuf>,
+}
+
+/// The content of a configuration file.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    path: PathBuf,
+    /// The values that have a flag.
+    flags: Vec<FlagValue>,
+    origins: Origins,
+}
+
+/// The sections of a file.
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+struct Sections {
+    server: ServerSection,
+}
+
+impl ConfigArgs {
+    /// The path on the command line or in the environment.
+    pub(crate) fn path(matches: &ArgMatches) -> Option<&Path> {
+        matches.try_get_one::<PathBuf>("config").ok().flatten().map(PathBuf::as_path)
+    }
+}
+
+impl Config {
+    /// Reads a file, or the default one if it exists. `command` has the flags of all settings.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has mistakes.
+    pub(crate) fn read(path: Option<&Path>, command: &Command) -> Result<Self, ConfigError> {
+        /// The maximum size of the file in bytes.
+        const MAX_SIZE: u64 = 1 << 20;
+        let is_required = path.is_some();
+        let path = path.unwrap_or(Path::new(DEFAULT_FILE)).to_owned();
+        let size = match fs::metadata(&path) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if !is_required && error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(source) => return Err(ConfigError::Unreadable { path, source }),
+        };
+        if size > MAX_SIZE {
+            return Err(ConfigError::TooLarge { path, max: MAX_SIZE });
+        }
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(path, &text, command),
+            Err(source) => Err(ConfigError::Unreadable { path, source }),
+        }
+    }
+
+    fn parse(path: PathBuf, text: &str, command: &Command) -> Result<Self, ConfigError> {
+        let mut problems = Problems::new(text);
+        let sections: Sections = document::read(text, &mut problems);
+        let folder = Folder::of(&path);
+        let flags = sections.server.flags(&folder, &problems);
+        for flag in &flags {
+            flag.check(command, &mut problems);
+        }
+        problems.check(&path)?;
+        Ok(Self { path, flags, origins: Origins::default() })
+    }
+
+    /// The command with the values of the file as defaults of its flags, also those of its subcommands.
+    pub(crate) fn with_defaults(&self, command: Command) -> Command {
+        flags::with_defaults(command, &self.flags)
+    }
+
+    /// Sets the origins of the settings that the file contains, some of which the command line may override.
+    pub(crate) fn resolve(&mut self, command: &Command, matches: &ArgMatches) {
+        self.origins = Origins::new(&self.path, &self.flags, command, matches);
+    }
+
+    /// Writes the origins of the settings to the log, at level DEBUG.
+    pub(crate) fn log(&self) {
+        self.origins.log();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! Sizes with units.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+
+/// A number of bytes: an integer, or text such as `1MiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size(pub(super) u64);
+
+const SIZES: [(&str, u64); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+struct SizeVisitor;
+
+impl Visitor<'_> for SizeVisitor {
+    type Value = Size;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of bytes, or a size such as \"64KiB\", \"1MiB\" or \"1GiB\"")
+    }
+
+    fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
+        let invalid = |_| E::invalid_value(Unexpected::Signed(bytes), &self);
+        u64::try_from(bytes).map(Size).map_err(invalid)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
+        let invalid = || E::invalid_value(Unexpected::Str(text), &self);
+        quantity(text, &SIZES).map(Size).ok_or_else(invalid)
+    }
+}
+
+/// A number with a unit, as a number of the smallest unit.
+fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let end = text.find(|character: char| !character.is_ascii_digit())?;
+    let (number, unit) = text.split_at(end);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
