@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::content::Icon;
+
 /// Configuration of an MCP server: its description and its limits.
 #[derive(Debug, Clone)]
 pub struct McpConfig {
@@ -13,8 +15,16 @@ pub struct McpConfig {
     pub instructions: Option<String>,
     /// Whether `tools/list` contains output schemas. Default false: they take more tokens than the rest of the list.
     pub output_schemas: bool,
-    /// The time for which clients of the stateless era may cache the list of tools. Default 5 minutes.
+    /// The website.
+    pub website: Option<String>,
+    /// Icons for user interfaces.
+    pub icons: Vec<Icon>,
+    /// The time for which clients of the stateless era may cache lists of tools, resources and prompts. Default 5 minutes.
     pub list_ttl: Duration,
+    /// Maximum number of entries in a page of a list. Default 1,000.
+    pub page_entries: usize,
+    /// Maximum length in bytes of a URI that clients read. Default 8 KiB.
+    pub uri_bytes: usize,
     /// Maximum concurrent requests per stdio or SSE client. Further ones fail with -32005. Default 64.
     pub in_flight: usize,
     /// Maximum length of a line of stdio in bytes. A longer line is skipped and answered with -32600. Default 4 MiB.
@@ -36,7 +46,11 @@ impl McpConfig {
             title: None,
             instructions: None,
             output_schemas: false,
+            website: None,
+            icons: Vec::new(),
             list_ttl: Duration::from_secs(300),
+            page_entries: 1_000,
+            uri_bytes: 8 << 10,
             in_flight: 64,
             line_bytes: 4 << 20,
             drain_timeout: Duration::from_secs(30),

@@ -9,7 +9,7 @@ use crate::fault::{Fault, shortened};
 use crate::log_level::LogLevel;
 use crate::param_headers::decode;
 use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method};
-use crate::request::{Request, is_object, string};
+use crate::request::{Request, is_object, string, uri};
 
 /// The two eras of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,20 @@ pub(crate) enum Transport<'a> {
     Channel(LogLevel),
     /// A batch. Notifications of its calls could not be attributed to a member, so none are sent.
     Batch,
+}
+
+impl Transport<'_> {
+    /// The revision of a request of the first era.
+    pub(crate) fn revision(self) -> Legacy {
+        match self {
+            Self::Http(fields) => match version_header(fields) {
+                Ok(Some(version)) => Legacy::parse(version).unwrap_or(Legacy::ASSUMED),
+                _ => Legacy::ASSUMED,
+            },
+            Self::JsonRpc | Self::Channel(_) => Legacy::LATEST,
+            Self::Batch => Legacy::ASSUMED,
+        }
+    }
 }
 
 /// The header fields of an HTTP request. Those of the protocol are found in one pass.
@@ -155,11 +169,15 @@ fn check_headers(call: &Call, request: &Request, fields: Fields<'_>) -> Result<(
     if !method.is_some_and(|method| call.has_method(method)) {
         agree(&header::METHOD, method, &call.method())?;
     }
-    if !call.has_method(method::TOOLS_CALL) {
+    let name = if call.has_method(method::TOOLS_CALL) || call.has_method(method::PROMPTS_GET) {
+        request.name
+    } else if call.has_method(method::RESOURCES_READ) {
+        uri(call)?
+    } else {
         return Ok(());
-    }
+    };
     // A request without a name is refused later.
-    let Some(name) = string(call, request.name) else {
+    let Some(name) = string(call, name) else {
         return Ok(());
     };
     let header = fields.name.single(&header::NAME)?;

@@ -25,6 +25,11 @@ pub(crate) enum Fault {
         name: String,
         code: i64,
     },
+    UnknownPrompt(String),
+    UnknownResource {
+        uri: String,
+        code: i64,
+    },
     /// Params that are malformed for any method.
     Malformed(&'static str),
     Params(&'static str),
@@ -57,6 +62,14 @@ impl Fault {
                     &json!({ "reason": "unknown tool; `tools/list` returns the available ones" }),
                 )
             }
+            Self::UnknownPrompt(name) => {
+                let reason = format!(
+                    "unknown prompt `{}`; `prompts/list` returns the available ones",
+                    shortened(name)
+                );
+                ErrorObject::invalid_params(&reason)
+            }
+            Self::UnknownResource { uri, code } => resource_not_found(uri, *code),
             Self::Malformed(reason) | Self::Params(reason) => ErrorObject::invalid_params(reason),
             Self::Request(reason) => ErrorObject::new(code::INVALID_REQUEST, "Invalid Request")
                 .with_data(&json!({ "reason": reason })),
@@ -75,10 +88,17 @@ impl Fault {
             Self::Malformed(_) if modern => StatusCode::BAD_REQUEST,
             Self::UnknownMethod(_)
             | Self::UnknownTool { .. }
+            | Self::UnknownPrompt(_)
+            | Self::UnknownResource { .. }
             | Self::Malformed(_)
             | Self::Params(_) => StatusCode::OK,
         }
     }
+}
+
+/// A URI is that of the request, which clients compare, so it is not shortened.
+pub(crate) fn resource_not_found(uri: &str, code: i64) -> ErrorObject {
+    ErrorObject::new(code, "Resource not found").with_data(&json!({ "uri": uri }))
 }
 
 fn all_versions() -> Vec<&'static str> {

@@ -2,7 +2,8 @@
 //!
 //! Operations with a tool name ([`trunkline::Operation::tool`]) are listed by `tools/list` and called by
 //! `tools/call`. Both eras of the protocol are supported at once: the revisions 2024-11-05 to 2025-11-25, which open
-//! with `initialize`, and the stateless 2026-07-28. Each request shows which era it belongs to.
+//! with `initialize`, and the stateless 2026-07-28. Each request shows which era it belongs to. [`McpOperation`] offers
+//! operations as resources, prompts and completions.
 //!
 //! ```
 //! use trunkline::{ErrorObject, JsonSchema, Operation, Params, Router};
@@ -45,21 +46,27 @@
 
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod batch;
-mod block;
 mod capabilities;
 mod channel;
 pub mod client;
+mod completion;
 mod config;
+mod content;
 mod endpoint;
 mod era;
+mod error;
 mod events;
 mod fault;
 mod log_level;
 mod notify;
+mod operation;
 mod param_headers;
+mod prompt;
 mod protocol;
 mod request;
+mod resource;
 mod running;
 mod server;
 mod sse;
@@ -67,11 +74,18 @@ mod stdio;
 mod subscribers;
 mod tool;
 
-pub use block::{Block, Resource};
 pub use capabilities::{ClientCapabilities, MissingCapability};
+pub use completion::{Completion, CompletionParams, CompletionValues};
 pub use config::McpConfig;
+pub use content::{
+    Annotations, Block, BlockKind, Contents, Icon, Prompt, PromptArgument, PromptMessage,
+    PromptResult, Resource, ResourceContents, ResourceData, ResourceTemplate, Role, Theme,
+};
+pub use error::McpError;
 pub use log_level::LogLevel;
 pub use notify::{Log, Progress};
+pub use operation::McpOperation;
+pub use resource::ResourceUri;
 pub use server::Mcp;
 pub use tool::ToolError;
 

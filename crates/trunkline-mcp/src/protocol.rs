@@ -4,10 +4,16 @@ use std::fmt;
 
 /// Methods and notifications.
 pub(crate) mod method {
+    pub(crate) const COMPLETE: &str = "completion/complete";
     pub(crate) const DISCOVER: &str = "server/discover";
     pub(crate) const INITIALIZE: &str = "initialize";
     pub(crate) const PING: &str = "ping";
+    pub(crate) const PROMPTS_GET: &str = "prompts/get";
+    pub(crate) const PROMPTS_LIST: &str = "prompts/list";
+    pub(crate) const RESOURCES_LIST: &str = "resources/list";
+    pub(crate) const RESOURCES_READ: &str = "resources/read";
     pub(crate) const SET_LEVEL: &str = "logging/setLevel";
+    pub(crate) const TEMPLATES_LIST: &str = "resources/templates/list";
     pub(crate) const TOOLS_CALL: &str = "tools/call";
     pub(crate) const TOOLS_LIST: &str = "tools/list";
 
@@ -39,9 +45,11 @@ pub(crate) mod meta {
     pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }
 
-/// Error codes of the stateless era.
+/// Error codes of the protocol.
 pub(crate) mod error_code {
-    /// A header is missing, malformed, or differs from the body.
+    /// A resource does not exist. Up to 2025-11-25.
+    pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// A header is missing, malformed, or differs from the body. This and the following: since 2026-07-28.
     pub(crate) const HEADER_MISMATCH: i64 = -32020;
     /// The client has not declared a capability that a tool needs.
     pub(crate) const MISSING_CAPABILITY: i64 = -32021;

@@ -50,6 +50,14 @@ impl Request {
     }
 }
 
+/// `uri` of the params. Few methods have it.
+pub(crate) fn uri(call: &Call) -> Result<Option<Part>, Fault> {
+    let found = call.find_members(&["uri"], ("", &[]));
+    let ([uri], []) =
+        found.map_err(|DuplicateMember| Fault::Malformed("duplicate member in `params`"))?;
+    Ok(uri)
+}
+
 /// The value of a part that is a string.
 pub(crate) fn string(call: &Call, part: Option<Part>) -> Option<Cow<'_, str>> {
     let text = call.text(part?);

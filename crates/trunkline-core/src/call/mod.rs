@@ -236,6 +236,27 @@ impl Call {
         self
     }
 
+    /// Redirects the call to `operation` with new params, for protocols whose messages contain them in another form.
+    /// [Parts](Part) of the previous params must not be used with the new call.
+    ///
+    /// # Errors
+    /// As for a [request](Self::request).
+    pub fn redirect_with(
+        self,
+        operation: Arc<RegisteredOperation>,
+        params: &impl Serialize,
+    ) -> Result<Self, ErrorObject> {
+        let mut body = Vec::with_capacity(CAPACITY);
+        let params = params_text(&mut body, params)?;
+        let id = self.id.map(|id| {
+            let start = body.len();
+            body.extend_from_slice(id.of(&self.body));
+            Span::new(start, body.len())
+        });
+        let call = self.redirect_to(operation, None);
+        Ok(Self { body: Bytes::from(body), params, id, ..call })
+    }
+
     /// Makes the call fail with `error` instead of running its handler, for protocols that validate a call before
     /// they run it. All layers, the history and the metrics see it like any other call.
     #[must_use]

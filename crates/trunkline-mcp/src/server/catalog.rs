@@ -1,67 +1,170 @@
-//! The tools of a server and the results of `tools/list`.
+//! The tools, resources and prompts of a server, and the lists of them.
 
-use std::sync::Arc;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
 use trunkline::Rpc;
 use trunkline::protocol::RegisteredOperation;
 
-use super::prebuilt::PrebuiltResults;
+use super::offers::Offers;
+use super::prebuilt::{Declared, List, PrebuiltResults};
+use crate::completion::{Completion, Target};
 use crate::era::Era;
-use crate::tool::{Tool, ToolError, Tools};
+use crate::error::McpError;
+use crate::prompt::PromptSource;
+use crate::resource::Found;
+use crate::tool::Tool;
 
-/// The tools of a server: static ones, and dynamic ones, which are added and removed with their operations.
-pub(super) struct ToolCatalog {
-    static_tools: Tools,
+/// The offers of static operations, and those of dynamic ones, which are added and removed with their operations.
+pub(super) struct Catalog {
+    fixed: Offers,
     snapshot: RwLock<Snapshot>,
-    /// Held during a refresh, so that the tools that were read last remain.
+    /// Held during a refresh, so that the operations that were read last remain.
     refreshing: Mutex<()>,
 }
 
-/// The dynamic tools and the lists of all tools between two changes.
+/// The dynamic operations, and the lists of all, between two changes.
 struct Snapshot {
-    dynamic_tools: Tools,
-    legacy_list: Bytes,
-    modern_list: Bytes,
+    dynamic: Offers,
+    tools: Pages,
+    resources: Pages,
+    templates: Pages,
+    prompts: Pages,
+    declared: Declared,
+    discover: Bytes,
 }
 
-impl ToolCatalog {
+/// The results of a list, by page. There is at least one page.
+#[derive(PartialEq)]
+struct Pages {
+    legacy: Vec<Bytes>,
+    modern: Vec<Bytes>,
+}
+
+/// The lists that have changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ListChanges {
+    pub(super) tools: bool,
+    pub(super) resources: bool,
+    pub(super) prompts: bool,
+}
+
+/// The result of a search for a completion.
+pub(super) enum Completing {
+    Operation(Arc<RegisteredOperation>),
+    /// The prompt or template exists, but no operation completes this argument.
+    Nothing,
+    Unknown,
+}
+
+impl Catalog {
     /// # Errors
-    /// The first static tool that cannot be offered.
-    pub(super) fn new(rpc: &Rpc, results: &PrebuiltResults) -> Result<Self, ToolError> {
+    /// The first static operation that cannot be offered.
+    pub(super) fn new(rpc: &Rpc, results: &PrebuiltResults) -> Result<Self, McpError> {
         let operations = rpc.operations();
         let fixed = operations.iter().filter(|operation| operation.is_static());
-        let static_tools: Tools = fixed.filter_map(Tool::of).collect::<Result<_, _>>()?;
-        let snapshot = RwLock::new(Snapshot::new(&static_tools, &operations, results));
-        Ok(Self { static_tools, snapshot, refreshing: Mutex::default() })
+        let fixed = Offers::of_static(fixed, !rpc.has_dynamic_operations())?;
+        let snapshot = Snapshot::new(&fixed, &operations, Declared::default(), results);
+        Ok(Self { fixed, snapshot: RwLock::new(snapshot), refreshing: Mutex::default() })
     }
 
-    /// Reads the dynamic tools again.
-    pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) {
+    /// Reads the dynamic operations again.
+    pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) -> ListChanges {
         let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = Snapshot::new(&self.static_tools, &rpc.operations(), results);
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        let declared = self.snapshot().declared;
+        let snapshot = Snapshot::new(&self.fixed, &rpc.operations(), declared, results);
+        let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let changes = ListChanges {
+            tools: current.tools != snapshot.tools,
+            resources: current.resources != snapshot.resources
+                || current.templates != snapshot.templates,
+            prompts: current.prompts != snapshot.prompts,
+        };
+        *current = snapshot;
+        changes
     }
 
     /// The tool of this name, listed or not. Static tools are found without a lock.
-    pub(super) fn find(&self, name: &str) -> Option<Arc<Tool>> {
-        let found = self.static_tools.find(name);
-        found.cloned().or_else(|| self.snapshot().dynamic_tools.find(name).cloned())
+    pub(super) fn find_tool(&self, name: &str) -> Option<Arc<Tool>> {
+        let found = self.fixed.tools.find(name);
+        found.cloned().or_else(|| self.snapshot().dynamic.tools.find(name).cloned())
     }
 
-    /// The result of `tools/list`.
-    pub(super) fn list(&self, era: Era) -> Bytes {
-        match era {
-            Era::Modern => self.snapshot().modern_list.clone(),
-            Era::Legacy => self.snapshot().legacy_list.clone(),
+    /// The resource of this URI: one with the URI itself, or of the first template that matches it.
+    pub(super) fn find_resource(&self, uri: &str) -> Option<Found> {
+        let fixed = &self.fixed.resources;
+        if let Some(found) = fixed.find(uri) {
+            return Some(found);
         }
+        let dynamic = &self.snapshot().dynamic.resources;
+        let found = dynamic.find(uri).or_else(|| fixed.find_template(uri));
+        found.or_else(|| dynamic.find_template(uri))
+    }
+
+    pub(super) fn find_prompt(&self, name: &str) -> Option<Arc<PromptSource>> {
+        let found = self.fixed.prompts.find(name);
+        found.cloned().or_else(|| self.snapshot().dynamic.prompts.find(name).cloned())
+    }
+
+    pub(super) fn find_completion(&self, completion: &Completion) -> Completing {
+        let snapshot = self.snapshot();
+        let all = [&self.fixed, &snapshot.dynamic];
+        if let Some(found) = all.iter().find_map(|offers| offers.completions.find(completion)) {
+            return Completing::Operation(Arc::clone(found));
+        }
+        let is_known = all.iter().any(|offers| match &completion.target {
+            Target::Prompt { name } => offers.prompts.has(name),
+            Target::Resource { uri } => {
+                offers.resources.has_template(uri) || offers.resources.has_resource(uri)
+            }
+        });
+        if is_known { Completing::Nothing } else { Completing::Unknown }
+    }
+
+    /// The operations that return further resources.
+    pub(super) fn resource_lists(&self) -> Vec<Arc<RegisteredOperation>> {
+        let snapshot = self.snapshot();
+        let dynamic = snapshot.dynamic.resources.lists();
+        self.fixed.resources.lists().iter().chain(dynamic).cloned().collect()
+    }
+
+    /// The entries of the resources that are known without a call.
+    pub(super) fn resource_entries(&self) -> Vec<Vec<u8>> {
+        let snapshot = self.snapshot();
+        let dynamic = snapshot.dynamic.resources.entries();
+        self.fixed.resources.entries().chain(dynamic).map(<[u8]>::to_vec).collect()
+    }
+
+    /// A page of a list.
+    pub(super) fn page(&self, list: List, era: Era, page: usize) -> Option<Bytes> {
+        let snapshot = self.snapshot();
+        let pages = match list {
+            List::Tools => &snapshot.tools,
+            List::Resources => &snapshot.resources,
+            List::Templates => &snapshot.templates,
+            List::Prompts => &snapshot.prompts,
+        };
+        let pages = match era {
+            Era::Modern => &pages.modern,
+            Era::Legacy => &pages.legacy,
+        };
+        pages.get(page).cloned()
+    }
+
+    /// The kinds of operations that the server has, or has had.
+    pub(super) fn declared(&self) -> Declared {
+        self.snapshot().declared
+    }
+
+    /// The result of `server/discover`.
+    pub(super) fn discover(&self) -> Bytes {
+        self.snapshot().discover.clone()
     }
 
     /// The names of the listed tools, in the order of their registration.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(super) fn tool_names(&self) -> Vec<String> {
         let snapshot = self.snapshot();
-        let all = self.static_tools.listed().chain(snapshot.dynamic_tools.listed());
+        let all = self.fixed.tools.listed().chain(snapshot.dynamic.tools.listed());
         all.map(|tool| tool.name().to_owned()).collect()
     }
 
@@ -72,20 +175,37 @@ impl ToolCatalog {
 
 impl Snapshot {
     fn new(
-        static_tools: &Tools,
+        fixed: &Offers,
         operations: &[Arc<RegisteredOperation>],
+        before: Declared,
         results: &PrebuiltResults,
     ) -> Self {
         let dynamic = operations.iter().filter(|operation| !operation.is_static());
-        let dynamic_tools: Tools = dynamic.filter_map(Tool::of).filter_map(usable).collect();
-        let listed = || static_tools.listed().chain(dynamic_tools.listed());
-        let legacy_list = results.list(Era::Legacy, listed());
-        let modern_list = results.list(Era::Modern, listed());
-        Self { dynamic_tools, legacy_list, modern_list }
+        let dynamic = Offers::of_dynamic(dynamic, fixed);
+        let listed = || fixed.tools.listed().chain(dynamic.tools.listed());
+        let tools = Pages {
+            legacy: results.tool_pages(Era::Legacy, listed()),
+            modern: results.tool_pages(Era::Modern, listed()),
+        };
+        let both = [fixed, &dynamic];
+        let pages = |list: List, entries: &[&[u8]]| Pages {
+            legacy: results.pages(list, Era::Legacy, entries),
+            modern: results.pages(list, Era::Modern, entries),
+        };
+        let resources: Vec<_> = both.iter().flat_map(|all| all.resources.entries()).collect();
+        let templates: Vec<_> =
+            both.iter().flat_map(|all| all.resources.template_entries()).collect();
+        let prompts: Vec<_> = both.iter().flat_map(|all| all.prompts.entries()).collect();
+        // A capability stays declared, since clients do not ask for it again.
+        let declared = Declared {
+            resources: before.resources || both.iter().any(|all| !all.resources.is_empty()),
+            prompts: before.prompts || both.iter().any(|all| !all.prompts.is_empty()),
+            completions: before.completions || both.iter().any(|all| !all.completions.is_empty()),
+        };
+        let resources = pages(List::Resources, &resources);
+        let templates = pages(List::Templates, &templates);
+        let prompts = pages(List::Prompts, &prompts);
+        let discover = results.discover(declared);
+        Self { dynamic, tools, resources, templates, prompts, declared, discover }
     }
-}
-
-/// Leaves out a dynamic tool that cannot be offered.
-fn usable(tool: Result<Tool, ToolError>) -> Option<Tool> {
-    tool.inspect_err(|error| tracing::warn!(%error, "a tool is left out")).ok()
 }

@@ -1,7 +1,12 @@
 //! Dispatch of the protocol's methods, by the era of the request.
 
 mod catalog;
+mod context;
+mod lists;
+mod offers;
 mod prebuilt;
+mod prompts;
+mod resources;
 mod run;
 
 use std::convert::identity;
@@ -12,20 +17,22 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::Value;
 use trunkline::protocol::{CallFuture, Part, ProtocolMethods};
+use trunkline::tool::Rendering;
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
 use crate::config::McpConfig;
 use crate::era::{self, Era, Transport};
+use crate::error::McpError;
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
 use crate::notify::NotificationQueue;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
 use crate::subscribers::Subscribers;
-use crate::tool::{self, Tool, ToolError};
-use catalog::ToolCatalog;
-use prebuilt::PrebuiltResults;
-use run::{Context, is_protocol_error};
+use crate::tool::{self, Form, Tool};
+use catalog::Catalog;
+use context::{Context, is_protocol_error};
+use prebuilt::{List, Notified, PrebuiltResults};
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
 #[derive(Clone)]
@@ -36,7 +43,7 @@ pub(crate) struct Server {
     pub(crate) settings: McpConfig,
     /// The clients with a channel, which are notified of changed tools.
     pub(crate) subscribers: Subscribers,
-    catalog: ToolCatalog,
+    catalog: Catalog,
     results: PrebuiltResults,
 }
 
@@ -65,21 +72,21 @@ impl Mcp {
     /// [dynamic operations](trunkline::DynamicOperations) change; others request the list again.
     ///
     /// # Errors
-    /// The first static tool that cannot be offered. A dynamic tool that cannot be offered is left out and logged.
-    pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, ToolError> {
+    /// The first static operation that cannot be offered. A dynamic one that cannot be offered is left out and logged.
+    pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, McpError> {
         let results = PrebuiltResults::new(&settings);
-        let catalog = ToolCatalog::new(&rpc, &results)?;
+        let catalog = Catalog::new(&rpc, &results)?;
         let subscribers = Subscribers::default();
         let server = Arc::new(Server { rpc, settings, subscribers, catalog, results });
         if server.rpc.has_dynamic_operations() {
             let listener = Arc::downgrade(&server);
             server.rpc.on_change(move || {
                 if let Some(server) = listener.upgrade() {
-                    server.refresh_tools();
+                    server.refresh();
                 }
             });
             // Changes before the listener was registered.
-            server.refresh_tools();
+            server.refresh();
         }
         Ok(Self(server))
     }
@@ -94,18 +101,20 @@ impl Mcp {
     /// The names of the listed tools, in the order of their registration.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.0.catalog.names()
+        self.0.catalog.tool_names()
     }
 }
 
 impl Server {
-    fn refresh_tools(&self) {
-        self.catalog.refresh(&self.rpc, &self.results);
-        self.subscribers.notify();
+    fn refresh(&self) {
+        let changes = self.catalog.refresh(&self.rpc, &self.results);
+        if changes.tools {
+            self.subscribers.notify();
+        }
     }
 
     /// Answers one message. If this returns a fault, nothing has been run.
-    pub(crate) fn answer(&self, mut call: Call, transport: Transport<'_>) -> Answer {
+    pub(crate) fn answer(self: &Arc<Self>, mut call: Call, transport: Transport<'_>) -> Answer {
         let recording = call.take_recording();
         let Answer { modern, outcome } = self.begin(call, transport);
         let outcome = match (outcome, recording) {
@@ -121,7 +130,7 @@ impl Server {
         Answer { modern, outcome }
     }
 
-    fn begin(&self, call: Call, transport: Transport<'_>) -> Answer {
+    fn begin(self: &Arc<Self>, call: Call, transport: Transport<'_>) -> Answer {
         let request = match Request::of(&call) {
             Ok(request) => request,
             Err(fault) => {
@@ -138,7 +147,7 @@ impl Server {
         }
     }
 
-    fn dispatch(&self, call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
+    fn dispatch(self: &Arc<Self>, call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
         // The most frequent method.
         if call.has_method(method::TOOLS_CALL) && !call.is_notification() {
             return self.call_tool(call, context);
@@ -156,18 +165,37 @@ impl Server {
                 ));
             }
         }
+        let declared = self.catalog.declared();
+        if let Some(list) = List::of_method(&method)
+            && list.is_declared(declared)
+        {
+            drop(method);
+            return self.list(list, call, context);
+        }
         match (&*method, era) {
             (method::TOOLS_CALL, _) => {
                 drop(method);
                 self.call_tool(call, context)
             }
-            (method::TOOLS_LIST, _) => self.list_tools(&call, request, era),
-            (method::DISCOVER, Era::Modern) => Ok(ready(&self.results.discover)),
+            (method::RESOURCES_READ, _) if declared.resources => {
+                drop(method);
+                self.read_resource(call, context)
+            }
+            (method::PROMPTS_GET, _) if declared.prompts => {
+                drop(method);
+                self.get_prompt(call, context)
+            }
+            (method::COMPLETE, _) if declared.completions => {
+                drop(method);
+                self.complete(call, context)
+            }
+            (method::DISCOVER, Era::Modern) => Ok(ready(&self.catalog.discover())),
             (method::INITIALIZE, Era::Legacy) => {
                 let version = negotiated(&call, request)?;
-                let list_changed =
-                    matches!(transport, Transport::Channel(_)) && self.rpc.has_dynamic_operations();
-                Ok(ready(self.results.initialize(version, list_changed).as_bytes()))
+                let is_channel = matches!(transport, Transport::Channel(_));
+                let lists = is_channel && self.rpc.has_dynamic_operations();
+                let notified = Notified { lists, resources: false };
+                Ok(ready(self.results.initialize(version, declared, notified).as_bytes()))
             }
             (method::PING, Era::Legacy) => Ok(ready(b"{}")),
             (method::SET_LEVEL, Era::Legacy) => {
@@ -183,15 +211,6 @@ impl Server {
         }
     }
 
-    fn list_tools(&self, call: &Call, request: &Request, era: Era) -> Result<StartedCall, Fault> {
-        let cursor = request.cursor;
-        // The list has one page, so no cursor was issued.
-        if cursor.is_some_and(|cursor| call.text(cursor) != b"null") {
-            return Err(Fault::Params("unknown cursor; tools/list has one page, so omit it"));
-        }
-        Ok(ready(&self.catalog.list(era)))
-    }
-
     fn call_tool(&self, mut call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
         let Context { request, era, transport } = context;
         let tool = self.find_tool(&call, request, transport)?;
@@ -205,7 +224,10 @@ impl Server {
             return Ok(self.refuse(call, era, reason));
         }
         let notifications = context.attach(&mut call);
-        let form = self.results.form(era);
+        let form = match tool.rendering() {
+            Rendering::Blocks => Form { revision: context.revision(), ..self.results.form(era) },
+            _ => self.results.form(era),
+        };
         let call = call.redirect_to(tool.operation(), arguments);
         let future = self.run_operation(call, era, move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
@@ -242,7 +264,9 @@ impl Server {
             Transport::JsonRpc => code::TOOL_NOT_FOUND,
             Transport::Http(_) | Transport::Channel(_) | Transport::Batch => code::INVALID_PARAMS,
         };
-        self.catalog.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
+        self.catalog
+            .find_tool(&name)
+            .ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
     }
 }
 
@@ -310,6 +334,12 @@ impl ProtocolMethods for McpMethods {
                 | method::DISCOVER
                 | method::TOOLS_CALL
                 | method::TOOLS_LIST
+                | method::RESOURCES_LIST
+                | method::TEMPLATES_LIST
+                | method::RESOURCES_READ
+                | method::PROMPTS_LIST
+                | method::PROMPTS_GET
+                | method::COMPLETE
         )
     }
 

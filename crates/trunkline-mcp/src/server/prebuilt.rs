@@ -4,85 +4,212 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::config::McpConfig;
+use crate::content::Caching;
 use crate::era::Era;
-use crate::protocol::{Legacy, MODERN, meta};
-use crate::tool::{ListForm, Tool, write_list};
+use crate::protocol::{Legacy, MODERN, meta, method};
+use crate::tool::{Form, Tool, list_entry};
 
 #[derive(Debug)]
 pub(super) struct PrebuiltResults {
-    pub(super) discover: Vec<u8>,
-    /// The result of `initialize` without the revision.
-    initialize: Value,
+    /// The name and version of the server.
+    info: Value,
+    instructions: Option<String>,
     /// The members that limit the caching of a list.
     cache_hints: String,
     legacy_tail: Bytes,
     modern_tail: Bytes,
     has_output_schemas: bool,
+    page_entries: usize,
+    list_caching: Caching,
+}
+
+/// The lists of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+/// The kinds of operations whose capabilities a server declares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Declared {
+    pub(super) resources: bool,
+    pub(super) prompts: bool,
+    pub(super) completions: bool,
+}
+
+/// The changes of which a client can be notified.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Notified {
+    /// Changes of lists.
+    pub(super) lists: bool,
+    /// Changes of resources.
+    pub(super) resources: bool,
+}
+
+impl List {
+    /// The list that a method returns.
+    pub(super) fn of_method(method: &str) -> Option<Self> {
+        Some(match method {
+            method::TOOLS_LIST => Self::Tools,
+            method::RESOURCES_LIST => Self::Resources,
+            method::TEMPLATES_LIST => Self::Templates,
+            method::PROMPTS_LIST => Self::Prompts,
+            _ => return None,
+        })
+    }
+
+    /// Whether the server has the list.
+    pub(super) fn is_declared(self, declared: Declared) -> bool {
+        match self {
+            Self::Tools => true,
+            Self::Resources | Self::Templates => declared.resources,
+            Self::Prompts => declared.prompts,
+        }
+    }
+
+    /// The member of the result.
+    fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The cursor of a page after the first one.
+    fn cursor(self, page: usize) -> String {
+        format!("{}-{page}", self.member())
+    }
+
+    /// The page of a cursor, from 1 on.
+    pub(super) fn page_of(self, cursor: &str) -> Option<usize> {
+        let digits = cursor.strip_prefix(self.member())?.strip_prefix('-')?;
+        let page = digits.parse().ok().filter(|page| *page > 0)?;
+        // Other forms of a number are not cursors of this server.
+        (cursor == self.cursor(page)).then_some(page)
+    }
 }
 
 impl PrebuiltResults {
     pub(super) fn new(settings: &McpConfig) -> Self {
-        let McpConfig { name, version, title, instructions, .. } = settings;
+        let McpConfig { name, version, title, website, icons, .. } = settings;
         let mut info = json!({ "name": name, "version": version });
         if let Some(title) = title {
             info["title"] = title.as_str().into();
         }
-        let ttl = u64::try_from(settings.list_ttl.as_millis()).unwrap_or(u64::MAX);
-        // Guards in front of this server decide who sees the list, so shared caches must not store it.
-        let cache_hints = format!("\"ttlMs\":{ttl},\"cacheScope\":\"private\"");
-        let modern_tail = format!(",\"_meta\":{}}}", json!({ meta::SERVER_INFO: info }));
-        let mut discover = json!({
-            "resultType": "complete",
-            "supportedVersions": [MODERN],
-            "capabilities": { "tools": {}, "logging": {} },
-            "ttlMs": ttl,
-            "cacheScope": "private",
-            "_meta": { meta::SERVER_INFO: info },
-        });
-        let mut initialize = json!({
-            "capabilities": { "tools": {}, "logging": {} },
-            "serverInfo": info,
-        });
-        if let Some(instructions) = instructions {
-            discover["instructions"] = instructions.as_str().into();
-            initialize["instructions"] = instructions.as_str().into();
+        if let Some(website) = website {
+            info["websiteUrl"] = website.as_str().into();
         }
+        if !icons.is_empty() {
+            info["icons"] = json!(icons);
+        }
+        // Guards in front of this server decide who sees a list, so shared caches must not store it.
+        let list_caching = Caching { ttl: settings.list_ttl, is_public: false };
+        let modern_tail = format!(",\"_meta\":{}}}", json!({ meta::SERVER_INFO: info }));
         Self {
-            discover: discover.to_string().into_bytes(),
-            initialize,
-            cache_hints,
+            info,
+            instructions: settings.instructions.clone(),
+            cache_hints: cache_hints(list_caching),
             legacy_tail: Bytes::from_static(b"}"),
             modern_tail: Bytes::from(modern_tail),
             has_output_schemas: settings.output_schemas,
+            page_entries: settings.page_entries.max(1),
+            list_caching,
         }
     }
 
-    /// The result of `tools/list`.
-    pub(super) fn list<'a>(&self, era: Era, tools: impl Iterator<Item = &'a Tool>) -> Bytes {
-        let mut json = match era {
-            Era::Legacy => b"{\"tools\":".to_vec(),
-            Era::Modern => b"{\"resultType\":\"complete\",\"tools\":".to_vec(),
+    /// The pages of `tools/list`.
+    pub(super) fn tool_pages<'a>(
+        &self,
+        era: Era,
+        tools: impl Iterator<Item = &'a Tool>,
+    ) -> Vec<Bytes> {
+        let entries: Vec<Vec<u8>> = tools.map(|tool| list_entry(tool, self.form(era))).collect();
+        self.pages(List::Tools, era, &entries)
+    }
+
+    /// The results of a list, by page. There is at least one page.
+    pub(super) fn pages(&self, list: List, era: Era, entries: &[impl AsRef<[u8]>]) -> Vec<Bytes> {
+        let count = entries.len().div_ceil(self.page_entries).max(1);
+        (0..count).filter_map(|page| self.page(list, era, entries, page)).collect()
+    }
+
+    /// A page of a list, if the list has it.
+    pub(super) fn page(
+        &self,
+        list: List,
+        era: Era,
+        entries: &[impl AsRef<[u8]>],
+        page: usize,
+    ) -> Option<Bytes> {
+        let start = page.checked_mul(self.page_entries)?;
+        let rest = entries.get(start..).filter(|rest| page == 0 || !rest.is_empty())?;
+        let (entries, further) = rest.split_at(rest.len().min(self.page_entries));
+        let start = match era {
+            Era::Legacy => "{",
+            Era::Modern => "{\"resultType\":\"complete\",",
         };
-        write_list(&mut json, tools, self.form(era));
+        let mut json = format!("{start}\"{}\":[", list.member()).into_bytes();
+        for (index, entry) in entries.iter().enumerate() {
+            if index > 0 {
+                json.push(b',');
+            }
+            json.extend_from_slice(entry.as_ref());
+        }
+        json.push(b']');
+        if !further.is_empty() {
+            let next = format!(",\"nextCursor\":\"{}\"", list.cursor(page + 1));
+            json.extend_from_slice(next.as_bytes());
+        }
         if era == Era::Modern {
-            json.push(b',');
             json.extend_from_slice(self.cache_hints.as_bytes());
         }
         json.extend_from_slice(&self.tail(era));
-        json.into()
+        Some(json.into())
     }
 
-    /// The result of `initialize`. `list_changed` is whether the client is notified of changed tools.
-    pub(super) fn initialize(&self, version: Legacy, list_changed: bool) -> String {
-        let mut result = self.initialize.clone();
-        result["capabilities"]["tools"]["listChanged"] = list_changed.into();
-        result["protocolVersion"] = version.as_str().into();
+    /// The result of `server/discover`.
+    pub(super) fn discover(&self, declared: Declared) -> Bytes {
+        let mut result = json!({
+            "resultType": "complete",
+            "supportedVersions": [MODERN],
+            "capabilities": capabilities(declared, Notified::default()),
+            "ttlMs": milliseconds(self.list_caching),
+            "cacheScope": "private",
+            "_meta": { meta::SERVER_INFO: self.info },
+        });
+        if let Some(instructions) = &self.instructions {
+            result["instructions"] = instructions.as_str().into();
+        }
+        result.to_string().into()
+    }
+
+    /// The result of `initialize`.
+    pub(super) fn initialize(
+        &self,
+        version: Legacy,
+        declared: Declared,
+        notified: Notified,
+    ) -> String {
+        let mut result = json!({
+            "protocolVersion": version.as_str(),
+            "capabilities": capabilities(declared, notified),
+            "serverInfo": self.info,
+        });
+        if let Some(instructions) = &self.instructions {
+            result["instructions"] = instructions.as_str().into();
+        }
         result.to_string()
     }
 
     /// The form of lists and results.
-    pub(super) fn form(&self, era: Era) -> ListForm {
-        ListForm { era, has_output_schemas: self.has_output_schemas }
+    pub(super) fn form(&self, era: Era) -> Form {
+        let has_output_schemas = self.has_output_schemas;
+        Form { era, revision: Legacy::LATEST, has_output_schemas }
     }
 
     /// The closing part of a result.
@@ -90,6 +217,59 @@ impl PrebuiltResults {
         match era {
             Era::Legacy => self.legacy_tail.clone(),
             Era::Modern => self.modern_tail.clone(),
+        }
+    }
+}
+
+/// The capabilities of the server.
+fn capabilities(declared: Declared, notified: Notified) -> Value {
+    let list = json!({ "listChanged": notified.lists });
+    let mut capabilities = json!({ "tools": list, "logging": {} });
+    if declared.resources {
+        capabilities["resources"] = list.clone();
+        if notified.resources {
+            capabilities["resources"]["subscribe"] = true.into();
+        }
+    }
+    if declared.prompts {
+        capabilities["prompts"] = list;
+    }
+    if declared.completions {
+        capabilities["completions"] = json!({});
+    }
+    capabilities
+}
+
+/// The members that limit the caching of a result, after other members.
+pub(super) fn cache_hints(caching: Caching) -> String {
+    let scope = if caching.is_public { "public" } else { "private" };
+    format!(",\"ttlMs\":{},\"cacheScope\":\"{scope}\"", milliseconds(caching))
+}
+
+fn milliseconds(caching: Caching) -> u64 {
+    u64::try_from(caching.ttl.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::List;
+
+    #[test]
+    fn only_cursors_of_the_list_have_a_page() {
+        for (cursor, page) in [
+            ("tools-1", Some(1)),
+            ("tools-12", Some(12)),
+            ("tools-0", None),
+            ("tools-01", None),
+            ("tools-+1", None),
+            ("tools--1", None),
+            ("tools-", None),
+            ("tools", None),
+            ("", None),
+            ("prompts-1", None),
+            ("tools-99999999999999999999999", None),
+        ] {
+            assert_eq!(List::Tools.page_of(cursor), page, "{cursor}");
         }
     }
 }

@@ -1,17 +1,21 @@
 //! The entries of `tools/list`.
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use trunkline::tool::Rendering;
 use trunkline::{Effect, Schema};
 
-use super::Tool;
+use super::{Tool, ToolIcons, ToolMeta};
+use crate::content::Icon;
 use crate::era::Era;
+use crate::protocol::Legacy;
 
 /// The form of lists and results.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ListForm {
+pub(crate) struct Form {
     pub(crate) era: Era,
+    /// The revision of a request of the first era, or the latest one.
+    pub(crate) revision: Legacy,
     pub(crate) has_output_schemas: bool,
 }
 
@@ -29,6 +33,10 @@ struct Entry<'a> {
     output_schema: Option<&'a Value>,
     #[serde(skip_serializing_if = "Annotations::is_empty")]
     annotations: Annotations,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    icons: &'a [Icon],
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Map<String, Value>>,
 }
 
 /// The hints about a tool. An absent one has the protocol's default, which is the worst case.
@@ -48,19 +56,14 @@ struct Annotations {
 /// An input schema without its description, which repeats that of the tool.
 struct InputSchema<'a>(&'a Value);
 
-/// Appends the JSON of all entries. Before the stateless era, results must be objects, and schemas of other
-/// results are omitted.
-pub(crate) fn write_list<'a>(
-    json: &mut Vec<u8>,
-    tools: impl Iterator<Item = &'a Tool>,
-    form: ListForm,
-) {
-    let entries: Vec<Entry<'_>> = tools.map(|tool| Entry::of(tool, form)).collect();
-    serde_json::to_writer(json, &entries).expect("JSON values serialise into memory");
+/// The JSON text of an entry. Before the stateless era, results must be objects, and schemas of other results are
+/// omitted.
+pub(crate) fn list_entry(tool: &Tool, form: Form) -> Vec<u8> {
+    serde_json::to_vec(&Entry::of(tool, form)).expect("JSON values serialise into memory")
 }
 
 impl<'a> Entry<'a> {
-    fn of(tool: &'a Tool, form: ListForm) -> Self {
+    fn of(tool: &'a Tool, form: Form) -> Self {
         let description = tool.description();
         let output = match Rendering::of(description) {
             Rendering::Blocks => None,
@@ -76,6 +79,8 @@ impl<'a> Entry<'a> {
             input_schema: InputSchema(tool.input.as_value()),
             output_schema: output.map(Schema::as_value).filter(is_allowed),
             annotations: Annotations::of(tool),
+            icons: description.extensions.get::<ToolIcons>().map_or(&[], |icons| &icons.0),
+            meta: description.extensions.get::<ToolMeta>().map(|meta| &meta.0),
         }
     }
 }

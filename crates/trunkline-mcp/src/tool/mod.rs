@@ -1,25 +1,25 @@
 //! Operations as tools.
 
-mod arguments;
 mod list;
 mod result;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use trunkline::Schema;
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{Rendering, is_listed};
 
-pub(crate) use list::{ListForm, write_list};
+pub(crate) use list::{Form, list_entry};
 pub(crate) use result::{failure, write_result};
 
+use crate::arguments::Arguments;
+use crate::content::Icon;
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
-use arguments::Arguments;
 
 /// Tools by name, and in the order of their registration.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tools {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<String, Arc<Tool>>,
@@ -33,6 +33,14 @@ pub(crate) struct Tool {
     arguments: Arguments,
     pub(crate) mirrored: Vec<ParamHeader>,
 }
+
+/// The icons of a tool. An extension of the description of its operation.
+#[derive(Debug)]
+pub(crate) struct ToolIcons(pub(crate) Vec<Icon>);
+
+/// `_meta` of a tool. An extension of the description of its operation.
+#[derive(Debug)]
+pub(crate) struct ToolMeta(pub(crate) Map<String, Value>);
 
 /// The reason why an operation cannot be offered as a tool.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +154,7 @@ impl Tool {
 /// The input schema of an operation that declares none: the names of its params.
 fn schema_of_names(description: &Description) -> Schema {
     let properties = description.params.iter().map(|name| ((*name).to_owned(), json!({})));
-    let properties: serde_json::Map<String, Value> = properties.collect();
+    let properties: Map<String, Value> = properties.collect();
     let mut schema = json!({ "type": "object" });
     if !properties.is_empty() {
         schema["properties"] = properties.into();

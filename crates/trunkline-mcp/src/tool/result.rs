@@ -4,7 +4,8 @@ use serde_json::Value;
 use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Outcome};
 
-use super::list::ListForm;
+use super::list::Form;
+use crate::content::down_level;
 use crate::era::Era;
 
 /// Appends the members of a tool's result: `content`, `structuredContent`, `isError`. Before the stateless era,
@@ -14,13 +15,13 @@ pub(crate) fn write_result(
     outcome: &Outcome,
     rendering: Rendering,
     arguments: &[u8],
-    form: ListForm,
+    form: Form,
 ) {
     let outcome = outcome.as_result();
     match (outcome, rendering) {
         (Ok(blocks), Rendering::Blocks) => {
             json.extend_from_slice(b"\"content\":");
-            json.extend_from_slice(blocks);
+            write_blocks(json, blocks, form);
         }
         (outcome, Rendering::Text(render) | Rendering::TextOnly(render)) => {
             write_text(json, &render(arguments, outcome));
@@ -49,6 +50,19 @@ pub(crate) fn write_result(
 pub(crate) fn failure(json: &mut Vec<u8>, text: &str) {
     write_text(json, text);
     write_is_error(json, true);
+}
+
+/// Writes the blocks of a result: an array of blocks, one block, or text.
+fn write_blocks(json: &mut Vec<u8>, blocks: &[u8], form: Form) {
+    let blocks = down_level(blocks, form.revision);
+    let (start, end) = match blocks.first() {
+        Some(b'[') => (&b""[..], &b""[..]),
+        Some(b'"') => (&b"[{\"type\":\"text\",\"text\":"[..], &b"}]"[..]),
+        _ => (&b"["[..], &b"]"[..]),
+    };
+    json.extend_from_slice(start);
+    json.extend_from_slice(&blocks);
+    json.extend_from_slice(end);
 }
 
 fn write_text(json: &mut Vec<u8>, text: &str) {

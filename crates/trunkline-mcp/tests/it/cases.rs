@@ -1,5 +1,5 @@
-//! Tables of HTTP requests and their replies: `tests/data/eras.jsonl` for the MCP endpoint,
-//! `tests/data/plain.jsonl` for the JSON-RPC endpoint.
+//! Tables of HTTP requests and their replies: `tests/data/plain.jsonl` for the JSON-RPC endpoint, and the others for the
+//! MCP endpoint.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -64,6 +64,16 @@ fn any() -> Value {
 #[tokio::test]
 async fn requests_are_answered_as_their_era_requires() {
     check_all("eras.jsonl").await;
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read() {
+    check_all("resources.jsonl").await;
+}
+
+#[tokio::test]
+async fn prompts_are_listed_returned_and_completed() {
+    check_all("prompts.jsonl").await;
 }
 
 #[tokio::test]

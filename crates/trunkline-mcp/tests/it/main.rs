@@ -8,6 +8,7 @@ mod history;
 mod layers;
 mod listing;
 mod notifications;
+mod offers;
 mod random;
 mod sse;
 mod stdio;

@@ -45,7 +45,8 @@ pub(crate) fn headers_of(message: &Value) -> String {
     if let Some(method) = message["method"].as_str() {
         lines += &format!("Mcp-Method: {method}\r\n");
     }
-    if let Some(name) = message["params"]["name"].as_str() {
+    let params = &message["params"];
+    if let Some(name) = params["name"].as_str().or_else(|| params["uri"].as_str()) {
         lines += &format!("Mcp-Name: {name}\r\n");
     }
     lines

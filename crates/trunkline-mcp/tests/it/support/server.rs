@@ -6,7 +6,7 @@ use trunkline::http::{self, HttpService};
 use trunkline::{CancellationToken, Rpc, Server, ServerHandle};
 use trunkline_mcp::{Mcp, McpConfig};
 
-use super::{Client, Gate, router};
+use super::{Client, Gate, offers, router};
 
 /// A server with all endpoints, the gate of its tools, and the token that ends its streams.
 pub(crate) struct TestServer {
@@ -28,7 +28,7 @@ pub(crate) fn settings() -> McpConfig {
 /// Serves the tools at `/`, `/mcp`, `/sse` and `/messages`.
 pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestServer {
     let gate = Gate::new();
-    let rpc = router(&gate).build().unwrap();
+    let rpc = router(&gate).merge(offers()).build().unwrap();
     let mcp = Mcp::new(rpc.clone(), settings).unwrap();
     let closing = CancellationToken::new();
     let service: HttpService = mcp.rpc().http_with(http);

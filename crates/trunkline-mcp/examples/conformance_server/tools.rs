@@ -1,44 +1,16 @@
-//! A server with the tools that the protocol's official conformance suite calls by name.
-//!
-//! ```console
-//! $ cargo run -p trunkline-mcp --example conformance_server -- --listen 127.0.0.1:3000
-//! ```
-
-#![expect(clippy::print_stdout, reason = "the caller reads the address")]
+//! The tools of the suite.
 
 use std::time::Duration;
 
-use clap::Parser;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use trunkline::server::shutdown_signal;
 use trunkline::tool::ToolOperation;
-use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router, Server};
-use trunkline_mcp::{
-    Block, ClientCapabilities, Log, LogLevel, Mcp, McpConfig, MissingCapability, Progress,
-};
+use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
+use trunkline_mcp::{Block, ClientCapabilities, Log, LogLevel, MissingCapability, Progress};
 
-#[derive(Parser)]
-struct Line {
-    /// The address to listen on.
-    #[arg(long, default_value = "127.0.0.1:3000")]
-    listen: String,
-}
+use crate::PNG;
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let line = Line::parse();
-    let rpc = Router::new().nest("test", tools()).build()?;
-    let mcp = Mcp::new(rpc, McpConfig::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
-    let service = mcp.rpc().http().merge(mcp.routes());
-    let server = Server::bind(&line.listen).serve(service).await?;
-    println!("listening http://{}/mcp", server.local_addr());
-    shutdown_signal()?.await;
-    server.stop().await;
-    Ok(())
-}
-
-fn tools() -> Router {
+pub(crate) fn tools() -> Router {
     Router::new()
         .operation(
             tool("test_simple_text", "Returns text.", || {
@@ -166,14 +138,6 @@ fn rich_schema() -> Value {
         "additionalProperties": false,
     })
 }
-
-/// One red pixel.
-const PNG: [u8; 69] = [
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0,
-    1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 0x0c, 0x49, 0x44, 0x41, 0x54,
-    0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 0x03, 0x01, 0x01, 0, 0xf7, 0x03, 0x41, 0x43, 0, 0, 0,
-    0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
-];
 
 /// A WAV header without samples.
 const WAV: [u8; 44] = [

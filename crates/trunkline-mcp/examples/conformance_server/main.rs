@@ -1,0 +1,48 @@
+//! A server with the tools, resources and prompts that the protocol's official conformance suite calls by name.
+//!
+//! ```console
+//! $ cargo run -p trunkline-mcp --example conformance_server -- --listen 127.0.0.1:3000
+//! ```
+
+#![expect(clippy::print_stdout, reason = "the caller reads the address")]
+
+mod prompts;
+mod resources;
+mod tools;
+
+use clap::Parser;
+use trunkline::server::shutdown_signal;
+use trunkline::{Router, Server};
+use trunkline_mcp::{Mcp, McpConfig};
+
+#[derive(Parser)]
+struct Line {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:3000")]
+    listen: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let line = Line::parse();
+    let rpc = Router::new()
+        .nest("test", tools::tools())
+        .nest("resource", resources::resources())
+        .nest("prompt", prompts::prompts())
+        .build()?;
+    let mcp = Mcp::new(rpc, McpConfig::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
+    let service = mcp.rpc().http().merge(mcp.routes());
+    let server = Server::bind(&line.listen).serve(service).await?;
+    println!("listening http://{}/mcp", server.local_addr());
+    shutdown_signal()?.await;
+    server.stop().await;
+    Ok(())
+}
+
+/// One red pixel.
+pub(crate) const PNG: [u8; 69] = [
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0,
+    1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 0x0c, 0x49, 0x44, 0x41, 0x54,
+    0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 0x03, 0x01, 0x01, 0, 0xf7, 0x03, 0x41, 0x43, 0, 0, 0,
+    0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];

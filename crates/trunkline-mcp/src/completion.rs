@@ -1,0 +1,188 @@
+//! Operations that complete the arguments of prompts and the variables of resource templates.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use trunkline::protocol::RegisteredOperation;
+use trunkline::{IntoOutcome, JsonSchema, Outcome};
+
+use crate::error::McpError;
+
+/// An argument of a prompt, or a variable of a resource template, that an operation completes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Completion {
+    pub(crate) target: Target,
+    pub(crate) argument: String,
+}
+
+/// A prompt by its name, or a resource template by its text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(tag = "type")]
+pub(crate) enum Target {
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+    /// Also the URI of a resource, which has nothing to complete.
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+}
+
+/// The params of an operation that completes a value.
+///
+/// ```
+/// # use trunkline::{Operation, Params, Router};
+/// # use trunkline_mcp::{Completion, CompletionParams, McpOperation, Prompt, PromptArgument};
+/// let review = Operation::new("review", || "Review this code.")
+///     .prompt(Prompt::new("review").argument(PromptArgument::new("language")));
+/// let languages = Operation::new("languages", |Params(params): Params<CompletionParams>| {
+///     params.filter(["C", "Python", "Rust"])
+/// })
+/// .completes([Completion::prompt("review", "language")]);
+/// # let rpc = Router::<()>::new().operation(review).operation(languages).build().unwrap();
+/// # trunkline_mcp::Mcp::new(rpc, trunkline_mcp::McpConfig::new("test", "1")).unwrap();
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+#[non_exhaustive]
+pub struct CompletionParams {
+    /// The text so far.
+    pub value: String,
+    /// The other arguments or variables that are known.
+    #[serde(default)]
+    pub context: BTreeMap<String, String>,
+}
+
+/// Values for an argument. An operation that completes may also return an array of all values, of which the client
+/// receives the first 100.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CompletionValues {
+    /// The values, the most relevant first. Those after the first 100 are omitted.
+    pub values: Vec<String>,
+    /// The number of all values, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Whether there are further values.
+    #[serde(default)]
+    pub has_more: bool,
+}
+
+/// The maximum number of values in a result, as specified.
+const MAX_VALUES: usize = 100;
+
+impl Completion {
+    /// An argument of a prompt.
+    pub fn prompt(name: impl Into<String>, argument: impl Into<String>) -> Self {
+        Self { target: Target::Prompt { name: name.into() }, argument: argument.into() }
+    }
+
+    /// A variable of the template with this text.
+    pub fn template(template: impl Into<String>, variable: impl Into<String>) -> Self {
+        Self { target: Target::Resource { uri: template.into() }, argument: variable.into() }
+    }
+}
+
+impl Target {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Prompt { name } => name,
+            Self::Resource { uri } => uri,
+        }
+    }
+}
+
+impl CompletionParams {
+    pub(crate) fn new(value: String, context: BTreeMap<String, String>) -> Self {
+        Self { value, context }
+    }
+
+    /// The values that begin with the text so far, followed by those that contain it. Case is ignored.
+    pub fn filter<T: Into<String>>(&self, values: impl IntoIterator<Item = T>) -> Vec<String> {
+        let text = self.value.to_lowercase();
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        for value in values {
+            let value = value.into();
+            match value.to_lowercase().find(&text) {
+                Some(0) => first.push(value),
+                Some(_) => others.push(value),
+                None => {}
+            }
+        }
+        first.append(&mut others);
+        first
+    }
+}
+
+impl CompletionValues {
+    /// These values, of which only the first 100 are kept.
+    pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
+        let values = values.into_iter().map(T::into).collect();
+        Self { values, total: None, has_more: false }.limited()
+    }
+
+    /// Limits the values as specified.
+    fn limited(mut self) -> Self {
+        let count = self.values.len();
+        self.has_more |= count > MAX_VALUES;
+        self.values.truncate(MAX_VALUES);
+        // A total that is smaller than the number of values is wrong.
+        if !self.has_more || count > MAX_VALUES {
+            self.total = Some(self.total.unwrap_or(0).max(count as u64));
+        }
+        self
+    }
+
+    /// The values in the result of an operation: an array, or an object of this type.
+    pub(crate) fn of_result(result: &[u8]) -> Option<Self> {
+        if result.starts_with(b"[") {
+            return serde_json::from_slice::<Vec<String>>(result).ok().map(Self::new);
+        }
+        serde_json::from_slice::<Self>(result).ok().map(Self::limited)
+    }
+}
+
+impl IntoOutcome for CompletionValues {
+    fn into_outcome(self) -> Outcome {
+        Outcome::result(&self)
+    }
+}
+
+/// What an operation completes. An extension of its description.
+#[derive(Debug)]
+pub(crate) struct Completes(pub(crate) Vec<Completion>);
+
+/// The operations by what they complete.
+#[derive(Debug, Default)]
+pub(crate) struct Completions(BTreeMap<Completion, Arc<RegisteredOperation>>);
+
+impl Completions {
+    /// Adds the completions of an operation. `check` returns the reason why one is not possible.
+    pub(crate) fn add(
+        &mut self,
+        operation: &Arc<RegisteredOperation>,
+        check: impl Fn(&Completion) -> Result<(), &'static str>,
+    ) -> Result<(), McpError> {
+        let completes = operation.description().extensions.get::<Completes>();
+        for completion in completes.iter().flat_map(|completes| &completes.0) {
+            let failure = |reason| McpError::Completion {
+                of: completion.target.name().to_owned(),
+                argument: completion.argument.clone(),
+                reason,
+            };
+            check(completion).map_err(failure)?;
+            if self.0.insert(completion.clone(), Arc::clone(operation)).is_some() {
+                return Err(failure("another operation completes it"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn find(&self, completion: &Completion) -> Option<&Arc<RegisteredOperation>> {
+        self.0.get(completion)
+    }
+}

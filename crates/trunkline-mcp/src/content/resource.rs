@@ -1,0 +1,203 @@
+//! Descriptions of resources.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Annotations, Icon};
+
+/// A resource that clients can read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// The URI.
+    pub uri: String,
+    /// The name.
+    pub name: String,
+    /// The display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The size of the content in bytes, before base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Hints about the use of the resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Icons for user interfaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// Further data, by names as specified for `_meta`.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    #[serde(skip)]
+    pub(crate) caching: Caching,
+}
+
+/// A set of resources whose URIs match a template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceTemplate {
+    /// The template (RFC 6570).
+    pub uri_template: String,
+    /// The name.
+    pub name: String,
+    /// The display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The media type, if it is the same for all resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Hints about the use of the resources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Icons for user interfaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// Further data, by names as specified for `_meta`.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    #[serde(skip)]
+    pub(crate) caching: Caching,
+}
+
+/// The limits of the caching of a result (since 2026-07-28).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Caching {
+    pub(crate) ttl: Duration,
+    pub(crate) is_public: bool,
+}
+
+impl Resource {
+    /// A resource with this URI and name.
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            annotations: None,
+            icons: Vec::new(),
+            meta: Map::new(),
+            caching: Caching::default(),
+        }
+    }
+
+    /// Sets the size of the content in bytes, before base64.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.size = Some(bytes);
+        self
+    }
+}
+
+impl ResourceTemplate {
+    /// Resources whose URIs match a template, with this name.
+    ///
+    /// The URIs that a template matches, and the params of the operation:
+    ///
+    /// | expression | matches | param |
+    /// |---|---|---|
+    /// | `{name}` | one or more characters other than `/`, `?` and `#` | the text |
+    /// | `{/name}`, `{.name}` | `/` or `.`, followed by the same | the text |
+    /// | `{+name}` | one or more characters | the text |
+    /// | `{#name}` | `#`, followed by the same | the text |
+    /// | `{?one,two}` | a query with some of these names, in any order, at the end | the texts of those present |
+    ///
+    /// Percent-encodings are decoded. If the input schema of the operation declares a param as a number or a boolean,
+    /// the text is converted. A text does not match if it has control characters or a segment `.` or `..`, starts with
+    /// `/` after a `/`, or is not UTF-8. Of several possible matches, the first one with shorter values for earlier
+    /// variables counts. Modifiers (`{name*}`, `{name:3}`), `{;name}`, `{&name}` and two adjacent variables are not supported.
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri_template: uri_template.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            annotations: None,
+            icons: Vec::new(),
+            meta: Map::new(),
+            caching: Caching::default(),
+        }
+    }
+}
+
+/// The setters of both types.
+macro_rules! setters {
+    ($type:ty) => {
+        impl $type {
+            /// Sets the display name. Default: that of the operation.
+            #[must_use]
+            pub fn title(mut self, title: impl Into<String>) -> Self {
+                self.title = Some(title.into());
+                self
+            }
+
+            /// Sets the description. Default: that of the operation.
+            #[must_use]
+            pub fn description(mut self, description: impl Into<String>) -> Self {
+                self.description = Some(description.into());
+                self
+            }
+
+            /// Sets the media type. Default: `text/plain` for text, and `application/json` for other results.
+            #[must_use]
+            pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+                self.mime_type = Some(mime_type.into());
+                self
+            }
+
+            /// Sets the hints about the use.
+            #[must_use]
+            pub fn annotations(mut self, annotations: Annotations) -> Self {
+                self.annotations = Some(annotations);
+                self
+            }
+
+            /// Adds an icon.
+            #[must_use]
+            pub fn icon(mut self, icon: Icon) -> Self {
+                self.icons.push(icon);
+                self
+            }
+
+            /// Adds a member of `_meta`. The name should have a prefix, such as `com.example/`.
+            #[must_use]
+            pub fn meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+                self.meta.insert(name.into(), value.into());
+                self
+            }
+
+            /// Sets the time for which clients may cache the contents. Default 0.
+            #[must_use]
+            pub fn ttl(mut self, ttl: Duration) -> Self {
+                self.caching.ttl = ttl;
+                self
+            }
+
+            /// Declares that the contents are the same for all callers, so that shared caches may store them.
+            #[must_use]
+            pub fn public(mut self) -> Self {
+                self.caching.is_public = true;
+                self
+            }
+        }
+    };
+}
+
+setters!(Resource);
+setters!(ResourceTemplate);

@@ -1,0 +1,169 @@
+//! Operations as prompts.
+
+mod result;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use trunkline::Schema;
+use trunkline::protocol::{Description, RegisteredOperation};
+
+use crate::arguments::{Arguments, has_typed_params, typed};
+use crate::content::{Prompt, PromptArgument};
+use crate::error::McpError;
+pub(crate) use result::write_prompt;
+
+/// Prompts by name, and in the order of their registration.
+#[derive(Debug, Default)]
+pub(crate) struct Prompts {
+    prompts: Vec<Arc<PromptSource>>,
+    by_name: BTreeMap<String, Arc<PromptSource>>,
+}
+
+/// An operation that returns the messages of a prompt.
+#[derive(Debug)]
+pub(crate) struct PromptSource {
+    pub(crate) operation: Arc<RegisteredOperation>,
+    pub(crate) description: Option<String>,
+    name: String,
+    schema: Schema,
+    arguments: Arguments,
+    /// Whether params have other types than strings.
+    is_typed: bool,
+    /// The entry of the list.
+    entry: Vec<u8>,
+}
+
+impl Prompts {
+    /// Adds the prompt of an operation, if it has one. `has` is whether a name is registered elsewhere.
+    pub(crate) fn add(
+        &mut self,
+        operation: &Arc<RegisteredOperation>,
+        has: impl Fn(&str) -> bool,
+    ) -> Result<(), McpError> {
+        let Some(prompt) = operation.description().extensions.get::<Prompt>() else {
+            return Ok(());
+        };
+        let name = &prompt.name;
+        let failure =
+            |reason: &str| McpError::Prompt { name: name.clone(), reason: reason.to_owned() };
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+            return Err(failure("a name has 1 to 128 bytes and no control characters"));
+        }
+        if self.has(name) || has(name) {
+            return Err(failure("another operation has the same prompt"));
+        }
+        let source = PromptSource::of(operation, prompt).map_err(|reason| failure(&reason))?;
+        let source = Arc::new(source);
+        self.by_name.insert(name.clone(), Arc::clone(&source));
+        self.prompts.push(source);
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.prompts.is_empty()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<PromptSource>> {
+        self.by_name.get(name)
+    }
+
+    /// The entries of `prompts/list`.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &[u8]> {
+        self.prompts.iter().map(|prompt| &*prompt.entry)
+    }
+}
+
+/// The maximum length of a name in bytes.
+const MAX_NAME: usize = 128;
+
+impl PromptSource {
+    fn of(operation: &Arc<RegisteredOperation>, prompt: &Prompt) -> Result<Self, String> {
+        let description = operation.description();
+        let mut entry = prompt.clone();
+        entry.title = entry.title.or_else(|| description.title.clone());
+        entry.description = entry.description.or_else(|| description.text.clone());
+        if entry.arguments.is_empty() {
+            entry.arguments = arguments_of(description);
+        }
+        let schema = description.input.clone().unwrap_or_else(|| schema_of(&entry.arguments));
+        Ok(Self {
+            operation: Arc::clone(operation),
+            arguments: Arguments::of(&schema)?,
+            is_typed: has_typed_params(schema.as_value()),
+            schema,
+            entry: serde_json::to_vec(&entry).expect("a prompt serialises into memory"),
+            name: entry.name,
+            description: entry.description,
+        })
+    }
+
+    /// Whether the prompt has an argument of this name.
+    pub(crate) fn has_argument(&self, name: &str) -> bool {
+        self.schema.as_value().get("properties").is_some_and(|all| all.get(name).is_some())
+    }
+
+    /// The params of a call with these arguments, an object. Texts are converted to the types of the schema.
+    ///
+    /// # Errors
+    /// A description of the faults.
+    pub(crate) fn params(&self, arguments: &Bytes) -> Result<Option<Map<String, Value>>, String> {
+        let mut text = Cow::Borrowed(&**arguments);
+        let mut params = None;
+        if self.is_typed
+            && let Ok(values) = serde_json::from_slice::<Map<String, Value>>(arguments)
+        {
+            let schema = Some(self.schema.as_value());
+            let convert = |(name, value): (String, Value)| match value {
+                Value::String(text) => {
+                    let value = typed(schema, &name, text);
+                    (name, value)
+                }
+                value => (name, value),
+            };
+            let values: Map<String, Value> = values.into_iter().map(convert).collect();
+            text = serde_json::to_vec(&values).expect("JSON values serialise into memory").into();
+            params = Some(values);
+        }
+        self.arguments.check(&self.name, &text)?;
+        Ok(params)
+    }
+}
+
+/// The arguments in the schema of an operation, in the order of its params. Schemas have no order.
+fn arguments_of(description: &Description) -> Vec<PromptArgument> {
+    let schema = description.input.as_ref().map(Schema::as_value);
+    let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+    let required = schema.and_then(|schema| schema.get("required")?.as_array());
+    let is_required = |name: &str| required.into_iter().flatten().any(|one| one == name);
+    let text = |param: &Value, member: &str| param.get(member)?.as_str().map(str::to_owned);
+    let argument = |(name, param): (&String, &Value)| PromptArgument {
+        name: name.clone(),
+        title: text(param, "title"),
+        description: text(param, "description"),
+        required: is_required(name),
+    };
+    let mut arguments: Vec<PromptArgument> =
+        properties.into_iter().flatten().map(argument).collect();
+    let position = |argument: &PromptArgument| {
+        description.params.iter().position(|name| *name == argument.name).unwrap_or(usize::MAX)
+    };
+    arguments.sort_by_key(|argument| (position(argument), !argument.required));
+    arguments
+}
+
+/// The schema of an operation that declares none: the arguments of its prompt, which are texts.
+fn schema_of(arguments: &[PromptArgument]) -> Schema {
+    let property = |argument: &PromptArgument| (argument.name.clone(), json!({ "type": "string" }));
+    let properties: Map<String, Value> = arguments.iter().map(property).collect();
+    let required = arguments.iter().filter(|argument| argument.required);
+    let required: Vec<&str> = required.map(|argument| &*argument.name).collect();
+    json!({ "type": "object", "properties": properties, "required": required }).into()
+}

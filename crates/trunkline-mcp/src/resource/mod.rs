@@ -1,0 +1,202 @@
+//! Operations as resources.
+
+mod result;
+mod template;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use trunkline::protocol::RegisteredOperation;
+use trunkline::{Call, ErrorObject, FromCall, Schema};
+
+use crate::arguments::{Arguments, typed};
+use crate::content::{Caching, Resource, ResourceTemplate};
+use crate::error::McpError;
+pub(crate) use result::write_contents;
+use template::{UriTemplate, check_uri};
+
+/// Resources by URI, and all of them in the order of their registration.
+#[derive(Debug, Default)]
+pub(crate) struct Resources {
+    resources: Vec<Arc<Source>>,
+    by_uri: BTreeMap<String, Arc<Source>>,
+    templates: Vec<Template>,
+    /// Operations that return further resources.
+    lists: Vec<Arc<RegisteredOperation>>,
+}
+
+/// An operation that reads resources.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) operation: Arc<RegisteredOperation>,
+    pub(crate) mime_type: Option<String>,
+    pub(crate) caching: Caching,
+    /// The entry of the list.
+    entry: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Template {
+    text: String,
+    template: UriTemplate,
+    /// The schema of the variables, if the operation declares one.
+    arguments: Option<Arguments>,
+    source: Arc<Source>,
+}
+
+/// The operation that reads a resource, and its params.
+pub(crate) struct Found {
+    pub(crate) source: Arc<Source>,
+    pub(crate) params: Option<Map<String, Value>>,
+}
+
+/// Marks an operation whose result lists resources. An extension of its description.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListsResources;
+
+/// Extracts the URI that the client reads. For operations of resources; calls over other protocols fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceUri(pub Arc<str>);
+
+impl<S> FromCall<S> for ResourceUri {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        let uri = call.extensions().get::<Self>().cloned();
+        uri.ok_or_else(|| {
+            ErrorObject::invalid_params("this method is called by resources/read only")
+        })
+    }
+}
+
+impl Resources {
+    /// Adds the resource and the template of an operation, if it has them. `has` is whether a URI or a template is
+    /// registered elsewhere.
+    pub(crate) fn add(
+        &mut self,
+        operation: &Arc<RegisteredOperation>,
+        has: impl Fn(&str) -> bool,
+    ) -> Result<(), McpError> {
+        let extensions = &operation.description().extensions;
+        if extensions.get::<ListsResources>().is_some() {
+            self.lists.push(Arc::clone(operation));
+        }
+        if let Some(resource) = extensions.get::<Resource>() {
+            let uri = &resource.uri;
+            let failure = |reason| McpError::Resource { uri: uri.clone(), reason };
+            check_uri(uri).map_err(failure)?;
+            if self.by_uri.contains_key(uri) || has(uri) {
+                return Err(failure("another operation has the same URI"));
+            }
+            let source = Arc::new(Source::of_resource(operation, resource));
+            self.by_uri.insert(uri.clone(), Arc::clone(&source));
+            self.resources.push(source);
+        }
+        if let Some(entry) = extensions.get::<ResourceTemplate>() {
+            let text = &entry.uri_template;
+            let failure = |reason: &str| McpError::Template {
+                template: text.clone(),
+                reason: reason.to_owned(),
+            };
+            let template = UriTemplate::parse(text).map_err(failure)?;
+            if self.has_template(text) || has(text) {
+                return Err(failure("another operation has the same template"));
+            }
+            let arguments = operation.description().input.as_ref().map(Arguments::of);
+            let arguments = arguments.transpose().map_err(|reason| failure(&reason))?;
+            let source = Arc::new(Source::of_template(operation, entry));
+            self.templates.push(Template { text: text.clone(), template, arguments, source });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.resources.is_empty() && self.templates.is_empty() && self.lists.is_empty()
+    }
+
+    /// Whether a resource has this URI.
+    pub(crate) fn has_resource(&self, uri: &str) -> bool {
+        self.by_uri.contains_key(uri)
+    }
+
+    /// Whether a template has this text.
+    pub(crate) fn has_template(&self, text: &str) -> bool {
+        self.templates.iter().any(|template| template.text == text)
+    }
+
+    /// The variables of the template with this text.
+    pub(crate) fn variables(&self, text: &str) -> Option<impl Iterator<Item = &str>> {
+        let template = self.templates.iter().find(|template| template.text == text)?;
+        Some(template.template.names())
+    }
+
+    /// The resource of this URI.
+    pub(crate) fn find(&self, uri: &str) -> Option<Found> {
+        let source = self.by_uri.get(uri)?;
+        Some(Found { source: Arc::clone(source), params: None })
+    }
+
+    /// The first template that matches a URI.
+    pub(crate) fn find_template(&self, uri: &str) -> Option<Found> {
+        self.templates.iter().find_map(|template| template.find(uri))
+    }
+
+    /// The entries of `resources/list`.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &[u8]> {
+        self.resources.iter().map(|source| &*source.entry)
+    }
+
+    /// The entries of `resources/templates/list`.
+    pub(crate) fn template_entries(&self) -> impl Iterator<Item = &[u8]> {
+        self.templates.iter().map(|template| &*template.source.entry)
+    }
+
+    /// The operations that return further resources.
+    pub(crate) fn lists(&self) -> &[Arc<RegisteredOperation>] {
+        &self.lists
+    }
+}
+
+impl Template {
+    fn find(&self, uri: &str) -> Option<Found> {
+        let values = self.template.matches(uri)?;
+        let schema = self.source.operation.description().input.as_ref();
+        let value = |(name, text): (&str, String)| {
+            (name.to_owned(), typed(schema.map(Schema::as_value), name, text))
+        };
+        let params: Map<String, Value> = values.into_iter().map(value).collect();
+        if let Some(arguments) = &self.arguments {
+            let text = serde_json::to_vec(&params).expect("JSON values serialise into memory");
+            arguments.check(&self.text, &text).ok()?;
+        }
+        let params = (!params.is_empty()).then_some(params);
+        Some(Found { source: Arc::clone(&self.source), params })
+    }
+}
+
+impl Source {
+    fn of_resource(operation: &Arc<RegisteredOperation>, resource: &Resource) -> Self {
+        let mut entry = resource.clone();
+        let description = operation.description();
+        entry.title = entry.title.or_else(|| description.title.clone());
+        entry.description = entry.description.or_else(|| description.text.clone());
+        Self {
+            operation: Arc::clone(operation),
+            mime_type: resource.mime_type.clone(),
+            caching: resource.caching,
+            entry: serde_json::to_vec(&entry).expect("a resource serialises into memory"),
+        }
+    }
+
+    fn of_template(operation: &Arc<RegisteredOperation>, template: &ResourceTemplate) -> Self {
+        let mut entry = template.clone();
+        let description = operation.description();
+        entry.title = entry.title.or_else(|| description.title.clone());
+        entry.description = entry.description.or_else(|| description.text.clone());
+        Self {
+            operation: Arc::clone(operation),
+            mime_type: template.mime_type.clone(),
+            caching: template.caching,
+            entry: serde_json::to_vec(&entry).expect("a template serialises into memory"),
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! URI templates (RFC 6570), and their matching.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// A parsed template.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UriTemplate {
+    parts: Vec<TemplatePart>,
+    /// The names in a query at the end.
+    query: Option<Vec<String>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum TemplatePart {
+    Literal(String),
+    Variable(Variable),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Variable {
+    name: String,
+    /// Whether the value may have the characters `/`, `?` and `#`.
+    is_reserved: bool,
+}
+
+/// The maximum number of variables.
+const MAX_VARIABLES: usize = 16;
+/// The maximum length of a template in bytes.
+const MAX_TEMPLATE: usize = 2_000;
+
+impl UriTemplate {
+    /// # Errors
+    /// The reason why the template is invalid, or not supported.
+    pub(crate) fn parse(template: &str) -> Result<Self, &'static str> {
+        if template.len() > MAX_TEMPLATE {
+            return Err("it is longer than 2,000 bytes");
+        }
+        check_scheme(template)?;
+        let mut parsed = Self { parts: Vec::new(), query: None };
+        let mut rest = template;
+        while let Some(start) = rest.find(['{', '}']) {
+            let (literal, expression) = rest.split_at(start);
+            parsed.add_literal(literal)?;
+            let expression = expression.strip_prefix('{').ok_or("`}` without `{`")?;
+            let end = expression.find('}').ok_or("`{` without `}`")?;
+            parsed.add_expression(&expression[..end])?;
+            rest = &expression[end + 1..];
+        }
+        parsed.add_literal(rest)?;
+        let names: BTreeSet<&str> = parsed.names().collect();
+        let count = parsed.names().count();
+        if names.len() < count {
+            return Err("two variables have the same name");
+        }
+        if count > MAX_VARIABLES {
+            return Err("it has more than 16 variables");
+        }
+        let is_query =
+            |part: &TemplatePart| matches!(part, TemplatePart::Literal(text) if text.contains('?'));
+        if parsed.query.is_some() && parsed.parts.iter().any(is_query) {
+            return Err("it has two queries");
+        }
+        Ok(parsed)
+    }
+
+    /// The names of the variables.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let in_path = self.parts.iter().filter_map(|part| match part {
+            TemplatePart::Variable(variable) => Some(&*variable.name),
+            TemplatePart::Literal(_) => None,
+        });
+        let in_query = self.query.iter().flatten().map(String::as_str);
+        in_path.chain(in_query)
+    }
+
+    fn add_literal(&mut self, literal: &str) -> Result<(), &'static str> {
+        if literal.is_empty() {
+            return Ok(());
+        }
+        if self.query.is_some() {
+            return Err("a query must be at the end");
+        }
+        if literal.chars().any(|c| c.is_control() || " \"<>\\^`|".contains(c)) {
+            return Err("it has a character that is not allowed in a URI");
+        }
+        match self.parts.last_mut() {
+            Some(TemplatePart::Literal(before)) => before.push_str(literal),
+            _ => self.parts.push(TemplatePart::Literal(literal.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn add_expression(&mut self, expression: &str) -> Result<(), &'static str> {
+        let operator =
+            expression.chars().next().filter(|c| !c.is_ascii_alphanumeric() && *c != '_');
+        let names = &expression[operator.map_or(0, char::len_utf8)..];
+        if names.contains(['*', ':']) {
+            return Err("modifiers of variables are not supported");
+        }
+        let names: Vec<&str> = names.split(',').collect();
+        let is_name = |name: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c))
+        };
+        if !names.iter().copied().all(is_name) {
+            return Err("a variable must be a name of the characters A-Z, a-z, 0-9, `_` and `.`");
+        }
+        match operator {
+            Some('?') if self.query.is_none() => {
+                self.query = Some(names.into_iter().map(str::to_owned).collect());
+                return Ok(());
+            }
+            None | Some('+') => {}
+            Some(prefix @ ('/' | '.' | '#')) => {
+                self.add_literal(prefix.encode_utf8(&mut [0; 4]))?;
+            }
+            Some(_) => return Err("the operator of an expression is unknown or not supported"),
+        }
+        let [name] = names[..] else {
+            return Err("only a query may have several variables");
+        };
+        if self.query.is_some() {
+            return Err("a query must be at the end");
+        }
+        if let Some(TemplatePart::Variable(_)) = self.parts.last() {
+            return Err("two variables are adjacent, so that their values cannot be separated");
+        }
+        let is_reserved = matches!(operator, Some('+' | '#'));
+        let variable = Variable { name: name.to_owned(), is_reserved };
+        self.parts.push(TemplatePart::Variable(variable));
+        Ok(())
+    }
+
+    /// The values of the variables in a URI that matches.
+    ///
+    /// Takes time proportional to the length of the URI times the number of parts.
+    pub(crate) fn matches(&self, uri: &str) -> Option<Vec<(&str, String)>> {
+        let prefix = match self.parts.first()? {
+            TemplatePart::Literal(prefix) => prefix,
+            TemplatePart::Variable(_) => return None,
+        };
+        if !uri.starts_with(&**prefix) {
+            return None;
+        }
+        let (path, query) = match (&self.query, uri.split_once('?')) {
+            (Some(names), Some((path, query))) => (path, Some((query, names))),
+            _ => (uri, None),
+        };
+        let mut values = self.match_path(path)?;
+        if let Some((query, names)) = query {
+            match_query(query, names, &mut values)?;
+        }
+        Some(values)
+    }
+
+    fn match_path(&self, path: &str) -> Option<Vec<(&str, String)>> {
+        // `ends[n]` has the offsets from which the parts from `n` on match the rest.
+        let mut ends = vec![vec![false; path.len() + 1]; self.parts.len() + 1];
+        ends[self.parts.len()][path.len()] = true;
+        for (index, part) in self.parts.iter().enumerate().rev() {
+            let (before, after) = ends.split_at_mut(index + 1);
+            let (from, next) = (&mut before[index], &after[0]);
+            match part {
+                TemplatePart::Literal(literal) => {
+                    for start in 0..path.len() {
+                        let is_here = path.as_bytes()[start..].starts_with(literal.as_bytes());
+                        from[start] = is_here && next[start + literal.len()];
+                    }
+                }
+                TemplatePart::Variable(variable) => {
+                    let mut reaches = false;
+                    for start in (0..path.len()).rev() {
+                        let allowed = variable.allows(path.as_bytes()[start]);
+                        reaches = allowed && (reaches || next[start + 1]);
+                        from[start] = reaches;
+                    }
+                }
+            }
+        }
+        let mut values = Vec::new();
+        let mut start = 0;
+        for (index, part) in self.parts.iter().enumerate() {
+            if !ends[index][start] {
+                return None;
+            }
+            let next = &ends[index + 1];
+            let end = match part {
+                TemplatePart::Literal(literal) => start + literal.len(),
+                TemplatePart::Variable(variable) => {
+                    let end = (start + 1..=path.len()).find(|end| next[*end])?;
+                    let value = value(path.get(start..end)?)?;
+                    let is_absolute =
+                        path[..start].ends_with('/') && value.starts_with(['/', '\\']);
+                    if is_absolute {
+                        return None;
+                    }
+                    values.push((&*variable.name, value));
+                    end
+                }
+            };
+            start = end;
+        }
+        Some(values)
+    }
+}
+
+impl Variable {
+    fn allows(&self, byte: u8) -> bool {
+        self.is_reserved || !matches!(byte, b'/' | b'?' | b'#')
+    }
+}
+
+/// Adds the values of a query. `None` if it has an unknown or a repeated name.
+fn match_query<'a>(
+    query: &str,
+    names: &'a [String],
+    values: &mut Vec<(&'a str, String)>,
+) -> Option<()> {
+    let known = values.len();
+    for pair in query.split('&') {
+        let (name, text) = pair.split_once('=')?;
+        let name = names.iter().find(|known| *known == name)?;
+        if values[known..].iter().any(|(other, _)| other == name) {
+            return None;
+        }
+        let text = if text.is_empty() { String::new() } else { value(text)? };
+        values.push((name, text));
+    }
+    Some(())
+}
+
+/// The decoded text of a value. `None` if handlers could mistake it for something else.
+fn value(text: &str) -> Option<String> {
+    let text = decoded(text)?;
+    let is_step = |segment: &str| segment == "." || segment == "..";
+    let is_safe = !text.chars().any(char::is_control) && !text.split(['/', '\\']).any(is_step);
+    is_safe.then(|| text.into_owned())
+}
+
+/// Decodes percent-encodings. `None` if one is malformed, or the result is not UTF-8.
+fn decoded(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, after) = rest.split_at_checked(2)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        bytes.push(u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+/// Checks that a text is a URI: a scheme, followed by printable ASCII characters.
+pub(crate) fn check_uri(uri: &str) -> Result<(), &'static str> {
+    if uri.len() > MAX_TEMPLATE {
+        return Err("it is longer than 2,000 bytes");
+    }
+    if !uri.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("it has a space, a control character or a character that is not ASCII");
+    }
+    check_scheme(uri)
+}
+
+/// Checks that a URI or a template begins with a scheme.
+fn check_scheme(uri: &str) -> Result<(), &'static str> {
+    let scheme = uri.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
+    let is_valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if is_valid { Ok(()) } else { Err("it does not begin with a scheme, such as `docs:`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UriTemplate;
+
+    /// `expected` has the values in the order of the match, separated by `|`, or is none.
+    #[track_caller]
+    fn check(template: &str, uri: &str, expected: Option<&str>) {
+        let parsed = UriTemplate::parse(template).unwrap();
+        let found = parsed.matches(uri).map(|values| {
+            let values: Vec<String> =
+                values.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+            values.join("|")
+        });
+        assert_eq!(found.as_deref(), expected, "{template} {uri}");
+    }
+
+    #[test]
+    fn uris_match_templates() {
+        check("docs://{name}", "docs://readme", Some("name=readme"));
+        check("docs://{name}", "docs://", None);
+        check("docs://{name}", "docs://a/b", None);
+        check("docs://{name}", "docs://a?b", None);
+        check("docs://{name}", "docs://a#b", None);
+        check("docs://{name}", "other://a", None);
+        check("docs://{name}", "docs://a%20b", Some("name=a b"));
+        check("docs://{name}", "docs://%C3%BC", Some("name=ü"));
+        check("docs://{name}", "docs://ü", Some("name=ü"));
+        check("docs://{name}/data", "docs://7/data", Some("name=7"));
+        check("docs://{name}/data", "docs://7/data/", None);
+        check("docs://{name}/data", "docs://7", None);
+        check("docs://{a}/{b}", "docs://x/y", Some("a=x|b=y"));
+        check("docs://{a}.{b}", "docs://x.y.z", Some("a=x|b=y.z"));
+        check("docs://{a}.json", "docs://a.json.json", Some("a=a.json"));
+        check("docs://{+path}", "docs://a/b/c", Some("path=a/b/c"));
+        check("docs://{+path}/end/{last}", "docs://a/end/b/end/c", Some("path=a/end/b|last=c"));
+        check("docs://x{/a}{.b}", "docs://x/one.two", Some("a=one|b=two"));
+        check("docs://x{#a}", "docs://x#one/two", Some("a=one/two"));
+        check("docs://aa{a}aab", "docs://aaaaaab", Some("a=aa"));
+        check("docs://static", "docs://static", Some(""));
+        check("docs://static", "docs://static/", None);
+    }
+
+    #[test]
+    fn queries_match_in_any_order() {
+        check("docs://x{?a,b}", "docs://x", Some(""));
+        check("docs://x{?a,b}", "docs://x?b=2&a=1", Some("b=2|a=1"));
+        check("docs://x{?a,b}", "docs://x?a=", Some("a="));
+        check("docs://x{?a,b}", "docs://x?a=1&a=2", None);
+        check("docs://x{?a,b}", "docs://x?c=1", None);
+        check("docs://x{?a,b}", "docs://x?a", None);
+        check("docs://x{?a,b}", "docs://x?", None);
+        check("docs://{name}{?a}", "docs://n?a=x%26y", Some("name=n|a=x&y"));
+    }
+
+    #[test]
+    fn values_do_not_leave_their_place() {
+        for uri in [
+            "f:///..",
+            "f:///.",
+            "f:///%2e%2e",
+            "f:///%2E%2e%2Fsecret",
+            "f:///a/../b",
+            "f:///a/%2e%2e/b",
+            "f:///a\\..\\b",
+            "f:///a%5c..%5cb",
+            "f:////etc/passwd",
+            "f:///%2Fetc%2Fpasswd",
+            "f:///%5Cetc",
+            "f:///a%00b",
+            "f:///a%0ab",
+            "f:///a\nb",
+            "f:///a%",
+            "f:///a%2",
+            "f:///a%zz",
+            "f:///a%+1",
+            "f:///%ff",
+            "f:///%c3",
+        ] {
+            check("f:///{+path}", uri, None);
+            check("f:///{name}", uri, None);
+        }
+        check("f:///{name}", "f:///a%2Fb", Some("name=a/b"));
+        check("f:///{name}", "f:///...", Some("name=..."));
+        check("f:///{name}", "f:///%252e%252e", Some("name=%2e%2e"));
+        check("f:///x{?a}", "f:///x?a=..%2fb", None);
+    }
+
+    #[track_caller]
+    fn refused(template: &str, expected: &str) {
+        let found = UriTemplate::parse(template).unwrap_err();
+        assert!(found.contains(expected), "{template}: {found}");
+    }
+
+    #[test]
+    fn invalid_templates_are_refused() {
+        refused("{name}", "scheme");
+        refused("docs", "scheme");
+        refused("1a://{name}", "scheme");
+        refused("docs://{name", "without `}`");
+        refused("docs://name}", "without `{`");
+        refused("docs://{}", "must be a name");
+        refused("docs://{a b}", "must be a name");
+        refused("docs://{{a}}", "operator");
+        refused("docs://{a,b}", "several");
+        refused("docs://{a}{b}", "adjacent");
+        refused("docs://{a}{+b}", "adjacent");
+        refused("docs://{a*}", "modifiers");
+        refused("docs://{a:3}", "modifiers");
+        refused("docs://{;a}", "operator");
+        refused("docs://{=a}", "operator");
+        refused("docs://{&a}", "operator");
+        refused("docs://{?a}{?b}", "operator");
+        refused("docs://x?y=1{?a}", "two queries");
+        refused("docs://{?a}/b", "at the end");
+        refused("docs://{?a}{#b}", "at the end");
+        refused("docs://{a}/{a}", "same name");
+        refused("docs://a b/{a}", "character");
+        refused(&format!("docs://{}", "x".repeat(3_000)), "longer");
+        let many: String = (0..20).map(|n| format!("{{/v{n}}}")).collect();
+        refused(&format!("docs://{many}"), "more than 16");
+    }
+
+    #[test]
+    fn a_hostile_uri_takes_linear_time() {
+        let variables: String = (0..16).map(|n| format!("a{{v{n}}}")).collect();
+        let template = UriTemplate::parse(&format!("x:{variables}b")).unwrap();
+        let started = std::time::Instant::now();
+        assert_eq!(template.matches(&format!("x:{}", "a".repeat(8_000))), None);
+        // Backtracking would take years.
+        assert!(started.elapsed() < std::time::Duration::from_secs(5));
+    }
+}

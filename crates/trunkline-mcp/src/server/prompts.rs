@@ -1,0 +1,132 @@
+//! `prompts/get` and `completion/complete`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use trunkline::protocol::CallFuture;
+use trunkline::{Call, ErrorObject, Outcome, code};
+
+use super::catalog::Completing;
+use super::context::Context;
+use super::{Server, StartedCall, arguments};
+use crate::completion::{Completion, CompletionParams, CompletionValues, Target};
+use crate::fault::Fault;
+use crate::prompt::write_prompt;
+use crate::request::string;
+
+/// The params of `completion/complete`.
+#[derive(Deserialize)]
+struct Complete {
+    #[serde(rename = "ref")]
+    target: Target,
+    argument: Argument,
+    #[serde(default)]
+    context: Option<KnownArguments>,
+}
+
+#[derive(Deserialize)]
+struct Argument {
+    name: String,
+    value: String,
+}
+
+#[derive(Default, Deserialize)]
+struct KnownArguments {
+    #[serde(default)]
+    arguments: Option<BTreeMap<String, String>>,
+}
+
+impl Server {
+    pub(super) fn get_prompt(
+        &self,
+        mut call: Call,
+        context: Context<'_>,
+    ) -> Result<StartedCall, Fault> {
+        let Context { request, era, .. } = context;
+        let name = string(&call, request.name);
+        let name = name.ok_or(Fault::Params("`name` must be a string: the name of the prompt"))?;
+        let prompt = self.catalog.find_prompt(&name);
+        let prompt = prompt.ok_or_else(|| Fault::UnknownPrompt(name.into_owned()))?;
+        let arguments = arguments(&call, request)?;
+        let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
+        let notifications = context.attach(&mut call);
+        let operation = Arc::clone(&prompt.operation);
+        let call = match prompt.params(&text) {
+            Ok(None) => call.redirect_to(operation, arguments),
+            Ok(Some(params)) => call
+                .redirect_with(operation, &params)
+                .map_err(|_| Fault::Malformed("`arguments` are nested too deep"))?,
+            // The call passes the layers of the operation, which may refuse it first.
+            Err(reason) => call
+                .redirect_to(operation, arguments)
+                .with_refusal(ErrorObject::invalid_params(&reason)),
+        };
+        let revision = context.revision();
+        let future = self.run_operation(call, era, move |outcome, envelope| {
+            let Ok(result) = outcome.as_result() else { return outcome };
+            let written = envelope.write_with_meta(|json| {
+                write_prompt(json, result, prompt.description.as_deref(), revision)
+            });
+            written.unwrap_or_else(|| {
+                let cause = format!("`{}` returned no messages", prompt.operation.name());
+                Outcome::error(ErrorObject::internal(&cause))
+            })
+        });
+        Ok(StartedCall { future, notifications })
+    }
+
+    pub(super) fn complete(
+        &self,
+        mut call: Call,
+        context: Context<'_>,
+    ) -> Result<StartedCall, Fault> {
+        let params = call.params().and_then(|params| serde_json::from_slice(params).ok());
+        let Complete { target, argument, context: known } = params.ok_or(Fault::Params(
+            "`ref` must be a ref/prompt with a name or a ref/resource with a URI, \
+             and `argument` must have the texts `name` and `value`",
+        ))?;
+        let completion = Completion { target, argument: argument.name };
+        let operation = match self.catalog.find_completion(&completion) {
+            Completing::Operation(operation) => operation,
+            Completing::Nothing => {
+                let envelope = self.envelope(context.era);
+                let values = CompletionValues::new([""; 0]);
+                let outcome = envelope.write(|json| write_completion(json, &values));
+                return Ok(CallFuture::ready(outcome).into());
+            }
+            Completing::Unknown => {
+                return Err(match completion.target {
+                    Target::Prompt { name } => Fault::UnknownPrompt(name),
+                    Target::Resource { uri } => {
+                        Fault::UnknownResource { uri, code: code::INVALID_PARAMS }
+                    }
+                });
+            }
+        };
+        let notifications = context.attach(&mut call);
+        let known = known.unwrap_or_default().arguments.unwrap_or_default();
+        let params = CompletionParams::new(argument.value, known);
+        let name = operation.name().to_owned();
+        let call = call
+            .redirect_with(operation, &params)
+            .map_err(|_| Fault::Malformed("`params` cannot be passed on"))?;
+        let future = self.run_operation(call, context.era, move |outcome, envelope| {
+            let Ok(result) = outcome.as_result() else { return outcome };
+            match CompletionValues::of_result(result) {
+                Some(values) => envelope.write(|json| write_completion(json, &values)),
+                None => {
+                    let cause = format!("`{name}` returned no values for a completion");
+                    Outcome::error(ErrorObject::internal(&cause))
+                }
+            }
+        });
+        Ok(StartedCall { future, notifications })
+    }
+}
+
+fn write_completion(json: &mut Vec<u8>, values: &CompletionValues) {
+    json.extend_from_slice(b"\"completion\":");
+    serde_json::to_writer(json, values).expect("texts serialise into memory");
+}

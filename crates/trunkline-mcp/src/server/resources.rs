@@ -1,0 +1,57 @@
+//! `resources/read`.
+
+use std::sync::Arc;
+
+use trunkline::Call;
+use trunkline::{Outcome, code};
+
+use super::context::Context;
+use super::prebuilt::cache_hints;
+use super::{Server, StartedCall};
+use crate::era::Era;
+use crate::fault::{Fault, resource_not_found};
+use crate::protocol::error_code::RESOURCE_NOT_FOUND;
+use crate::request::{string, uri};
+use crate::resource::{Found, ResourceUri, write_contents};
+
+impl Server {
+    pub(super) fn read_resource(
+        &self,
+        mut call: Call,
+        context: Context<'_>,
+    ) -> Result<StartedCall, Fault> {
+        let era = context.era;
+        let uri: Arc<str> = match string(&call, uri(&call)?) {
+            Some(uri) if uri.len() > self.settings.uri_bytes => {
+                return Err(Fault::Params("`uri` is too long"));
+            }
+            Some(uri) => uri.into(),
+            None => return Err(Fault::Params("`uri` must be a string: the URI of the resource")),
+        };
+        let code = match era {
+            Era::Modern => code::INVALID_PARAMS,
+            Era::Legacy => RESOURCE_NOT_FOUND,
+        };
+        let unknown = || Fault::UnknownResource { uri: (*uri).to_owned(), code };
+        let Found { source, params } = self.catalog.find_resource(&uri).ok_or_else(unknown)?;
+        let notifications = context.attach(&mut call);
+        call.extensions_mut().insert(ResourceUri(Arc::clone(&uri)));
+        let operation = Arc::clone(&source.operation);
+        let call = match params {
+            Some(params) => call.redirect_with(operation, &params).map_err(|_| unknown())?,
+            None => call.redirect_to(operation, None),
+        };
+        let future = self.run_operation(call, era, move |outcome, envelope| {
+            let Ok(result) = outcome.as_result() else { return outcome };
+            let written = envelope.write_with_meta(|json| {
+                let meta = write_contents(json, result, &uri, source.mime_type.as_deref());
+                if era == Era::Modern {
+                    json.extend_from_slice(cache_hints(source.caching).as_bytes());
+                }
+                meta
+            });
+            written.unwrap_or_else(|| Outcome::error(resource_not_found(&uri, code)))
+        });
+        Ok(StartedCall { future, notifications })
+    }
+}
