@@ -2,7 +2,8 @@
 //!
 //! An endpoint authenticates the caller by a [listed](Tokens) token or by a [signed](mod@jwt) one. The
 //! result is a [`Principal`]. Handlers extract the principal or its [`Claims`];
-//! `trunkline::layers::authorize` accepts or refuses calls based on it.
+//! `trunkline::layers::authorize` accepts or refuses calls based on it. A [`ProtectedResource`] describes a service to
+//! OAuth clients.
 
 #![forbid(unsafe_code)]
 
@@ -10,8 +11,12 @@ mod claims;
 #[cfg(feature = "jwt")]
 pub mod jwt;
 mod principal;
+mod resource;
+mod scopes;
 mod tokens;
 
 pub use claims::Claims;
 pub use principal::{Identity, Principal};
+pub use resource::{ProtectedResource, ResourceUrl, ResourceUrlError};
+pub use scopes::{ScopeHierarchy, Scopes};
 pub use tokens::Tokens;

@@ -8,6 +8,8 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
 use trunkline_core::extract::{FromCall, OptionalFromCall};
 
+use super::scopes::{ScopeHierarchy, Scopes};
+
 /// The authenticated caller: a name and the claims of its token. Cloning is cheap.
 ///
 /// As an extractor, it refuses calls without credentials with -32007; extract an
@@ -21,6 +23,7 @@ pub struct Principal {
     name: Arc<str>,
     source: Source,
     claims: Arc<Map<String, Value>>,
+    hierarchy: ScopeHierarchy,
 }
 
 /// The origin of the name.
@@ -46,14 +49,13 @@ pub struct Identity<'a> {
 impl Principal {
     /// A principal with a name configured on this server, and without claims.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), source: Source::Listed, claims: Arc::default() }
+        Self::with_source(name.into(), Source::Listed)
     }
 
     /// The subject of a token signed by this issuer. The issuer is empty if the token has no `iss`.
     /// For a token without a subject, use [`anonymous`](Self::anonymous).
     pub fn signed(issuer: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
-        let source = Source::Signed { issuer: issuer.into() };
-        Self { name: subject.into(), source, claims: Arc::default() }
+        Self::with_source(subject.into(), Source::Signed { issuer: issuer.into() })
     }
 
     /// The bearer of a token signed by this issuer that has no subject. `token` identifies the token and
@@ -62,8 +64,11 @@ impl Principal {
     ///
     /// Two such tokens are two principals, and neither equals a [subject](Self::signed) of the same name.
     pub fn anonymous(issuer: impl Into<Arc<str>>, token: impl Into<Arc<str>>) -> Self {
-        let source = Source::Anonymous { issuer: issuer.into() };
-        Self { name: token.into(), source, claims: Arc::default() }
+        Self::with_source(token.into(), Source::Anonymous { issuer: issuer.into() })
+    }
+
+    fn with_source(name: Arc<str>, source: Source) -> Self {
+        Self { name, source, claims: Arc::default(), hierarchy: ScopeHierarchy::default() }
     }
 
     /// Sets the claims of the token.
@@ -71,6 +76,34 @@ impl Principal {
     pub fn with_claims(mut self, claims: Map<String, Value>) -> Self {
         self.claims = Arc::new(claims);
         self
+    }
+
+    /// Sets the scopes: the claim `scope`. The principal of a listed token has none by default.
+    #[must_use]
+    pub fn with_scopes(mut self, scopes: &Scopes) -> Self {
+        let claims = Arc::make_mut(&mut self.claims);
+        claims.remove(SCOPE_CLAIMS[1]);
+        claims.insert(SCOPE_CLAIMS[0].to_owned(), scopes.to_string().into());
+        self
+    }
+
+    /// Sets the scopes that broader ones include. Default: none.
+    #[must_use]
+    pub fn with_scope_hierarchy(mut self, hierarchy: ScopeHierarchy) -> Self {
+        self.hierarchy = hierarchy;
+        self
+    }
+
+    /// Whether the principal has this scope, or a [broader](ScopeHierarchy) one: the claim `scope` or `scp` is a text
+    /// or an array that contains it.
+    #[must_use]
+    pub fn has_scope(&self, scope: &str) -> bool {
+        let claims = SCOPE_CLAIMS.map(|name| self.claims.get(name));
+        // An empty scope may be required by mistake.
+        !scope.is_empty()
+            && self.hierarchy.grants(scope, |scope| {
+                claims.into_iter().flatten().any(|claim| contains_scope(claim, scope))
+            })
     }
 
     /// The name: the subject of a JWT, or the [identifier of the token](Self::anonymous) without a
@@ -122,7 +155,7 @@ impl Principal {
         !self.name.is_empty() && !matches!(self.source, Source::Anonymous { .. })
     }
 
-    /// The claims of the token. Empty for a listed token.
+    /// The claims of the token. Empty for a listed token without [scopes](Self::with_scopes).
     #[must_use]
     pub fn claims(&self) -> &Map<String, Value> {
         &self.claims
@@ -132,6 +165,17 @@ impl Principal {
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<&Self> {
         extensions.get()
+    }
+}
+
+/// The claims with scopes: that of RFC 8693, section 4.2, and the one of other issuers.
+const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
+
+fn contains_scope(claim: &Value, scope: &str) -> bool {
+    match claim {
+        Value::String(scopes) => scopes.split(' ').any(|found| found == scope),
+        Value::Array(scopes) => scopes.iter().any(|found| found == scope),
+        _ => false,
     }
 }
 

@@ -34,7 +34,11 @@ impl Tokens {
 
     /// Adds a token of the principal with this name. A principal may have several tokens.
     pub fn allow_as(&mut self, name: impl Into<String>, token: impl Into<Box<str>>) {
-        let principal = Principal::new(name.into());
+        self.allow_principal(Principal::new(name.into()), token);
+    }
+
+    /// Adds a token of this principal, for example of one with [scopes](Principal::with_scopes).
+    pub fn allow_principal(&mut self, principal: Principal, token: impl Into<Box<str>>) {
         self.listed.push(Token { text: token.into(), principal });
     }
 

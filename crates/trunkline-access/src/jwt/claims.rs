@@ -6,13 +6,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::token::{TokenError, json};
-use crate::Principal;
+use crate::resource::is_same;
+use crate::{Principal, ProtectedResource, ScopeHierarchy};
 
 /// The requirements for tokens. `Default` accepts all issuers and audiences: set them if the keys also
 /// sign tokens for other servers.
 #[derive(Debug, Clone)]
 pub struct JwtConfig {
-    /// The accepted audiences, one of which `aud` must contain. Default: empty, `aud` is not checked.
+    /// The accepted audiences, one of which `aud` must contain. URLs are compared in their
+    /// [canonical form](crate::ResourceUrl), other audiences exactly. Default: empty, `aud` is not checked.
     pub audiences: Vec<String>,
     /// The accepted issuers, one of which `iss` must equal. Default: empty, `iss` is not checked.
     pub issuers: Vec<String>,
@@ -20,6 +22,20 @@ pub struct JwtConfig {
     pub leeway: Duration,
     /// The maximum size of a token, in bytes. Default 16 KiB.
     pub max_bytes: usize,
+    /// The scopes that broader ones include. Default: none.
+    pub scope_hierarchy: ScopeHierarchy,
+}
+
+impl JwtConfig {
+    /// The requirements of a resource: its URL is the audience, and its authorization servers are the issuers.
+    #[must_use]
+    pub fn for_resource(resource: &ProtectedResource) -> Self {
+        Self {
+            audiences: vec![resource.url.to_string()],
+            issuers: resource.authorization_servers.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for JwtConfig {
@@ -29,6 +45,7 @@ impl Default for JwtConfig {
             issuers: Vec::new(),
             leeway: Duration::from_secs(60),
             max_bytes: 16 << 10,
+            scope_hierarchy: ScopeHierarchy::default(),
         }
     }
 }
@@ -76,7 +93,8 @@ pub(super) fn check(
         return Err(TokenError::Issuer);
     }
     let named = registered.aud.as_ref().map_or(&[][..], Audience::names);
-    if !audiences.is_empty() && !named.iter().any(|name| audiences.contains(name)) {
+    let is_accepted = |name: &String| audiences.iter().any(|audience| is_same(audience, name));
+    if !audiences.is_empty() && !named.iter().any(is_accepted) {
         return Err(TokenError::Audience);
     }
     let issuer = registered.iss.unwrap_or_default();
@@ -84,7 +102,7 @@ pub(super) fn check(
         Some(subject) => Principal::signed(issuer, subject),
         None => Principal::anonymous(issuer, identifier(token, &claims)),
     };
-    Ok(principal.with_claims(claims))
+    Ok(principal.with_claims(claims).with_scope_hierarchy(settings.scope_hierarchy.clone()))
 }
 
 /// The identifier of a token. The digest includes the signature, since the rest can be guessed.

@@ -3,10 +3,11 @@
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use trunkline::access::jwt::{Jwt, JwtConfig, Keys};
+use trunkline::access::{Principal, ProtectedResource, ResourceUrl, ScopeHierarchy, Scopes};
 use trunkline::client::http::Url;
 use trunkline::history::endpoint::Readers;
 use trunkline::http;
-use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
+use trunkline::layers::authorize::{DefaultScopes, Requirement, Rules, claim, scope};
 
 /// The flags of access control.
 #[derive(Args)]
@@ -21,7 +22,8 @@ pub(crate) struct Access {
     bearer: Vec<String>,
     /// Keys of signed tokens (JWT), which are accepted too
     ///
-    /// A JSON Web Key Set, as a file or an https URL. Changed keys are used without a restart. Requires --audience.
+    /// A JSON Web Key Set, as a file or an https URL. Changed keys are used without a restart. Requires --audience or
+    /// --resource-url.
     #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS")]
     jwks: Option<String>,
     /// Accepted audience (`aud`) of signed tokens; `*` for all
@@ -34,6 +36,34 @@ pub(crate) struct Access {
     /// Repeatable or comma-separated; one match is enough.
     #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
     issuer: Vec<String>,
+    /// URL of this server for OAuth clients, such as https://db.example.com/mcp
+    ///
+    /// The URL that MCP clients connect to. It is an accepted audience of signed tokens, and its host is an accepted
+    /// host. Clients without a token find the authorization server in the metadata at
+    /// /.well-known/oauth-protected-resource (RFC 9728). Requires --jwks and --authorization-server.
+    #[arg(long, value_name = "URL", env = "TRUNKLINE_RESOURCE_URL")]
+    resource_url: Option<String>,
+    /// Authorization server that issues tokens for --resource-url
+    ///
+    /// Its issuer identifier, exactly as in the claim `iss`, which must be one of these unless --issuer is given.
+    /// Repeatable or comma-separated.
+    #[arg(
+        long,
+        value_name = "ISSUER",
+        env = "TRUNKLINE_AUTHORIZATION_SERVER",
+        value_delimiter = ','
+    )]
+    authorization_server: Vec<String>,
+    /// Scope that signed tokens need for read-only methods [default: none]
+    ///
+    /// Such as trunkline:read. Requires --jwks.
+    #[arg(long, value_name = "SCOPE", env = "TRUNKLINE_READ_SCOPE")]
+    read_scope: Option<String>,
+    /// Scope that signed tokens need for all other methods [default: --read-scope]
+    ///
+    /// Such as trunkline:write. It includes --read-scope. Requires --jwks.
+    #[arg(long, value_name = "SCOPE", env = "TRUNKLINE_WRITE_SCOPE")]
+    write_scope: Option<String>,
     /// Claim that calls of some methods require
     ///
     /// METHODS is a pattern like `db.*`. The claim is like `role:admin`, `realm_access.roles:admin` or, for a scope,
@@ -55,19 +85,99 @@ pub(crate) struct Access {
 pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyhow::Result<bool> {
     check_tokens(&access.bearer)?;
     check_lists(access)?;
-    access.bearer.iter().for_each(|token| http.bearer.allow_as(principal(token), token.as_str()));
+    let scopes = default_scopes(access)?;
+    for token in &access.bearer {
+        // Listed tokens are the operator's own.
+        let principal = Principal::new(principal(token)).with_scopes(&scopes.all());
+        http.bearer.allow_principal(principal, token.as_str());
+    }
     let Some(jwks) = &access.jwks else {
-        if lists(access).iter().any(|(_, list)| !list.is_empty()) {
-            bail!("--audience, --issuer and --require apply to signed tokens: give --jwks, too");
-        }
+        let settings = [&access.resource_url, &access.read_scope, &access.write_scope];
+        let has_lists = lists(access).iter().any(|(_, list)| !list.is_empty());
+        ensure!(
+            !has_lists && settings.iter().all(|setting| setting.is_none()),
+            "--audience, --issuer, --require, --resource-url, --authorization-server, --read-scope and --write-scope \
+             apply to signed tokens: give --jwks, too"
+        );
         return Ok(!access.bearer.is_empty());
     };
     let failed = || format!("cannot load the keys of --jwks {jwks}");
     let keys = keys(jwks).with_context(failed)?;
-    let settings = jwt_settings(access)?;
+    let resource = resource(access, &scopes)?;
+    let settings = jwt_settings(access, resource.as_ref(), &scopes)?;
     keys.load().await.with_context(failed)?;
     http.bearer.allow_signed(Jwt::new(keys, settings));
+    if let Some(resource) = &resource {
+        http.hosts.allow(resource.url.host());
+    }
+    http.protected_resource = resource;
     Ok(true)
+}
+
+/// This server as an OAuth resource.
+fn resource(access: &Access, scopes: &ProductScopes) -> anyhow::Result<Option<ProtectedResource>> {
+    let servers: Vec<&str> = entries(&access.authorization_server).collect();
+    let Some(url) = &access.resource_url else {
+        ensure!(
+            servers.is_empty(),
+            "--authorization-server requires --resource-url: give the URL of this server, such as \
+             https://db.example.com/mcp"
+        );
+        return Ok(None);
+    };
+    ensure!(
+        !servers.is_empty(),
+        "--resource-url requires --authorization-server: give the issuer of the tokens, such as \
+         https://login.example.com"
+    );
+    let confidential = |flag: &str, text: &str| -> anyhow::Result<ResourceUrl> {
+        let url: ResourceUrl = text.parse().with_context(|| format!("invalid {flag} {text}"))?;
+        ensure!(url.is_confidential(), "invalid {flag} {text}: use https");
+        Ok(url)
+    };
+    let url = confidential("--resource-url", url)?;
+    for server in &servers {
+        // An issuer may end with a slash, which belongs to its identifier.
+        confidential("--authorization-server", server.trim_end_matches('/'))?;
+    }
+    let mut resource = ProtectedResource::new(url, servers);
+    resource.name = Some("Trunkline".to_owned());
+    resource.scopes_supported = scopes.all();
+    resource.initial_scopes = scopes.read();
+    Ok(Some(resource))
+}
+
+/// The scopes of methods, unless they are not required.
+struct ProductScopes {
+    read: Option<String>,
+    write: Option<String>,
+}
+
+impl ProductScopes {
+    fn read(&self) -> Scopes {
+        Scopes::new(self.read.clone())
+    }
+
+    fn all(&self) -> Scopes {
+        Scopes::new(self.read.iter().chain(&self.write).cloned())
+    }
+
+    /// The scope of writing includes that of reading.
+    fn hierarchy(&self) -> ScopeHierarchy {
+        ScopeHierarchy::new(self.write.clone().zip(self.read.clone()))
+    }
+}
+
+fn default_scopes(access: &Access) -> anyhow::Result<ProductScopes> {
+    let flags = [("--read-scope", &access.read_scope), ("--write-scope", &access.write_scope)];
+    for (flag, scope) in flags {
+        ensure!(
+            scope.as_ref().is_none_or(|scope| Scopes::is_valid(scope)),
+            "{flag} is not a scope: use one word without blanks and quotation marks, or leave out the flag and its \
+             variable"
+        );
+    }
+    Ok(ProductScopes { read: access.read_scope.clone(), write: access.write_scope.clone() })
 }
 
 /// Checks that requests can carry the tokens. An empty token usually means that a variable is not set. The message
@@ -103,14 +213,27 @@ fn check_lists(access: &Access) -> anyhow::Result<()> {
 }
 
 /// The flags that apply to signed tokens.
-fn lists(access: &Access) -> [(&'static str, &[String]); 3] {
-    [("--audience", &access.audience), ("--issuer", &access.issuer), ("--require", &access.require)]
+fn lists(access: &Access) -> [(&'static str, &[String]); 4] {
+    [
+        ("--audience", &access.audience),
+        ("--issuer", &access.issuer),
+        ("--require", &access.require),
+        ("--authorization-server", &access.authorization_server),
+    ]
 }
 
-fn jwt_settings(access: &Access) -> anyhow::Result<JwtConfig> {
+fn jwt_settings(
+    access: &Access,
+    resource: Option<&ProtectedResource>,
+    scopes: &ProductScopes,
+) -> anyhow::Result<JwtConfig> {
     let list = |list: &[String]| entries(list).map(str::to_owned).collect::<Vec<_>>();
-    let mut settings = JwtConfig::default();
-    (settings.issuers, settings.audiences) = (list(&access.issuer), list(&access.audience));
+    let mut settings = resource.map_or_else(JwtConfig::default, JwtConfig::for_resource);
+    settings.scope_hierarchy = scopes.hierarchy();
+    settings.audiences.extend(list(&access.audience));
+    if !access.issuer.is_empty() {
+        settings.issuers = list(&access.issuer);
+    }
     // Issuers sign tokens for many services with the same keys. Each of those services could use the tokens that it
     // receives here (RFC 8725, section 3.9).
     if settings.audiences.is_empty() {
@@ -119,7 +242,12 @@ fn jwt_settings(access: &Access) -> anyhow::Result<JwtConfig> {
              of your tokens, or * to accept any"
         );
     }
-    if settings.audiences.iter().any(|audience| audience == "*") {
+    let accepts_any = settings.audiences.iter().any(|audience| audience == "*");
+    ensure!(
+        !accepts_any || resource.is_none(),
+        "--audience * contradicts --resource-url, which accepts only tokens for this server: leave out one of them"
+    );
+    if accepts_any {
         settings.audiences.clear();
     }
     Ok(settings)
@@ -157,8 +285,12 @@ pub(crate) fn agent_rules(access: &Access) -> anyhow::Result<Rules> {
 }
 
 fn rules_of(access: &Access, is_included: impl Fn(&str) -> bool) -> anyhow::Result<Rules> {
+    let scopes = default_scopes(access)?;
+    let others = scopes.write.clone().or_else(|| scopes.read.clone());
+    let default = DefaultScopes { read_only: scopes.read(), others: Scopes::new(others) };
     let rules = parsed(access)?.into_iter().filter(|(pattern, _)| is_included(pattern));
-    Ok(rules.fold(Rules::new(), |rules, (pattern, required)| rules.require(pattern, required)))
+    let rules = rules.fold(Rules::new(), |rules, (pattern, needed)| rules.require(pattern, needed));
+    Ok(rules.default_scopes(default))
 }
 
 /// The callers that may read the history. With rules for methods, only those that a rule for the history admits.

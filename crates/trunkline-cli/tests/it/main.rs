@@ -4,6 +4,7 @@
 
 mod access;
 mod agent;
+mod authorization;
 mod call;
 mod call_hostile;
 mod call_peer;

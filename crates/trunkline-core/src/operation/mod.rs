@@ -233,6 +233,12 @@ impl<S> Operation<S> {
         &self.description.name
     }
 
+    /// The description so far.
+    #[must_use]
+    pub fn as_description(&self) -> &Description {
+        &self.description
+    }
+
     /// Wraps the operation, including its current layers.
     pub fn wrap(&mut self, layer: LayerFn) {
         self.layers.push(layer);

@@ -1,6 +1,7 @@
 //! The MCP server's tests, over all transports.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod authorization;
 mod cases;
 mod dynamic_tools;
 mod edn;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use trunkline_access::Tokens;
+use trunkline_access::{ProtectedResource, Tokens};
 
 use super::authority::Hosts;
 use super::status::StatusPolicy;
@@ -47,6 +47,12 @@ pub struct HttpConfig {
     /// The accepted tokens, listed or signed (`Authorization: Bearer …`). Default: none, and no token is
     /// required.
     pub bearer: Tokens,
+    /// The service as an OAuth resource. Default: none.
+    ///
+    /// Its metadata is served without authentication at [its paths](ProtectedResource::metadata_paths), and the
+    /// challenges of 401 and 403 refer to it (RFC 9728). A service that is mounted in another router must receive
+    /// requests to these paths, too.
+    pub protected_resource: Option<ProtectedResource>,
 }
 
 impl Default for HttpConfig {
@@ -63,6 +69,7 @@ impl Default for HttpConfig {
             headers: HeaderMap::new(),
             request_ids: false,
             bearer: Tokens::default(),
+            protected_resource: None,
         }
     }
 }

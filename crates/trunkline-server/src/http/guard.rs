@@ -31,11 +31,25 @@ impl Guard {
     /// Checks the host, origin, token and framing of a request, before its body is read. `fields` are its header
     /// fields.
     pub(super) fn admit(&self, parts: &Parts, fields: &Fields<'_>) -> Result<Caller, Refusal> {
-        authority::check(parts, fields.host, &self.settings.hosts)?;
-        origin::check(fields, &parts.uri, &self.settings)?;
+        self.check_site(parts, fields)?;
         let caller = bearer::check(fields.authorization, &self.settings)?;
         body::check_framing(fields)?;
         Ok(caller)
+    }
+
+    /// The same checks for a public document, without that of the token.
+    pub(super) fn admit_anonymous(
+        &self,
+        parts: &Parts,
+        fields: &Fields<'_>,
+    ) -> Result<(), Refusal> {
+        self.check_site(parts, fields)?;
+        body::check_framing(fields)
+    }
+
+    fn check_site(&self, parts: &Parts, fields: &Fields<'_>) -> Result<(), Refusal> {
+        authority::check(parts, fields.host, &self.settings.hosts)?;
+        origin::check(fields, &parts.uri, &self.settings)
     }
 
     /// Reads a body with the size limit, the timeout and the memory budget.

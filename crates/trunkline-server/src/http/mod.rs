@@ -7,7 +7,7 @@
 //! | status | when |
 //! |---|---|
 //! | 400 | malformed: Host missing or duplicate, Content-Type or Content-Length duplicate, broken chunks |
-//! | 401 | the token is missing or not accepted (`WWW-Authenticate`) |
+//! | 401 | the token is missing or not accepted (`WWW-Authenticate`, which refers to the metadata of a [protected resource](HttpConfig::protected_resource)) |
 //! | 403 | the Host or Origin is not listed |
 //! | 404 | the path has no route and is not one of [`HttpConfig::paths`] |
 //! | 405 | the method is not in `Allow`: POST for calls |
@@ -45,6 +45,7 @@ mod guard;
 mod host;
 mod negotiate;
 mod origin;
+mod protected_resource;
 mod refusal;
 mod reply_body;
 mod request_id;

@@ -3,12 +3,14 @@
 use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use trunkline_core::reply::Reply;
 
+use super::protected_resource::scope_parameter;
 use super::reply_body::ReplyBody;
 
-/// Converts a reply to an HTTP response. Adds `WWW-Authenticate` to 401 and 403, and `Retry-After` to 429 if the
-/// data of the error has `retry_after_ms`.
+/// Converts a reply to an HTTP response. Adds `WWW-Authenticate` to 401 and 403, with the required scopes if the data
+/// of the error has `scopes`, and `Retry-After` to 429 if it has `retry_after_ms`.
 #[must_use]
 pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
     let (format, header) = (reply.format(), header(status, &reply));
@@ -30,37 +32,50 @@ pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
 fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, HeaderValue)> {
     match status {
         // RFC 9110, section 15.5.2.
-        StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-        // RFC 6750, section 3.1. The required scope is not disclosed.
+        StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, challenge(None, reply))),
+        // RFC 6750, section 3.1.
         StatusCode::FORBIDDEN => {
-            let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
-            Some((WWW_AUTHENTICATE, challenge))
+            Some((WWW_AUTHENTICATE, challenge(Some("error=\"insufficient_scope\""), reply)))
         }
         StatusCode::TOO_MANY_REQUESTS => {
-            let seconds = retry_after_ms(reply.json()?)?.div_ceil(1_000);
-            Some((RETRY_AFTER, HeaderValue::from(seconds)))
+            let RateLimited { retry_after_ms } = data(reply)?;
+            Some((RETRY_AFTER, HeaderValue::from(retry_after_ms.div_ceil(1_000))))
         }
         _ => None,
     }
 }
 
-/// `data.retry_after_ms` of an error response.
-fn retry_after_ms(json: &[u8]) -> Option<u64> {
+#[derive(Deserialize)]
+struct RateLimited {
+    retry_after_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    scopes: Vec<String>,
+}
+
+/// A challenge that names the required scopes, if the error does.
+fn challenge(error: Option<&str>, reply: &Reply) -> HeaderValue {
+    let scopes = data::<Refused>(reply).map_or_else(Vec::new, |refused| refused.scopes);
+    let scope = scope_parameter(scopes.iter().map(String::as_str));
+    let parameters: Vec<&str> = error.into_iter().chain(scope.as_deref()).collect();
+    let challenge = format!("Bearer {}", parameters.join(", "));
+    HeaderValue::try_from(challenge.trim_end()).unwrap_or(HeaderValue::from_static("Bearer"))
+}
+
+/// The data of an error response.
+fn data<T: DeserializeOwned>(reply: &Reply) -> Option<T> {
     #[derive(Deserialize)]
-    struct Response {
-        error: Error,
+    struct Response<T> {
+        error: Error<T>,
     }
 
     #[derive(Deserialize)]
-    struct Error {
-        data: Data,
+    struct Error<T> {
+        data: T,
     }
 
-    #[derive(Deserialize)]
-    struct Data {
-        retry_after_ms: u64,
-    }
-
-    let response: Response = serde_json::from_slice(json).ok()?;
-    Some(response.error.data.retry_after_ms)
+    let response: Response<T> = serde_json::from_slice(reply.json()?).ok()?;
+    Some(response.error.data)
 }

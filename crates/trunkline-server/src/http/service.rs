@@ -29,6 +29,7 @@ use super::endpoint::Endpoint;
 use super::extract::Message;
 use super::fields::Fields;
 use super::guard::Guard;
+use super::protected_resource::ResourceMetadata;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
@@ -54,6 +55,7 @@ struct Inner {
     /// `None` if no origins may read replies.
     cors: Option<CorsLayer>,
     headers: ResponseHeaders,
+    metadata: Option<ResourceMetadata>,
 }
 
 impl HttpService {
@@ -65,9 +67,10 @@ impl HttpService {
 
     fn new(guard: Guard, routes: Vec<Routes>) -> Self {
         let (cors, headers) = (cors(&guard.settings), ResponseHeaders::new(&guard.settings));
+        let metadata = guard.settings.protected_resource.as_ref().map(ResourceMetadata::new);
         let guard = Arc::new(guard);
         let router = layered(&guard, &routes);
-        Self(Arc::new(Inner { guard, routes, router, cors, headers }))
+        Self(Arc::new(Inner { guard, routes, router, cors, headers, metadata }))
     }
 
     /// Adds routes of another protocol, or an axum router. Their requests pass the same checks as calls. Other
@@ -158,6 +161,9 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut response = self.run(step).await;
+        if let Some(metadata) = &self.0.metadata {
+            metadata.complete_challenge(response.status(), response.headers_mut());
+        }
         self.0.headers.add(&mut response, request_id);
         response
     }
@@ -169,6 +175,9 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let path = request.uri().path();
+        if let Some(metadata) = self.0.metadata.as_ref().filter(|metadata| metadata.has(path)) {
+            return Step::Ready(self.describe(metadata, &request.into_parts().0));
+        }
         if self.0.has_calls(path) && !self.0.accepts_page(request.method(), request.headers()) {
             return self.begin_call(Target::Calls, request, peer);
         }
@@ -177,6 +186,14 @@ impl HttpService {
         }
         let router = self.0.router.clone();
         Step::Later(Box::pin(route(router, request, peer)))
+    }
+
+    /// The metadata, also for callers without a token.
+    fn describe(&self, metadata: &ResourceMetadata, parts: &Parts) -> Response<ReplyBody> {
+        match self.0.guard.admit_anonymous(parts, &Fields::of(&parts.headers)) {
+            Ok(()) => metadata.response(&parts.method),
+            Err(refusal) => self.refuse(&Endpoint::CALLS, &refusal, None, Format::Json),
+        }
     }
 
     /// Checks the headers of a request whose body is a message.
@@ -203,7 +220,7 @@ impl HttpService {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 let format = negotiate::refused(&parts.headers, endpoint.formats);
-                return Step::Refused(self.refuse(&endpoint, &refusal, None, format));
+                return Step::Ready(self.refuse(&endpoint, &refusal, None, format));
             }
         };
         match caller {
@@ -241,7 +258,7 @@ impl HttpService {
             Step::Call(target, extensions, formats, body) => {
                 self.call(target, extensions, formats, body).await
             }
-            Step::Refused(response) => response,
+            Step::Ready(response) => response,
             Step::Later(response) => response.await,
         }
     }
@@ -338,7 +355,7 @@ impl Target {
 /// The remaining work of a request after its headers were checked.
 enum Step<B> {
     Call(Target, Extensions, Formats, B),
-    Refused(Response<ReplyBody>),
+    Ready(Response<ReplyBody>),
     /// Boxed, to keep the future of a call small.
     Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
 }

@@ -19,26 +19,84 @@
 //! ```
 //!
 //! [`Rules`] apply to all methods of a router, and wrap those that match in an [`AuthorizeLayer`].
+//!
+//! An operation can declare the scopes that its callers need:
+//!
+//! ```
+//! use trunkline::layers::authorize::ScopedOperation;
+//! use trunkline::{Operation, Router};
+//!
+//! let delete = Operation::new("files.delete", || "deleted").scopes(["files:write"]);
+//! let router: Router = Router::new().operation(delete);
+//! ```
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tower::{Layer, Service};
 
-use trunkline_access::Principal;
-use trunkline_core::call::Call;
+use trunkline_access::{Principal, Scopes};
+use trunkline_core::call::{Call, Description, Effect};
 use trunkline_core::error::{ErrorObject, code};
-use trunkline_core::operation::Pattern;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::operation::{Operation, Pattern};
 use trunkline_core::outcome::Outcome;
 
 use super::future::RefusableFuture;
 
 /// Requirements by method, for [`Router::authorize`](crate::Router::authorize). A method that no pattern
-/// matches has no requirements.
+/// matches has no requirements, except for scopes.
 #[derive(Debug, Clone, Default)]
 #[must_use = "rules apply to the router that they are passed to"]
-pub struct Rules(Vec<Rule>);
+pub struct Rules {
+    rules: Vec<Rule>,
+    default_scopes: DefaultScopes,
+}
+
+/// The scopes for methods that do not [declare](ScopedOperation::scopes) their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DefaultScopes {
+    /// For methods whose declared effect is [read-only](Effect::ReadOnly). Default: none.
+    pub read_only: Scopes,
+    /// For all other methods. Default: none.
+    pub others: Scopes,
+}
+
+/// The scopes that an operation declares.
+#[derive(Debug)]
+struct DeclaredScopes(Scopes);
+
+/// Declares the scopes that callers of an operation need.
+///
+/// Calls without one of them are refused over every protocol, in addition to [`Rules`]. The error names all of them
+/// (`data.scopes`), and so does the `WWW-Authenticate` header over HTTP, so that OAuth clients can request them. Calls
+/// over stdio that have no principal are accepted: the parent process has all rights of the server.
+pub trait ScopedOperation: Sized {
+    /// Sets the required scopes, instead of the [default ones](Rules::default_scopes). All of them are required; an
+    /// empty list requires none.
+    #[must_use]
+    fn scopes<I>(self, scopes: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>;
+}
+
+impl<S> ScopedOperation for Operation<S> {
+    fn scopes<I>(self, scopes: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        self.extension(DeclaredScopes(Scopes::new(scopes)))
+    }
+}
+
+/// The scopes that an operation declares, if any.
+#[must_use]
+pub fn declared_scopes(description: &Description) -> Option<&Scopes> {
+    description.extensions.get().map(|DeclaredScopes(scopes)| scopes)
+}
 
 #[derive(Debug, Clone)]
 struct Rule {
@@ -55,28 +113,50 @@ impl Rules {
     /// Adds a requirement for the methods that match `pattern`. It applies in addition to those of other
     /// patterns that match. A pattern is a name, or a prefix and `*`: `admin.*`, or `*` for all methods.
     pub fn require(mut self, pattern: &str, requirement: Requirement) -> Self {
-        self.0.push(Rule { pattern: Pattern::new(pattern), requirement });
+        self.rules.push(Rule { pattern: Pattern::new(pattern), requirement });
+        self
+    }
+
+    /// Sets the scopes for methods that do not declare their own. Default: none. `rpc.discover` requires none.
+    pub fn default_scopes(mut self, scopes: DefaultScopes) -> Self {
+        self.default_scopes = scopes;
         self
     }
 
     /// The patterns as text.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|rule| rule.pattern.as_str())
+        self.rules.iter().map(|rule| rule.pattern.as_str())
     }
 
     /// Whether this principal meets all requirements for a name that is not a method. False if there are no
     /// requirements.
     pub(crate) fn admit(&self, name: &str, principal: Option<&Principal>) -> bool {
-        let mut matching = self.0.iter().filter(|rule| rule.pattern.matches(name)).peekable();
+        let mut matching = self.rules.iter().filter(|rule| rule.pattern.matches(name)).peekable();
         let is_met = |rule: &Rule| principal.is_some_and(|one| rule.requirement.is_met_by(one));
         matching.peek().is_some() && matching.all(is_met)
     }
 
-    /// The layer with the requirements of a method, if it has any.
-    pub(crate) fn layer_for(&self, method: &str) -> Option<AuthorizeLayer> {
-        let matching = self.0.iter().filter(|rule| rule.pattern.matches(method));
-        let requirements: Vec<_> = matching.map(|rule| rule.requirement.clone()).collect();
-        (!requirements.is_empty()).then(|| AuthorizeLayer::all(requirements))
+    /// The layer with the requirements of an operation, if there are any besides its declared scopes.
+    pub(crate) fn layer_for(
+        &self,
+        name: &str,
+        description: Option<&Description>,
+    ) -> Option<AuthorizeLayer> {
+        let matching = self.rules.iter().filter(|rule| rule.pattern.matches(name));
+        let mut requirements: Vec<_> = matching.map(|rule| rule.requirement.clone()).collect();
+        let declared = description.and_then(declared_scopes);
+        let scopes = match description {
+            // A refusal by a rule names the declared scopes, too.
+            _ if declared.is_some() => declared.filter(|_| !requirements.is_empty()),
+            Some(description) if description.effect == Some(Effect::ReadOnly) => {
+                Some(&self.default_scopes.read_only)
+            }
+            Some(_) => Some(&self.default_scopes.others),
+            None => None,
+        };
+        let scopes = scopes.filter(|scopes| !scopes.is_empty()).cloned();
+        requirements.extend(scopes.map(|scopes| Requirement(Kind::Scopes(scopes))));
+        (!requirements.is_empty()).then(|| AuthorizeLayer::all(requirements, Anonymous::Refused))
     }
 }
 
@@ -90,7 +170,7 @@ enum Kind {
     Name(String),
     Subject { issuer: String, name: String },
     Claim { path: String, value: Value },
-    Scope(String),
+    Scopes(Scopes),
     Any(Vec<Requirement>),
     All(Vec<Requirement>),
 }
@@ -103,9 +183,9 @@ pub fn claim(path: impl Into<String>, value: impl Into<Value>) -> Requirement {
     Requirement(Kind::Claim { path: path.into(), value: value.into() })
 }
 
-/// The token has this scope: its claim `scope` or `scp` is a text or an array that contains it.
+/// The principal [has this scope](Principal::has_scope): the claim `scope` or `scp` of its token contains it.
 pub fn scope(scope: impl Into<String>) -> Requirement {
-    Requirement(Kind::Scope(scope.into()))
+    Requirement(Kind::Scopes(Scopes::new([scope])))
 }
 
 /// The principal has this name and no issuer. For the subject of a signed token, see [`subject`].
@@ -146,10 +226,7 @@ impl Requirement {
             Kind::Claim { path, value } => {
                 find(principal.claims(), path).is_some_and(|found| is_or_holds(found, value))
             }
-            Kind::Scope(scope) => {
-                let claims = ["scope", "scp"].map(|name| principal.claims().get(name));
-                claims.into_iter().flatten().any(|found| has_word(found, scope))
-            }
+            Kind::Scopes(scopes) => scopes.iter().all(|scope| principal.has_scope(scope)),
             Kind::Any(requirements) => {
                 requirements.iter().any(|requirement| requirement.is_met_by(principal))
             }
@@ -158,6 +235,26 @@ impl Requirement {
             }
         }
     }
+
+    /// The required scopes, if nothing else is required.
+    fn scopes(&self) -> Option<Scopes> {
+        match &self.0 {
+            Kind::Scopes(scopes) => Some(scopes.clone()),
+            Kind::All(requirements) => {
+                let scopes: Option<Vec<Scopes>> = requirements.iter().map(Self::scopes).collect();
+                Some(union(scopes?))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn union(sets: impl IntoIterator<Item = Scopes>) -> Scopes {
+    let mut union = Scopes::default();
+    for set in sets {
+        union.extend(set.iter().map(str::to_owned));
+    }
+    union
 }
 
 /// False for a token without a subject: an empty name may be in the rules by mistake.
@@ -180,32 +277,44 @@ fn is_or_holds(found: &Value, value: &Value) -> bool {
     found == value || found.as_array().is_some_and(|values| values.contains(value))
 }
 
-fn has_word(found: &Value, word: &str) -> bool {
-    match found {
-        Value::String(words) => words.split(' ').any(|found| found == word && !word.is_empty()),
-        Value::Array(words) => words.iter().any(|found| found == word),
-        _ => false,
-    }
-}
-
 /// Requires something of the callers of the methods that it wraps.
 ///
 /// It wraps methods that are registered before it. [`Rules`] apply to those that are registered later,
 /// too.
 #[derive(Debug, Clone)]
 pub struct AuthorizeLayer {
-    requirements: Arc<[Requirement]>,
+    policy: Arc<Policy>,
+}
+
+#[derive(Debug)]
+struct Policy {
+    requirements: Vec<Requirement>,
+    anonymous: Anonymous,
+}
+
+/// The treatment of calls without a principal.
+#[derive(Debug, PartialEq)]
+enum Anonymous {
+    Refused,
+    /// Only calls over stdio are accepted.
+    Local,
 }
 
 impl AuthorizeLayer {
     /// Requires this of each call.
     #[must_use]
     pub fn new(requirement: Requirement) -> Self {
-        Self { requirements: Arc::new([requirement]) }
+        Self::all(vec![requirement], Anonymous::Refused)
     }
 
-    fn all(requirements: Vec<Requirement>) -> Self {
-        Self { requirements: requirements.into() }
+    /// Requires the declared scopes of an operation, if there are any.
+    pub(crate) fn declared(description: &Description) -> Option<Self> {
+        let scopes = declared_scopes(description).filter(|scopes| !scopes.is_empty())?;
+        Some(Self::all(vec![Requirement(Kind::Scopes(scopes.clone()))], Anonymous::Local))
+    }
+
+    fn all(requirements: Vec<Requirement>, anonymous: Anonymous) -> Self {
+        Self { policy: Arc::new(Policy { requirements, anonymous }) }
     }
 }
 
@@ -213,16 +322,16 @@ impl<S> Layer<S> for AuthorizeLayer {
     type Service = Authorize<S>;
 
     fn layer(&self, inner: S) -> Authorize<S> {
-        Authorize { inner, requirements: Arc::clone(&self.requirements) }
+        Authorize { inner, policy: Arc::clone(&self.policy) }
     }
 }
 
 /// Refuses calls whose [`Principal`] does not meet all requirements with -32008, and calls without a
-/// principal with -32007. The reply does not name the requirements.
+/// principal with -32007. The reply names the required scopes if the call lacks nothing else.
 #[derive(Debug, Clone)]
 pub struct Authorize<S> {
     inner: S,
-    requirements: Arc<[Requirement]>,
+    policy: Arc<Policy>,
 }
 
 impl<S> Service<Call> for Authorize<S>
@@ -238,21 +347,57 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        match check(&self.requirements, &call) {
+        match self.policy.check(call.extensions()) {
             Ok(()) => RefusableFuture::running(self.inner.call(call)),
             Err(error) => RefusableFuture::refused(error),
         }
     }
 }
 
-fn check(requirements: &[Requirement], call: &Call) -> Result<(), ErrorObject> {
-    let Some(principal) = Principal::of(call.extensions()) else {
-        return Err(ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));
-    };
-    if requirements.iter().all(|requirement| requirement.is_met_by(principal)) {
-        return Ok(());
+impl Policy {
+    fn check(&self, extensions: &Extensions) -> Result<(), ErrorObject> {
+        let Some(principal) = Principal::of(extensions) else {
+            if self.anonymous == Anonymous::Local && is_stdio(extensions) {
+                return Ok(());
+            }
+            return Err(unauthenticated(&self.scopes()));
+        };
+        let mut unmet =
+            self.requirements.iter().filter(|requirement| !requirement.is_met_by(principal));
+        let Some(first) = unmet.next() else { return Ok(()) };
+        let lacks_scopes_only =
+            std::iter::once(first).chain(unmet).all(|requirement| requirement.scopes().is_some());
+        let scopes = if lacks_scopes_only { self.scopes() } else { Scopes::default() };
+        Err(forbidden(principal, &scopes))
     }
-    let reason = "the caller may not call this method";
+
+    /// All required scopes, so that a client can request them at once.
+    fn scopes(&self) -> Scopes {
+        union(self.requirements.iter().filter_map(Requirement::scopes))
+    }
+}
+
+/// Whether the call came over stdin of this process.
+fn is_stdio(extensions: &Extensions) -> bool {
+    ["stdio", "mcp-stdio"].contains(&extensions.endpoint())
+}
+
+fn unauthenticated(scopes: &Scopes) -> ErrorObject {
+    let error = ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated");
+    if scopes.is_empty() {
+        return error;
+    }
+    error.with_data(&json!({ "scopes": scopes.iter().collect::<Vec<_>>() }))
+}
+
+/// The refusal of a principal, which names the required scopes unless they are empty.
+fn forbidden(principal: &Principal, scopes: &Scopes) -> ErrorObject {
     let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
-    Err(error.with_data(&serde_json::json!({ "reason": reason })))
+    if scopes.is_empty() {
+        return error.with_data(&json!({ "reason": "the caller may not call this method" }));
+    }
+    let missing = scopes.iter().filter(|scope| !principal.has_scope(scope));
+    let missing: Vec<String> = missing.map(|scope| format!("`{scope}`")).collect();
+    let reason = format!("the token lacks the scope {}", missing.join(" and "));
+    error.with_data(&json!({ "reason": reason, "scopes": scopes.iter().collect::<Vec<_>>() }))
 }

@@ -29,7 +29,7 @@ use crate::layers::{DefaultStack, Defaults, layered};
 use crate::metrics::Counters;
 use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::Rpc;
-use placement::{Placement, authorize};
+use placement::{Placement, authorize, require_declared_scopes};
 
 pub use dynamic::DynamicOperations;
 
@@ -180,7 +180,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
                 authorize(operation, &name, &rules);
             }
             self.parts.iter_mut().for_each(|part| part.placement.authorize(&rules));
-            if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
+            if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name, None)) {
                 self.built_in.insert(0, Arc::new(move |endpoint| layered(endpoint, &layer)));
             }
             if let Some(pattern) = unmatched {
@@ -300,6 +300,7 @@ impl Router {
     /// The first problem of the registrations, with its place in the source.
     pub fn build(mut self) -> Result<Rpc, BuildError> {
         self.apply_rules(&[DISCOVER]);
+        self.operations.iter_mut().for_each(require_declared_scopes);
         if let Some(problem) = self.problem {
             return Err(problem);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
 
 use crate::layers::authorize::Rules;
-use crate::layers::layered;
+use crate::layers::{AuthorizeLayer, layered};
 
 /// The namespace of dynamic operations, and the layers and rules around them.
 pub(super) struct Placement {
@@ -58,6 +58,7 @@ impl Placement {
             for wrapper in &self.wrappers {
                 wrapper.wrap(operation);
             }
+            require_declared_scopes(operation);
             operation.nest(&self.namespace);
         }
         operations
@@ -79,7 +80,14 @@ impl ScopedWrapper {
 
 /// Wraps the handler of an operation in the requirements for a method of this name.
 pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rules) {
-    if let Some(layer) = rules.layer_for(name) {
+    if let Some(layer) = rules.layer_for(name, Some(operation.as_description())) {
+        operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
+    }
+}
+
+/// Wraps the handler of an operation in the requirement of its declared scopes.
+pub(super) fn require_declared_scopes(operation: &mut Operation) {
+    if let Some(layer) = AuthorizeLayer::declared(operation.as_description()) {
         operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
     }
 }

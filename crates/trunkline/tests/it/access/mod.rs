@@ -3,7 +3,9 @@
 mod authorize;
 mod identity;
 mod keys;
+mod protected_resource;
 mod rotation;
+mod scopes;
 mod signer;
 mod statuses;
 mod tokens;

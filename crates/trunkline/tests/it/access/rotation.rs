@@ -24,7 +24,7 @@ use crate::support::{in_time, until};
 
 /// A server that publishes the keys of an issuer.
 #[derive(Clone)]
-struct Issuer(Arc<Published>);
+pub(super) struct Issuer(Arc<Published>);
 
 struct Published {
     reply: Mutex<(StatusCode, String)>,
@@ -37,7 +37,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 impl Issuer {
     /// Serves a key set on a free port.
-    async fn serve(keys: String) -> (Self, Url) {
+    pub(super) async fn serve(keys: String) -> (Self, Url) {
         let reply = Mutex::new((StatusCode::OK, keys));
         let open = Semaphore::new(Semaphore::MAX_PERMITS);
         let issuer = Self(Arc::new(Published { reply, fetches: AtomicUsize::new(0), open }));

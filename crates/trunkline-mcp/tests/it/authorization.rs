@@ -1,0 +1,119 @@
+//! Scopes of tools: the challenges of the endpoint, in each era, and the errors of other transports.
+
+use serde_json::{Value, json};
+use trunkline::access::{Principal, ProtectedResource, Scopes};
+use trunkline::http::HttpConfig;
+use trunkline::layers::authorize::ScopedOperation;
+use trunkline::{CancellationToken, Operation, Router, Rpc, Server, ServerHandle};
+use trunkline_mcp::{Mcp, McpConfig};
+
+use crate::support::{
+    Client, Gate, Pipes, assert_fits, completed, headers_of, legacy, modern, post,
+};
+
+const METADATA: &str =
+    r#"resource_metadata="https://notes.example/.well-known/oauth-protected-resource/mcp""#;
+
+fn rpc() -> Rpc {
+    let delete = Operation::new("notes.delete", || "deleted");
+    let list = Operation::new("notes.list", || "listed");
+    Router::new()
+        .operation(delete.tool("delete").scopes(["notes:write", "notes:delete"]))
+        .operation(list.tool("list"))
+        .build()
+        .unwrap()
+}
+
+fn mcp() -> Mcp {
+    Mcp::new(rpc(), McpConfig::new("test", "1")).unwrap()
+}
+
+/// Serves to `reader` and `writer`, whose tokens are their names.
+async fn serve() -> ServerHandle {
+    let mut resource =
+        ProtectedResource::new("https://notes.example/mcp".parse().unwrap(), ["https://login"]);
+    resource.initial_scopes = Scopes::new(["notes:read"]);
+    let mut http = HttpConfig { protected_resource: Some(resource), ..HttpConfig::default() };
+    let scopes = [("reader", vec!["notes:read"]), ("writer", vec!["notes:write", "notes:delete"])];
+    for (name, scopes) in scopes {
+        let principal = Principal::new(name).with_scopes(&Scopes::new(scopes));
+        http.bearer.allow_principal(principal, name);
+    }
+    let mcp = mcp();
+    let closing = CancellationToken::new();
+    let service = mcp.rpc().http_with(http);
+    let service = service.merge(mcp.routes()).merge(mcp.sse_routes(closing));
+    Server::bind("127.0.0.1:0").serve(service).await.unwrap()
+}
+
+fn call(tool: &str) -> Value {
+    json!({ "name": tool, "arguments": {} })
+}
+
+#[tokio::test]
+async fn challenges_name_the_scopes_of_a_tool() {
+    let server = serve().await;
+    let missing = format!("Bearer {METADATA}, scope=\"notes:read\"");
+    let invalid = format!("Bearer error=\"invalid_token\", {METADATA}, scope=\"notes:read\"");
+    let insufficient = format!(
+        "Bearer error=\"insufficient_scope\", scope=\"notes:write notes:delete\", {METADATA}"
+    );
+    let rows = [
+        ("tools/call", call("delete"), None, 401, Some(&missing)),
+        ("tools/call", call("delete"), Some("none"), 401, Some(&invalid)),
+        ("tools/call", call("delete"), Some("reader"), 403, Some(&insufficient)),
+        ("tools/call", call("delete"), Some("writer"), 200, None),
+        ("tools/call", call("list"), Some("reader"), 200, None),
+        ("tools/list", json!({}), None, 401, Some(&missing)),
+        ("tools/list", json!({}), Some("reader"), 200, None),
+    ];
+    for (method, params, token, status, challenge) in rows {
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        // With events accepted, a refusal still has its status.
+        let common = format!(
+            "Accept: application/json, text/event-stream\r\n{}",
+            token.clone().unwrap_or_default()
+        );
+        let (new, old) = (modern(method, params.clone()), legacy(method, params));
+        let rows = [
+            ("modern", "/mcp", headers_of(&new), &new),
+            ("legacy", "/mcp", "MCP-Protocol-Version: 2025-11-25\r\n".to_owned(), &old),
+            ("JSON-RPC", "/", String::new(), &old),
+        ];
+        for (era, path, headers, message) in rows {
+            let name = format!("{era}: {message} by {token:?}");
+            let request = post(path, &format!("{common}{headers}"), message.to_string());
+            let reply = Client::connect(server.local_addr()).await.ask(request).await;
+            assert_eq!(reply.status, status, "{name}: {reply:?}");
+            let found = reply.header("www-authenticate");
+            assert_eq!(found, challenge.map(String::as_str), "{name}");
+            if status == 403 {
+                let error: Value = serde_json::from_slice(&reply.body).unwrap();
+                let data = json!({ "scopes": ["notes:write", "notes:delete"] });
+                let expected = json!({ "id": 1, "error": { "code": -32008, "data": data } });
+                assert_fits(&name, &expected, &error);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn members_of_a_batch_are_refused_one_by_one() {
+    let server = serve().await;
+    let batch = json!([legacy("tools/call", call("delete")), legacy("tools/call", call("list"))]);
+    let request = post("/mcp", "Authorization: Bearer reader\r\n", batch.to_string());
+    let reply = Client::connect(server.local_addr()).await.ask(request).await;
+    assert_eq!((reply.status, reply.header("www-authenticate")), (200, None));
+    let refused = json!({ "id": 1, "error": { "code": -32008 } });
+    let replies: Value = serde_json::from_slice(&reply.body).unwrap();
+    assert_fits("batch", &json!([refused, { "id": 1, "result": {} }]), &replies);
+}
+
+#[tokio::test]
+async fn scopes_are_not_required_over_stdio() {
+    let mut pipes = Pipes::of(mcp(), Gate::new());
+    pipes.write(format!("{}\n", legacy("tools/call", call("delete"))));
+    let (replies, ended) = pipes.finish().await;
+    assert!(ended.is_ok(), "{ended:?}");
+    assert_fits("stdio", &json!([completed(1, "\"deleted\"")]), &json!(replies));
+}
