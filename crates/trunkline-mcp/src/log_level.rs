@@ -25,6 +25,19 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let name: StrDeserializer<'_, Error> = name.into_deserializer();
         Self::deserialize(name).ok()

@@ -1,10 +1,11 @@
-//! The report of the suite: a folder for each scenario, `server-<scenario>-<time>`, with its checks.
+//! The report of the suite: a folder for each scenario with its checks, `server-<scenario>-<time>` for servers and
+//! `<scenario>-<time>` for clients. The names of some scenarios have a slash, which leads to a folder of folders.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 /// The length of `-2026-07-28T01-02-03-456Z`.
@@ -24,16 +25,7 @@ struct Check {
 impl Report {
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let mut scenarios = BTreeMap::new();
-        for entry in std::fs::read_dir(folder)
-            .with_context(|| format!("cannot list {}", folder.display()))?
-        {
-            let entry = entry?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let scenario = scenario(&name)
-                .with_context(|| format!("`{name}` is not the folder of a scenario"))?;
-            scenarios.insert(scenario.to_owned(), verdict(&entry.path())?);
-        }
+        collect(folder, "", &mut scenarios)?;
         ensure!(!scenarios.is_empty(), "the suite ran no scenario");
         Ok(Self(scenarios))
     }
@@ -63,9 +55,34 @@ impl fmt::Display for Report {
     }
 }
 
+fn collect(
+    folder: &Path,
+    group: &str,
+    scenarios: &mut BTreeMap<String, Option<String>>,
+) -> Result<()> {
+    let entries =
+        std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        match scenario(&name) {
+            Some(scenario) => {
+                scenarios.insert(format!("{group}{scenario}"), verdict(&entry.path())?);
+            }
+            None if group.is_empty() && entry.path().is_dir() => {
+                collect(&entry.path(), &format!("{name}/"), scenarios)?;
+            }
+            None => bail!("`{name}` is not the folder of a scenario"),
+        }
+    }
+    Ok(())
+}
+
 fn scenario(folder: &str) -> Option<&str> {
-    let name = folder.strip_prefix("server-")?;
-    name.get(..name.len().checked_sub(TIME)?)
+    let (name, time) = folder.split_at_checked(folder.len().checked_sub(TIME)?)?;
+    let is_time = time.starts_with("-2") && time.ends_with('Z');
+    is_time.then(|| name.strip_prefix("server-").unwrap_or(name))
 }
 
 fn verdict(folder: &Path) -> Result<Option<String>> {
@@ -109,7 +126,9 @@ mod tests {
         check_name("server-ping-2026-11-22T01-34-29-994Z", Some("ping"));
         check_name("server-sse-a-2026-11-22T01-34-29-994Z", Some("sse-a"));
         check_name("server-ping", None);
-        check_name("client-ping-2026-11-22T01-34-29-994Z", None);
+        check_name("sse-retry-2026-11-22T01-34-29-994Z", Some("sse-retry"));
+        check_name("auth", None);
+        check_name("server-with-a-long-name-but-no-time", None);
     }
 
     #[track_caller]

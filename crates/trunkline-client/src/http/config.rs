@@ -46,7 +46,9 @@ pub struct Bearer(HeaderValue);
 pub struct BearerError;
 
 impl Bearer {
-    pub(super) fn header(&self) -> HeaderValue {
+    /// The value of the header `Authorization`. `Debug` omits it.
+    #[must_use]
+    pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 

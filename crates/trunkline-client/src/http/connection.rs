@@ -64,13 +64,13 @@ use trunkline_core::trace_context::TraceContext;
 #[derive(Clone)]
 pub struct Http {
     inner: Arc<Inner>,
+    uri: Uri,
     /// The format of messages.
     format: Format,
 }
 
 struct Inner {
     client: legacy::Client<Connector, Full<Bytes>>,
-    uri: Uri,
     target: Arc<str>,
     /// The headers of every request.
     headers: HeaderMap,
@@ -126,8 +126,30 @@ impl Http {
         let (uri, target) = (url.uri().clone(), url.origin().into());
         let max_reply = config.max_reply;
         let headers = headers(config);
-        let inner = Arc::new(Inner { client, uri, target, headers, max_reply });
-        Self { inner, format: Format::Json }
+        let inner = Arc::new(Inner { client, target, headers, max_reply });
+        Self { inner, uri, format: Format::Json }
+    }
+
+    /// The URL that messages are sent to.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.uri.to_string()
+    }
+
+    /// A transport to another path of the same server, with the same settings and connections.
+    ///
+    /// # Errors
+    /// [`TransportError::Address`] when `path` is not a path, which may be followed by a query.
+    pub fn at_path(&self, path: &str) -> Result<Self, TransportError> {
+        let invalid = || TransportError::Address {
+            target: path.to_owned(),
+            reason: "expected a path such as /messages?id=7".to_owned(),
+        };
+        let mut parts = self.uri.clone().into_parts();
+        let path = path.starts_with('/').then(|| path.parse().ok()).flatten();
+        parts.path_and_query = Some(path.ok_or_else(invalid)?);
+        let uri = Uri::from_parts(parts).map_err(|_| invalid())?;
+        Ok(Self { inner: Arc::clone(&self.inner), uri, format: self.format })
     }
 
     /// Sends messages in EDN and requests replies in EDN. Replies in JSON are still accepted.
@@ -200,9 +222,9 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, TransportError> {
-        let Inner { client, uri, target, headers: common, max_reply } = &*self.inner;
+        let Inner { client, target, headers: common, max_reply } = &*self.inner;
         let mut request = Request::new(Full::new(body));
-        *request.uri_mut() = uri.clone();
+        *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = common.clone();
         self.announce(request.headers_mut());
         if method != Method::POST {

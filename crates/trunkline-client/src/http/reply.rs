@@ -50,6 +50,12 @@ impl Reply {
         Self { status, headers, body, target, left: limit, limit, format }
     }
 
+    /// Sets the maximum size of the rest of the body, in bytes. It replaces that of the configuration.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.left = limit;
+        self.limit = limit;
+    }
+
     /// The media type without parameters, in lower case. Empty if it is missing.
     #[must_use]
     pub fn media_type(&self) -> String {

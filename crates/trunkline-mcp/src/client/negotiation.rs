@@ -1,34 +1,39 @@
-use std::time::Duration;
+//! The negotiation of the era and the revision ("Backward Compatibility").
 
-use http::{HeaderMap, HeaderValue, StatusCode};
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
 use trunkline::ErrorObject;
 use trunkline::client::{Error as CallError, ProtocolError};
 
-use super::exchange::{Answer, Error, Exchange, RequestError, read};
+use super::config::KnownEra;
+use super::connection::{CallOptions, Connection, RequestParts};
+use super::error::{Error, RequestError};
+use super::http_endpoint::HttpEndpoint;
+use super::http_link::HttpLink;
+use super::inbox::Inbox;
+use super::link::Link;
+use super::message::{raw, request as request_text};
+use super::request::{Answer, Outgoing};
+use super::session::{ServerInfo, Session};
+use super::transport::{Kind, Transport};
+use super::{sse, stdio};
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
-use crate::protocol::{Legacy, MODERN, header, meta, method};
+use crate::protocol::{Legacy, MODERN, header, method};
 
-/// The params of each request.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Params<'p> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cursor: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) name: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) arguments: Option<&'p RawValue>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(super) meta: Option<Value>,
+/// A connection whose revision is negotiated.
+pub(super) struct Negotiated {
+    pub(super) connection: Connection,
+    pub(super) session: Session,
+    pub(super) info: ServerInfo,
 }
 
-/// The era of a server, with the session of the first era.
-#[derive(Debug)]
-pub(super) enum Era {
-    Modern,
-    Legacy { version: HeaderValue, session: Option<HeaderValue> },
+/// The result of a request of the stateless era.
+enum Probe {
+    Modern(ServerInfo),
+    Legacy,
 }
 
 #[derive(Deserialize)]
@@ -48,34 +53,122 @@ struct Unsupported {
     supported: Vec<String>,
 }
 
-/// Sends a request of the stateless era first. Anything but the reply of a server of that era means an
-/// earlier revision.
-pub(super) async fn find(exchange: &Exchange) -> Result<Era, Error> {
-    let probe =
-        Era::Modern.request(exchange, method::DISCOVER, Params::default(), HeaderMap::new());
-    let versions = match probe.await {
-        Ok(answer) => match serde_json::from_str::<Discovered>(answer.result.get()) {
-            Ok(discovered) => discovered.supported_versions,
-            // Some servers have a result for any method.
-            Err(_) => return initialize(exchange).await,
-        },
-        Err(failed) => match failed.error.error_object().filter(is_of_version).map(supported) {
-            // It has just refused the stateless revision.
-            Some(Some(versions)) => {
-                versions.into_iter().filter(|version| version != MODERN).collect()
-            }
-            Some(None) => return Err(failed.into()),
-            None if is_final(&failed) => return Err(failed.into()),
-            None => return initialize(exchange).await,
+/// Connects, and negotiates the revision.
+pub(super) async fn connect(transport: Transport, inbox: &Arc<Inbox>) -> Result<Negotiated, Error> {
+    let http = match transport.0 {
+        Kind::Http(http) => http,
+        Kind::Stdio { command, config } => {
+            let channel = stdio::spawn(command, &config, inbox)?;
+            return on_channel(Connection::new(Link::Channel(channel), Arc::clone(inbox))).await;
+        }
+        Kind::Stream { input, output } => {
+            let channel = stdio::open(input, output, inbox);
+            return on_channel(Connection::new(Link::Channel(channel), Arc::clone(inbox))).await;
+        }
+    };
+    let endpoint = HttpEndpoint::new(http, Arc::clone(inbox));
+    let (eras, origin) = (&inbox.config.eras, endpoint.origin());
+    if let Some(known) = eras.get(&origin).filter(|known| *known != KnownEra::Modern) {
+        let connection = over_http(&endpoint);
+        let negotiated = match known {
+            KnownEra::Sse => over_sse(&endpoint).await,
+            _ => with_initialize(connection).await.map_err(|(error, _)| error),
+        };
+        match negotiated {
+            Ok(negotiated) => return Ok(negotiated),
+            Err(_) => eras.set(&origin, None),
+        }
+    }
+    let connection = over_http(&endpoint);
+    let (era, negotiated) = match probe(&connection).await? {
+        Probe::Modern(info) => (KnownEra::Modern, modern(connection, info)),
+        Probe::Legacy => match with_initialize(connection).await {
+            Ok(negotiated) => (KnownEra::Legacy, negotiated),
+            Err((error, _)) if may_be_sse(&error) => match over_sse(&endpoint).await {
+                Ok(negotiated) => (KnownEra::Sse, negotiated),
+                Err(_) => return Err(error),
+            },
+            Err((error, _)) => return Err(error),
         },
     };
-    if versions.iter().any(|version| version == MODERN) {
-        return Ok(Era::Modern);
+    eras.set(&origin, Some(era));
+    Ok(negotiated)
+}
+
+fn over_http(endpoint: &HttpEndpoint) -> Connection {
+    let link = Link::Http(HttpLink::new(endpoint.clone()));
+    Connection::new(link, Arc::clone(&endpoint.inbox))
+}
+
+async fn over_sse(endpoint: &HttpEndpoint) -> Result<Negotiated, Error> {
+    let inbox = &endpoint.inbox;
+    let channel = sse::open(endpoint, inbox.config.timeout).await?;
+    let connection = Connection::new(Link::Channel(channel), Arc::clone(inbox));
+    with_initialize(connection).await.map_err(|(error, _)| error)
+}
+
+async fn on_channel(connection: Connection) -> Result<Negotiated, Error> {
+    match probe(&connection).await? {
+        Probe::Modern(info) => Ok(modern(connection, info)),
+        Probe::Legacy => with_initialize(connection).await.map_err(|(error, _)| error),
     }
-    if versions.iter().any(|version| Legacy::parse(version).is_some()) {
-        return initialize(exchange).await;
+}
+
+fn modern(connection: Connection, info: ServerInfo) -> Negotiated {
+    connection.inbox.set_modern(true);
+    Negotiated { connection, session: Session::Modern, info }
+}
+
+async fn with_initialize(connection: Connection) -> Result<Negotiated, (Error, Connection)> {
+    match initialize(&connection).await {
+        Ok((session, info)) => Ok(Negotiated { connection, session, info }),
+        Err(error) => Err((error, connection)),
     }
-    Err(Error::Versions(versions))
+}
+
+/// Sends a request of the stateless era first. Anything but the reply of a server of that era means an earlier
+/// revision.
+async fn probe(connection: &Connection) -> Result<Probe, Error> {
+    let is_channel = matches!(connection.link, Link::Channel(_));
+    let config = &connection.inbox.config;
+    let timeout = is_channel.then(|| config.probe_timeout.min(config.timeout));
+    connection.inbox.set_modern(true);
+    let mut is_repeated = false;
+    let versions = loop {
+        let options = CallOptions { timeout, ..CallOptions::default() };
+        let parts = RequestParts { options, ..RequestParts::default() };
+        let error = match connection.request(&Session::Modern, method::DISCOVER, &parts).await {
+            Ok(answer) => match serde_json::from_str::<Discovered>(answer.result.get()) {
+                Ok(Discovered { supported_versions: versions }) => {
+                    if versions.iter().any(|version| version == MODERN) {
+                        let info = ServerInfo::read(answer.result, MODERN);
+                        let info = info.map_err(|error| Error::malformed(method::DISCOVER, error));
+                        return Ok(Probe::Modern(info?));
+                    }
+                    break versions;
+                }
+                // Some servers have a result for any method.
+                Err(_) => return Ok(Probe::Legacy),
+            },
+            Err(error) => error,
+        };
+        match error.error_object().filter(is_of_version).map(supported) {
+            Some(Some(versions)) => {
+                // A server that refuses what it supports gets a second chance.
+                let is_mutual = versions.iter().any(|version| version == MODERN);
+                if !is_mutual || std::mem::replace(&mut is_repeated, true) {
+                    break versions.into_iter().filter(|version| version != MODERN).collect();
+                }
+            }
+            Some(None) => return Err(error),
+            None if is_final(&error, is_channel) => return Err(error),
+            None => return Ok(Probe::Legacy),
+        }
+    };
+    match versions.iter().any(|version| Legacy::parse(version).is_some()) {
+        true => Ok(Probe::Legacy),
+        false => Err(Error::Versions(versions)),
+    }
 }
 
 fn is_of_version(error: &&ErrorObject) -> bool {
@@ -87,91 +180,65 @@ fn supported(error: &ErrorObject) -> Option<Vec<String>> {
 }
 
 /// Whether `initialize` would fail as well.
-fn is_final(failed: &RequestError) -> bool {
+fn is_final(error: &Error, is_channel: bool) -> bool {
     const DENIED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
-    let is_denied = failed.status.is_some_and(|status| DENIED.contains(&status));
-    match &failed.error {
+    let Error::Request(RequestError { error, status }) = error else { return true };
+    let is_denied = status.is_some_and(|status| DENIED.contains(&status));
+    match error {
         CallError::Protocol(ProtocolError::Redirect { .. }) => true,
         CallError::Protocol(_) => is_denied,
         error => match error.error_object() {
             Some(error) => {
                 is_denied || (UNSUPPORTED_VERSION..=HEADER_MISMATCH).contains(&error.code())
             }
-            None => true,
+            // Servers on stdio may ignore unknown requests.
+            None => !(is_channel && error.is_timeout()),
         },
     }
 }
 
-async fn initialize(exchange: &Exchange) -> Result<Era, Error> {
+/// Whether the server may support HTTP+SSE only.
+fn may_be_sse(error: &Error) -> bool {
+    let statuses = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+    error.status().is_some_and(|status| statuses.contains(&status))
+}
+
+/// Opens a session of the legacy era.
+pub(super) async fn initialize(connection: &Connection) -> Result<(Session, ServerInfo), Error> {
+    let inbox = &connection.inbox;
+    inbox.set_modern(false);
+    let config = &inbox.config;
+    let id = connection.next_id();
     let params = json!({
         "protocolVersion": Legacy::LATEST.as_str(),
-        "capabilities": {},
-        "clientInfo": exchange.client_info(),
+        "capabilities": config.handler.features().capabilities(),
+        "clientInfo": config.client_info(),
     });
-    let answer = exchange.call(method::INITIALIZE, &raw(&params), HeaderMap::new()).await;
-    let mut answer = answer.map_err(Error::Initialize)?;
-    let found: Initialized = read(method::INITIALIZE, &answer)?;
+    let first = Session::Legacy { version: Legacy::LATEST, id: None };
+    let request = Outgoing {
+        id,
+        method: method::INITIALIZE,
+        body: request_text(id, method::INITIALIZE, &raw(&params)),
+        name: None,
+        headers: http::HeaderMap::new(),
+        is_open_ended: false,
+    };
+    let answer = connection.send(&first, &request, &CallOptions::default()).await;
+    let Answer { result, mut headers } = answer.map_err(as_initialize)?;
+    let malformed = |error| Error::malformed(method::INITIALIZE, error);
+    let found: Initialized = serde_json::from_str(result.get()).map_err(malformed)?;
     let Some(version) = Legacy::parse(&found.protocol_version) else {
         return Err(Error::Versions(vec![found.protocol_version]));
     };
-    let version = HeaderValue::from_static(version.as_str());
-    let era = Era::Legacy { version, session: answer.headers.remove(header::SESSION_ID) };
-    exchange
-        .notify(method::INITIALIZED, era.headers(method::INITIALIZED))
-        .await
-        .map_err(Error::Initialize)?;
-    Ok(era)
+    let session = Session::Legacy { version, id: headers.remove(header::SESSION_ID) };
+    connection.notify(&session, method::INITIALIZED).await.map_err(as_initialize)?;
+    let info = ServerInfo::read(result, version.as_str()).map_err(malformed)?;
+    Ok((session, info))
 }
 
-impl Era {
-    pub(super) fn is_modern(&self) -> bool {
-        matches!(self, Self::Modern)
+fn as_initialize(error: Error) -> Error {
+    match error {
+        Error::Request(error) => Error::Initialize(error),
+        other => other,
     }
-
-    pub(super) async fn request(
-        &self,
-        exchange: &Exchange,
-        method: &'static str,
-        mut params: Params<'_>,
-        mut headers: HeaderMap,
-    ) -> Result<Answer, RequestError> {
-        if self.is_modern() {
-            params.meta = Some(json!({
-                meta::PROTOCOL_VERSION: MODERN,
-                meta::CLIENT_INFO: exchange.client_info(),
-                meta::CLIENT_CAPABILITIES: {},
-            }));
-        }
-        headers.extend(self.headers(method));
-        exchange.call(method, &raw(&params), headers).await
-    }
-
-    /// Ends a session. The reply does not matter.
-    pub(super) async fn end(&self, exchange: &Exchange) {
-        const PATIENCE: Duration = Duration::from_secs(2);
-        if let Self::Legacy { session: Some(_), .. } = self {
-            exchange.delete(self.headers(""), PATIENCE).await;
-        }
-    }
-
-    fn headers(&self, method: &'static str) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        match self {
-            Self::Modern => {
-                headers.insert(header::PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
-                headers.insert(header::METHOD, HeaderValue::from_static(method));
-            }
-            Self::Legacy { version, session } => {
-                headers.insert(header::PROTOCOL_VERSION, version.clone());
-                if let Some(session) = session {
-                    headers.insert(header::SESSION_ID, session.clone());
-                }
-            }
-        }
-        headers
-    }
-}
-
-fn raw(params: &impl Serialize) -> Box<RawValue> {
-    to_raw_value(params).expect("text and JSON serialise")
 }

@@ -1,8 +1,18 @@
+use futures_util::Stream;
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::client::Client;
+use super::connection::{CallOptions, RequestParts};
+use super::error::Error;
+use super::input;
+use super::list::{Item, List, name_of};
+use super::message::Params;
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
+use crate::protocol::error_code::HEADER_MISMATCH;
+use crate::protocol::method;
 
 /// A tool of a server. Its texts are the server's, and not trusted.
 #[derive(Debug)]
@@ -16,11 +26,11 @@ pub struct Tool {
     pub is_read_only: Option<bool>,
     /// The hint that the tool may delete or overwrite something.
     pub is_destructive: Option<bool>,
-    /// The JSON Schema of the arguments, as received.
+    /// The JSON Schema of the arguments, as received. References are not fetched.
     pub input_schema: Box<RawValue>,
     /// The whole object, as received.
     pub object: Box<RawValue>,
-    pub(super) param_headers: Result<Vec<ParamHeader>, InvalidParamHeader>,
+    param_headers: Result<Vec<ParamHeader>, InvalidParamHeader>,
 }
 
 /// The result of a tool.
@@ -33,8 +43,6 @@ pub struct ToolResult {
     pub structured: Option<Box<RawValue>>,
     /// Whether the tool has failed.
     pub is_error: bool,
-    /// `complete`, or the kind of input that the tool requires.
-    pub kind: String,
     /// The whole object, as received.
     pub object: Box<RawValue>,
 }
@@ -64,11 +72,83 @@ struct ResultMembers {
     structured_content: Option<Box<RawValue>>,
     #[serde(default)]
     is_error: bool,
-    result_type: Option<String>,
+}
+
+impl Client {
+    /// Lists all tools.
+    ///
+    /// Tools whose `x-mcp-header` is invalid are rejected, since servers of 2026-07-28 must be sent these headers over
+    /// HTTP ("Custom Headers from Tool Parameters").
+    ///
+    /// # Errors
+    /// When a request fails, a page is malformed, or the list is too long.
+    pub async fn list_tools(&self) -> Result<List<Tool>, Error> {
+        self.list().await
+    }
+
+    /// The tools, page by page.
+    pub fn tool_pages(&self) -> impl Stream<Item = Result<List<Tool>, Error>> + Send + use<> {
+        self.pages()
+    }
+
+    /// Calls a tool. `arguments` is an object.
+    ///
+    /// # Errors
+    /// When the request fails, its result is malformed, or the server requires input that the handler does not provide.
+    /// A tool that fails has a result with [`is_error`](ToolResult::is_error).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call. The tool may have run.
+    pub async fn call_tool(&self, tool: &Tool, arguments: &RawValue) -> Result<ToolResult, Error> {
+        self.call_tool_with(tool, arguments, CallOptions::default()).await
+    }
+
+    /// Like [`call_tool`](Self::call_tool), with options.
+    ///
+    /// # Errors
+    /// As for [`call_tool`](Self::call_tool).
+    pub async fn call_tool_with(
+        &self,
+        tool: &Tool,
+        arguments: &RawValue,
+        options: CallOptions,
+    ) -> Result<ToolResult, Error> {
+        const METHOD: &str = method::TOOLS_CALL;
+        let params =
+            Params { name: Some(&tool.name), arguments: Some(arguments), ..Params::default() };
+        let headers = tool.headers(arguments);
+        let mut parts = RequestParts { params, headers, options, level: None };
+        let first = input::request(&self.core, METHOD, &mut parts).await;
+        let result = match first {
+            // The schema may have changed ("Client Behavior").
+            Err(error) if error.code() == Some(HEADER_MISMATCH) => {
+                self.core.inbox().cache.remove(method::TOOLS_LIST);
+                let tools = self.list_tools().await?.items;
+                let Some(known) = tools.iter().find(|known| known.name == tool.name) else {
+                    return Err(error);
+                };
+                parts.headers = known.headers(arguments);
+                input::request(&self.core, METHOD, &mut parts).await?.0
+            }
+            first => first?.0,
+        };
+        ToolResult::read(result).map_err(|error| Error::malformed(METHOD, error))
+    }
 }
 
 impl Tool {
-    pub(super) fn read(object: Box<RawValue>) -> Result<Self, serde_json::Error> {
+    /// The headers that repeat arguments.
+    fn headers(&self, arguments: &RawValue) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for param in self.param_headers.iter().flatten() {
+            if let Some(value) = param.value(arguments) {
+                headers.insert(param.name(), value);
+            }
+        }
+        headers
+    }
+
+    fn parse(object: Box<RawValue>) -> Result<Self, serde_json::Error> {
         let members: ToolMembers = serde_json::from_str(object.get())?;
         let schema: Value = serde_json::from_str(members.input_schema.get())?;
         let annotations = members.annotations.unwrap_or_default();
@@ -84,14 +164,28 @@ impl Tool {
     }
 }
 
+impl Item for Tool {
+    const METHOD: &'static str = method::TOOLS_LIST;
+    const MEMBER: &'static str = "tools";
+
+    fn read(object: Box<RawValue>, is_strict: bool) -> Result<Self, (String, String)> {
+        let name = name_of(&object, "name");
+        let tool = Self::parse(object).map_err(|error| (name, error.to_string()))?;
+        match &tool.param_headers {
+            // Only the stateless era repeats arguments in headers.
+            Err(error) if is_strict => Err((tool.name, error.to_string())),
+            _ => Ok(tool),
+        }
+    }
+}
+
 impl ToolResult {
-    pub(super) fn read(object: Box<RawValue>) -> Result<Self, serde_json::Error> {
+    fn read(object: Box<RawValue>) -> Result<Self, serde_json::Error> {
         let members: ResultMembers = serde_json::from_str(object.get())?;
         Ok(Self {
             content: members.content,
             structured: members.structured_content,
             is_error: members.is_error,
-            kind: members.result_type.unwrap_or_else(|| "complete".to_owned()),
             object,
         })
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use trunkline_mcp::client::{Client, McpClientConfig, Tool, ToolList, ToolResult};
+use trunkline_mcp::client::{Client, List, McpClientConfig, Tool, ToolResult};
 
 use self::property::{Property, properties};
 use super::call::with_cursor;
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 async fn list(client: &Client, renderer: Renderer) -> Result<String, Failure> {
-    let ToolList { tools, rejected } = client.tools().await?;
+    let List { items: tools, rejected, .. } = client.list_tools().await?;
     for (name, reason) in &rejected {
         output::message(&format!("trunkline: omitted tool {}: {}\n", line(name), line(reason)));
     }
@@ -97,7 +97,7 @@ async fn run_tool(
     is_all: bool,
     renderer: Renderer,
 ) -> Result<String, Failure> {
-    let ToolList { tools, rejected } = client.tools().await?;
+    let List { items: tools, rejected, .. } = client.list_tools().await?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         return Err(Failure::Message(unknown_tool(name, &tools, &rejected)));
     };
@@ -109,11 +109,11 @@ async fn run_tool(
     let empty = || RawValue::from_string("{}".to_owned()).expect("an object is JSON");
     let arguments = params.into_json(is_text).unwrap_or_else(empty);
     if !is_all {
-        return answer_text(&call(client, tool, &arguments).await?, renderer);
+        return answer_text(&client.call_tool(tool, &arguments).await?, renderer);
     }
     print_all(renderer, async |cursor| {
         let arguments = with_cursor(Some(&arguments), cursor)?.unwrap_or_else(empty);
-        let answer = call(client, tool, &arguments).await?;
+        let answer = client.call_tool(tool, &arguments).await?;
         match data(&answer) {
             Some(value) => Ok(Some(value)),
             // An error, or no page.
@@ -123,17 +123,6 @@ async fn run_tool(
         }
     })
     .await
-}
-
-async fn call(client: &Client, tool: &Tool, arguments: &RawValue) -> Result<ToolResult, Failure> {
-    let answer = client.call(tool, arguments).await?;
-    if answer.kind != "complete" {
-        return Err(Failure::Message(format!(
-            "trunkline: the tool returned a result of type {:?}, which this client does not support\n",
-            answer.kind
-        )));
-    }
-    Ok(answer)
 }
 
 /// The structured content of a success, or its only text if that is a JSON object or array.

@@ -1,0 +1,258 @@
+//! Messages of all requests over one channel: stdio, HTTP+SSE, or a stream of bytes.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+use trunkline::Id;
+use trunkline::client::{Error as CallError, Failure, ProtocolError, Response, TransportError};
+
+use super::error::Error;
+use super::inbox::Inbox;
+use super::message::{Incoming, Notification, notification, result};
+use super::request::{Answer, Outgoing};
+use crate::protocol::method;
+
+/// The maximum number of requests that wait for responses.
+const IN_FLIGHT: usize = 128;
+/// The number of cancelled requests to remember, so that their late responses are ignored.
+const MAX_ABANDONED: usize = 1_024;
+
+/// A channel to a server. Clones share it.
+#[derive(Clone)]
+pub(super) struct Channel(Arc<Shared>);
+
+struct Shared {
+    target: String,
+    inbox: Arc<Inbox>,
+    sender: Box<dyn Sender>,
+    replies: Mutex<Replies>,
+    in_flight: Semaphore,
+    ended: CancellationToken,
+}
+
+#[derive(Default)]
+struct Replies {
+    waiting: HashMap<i64, oneshot::Sender<Result<Response, CallError>>>,
+    abandoned: VecDeque<i64>,
+    /// The reason why the channel has ended.
+    failure: Option<Failure>,
+}
+
+/// Sends messages to the server.
+pub(super) trait Sender: Send + Sync {
+    /// Sends a message. Returns when it is sent, or the transport has accepted it.
+    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), Error>>;
+}
+
+impl Channel {
+    pub(super) fn new(target: String, inbox: Arc<Inbox>, sender: Box<dyn Sender>) -> Self {
+        Self(Arc::new(Shared {
+            target,
+            inbox,
+            sender,
+            replies: Mutex::default(),
+            in_flight: Semaphore::new(IN_FLIGHT),
+            ended: CancellationToken::new(),
+        }))
+    }
+
+    pub(super) fn target(&self) -> &str {
+        &self.0.target
+    }
+
+    /// Completes when the channel has ended.
+    pub(super) async fn ended(&self) {
+        self.0.ended.cancelled().await;
+    }
+
+    /// Sends a request, and waits for its result.
+    ///
+    /// # Cancel safety
+    /// Dropping the future sends `notifications/cancelled`, except for the first requests.
+    pub(super) async fn request(&self, request: &Outgoing<'_>) -> Result<Answer, Error> {
+        // The semaphore is never closed. Requests without an end do not count.
+        let _permit = match request.is_open_ended {
+            true => None,
+            false => self.0.in_flight.acquire().await.ok(),
+        };
+        let (sender, response) = oneshot::channel();
+        {
+            let mut replies = self.0.replies();
+            if let Some(failure) = &replies.failure {
+                return Err(failure.clone().into());
+            }
+            replies.waiting.insert(request.id, sender);
+        }
+        let is_first = matches!(request.method, method::INITIALIZE | method::DISCOVER);
+        let mut guard = CancelGuard { channel: self, id: request.id, is_first, is_done: false };
+        self.0.sender.send(request.body.clone()).await?;
+        let response = response.await;
+        guard.is_done = true;
+        let response = response.unwrap_or_else(|_| Err(self.broken().into()))?;
+        let outcome = response.outcome_of(&Id::from(request.id)).map_err(CallError::from);
+        let result = outcome.and_then(|outcome| result(&outcome))?;
+        Ok(Answer { result, headers: http::HeaderMap::new() })
+    }
+
+    pub(super) async fn notify(&self, message: Bytes) -> Result<(), Error> {
+        self.0.sender.send(message).await
+    }
+
+    /// Handles a message of the server. A message that belongs to no request fails all that wait, since it may be the
+    /// response to any of them.
+    pub(super) fn receive(&self, message: &Bytes) {
+        let done = match Incoming::parse(message) {
+            Ok(Incoming::Response(response)) => self.deliver(response),
+            Ok(Incoming::Notification(notification)) => {
+                self.end_subscription(&notification);
+                self.0.inbox.notify(&notification);
+                Ok(())
+            }
+            Ok(Incoming::Request(request)) => {
+                let channel = self.clone();
+                self.0.inbox.answer(request, |response| async move {
+                    if let Err(error) = channel.0.sender.send(response).await {
+                        tracing::debug!(%error, "cannot send a response");
+                    }
+                });
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            tracing::debug!(target = %self.0.target, %error, "invalid message; failing all waiting requests");
+            self.0.replies().fail(&error.into());
+        }
+    }
+
+    fn deliver(&self, response: Response) -> Result<(), ProtocolError> {
+        let mut replies = self.0.replies();
+        let Some(id) = &response.id else {
+            // It concerns a message that the server could not read.
+            let ids: Vec<i64> = replies.waiting.keys().copied().collect();
+            if let [only] = *ids
+                && let Some(waiting) = replies.waiting.remove(&only)
+            {
+                replies.abandon(only);
+                drop(waiting.send(Ok(response)));
+            }
+            return Ok(());
+        };
+        let number: Option<i64> = id.as_raw().parse().ok();
+        if let Some(waiting) = number.and_then(|id| replies.waiting.remove(&id)) {
+            // The caller may have been cancelled.
+            drop(waiting.send(Ok(response)));
+            return Ok(());
+        }
+        let abandoned = replies.abandoned.iter().position(|known| Some(*known) == number);
+        if let Some(index) = abandoned {
+            replies.abandoned.remove(index);
+            return Ok(());
+        }
+        let ids = replies.waiting.keys().take(20).map(i64::to_string).collect::<Vec<_>>();
+        let found = id.to_string().chars().take(100).collect();
+        Err(ProtocolError::WrongId { expected: ids.join(", "), found })
+    }
+
+    /// In the stateless era, the server cancels a subscription that it ends.
+    fn end_subscription(&self, notification: &Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cancelled {
+            request_id: i64,
+        }
+        if notification.method != method::CANCELLED || !self.0.inbox.is_modern() {
+            return;
+        }
+        let params = notification.params.as_deref().unwrap_or(RawValue::NULL);
+        let Ok(Cancelled { request_id: id }) = serde_json::from_str(params.get()) else { return };
+        let mut replies = self.0.replies();
+        if let Some(waiting) = replies.waiting.remove(&id) {
+            replies.abandon(id);
+            drop(waiting.send(Err(ProtocolError::Missing { id: id.to_string() }.into())));
+        }
+    }
+
+    /// Ends the channel, and fails all waiting requests.
+    pub(super) fn end(&self, failure: Option<Failure>) {
+        let failure = failure.unwrap_or_else(|| self.broken());
+        let mut replies = self.0.replies();
+        replies.fail(&failure);
+        replies.failure.get_or_insert(failure);
+        drop(replies);
+        self.0.ended.cancel();
+    }
+
+    fn broken(&self) -> Failure {
+        TransportError::Broken { target: self.0.target.clone(), source: None }.into()
+    }
+}
+
+impl Shared {
+    fn replies(&self) -> MutexGuard<'_, Replies> {
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Replies {
+    fn fail(&mut self, failure: &Failure) {
+        let waiting: Vec<_> = self.waiting.drain().collect();
+        for (id, waiting) in waiting {
+            self.abandon(id);
+            drop(waiting.send(Err(failure.clone().into())));
+        }
+    }
+
+    fn abandon(&mut self, id: i64) {
+        if self.abandoned.len() == MAX_ABANDONED {
+            self.abandoned.pop_front();
+        }
+        self.abandoned.push_back(id);
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel").field("target", &self.0.target).finish_non_exhaustive()
+    }
+}
+
+/// Cancels a request if it is dropped before the response arrives.
+struct CancelGuard<'c> {
+    channel: &'c Channel,
+    id: i64,
+    is_first: bool,
+    is_done: bool,
+}
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut replies = self.channel.0.replies();
+        if replies.waiting.remove(&self.id).is_none() || self.is_first {
+            return replies.abandon(self.id);
+        }
+        replies.abandon(self.id);
+        drop(replies);
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let (channel, params) = (self.channel.clone(), json!({ "requestId": self.id }));
+        self.channel.0.inbox.tasks.spawn(async move {
+            let cancelled = notification(method::CANCELLED, Some(&params));
+            if let Err(error) = channel.0.sender.send(cancelled).await {
+                tracing::debug!(%error, "cannot cancel a request");
+            }
+        });
+    }
+}

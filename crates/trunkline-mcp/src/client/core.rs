@@ -1,0 +1,158 @@
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use super::cache::Key;
+use super::connection::{Connection, RequestParts};
+use super::error::Error;
+use super::inbox::Inbox;
+use super::message::Params;
+use super::negotiation::{self, Negotiated};
+use super::request::Answer;
+use super::session::{ServerInfo, Session};
+use crate::log_level::LogLevel;
+use crate::protocol::method;
+
+/// The state of a client, which its tasks share.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) connection: Connection,
+    pub(super) session: watch::Sender<Session>,
+    info: Mutex<Arc<ServerInfo>>,
+    level: Mutex<Option<LogLevel>>,
+    /// Locked while a session is replaced.
+    reopening: tokio::sync::Mutex<()>,
+    pub(super) wanted: watch::Sender<Wanted>,
+    pub(super) opened: watch::Sender<Opened>,
+    pub(super) is_listening: AtomicBool,
+}
+
+/// The resources that the client subscribes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) resources: BTreeSet<String>,
+    /// Increases with every change.
+    pub(super) version: u64,
+}
+
+/// The stream of notifications that is open, or that the server does not support.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Opened {
+    /// The version of the wanted resources. `None` before the first stream.
+    pub(super) version: Option<u64>,
+    /// The resources that the server accepted.
+    pub(super) resources: Vec<String>,
+}
+
+impl Core {
+    pub(super) fn new(negotiated: Negotiated) -> Self {
+        let Negotiated { connection, session, info } = negotiated;
+        Self {
+            connection,
+            session: watch::Sender::new(session),
+            info: Mutex::new(Arc::new(info)),
+            level: Mutex::default(),
+            reopening: tokio::sync::Mutex::default(),
+            wanted: watch::Sender::default(),
+            opened: watch::Sender::default(),
+            is_listening: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn inbox(&self) -> &Arc<Inbox> {
+        &self.connection.inbox
+    }
+
+    pub(super) fn session(&self) -> Session {
+        self.session.borrow().clone()
+    }
+
+    pub(super) fn info(&self) -> Arc<ServerInfo> {
+        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn set_level(&self, level: LogLevel) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+    }
+
+    fn level(&self) -> Option<LogLevel> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request, and waits for its result. If the server has ended the session, another is opened, and the
+    /// request is sent once more.
+    pub(super) async fn request(
+        &self,
+        method: &'static str,
+        parts: &mut RequestParts<'_>,
+    ) -> Result<Answer, Error> {
+        parts.level = self.level();
+        let session = self.session();
+        let answer = self.connection.request(&session, method, parts).await;
+        match answer {
+            Err(error) if is_of_ended_session(&session, &error) => {
+                self.reopen(&session).await?;
+                self.connection.request(&self.session(), method, parts).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Like [`request`](Self::request), with a result that may be cached.
+    pub(super) async fn cached(
+        &self,
+        method: &'static str,
+        params: Params<'_>,
+    ) -> Result<Box<RawValue>, Error> {
+        let selector = params.cursor.or(params.uri).map(str::to_owned);
+        let key = Key { method, selector };
+        let cache = &self.inbox().cache;
+        if let Some(result) = cache.get(&key) {
+            return Ok(result);
+        }
+        let generation = cache.generation();
+        let mut parts = RequestParts { params, ..RequestParts::default() };
+        let answer = self.request(method, &mut parts).await?;
+        cache.put(key, &answer.result, generation);
+        Ok(answer.result)
+    }
+
+    /// Opens another session in place of `ended`, unless this has happened.
+    pub(super) async fn reopen(&self, ended: &Session) -> Result<(), Error> {
+        let _reopening = self.reopening.lock().await;
+        if self.session() != *ended {
+            return Ok(());
+        }
+        tracing::debug!("the server has ended the session; opening another");
+        let (session, info) = negotiation::initialize(&self.connection).await?;
+        self.inbox().cache.clear();
+        *self.info.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(info);
+        self.session.send_replace(session.clone());
+        let mut requests = Vec::new();
+        if let Some(level) = self.level() {
+            requests.push((method::SET_LEVEL, level.name().to_owned()));
+        }
+        let resources = self.wanted.borrow().resources.clone();
+        requests.extend(resources.into_iter().map(|uri| (method::SUBSCRIBE, uri)));
+        for (method, value) in &requests {
+            let params = match *method {
+                method::SUBSCRIBE => Params { uri: Some(value), ..Params::default() },
+                _ => Params { level: Some(value), ..Params::default() },
+            };
+            let parts = RequestParts { params, ..RequestParts::default() };
+            if let Err(error) = self.connection.request(&session, method, &parts).await {
+                tracing::warn!(%error, method, "cannot restore a session");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an error means that the session has ended ("Session Management").
+pub(super) fn is_of_ended_session(session: &Session, error: &Error) -> bool {
+    session.has_id() && error.status() == Some(StatusCode::NOT_FOUND)
+}

@@ -1,0 +1,119 @@
+use http::StatusCode;
+use trunkline::client::{Error as CallError, Failure, ProtocolError, TransportError};
+
+use super::authorization::AuthorizationError;
+use super::handler::HandlerError;
+
+/// Why an MCP request has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A request has failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The first requests have failed: the server does not support MCP, or it refuses this client.
+    #[error("cannot begin MCP")]
+    Initialize(#[source] RequestError),
+    /// The server supports other revisions only.
+    #[error("the server supports other versions of MCP: {}", .0.join(", "))]
+    Versions(Vec<String>),
+    /// A result is not what the specification requires.
+    #[error("the result of {method} does not conform to MCP: {reason}")]
+    Malformed {
+        /// The method.
+        method: &'static str,
+        /// The defect.
+        reason: String,
+    },
+    /// A list exceeds [`max_pages`](super::McpClientConfig::max_pages) or
+    /// [`max_items`](super::McpClientConfig::max_items).
+    #[error("the result of {method} exceeds {limit}")]
+    ListTooLong {
+        /// The method.
+        method: &'static str,
+        /// The limit, such as `100 pages`.
+        limit: String,
+    },
+    /// No access token was obtained.
+    #[error(transparent)]
+    Authorization(#[from] AuthorizationError),
+    /// The server required input that the handler does not provide. It requires a result with `resultType`
+    /// `input_required` ("Multi Round-Trip Requests").
+    #[error("the server requires input from the client ({method})")]
+    Input {
+        /// The method of the server's request.
+        method: String,
+        /// The reason.
+        source: HandlerError,
+    },
+    /// The server required input more often than [`max_rounds`](super::McpClientConfig::max_rounds).
+    #[error("the server required input more than {0} times for one request")]
+    TooManyRounds(usize),
+    /// The server does not notify of changes of this resource.
+    #[error("the server does not support subscriptions to `{0}`")]
+    NoSubscription(String),
+}
+
+/// Why a request has no result, with the HTTP status if there was a reply.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct RequestError {
+    /// The error.
+    pub error: CallError,
+    /// The status of the reply.
+    pub status: Option<StatusCode>,
+}
+
+impl Error {
+    pub(super) fn malformed(method: &'static str, reason: impl ToString) -> Self {
+        Self::Malformed { method, reason: reason.to_string() }
+    }
+
+    /// The error object that the server returned, if any.
+    #[must_use]
+    pub fn error_object(&self) -> Option<&trunkline::ErrorObject> {
+        match self {
+            Self::Request(error) | Self::Initialize(error) => error.error.error_object(),
+            _ => None,
+        }
+    }
+
+    /// The code of the error that the server returned, if any.
+    pub(super) fn code(&self) -> Option<i64> {
+        Some(self.error_object()?.code())
+    }
+
+    /// The HTTP status of the reply, if there was one.
+    #[must_use]
+    pub fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Request(error) | Self::Initialize(error) => error.status,
+            _ => None,
+        }
+    }
+}
+
+impl RequestError {
+    pub(super) fn with_status(error: impl Into<CallError>, status: StatusCode) -> Self {
+        Self { error: error.into(), status: Some(status) }
+    }
+}
+
+macro_rules! from {
+    ($($source:ty),*) => {$(
+        impl From<$source> for RequestError {
+            fn from(error: $source) -> Self {
+                Self { error: error.into(), status: None }
+            }
+        }
+
+        impl From<$source> for Error {
+            fn from(error: $source) -> Self {
+                Self::Request(error.into())
+            }
+        }
+    )*};
+}
+
+from!(CallError, Failure, ProtocolError, TransportError);

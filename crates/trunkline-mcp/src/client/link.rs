@@ -1,0 +1,59 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+use super::channel::Channel;
+use super::error::Error;
+use super::http_link::HttpLink;
+use super::request::{Answer, Outgoing};
+use super::session::Session;
+
+/// A connection to a server.
+#[derive(Debug)]
+pub(super) enum Link {
+    Http(HttpLink),
+    Channel(Channel),
+}
+
+impl Link {
+    /// Sends a request, and waits for its result. Notifications and requests of the server go to the inbox.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
+    pub(super) fn request<'a>(
+        &'a self,
+        session: &'a Session,
+        request: &'a Outgoing<'_>,
+    ) -> BoxFuture<'a, Result<Answer, Error>> {
+        match self {
+            Self::Http(http) => Box::pin(http.request(session, request)),
+            Self::Channel(channel) => Box::pin(channel.request(request)),
+        }
+    }
+
+    pub(super) async fn notify(
+        &self,
+        session: &Session,
+        method: &'static str,
+        body: Bytes,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Http(http) => http.notify(session, method, body).await,
+            Self::Channel(channel) => channel.notify(body).await,
+        }
+    }
+
+    pub(super) async fn close(&self, session: &Session, limit: Duration) {
+        if let Self::Http(http) = self {
+            http.close(session, limit).await;
+        }
+    }
+
+    pub(super) fn target(&self) -> String {
+        match self {
+            Self::Http(http) => http.endpoint.origin(),
+            Self::Channel(channel) => channel.target().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Lists in pages.
+
+use std::collections::BTreeMap;
+
+use futures_util::Stream;
+use futures_util::stream::try_unfold;
+use serde_json::value::RawValue;
+
+use super::client::Client;
+use super::error::Error;
+use super::message::Params;
+
+/// The items of a list, or of a page of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct List<T> {
+    /// The items, in the server's order.
+    pub items: Vec<T>,
+    /// The names of items that must not be used, each with the reason.
+    pub rejected: Vec<(String, String)>,
+}
+
+/// An item of a list.
+pub(super) trait Item: Sized {
+    const METHOD: &'static str;
+    /// The member of the result.
+    const MEMBER: &'static str;
+
+    /// Reads an item. The error is its name, if it has one, and the reason for which it is rejected.
+    fn read(object: Box<RawValue>, is_strict: bool) -> Result<Self, (String, String)>;
+}
+
+enum Position {
+    Begin,
+    After(String),
+    End,
+}
+
+impl Client {
+    pub(super) async fn list<T: Item>(&self) -> Result<List<T>, Error> {
+        let config = &self.core.inbox().config;
+        let mut list = List { items: Vec::new(), rejected: Vec::new() };
+        let mut cursor = None;
+        for _ in 0..config.max_pages {
+            let (page, next) = self.page::<T>(cursor.as_deref()).await?;
+            list.items.extend(page.items);
+            list.rejected.extend(page.rejected);
+            if list.items.len() + list.rejected.len() > config.max_items {
+                let limit = format!("{} items", config.max_items);
+                return Err(Error::ListTooLong { method: T::METHOD, limit });
+            }
+            if next.is_none() {
+                return Ok(list);
+            }
+            cursor = next;
+        }
+        Err(self.too_many_pages(T::METHOD))
+    }
+
+    pub(super) fn pages<T: Item>(
+        &self,
+    ) -> impl Stream<Item = Result<List<T>, Error>> + Send + use<T> {
+        let client = self.clone();
+        try_unfold((Position::Begin, 0), move |(position, count)| {
+            let client = client.clone();
+            async move {
+                let cursor = match position {
+                    Position::Begin => None,
+                    Position::After(cursor) => Some(cursor),
+                    Position::End => return Ok(None),
+                };
+                if count == client.core.inbox().config.max_pages {
+                    return Err(client.too_many_pages(T::METHOD));
+                }
+                let (page, next) = client.page::<T>(cursor.as_deref()).await?;
+                let next = next.map_or(Position::End, Position::After);
+                Ok(Some((page, (next, count + 1))))
+            }
+        })
+    }
+
+    fn too_many_pages(&self, method: &'static str) -> Error {
+        let limit = format!("{} pages", self.core.inbox().config.max_pages);
+        Error::ListTooLong { method, limit }
+    }
+
+    async fn page<T: Item>(
+        &self,
+        cursor: Option<&str>,
+    ) -> Result<(List<T>, Option<String>), Error> {
+        let result = self.core.cached(T::METHOD, Params { cursor, ..Params::default() }).await?;
+        let malformed = |error: serde_json::Error| Error::malformed(T::METHOD, error);
+        let members: BTreeMap<String, &RawValue> =
+            serde_json::from_str(result.get()).map_err(malformed)?;
+        let Some(items) = members.get(T::MEMBER) else {
+            return Err(Error::malformed(T::METHOD, format!("`{}` is missing", T::MEMBER)));
+        };
+        let items: Vec<Box<RawValue>> = serde_json::from_str(items.get()).map_err(malformed)?;
+        let next: Option<String> = match members.get("nextCursor") {
+            Some(cursor) => serde_json::from_str(cursor.get()).map_err(malformed)?,
+            None => None,
+        };
+        let is_strict = self.core.session().is_modern();
+        let mut list = List { items: Vec::new(), rejected: Vec::new() };
+        for item in items {
+            match T::read(item, is_strict) {
+                Ok(item) => list.items.push(item),
+                Err((name, reason)) => {
+                    tracing::warn!(method = T::METHOD, name, reason, "rejecting an item of a list");
+                    list.rejected.push((name, reason));
+                }
+            }
+        }
+        Ok((list, next))
+    }
+}
+
+/// The name of an object, or an empty text.
+pub(super) fn name_of(object: &RawValue, member: &str) -> String {
+    let object: Result<serde_json::Value, _> = serde_json::from_str(object.get());
+    let name = object.ok().and_then(|object| Some(object.get(member)?.as_str()?.to_owned()));
+    name.unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! JSON-RPC messages: those of the client, written, and those of the server, classified.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+use trunkline::client::{Error as CallError, ProtocolError, Response};
+use trunkline::{ErrorObject, Outcome};
+
+/// The params of any request.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Params<'p> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cursor: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) arguments: Option<&'p RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) uri: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) level: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) r#ref: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) argument: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) context: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) notifications: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) input_responses: Option<BTreeMap<String, Box<RawValue>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_state: Option<Box<RawValue>>,
+    /// Members of methods that this client does not know.
+    #[serde(flatten)]
+    pub(super) other: Map<String, Value>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(super) meta: Option<Map<String, Value>>,
+}
+
+#[derive(Serialize)]
+struct Request<'r, P> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<i64>,
+    method: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'r P>,
+}
+
+pub(super) fn request(id: i64, method: &str, params: &impl Serialize) -> Bytes {
+    let request = Request { jsonrpc: "2.0", id: Some(id), method, params: Some(params) };
+    serde_json::to_vec(&request).expect("text and numbers are JSON").into()
+}
+
+pub(super) fn notification(method: &str, params: Option<&Value>) -> Bytes {
+    let notification = Request { jsonrpc: "2.0", id: None, method, params };
+    serde_json::to_vec(&notification).expect("text and numbers are JSON").into()
+}
+
+pub(super) fn response(id: &RawValue, result: Result<&RawValue, &ErrorObject>) -> Bytes {
+    let outcome = match result {
+        Ok(result) => Outcome::from_writer(|out| out.extend_from_slice(result.get().as_bytes())),
+        Err(error) => Outcome::error(error.clone()),
+    };
+    outcome.into_response(id.get().as_bytes()).into()
+}
+
+pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).expect("text and JSON serialise")
+}
+
+/// A message of the server.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Response(Response),
+    Request(ServerRequest),
+    Notification(Notification),
+}
+
+/// A request of the server.
+#[derive(Debug)]
+pub(super) struct ServerRequest {
+    /// A string or a number.
+    pub(super) id: Box<RawValue>,
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Notification {
+    pub(super) method: String,
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+impl Incoming {
+    /// Classifies a message.
+    ///
+    /// # Errors
+    /// When the text is not a message.
+    pub(super) fn parse(body: &Bytes) -> Result<Self, ProtocolError> {
+        #[derive(Deserialize)]
+        struct Members {
+            method: Option<String>,
+            id: Option<Box<RawValue>>,
+            params: Option<Box<RawValue>>,
+        }
+        let Ok(Members { method: Some(method), id, params }) = serde_json::from_slice(body) else {
+            return Response::parse(body).map(Self::Response);
+        };
+        match id {
+            None => Ok(Self::Notification(Notification { method, params })),
+            Some(id) if id.get().starts_with(['"', '-']) || is_number(&id) => {
+                Ok(Self::Request(ServerRequest { id, method, params }))
+            }
+            Some(_) => Err(ProtocolError::Malformed {
+                reason: "`id` of a request is not a string or number".to_owned(),
+                beginning: method,
+            }),
+        }
+    }
+}
+
+fn is_number(id: &RawValue) -> bool {
+    id.get().starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// The result of an outcome, as received.
+pub(super) fn result(outcome: &Outcome) -> Result<Box<RawValue>, CallError> {
+    let json = outcome.as_result().map_err(|error| CallError::Application(error.clone()))?;
+    let malformed = |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
+    Ok(serde_json::from_slice(json).map_err(malformed)?)
+}

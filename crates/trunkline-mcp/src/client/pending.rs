@@ -1,0 +1,200 @@
+//! The requests that wait for results: their deadlines and callbacks.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+/// The progress of a request.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct ProgressUpdate {
+    /// The progress so far, which increases.
+    pub progress: f64,
+    /// The progress at the end, if known.
+    pub total: Option<f64>,
+    /// The current step.
+    pub message: Option<String>,
+}
+
+/// Receives the progress of a request. It must not block.
+#[derive(Clone)]
+pub struct ProgressCallback(Arc<dyn Fn(ProgressUpdate) + Send + Sync>);
+
+impl ProgressCallback {
+    /// A callback.
+    pub fn new(callback: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(callback))
+    }
+}
+
+impl fmt::Debug for ProgressCallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProgressCallback")
+    }
+}
+
+/// The waiting requests by id, which is also the progress token.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    requests: Mutex<HashMap<i64, Waiting>>,
+    /// The number of pauses: while there is one, deadlines are extended.
+    pauses: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    timeout: Duration,
+    deadline: Instant,
+    last: Instant,
+    progress: Option<ProgressCallback>,
+}
+
+impl Waiting {
+    fn extend(&mut self) {
+        self.deadline = after(self.timeout).min(self.last);
+    }
+}
+
+/// The time limits of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLimits {
+    /// The time without a sign of life.
+    pub(super) timeout: Duration,
+    /// The whole time.
+    pub(super) max: Duration,
+}
+
+/// The time limit has passed.
+#[derive(Debug)]
+pub(super) struct Elapsed(pub(super) Duration);
+
+impl Pending {
+    /// Waits for the result of the request with this id.
+    pub(super) async fn wait<T>(
+        &self,
+        id: i64,
+        limits: TimeLimits,
+        progress: Option<ProgressCallback>,
+        result: impl Future<Output = T>,
+    ) -> Result<T, Elapsed> {
+        let begin = Instant::now();
+        let last = after(limits.max);
+        let deadline = after(limits.timeout).min(last);
+        let waiting = Waiting { timeout: limits.timeout, deadline, last, progress };
+        self.requests().insert(id, waiting);
+        let _guard = Registered { pending: self, id };
+        let mut result = std::pin::pin!(result);
+        let mut deadline = deadline;
+        loop {
+            if let Ok(result) = timeout_at(deadline, &mut result).await {
+                return Ok(result);
+            }
+            let mut requests = self.requests();
+            let Some(waiting) = requests.get_mut(&id) else { return Err(Elapsed(begin.elapsed())) };
+            if self.pauses.load(Ordering::Relaxed) > 0 {
+                waiting.extend();
+            }
+            if waiting.deadline <= Instant::now() {
+                return Err(Elapsed(begin.elapsed()));
+            }
+            deadline = waiting.deadline;
+        }
+    }
+
+    /// Extends the deadline of a request, and calls its callback. Unknown tokens are ignored.
+    pub(super) fn progress(&self, token: i64, update: ProgressUpdate) {
+        let mut requests = self.requests();
+        let Some(waiting) = requests.get_mut(&token) else { return };
+        waiting.extend();
+        let callback = waiting.progress.clone();
+        drop(requests);
+        if let Some(ProgressCallback(callback)) = callback {
+            callback(update);
+        }
+    }
+
+    /// Extends all deadlines while the returned guard exists, up to their maximum.
+    pub(super) fn pause(&self) -> Pause<'_> {
+        self.pauses.fetch_add(1, Ordering::Relaxed);
+        Pause(self)
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashMap<i64, Waiting>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time after `duration`, which may be the largest.
+fn after(duration: Duration) -> Instant {
+    const LONG: Duration = Duration::from_secs(86_400 * 365);
+    Instant::now() + duration.min(LONG)
+}
+
+struct Registered<'p> {
+    pending: &'p Pending,
+    id: i64,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.pending.requests().remove(&self.id);
+    }
+}
+
+pub(super) struct Pause<'p>(&'p Pending);
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.0.requests().values_mut().for_each(Waiting::extend);
+        self.0.pauses.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    const LIMITS: TimeLimits =
+        TimeLimits { timeout: Duration::from_secs(10), max: Duration::from_secs(25) };
+
+    /// The seconds after which a request fails that is extended at these seconds.
+    async fn failed_after(extensions: &[u64]) -> u64 {
+        let requests = Pending::default();
+        let begin = Instant::now();
+        let extending = async {
+            for second in extensions {
+                tokio::time::sleep_until(begin + Duration::from_secs(*second)).await;
+                requests.progress(1, ProgressUpdate { progress: 1.0, total: None, message: None });
+            }
+            pending::<()>().await;
+        };
+        requests.wait(1, LIMITS, None, extending).await.unwrap_err().0.as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_extends_deadlines_up_to_a_maximum() {
+        assert_eq!(failed_after(&[]).await, 10);
+        assert_eq!(failed_after(&[9]).await, 19);
+        assert_eq!(failed_after(&[9, 18, 24]).await, 25);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_extend_deadlines() {
+        let requests = Pending::default();
+        let paused = async {
+            let pause = requests.pause();
+            tokio::time::sleep(Duration::from_secs(12)).await;
+            drop(pause);
+            pending::<()>().await;
+        };
+        let elapsed = requests.wait(1, LIMITS, None, paused).await.unwrap_err();
+        assert_eq!(elapsed.0.as_secs(), 22);
+    }
+}

@@ -1,0 +1,296 @@
+//! Servers over streams of bytes, one message per line: child processes, sockets and pipes.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use trunkline::client::child::{GroupConfig, GroupLeader, ProcessGroup};
+use trunkline::client::frame::{Frame, FrameReader, FrameWriter, Framing, ReadError};
+use trunkline::client::{Cause, Failure, ProtocolError, TransportError};
+
+use super::channel::{Channel, Sender};
+use super::error::Error;
+use super::inbox::Inbox;
+
+/// Configuration of a server that the client starts as a child process.
+///
+/// The process has its own process group, which ends with the client.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct StdioConfig {
+    /// The time for the process to exit after its stdin is closed. Default 2 s. Then its group gets SIGTERM.
+    pub grace: Duration,
+    /// The time for the process to exit after SIGTERM. Default 2 s. Then its group is killed.
+    pub term_grace: Duration,
+    /// The maximum time without progress in writing a message. Default 30 s. Then the connection ends.
+    pub write_timeout: Duration,
+    /// Receives each line of stderr, without its end and cut after 4 KiB. It must not block. Default: the log, at level
+    /// `debug`.
+    pub stderr: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Default for StdioConfig {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(2),
+            term_grace: Duration::from_secs(2),
+            write_timeout: Duration::from_secs(30),
+            stderr: Arc::new(|line| tracing::debug!(target: "trunkline_mcp::stderr", "{line}")),
+        }
+    }
+}
+
+impl fmt::Debug for StdioConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StdioConfig").field("grace", &self.grace).finish_non_exhaustive()
+    }
+}
+
+/// The maximum number of messages that wait to be written.
+const MAX_QUEUED: usize = 64;
+/// The maximum size of a line of stderr, in bytes.
+const MAX_STDERR_LINE: usize = 4 << 10;
+/// The maximum number of lines on stdout that are not messages.
+const MAX_NOISE: usize = 1_000;
+/// The lines of stderr that an error message has.
+const LAST_LINES: usize = 4;
+
+/// Starts a process, and opens a channel to it.
+pub(super) fn spawn(
+    command: Command,
+    config: &StdioConfig,
+    inbox: &Arc<Inbox>,
+) -> Result<Channel, Error> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let group = GroupConfig { grace: config.grace, term_grace: config.term_grace };
+    let leader = GroupLeader::spawn(command, &group)?;
+    let GroupLeader { stdin, stdout, stderr, group, .. } = leader;
+    let (channel, outgoing) = queue(format!("{program} (process {})", group.id()), inbox);
+    let last_lines = LastLines::default();
+    let log = log(stderr, Arc::clone(&config.stderr), last_lines.clone());
+    inbox.tasks.spawn(log);
+    let driver = Driver {
+        channel: channel.clone(),
+        outgoing,
+        closing: inbox.tasks.closing().clone(),
+        reader: FrameReader::new(stdout, Framing::Lines, inbox.config.message_bytes),
+        writer: FrameWriter::new(stdin, Framing::Lines, config.write_timeout),
+        noise: Arc::clone(&config.stderr),
+        child: Some((group, last_lines)),
+    };
+    inbox.tasks.spawn_to_end(driver.run());
+    Ok(channel)
+}
+
+/// Opens a channel over two streams.
+pub(super) fn open(
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    output: Box<dyn AsyncWrite + Send + Unpin>,
+    inbox: &Arc<Inbox>,
+) -> Channel {
+    let (channel, outgoing) = queue("the other end of the stream".to_owned(), inbox);
+    let config = StdioConfig::default();
+    let driver = Driver {
+        channel: channel.clone(),
+        outgoing,
+        closing: inbox.tasks.closing().clone(),
+        reader: FrameReader::new(input, Framing::Lines, inbox.config.message_bytes),
+        writer: FrameWriter::new(output, Framing::Lines, config.write_timeout),
+        noise: config.stderr,
+        child: None,
+    };
+    inbox.tasks.spawn_to_end(driver.run());
+    channel
+}
+
+fn queue(target: String, inbox: &Arc<Inbox>) -> (Channel, mpsc::Receiver<Bytes>) {
+    let (sender, outgoing) = mpsc::channel(MAX_QUEUED);
+    let sender = Queue { sender, target: target.clone() };
+    (Channel::new(target, Arc::clone(inbox), Box::new(sender)), outgoing)
+}
+
+/// The messages that wait to be written.
+struct Queue {
+    sender: mpsc::Sender<Bytes>,
+    target: String,
+}
+
+impl Sender for Queue {
+    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let sent = self.sender.send(message).await;
+            let closed = || TransportError::Broken { target: self.target.clone(), source: None };
+            sent.map_err(|_| closed().into())
+        })
+    }
+}
+
+/// Reads and writes messages until the client or the server ends the channel.
+struct Driver<R, W> {
+    channel: Channel,
+    outgoing: mpsc::Receiver<Bytes>,
+    closing: CancellationToken,
+    reader: FrameReader<R>,
+    writer: FrameWriter<W>,
+    /// Receives lines that are not messages.
+    noise: Arc<dyn Fn(&str) + Send + Sync>,
+    child: Option<(ProcessGroup, LastLines)>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Driver<R, W> {
+    async fn run(self) {
+        /// The time to read remaining messages after writing has failed.
+        const FINAL_READ: Duration = Duration::from_secs(1);
+        let Self { channel, mut outgoing, closing, mut reader, mut writer, noise, child } = self;
+        let mut noise = Noise { lines: 0, sink: noise };
+        let failure = tokio::select! {
+            biased;
+            () = closing.cancelled() => {
+                channel.end(None);
+                None
+            }
+            failure = read(&channel, &mut reader, &mut noise) => failure,
+            error = write(&mut outgoing, &mut writer) => {
+                let rest = read(&channel, &mut reader, &mut noise);
+                let failure = timeout(FINAL_READ, rest).await.ok().flatten();
+                failure.or_else(|| Some(broken(&channel, Arc::new(error))))
+            }
+        };
+        // The process ends when its stdin is closed.
+        drop(writer);
+        let exit = match &child {
+            Some((group, last_lines)) => {
+                let exit = group.end().await;
+                exit.map(|exit| last_lines.describe(exit))
+            }
+            None => None,
+        };
+        let exit = exit.map(|exit| broken(&channel, exit));
+        channel.end(failure.filter(|failure| matches!(failure, Failure::Protocol(_))).or(exit));
+    }
+}
+
+fn broken(channel: &Channel, source: Cause) -> Failure {
+    TransportError::Broken { target: channel.target().to_owned(), source: Some(source) }.into()
+}
+
+struct Noise {
+    lines: usize,
+    sink: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Reads messages until the stream ends. Returns the reason, if it is known.
+async fn read<R: AsyncRead + Unpin>(
+    channel: &Channel,
+    reader: &mut FrameReader<R>,
+    noise: &mut Noise,
+) -> Option<Failure> {
+    loop {
+        match reader.next_within(Duration::MAX).await {
+            // Many servers print their name.
+            Ok(Some(Frame::Message(line, _))) if !line.starts_with(b"{") => {
+                noise.lines += 1;
+                let shown = &line[..line.len().min(MAX_STDERR_LINE)];
+                (noise.sink)(&String::from_utf8_lossy(shown));
+                if noise.lines > MAX_NOISE {
+                    let reason = format!("more than {MAX_NOISE} lines that are not messages");
+                    let beginning = String::from_utf8_lossy(shown).chars().take(100).collect();
+                    return Some(ProtocolError::Malformed { reason, beginning }.into());
+                }
+            }
+            Ok(Some(Frame::Message(message, _))) => channel.receive(&message),
+            Ok(Some(Frame::TooLarge(_) | Frame::OutOfMemory(..))) => {
+                let reason = "message exceeds the maximum size".to_owned();
+                return Some(ProtocolError::Malformed { reason, beginning: String::new() }.into());
+            }
+            Ok(None) => return None,
+            Err(ReadError::Io(error)) => return Some(broken(channel, Arc::new(error))),
+            Err(error @ ReadError::Header(_)) => return Some(broken(channel, Arc::new(error))),
+        }
+    }
+}
+
+/// Writes messages until it fails.
+async fn write<W: AsyncWrite + Unpin>(
+    outgoing: &mut mpsc::Receiver<Bytes>,
+    writer: &mut FrameWriter<W>,
+) -> std::io::Error {
+    while let Some(message) = outgoing.recv().await {
+        let written = async {
+            writer.write_as(&message, None).await?;
+            writer.flush().await
+        };
+        if let Err(error) = written.await {
+            return error;
+        }
+    }
+    // The channel, which holds the sender, lives as long as its driver.
+    std::io::ErrorKind::BrokenPipe.into()
+}
+
+/// The last lines of stderr, for error messages.
+#[derive(Debug, Clone, Default)]
+struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+/// The end of a process.
+#[derive(Debug, thiserror::Error)]
+#[error("{exit}; stderr: {stderr}")]
+struct Exit {
+    exit: Cause,
+    stderr: String,
+}
+
+impl LastLines {
+    fn add(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LAST_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line.chars().take(200).collect());
+    }
+
+    fn describe(&self, exit: Cause) -> Cause {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.is_empty() {
+            return exit;
+        }
+        let stderr = lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+        Arc::new(Exit { exit, stderr })
+    }
+}
+
+/// Passes the lines of stderr on. The rest of a line that is too long is dropped.
+async fn log(
+    mut stderr: impl AsyncRead + Unpin,
+    sink: Arc<dyn Fn(&str) + Send + Sync>,
+    last: LastLines,
+) {
+    let mut line = Vec::new();
+    let mut chunk = vec![0; MAX_STDERR_LINE];
+    let pass = |line: &mut Vec<u8>| {
+        let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+        line.clear();
+        if !text.is_empty() {
+            last.add(&text);
+            sink(&text);
+        }
+    };
+    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+        for part in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
+            let left = MAX_STDERR_LINE - line.len();
+            line.extend_from_slice(&part[..part.len().min(left)]);
+            if part.ends_with(b"\n") {
+                pass(&mut line);
+            }
+        }
+    }
+    pass(&mut line);
+}
