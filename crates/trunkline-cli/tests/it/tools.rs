@@ -254,9 +254,9 @@ fn prints_results() {
         ("failed, json", failed, &["--json"], (1, &[], &["\"isError\":true"])),
         (
             "asks",
-            json!({"resultType": "input_required", "inputRequests": {}}),
+            json!({"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}}),
             &[],
-            (1, &[], &["\"input_required\""]),
+            (4, &[], &["the server requires input from the client (roots/list)"]),
         ),
         ("none", json!([]), &[], (4, &[], &["the result of tools/call does not conform to MCP"])),
     ];

@@ -131,7 +131,8 @@ fn reports_other_endpoints() {
     let peer = Peer::always(http("404 Not Found\nContent-Type: text/html", "<html>"));
     let stderr = ["not an MCP endpoint", "HTTP 404 Not Found", "<html>", "check the path"];
     check("no MCP", &client(&["tools", &peer.url]), 4, &[], &stderr);
-    assert_eq!(peer.asked().len(), 2);
+    let methods: Vec<String> = peer.asked().iter().map(method).collect();
+    assert_eq!(methods, ["server/discover", "initialize", "get"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// A list exceeds [`max_pages`](super::McpClientConfig::max_pages) or
     /// [`max_items`](super::McpClientConfig::max_items).
-    #[error("the result of {method} exceeds {limit}")]
+    #[error("the result of {method} has more than {limit}")]
     ListTooLong {
         /// The method.
         method: &'static str,
