@@ -16,29 +16,25 @@ pub(crate) mod method {
     pub(crate) const TEMPLATES_LIST: &str = "resources/templates/list";
     pub(crate) const TOOLS_CALL: &str = "tools/call";
     pub(crate) const TOOLS_LIST: &str = "tools/list";
-    pub(crate) const RESOURCES_LIST: &str = "resources/list";
-    pub(crate) const TEMPLATES_LIST: &str = "resources/templates/list";
-    pub(crate) const RESOURCES_READ: &str = "resources/read";
+
+    pub(crate) const LISTEN: &str = "subscriptions/listen";
     pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
     pub(crate) const UNSUBSCRIBE: &str = "resources/unsubscribe";
-    pub(crate) const PROMPTS_LIST: &str = "prompts/list";
-    pub(crate) const PROMPTS_GET: &str = "prompts/get";
-    pub(crate) const COMPLETE: &str = "completion/complete";
-    pub(crate) const LISTEN: &str = "subscriptions/listen";
 
+    // Requests to clients.
     pub(crate) const ELICIT: &str = "elicitation/create";
-    pub(crate) const SAMPLE: &str = "sampling/createMessage";
     pub(crate) const ROOTS: &str = "roots/list";
+    pub(crate) const SAMPLE: &str = "sampling/createMessage";
 
+    pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
     pub(crate) const CANCELLED: &str = "notifications/cancelled";
     pub(crate) const INITIALIZED: &str = "notifications/initialized";
     pub(crate) const MESSAGE: &str = "notifications/message";
     pub(crate) const PROGRESS: &str = "notifications/progress";
-    pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-    pub(crate) const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
     pub(crate) const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+    pub(crate) const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
     pub(crate) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
-    pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+    pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 }
 
 /// Headers of Streamable HTTP.
