@@ -37,7 +37,7 @@ impl ProtocolMethods for Member {
         let fault = if call.method() == method::INITIALIZE {
             Fault::Request("`initialize` must not be part of a batch")
         } else {
-            match self.0.0.answer(call, Transport::Batch).outcome {
+            match self.0.0.answer(call, Transport::Batch, None).outcome {
                 Ok(started) => return started.future,
                 Err(fault) => fault,
             }

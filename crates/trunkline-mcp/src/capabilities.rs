@@ -1,14 +1,16 @@
 //! The capabilities that the client of a call declares.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, FromCall, RpcError};
 
 use crate::protocol::error_code::MISSING_CAPABILITY;
 
-/// Extracts the capabilities that the client has declared in its request (2026-07-28). Empty for other revisions
-/// and protocols.
+/// Extracts the capabilities that the client has declared: in its request (2026-07-28), or when it opened its session
+/// or channel (earlier revisions). Empty for other protocols.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClientCapabilities(pub Map<String, Value>);
+pub struct ClientCapabilities(Arc<Map<String, Value>>);
 
 impl ClientCapabilities {
     /// Checks that the client has declared `capability`: `sampling`, `elicitation`, `roots`.
@@ -16,10 +18,35 @@ impl ClientCapabilities {
     /// # Errors
     /// [`MissingCapability`], which is also the error of the call.
     pub fn require(&self, capability: &str) -> Result<(), MissingCapability> {
-        if self.0.contains_key(capability) {
+        if self.has(capability) {
             return Ok(());
         }
         Err(MissingCapability { capability: capability.to_owned() })
+    }
+
+    /// Whether the client has declared `capability`, or a part of one: `elicitation.url`, `sampling.tools`.
+    #[must_use]
+    pub fn has(&self, capability: &str) -> bool {
+        let mut names = capability.split('.');
+        let first = names.next().and_then(|name| self.0.get(name));
+        names.try_fold(first, |value, name| Some(value?.get(name))).flatten().is_some()
+    }
+
+    /// All declared capabilities.
+    #[must_use]
+    pub fn as_map(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// The capabilities in the JSON text of an object.
+    pub(crate) fn parse(json: &[u8]) -> Self {
+        Self(Arc::new(serde_json::from_slice(json).unwrap_or_default()))
+    }
+
+    /// Whether the client accepts a form (elicitation without modes, before 2025-11-25, means forms).
+    pub(crate) fn has_forms(&self) -> bool {
+        let modes = self.0.get("elicitation").and_then(Value::as_object);
+        modes.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
     }
 }
 
@@ -39,7 +66,10 @@ pub struct MissingCapability {
 
 impl RpcError for MissingCapability {
     fn into_error_object(self) -> ErrorObject {
-        let data = json!({ "requiredCapabilities": { &*self.capability: {} } });
+        // A part of a capability is nested: `elicitation.url` is `{"elicitation": {"url": {}}}`.
+        let nest = |inner, name: &str| json!({ name: inner });
+        let required = self.capability.rsplit('.').fold(json!({}), nest);
+        let data = json!({ "requiredCapabilities": required });
         ErrorObject::new(MISSING_CAPABILITY, "Missing required client capability").with_data(&data)
     }
 

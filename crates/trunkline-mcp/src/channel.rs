@@ -1,24 +1,25 @@
 //! A client with a dedicated channel (stdio, HTTP+SSE). Its messages are read sequentially, its calls run
 //! concurrently, and all messages to it are sent through one queue.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use trunkline::limits::{MemoryBudget, Reservation};
 use trunkline::protocol::{Batch, Format, Incoming, Reply};
-use trunkline::stream::{Calls, Key, Protocol, Registration};
+use trunkline::stream::{Calls, Protocol, Registration};
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::era::{NO_BATCHES, Transport};
 use crate::fault::{BAD_ID, Fault};
-use crate::log_level::LogLevel;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_mcp_id};
-use crate::server::{Answer, Server, StartedCall, negotiated, record_refusal, requested_level};
+use crate::server::{Server, StartedCall, record_refusal};
+use crate::session::Session;
+use crate::subscription::Subscription;
 
 /// The server's end of a channel. Clones are the same channel.
 #[derive(Clone)]
@@ -30,18 +31,8 @@ struct Shared {
     tasks: TaskTracker,
     permits: Arc<Semaphore>,
     calls: Calls,
-    /// Notifies the client that the list of tools has changed.
-    changed: Arc<Notify>,
-    state: Mutex<State>,
-}
-
-/// The state of the client, in the revisions that have one.
-#[derive(Clone, Copy)]
-struct State {
-    /// The revision in the answer to `initialize`.
-    version: Option<Legacy>,
-    /// The minimum level of log messages to the client.
-    level: LogLevel,
+    /// The state of the client, in the revisions that have one.
+    session: Session,
 }
 
 /// The maximum number of messages that wait to be written. When the queue is full, calls wait to send their replies.
@@ -51,13 +42,12 @@ impl Channel {
     /// A channel, and the messages to write to its client.
     pub(crate) fn new(server: Arc<Server>) -> (Self, Outbox) {
         let (out, messages) = mpsc::channel(QUEUE_CAPACITY);
-        let changed = Arc::new(Notify::new());
-        let outbox = Outbox { messages, changed: Arc::clone(&changed) };
+        let session = Session::default();
+        let outbox = Outbox { messages, subscription: Arc::clone(&session.subscription) };
         let permits = server.settings.in_flight.min(Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(permits));
-        let state = Mutex::new(State { version: None, level: LogLevel::Info });
         let (tasks, calls) = (TaskTracker::new(), Calls::default());
-        (Self(Arc::new(Shared { server, out, tasks, permits, calls, changed, state })), outbox)
+        (Self(Arc::new(Shared { server, out, tasks, permits, calls, session })), outbox)
     }
 
     /// Accepts a message. Waits only if it is refused and the queue has no space for the refusal.
@@ -68,8 +58,10 @@ impl Channel {
                 None => self.take_notification(call),
             },
             Incoming::Batch(batch) => self.take_batch(batch).await,
-            // The client could mistake an error for the response to one of its requests.
-            Incoming::Response { .. } => tracing::debug!("a response without a request is ignored"),
+            // An error could be mistaken for the response to a request of the client.
+            Incoming::Response { id, body, .. } => {
+                self.0.session.requests.answer(id.as_ref(), &body);
+            }
             Incoming::Refused { error, id } => {
                 let id = id.filter(is_mcp_id);
                 self.send(Reply::error(error, id.as_ref())).await;
@@ -90,18 +82,9 @@ impl Channel {
                 return self.send(Reply::error(error, Some(&id))).await;
             }
         };
-        let state = *self.state();
-        let change = state.after(&call);
-        let Answer { modern, outcome } =
-            self.0.server.answer(call, Transport::Channel(state.level));
-        match outcome {
-            Ok(started) => {
-                // The stateless era has no state.
-                if !modern {
-                    *self.state() = change;
-                }
-                self.run(started, id, running);
-            }
+        let session = Some(&self.0.session);
+        match self.0.server.answer(call, Transport::Channel, session).outcome {
+            Ok(started) => self.run(started, id, running),
             Err(fault) => {
                 drop(running);
                 self.send(Reply::error(fault.error(), Some(&id))).await;
@@ -117,14 +100,13 @@ impl Channel {
         match &*call.method() {
             method::CANCELLED => {
                 let request = Request::of(&call).unwrap_or_default();
-                let id = request.request_id.map(|part| call.text(part));
-                if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
-                    self.0.calls.cancel(&Key::of(id));
+                if let Some(key) = request.request_key(&call) {
+                    self.0.calls.cancel(&key);
                 }
             }
             // Before this notification, a client receives responses only.
-            method::INITIALIZED if self.state().version.is_some() => {
-                self.0.server.subscribers.add(&self.0.changed);
+            method::INITIALIZED if self.0.session.version().is_some() => {
+                self.0.server.subscribers.add(&self.0.session.subscription);
             }
             _ => {}
         }
@@ -162,20 +144,20 @@ impl Channel {
         }
     }
 
-    /// Runs a call to its end and forwards its notifications.
+    /// Runs a call to its end and forwards its messages.
     async fn follow(&self, started: StartedCall) -> Outcome {
-        let StartedCall { mut future, notifications } = started;
-        let Some(notifications) = notifications else {
+        let StartedCall { mut future, messages } = started;
+        let Some(messages) = messages else {
             let Ok(outcome) = future.await;
             return outcome;
         };
         loop {
             let ended = tokio::select! {
                 biased;
-                () = notifications.filled() => None,
+                () = messages.filled() => None,
                 Ok(outcome) = &mut future => Some(outcome),
             };
-            while let Some(message) = notifications.take() {
+            while let Some(message) = messages.take_message() {
                 drop(self.0.out.send(message.into()).await);
             }
             if let Some(outcome) = ended {
@@ -185,7 +167,7 @@ impl Channel {
     }
 
     async fn take_batch(&self, batch: Batch) {
-        let has_batches = self.state().version.is_some_and(Legacy::has_batches);
+        let has_batches = self.0.session.version().is_some_and(Legacy::has_batches);
         let refused = if has_batches { None } else { Some(Fault::Request(NO_BATCHES).error()) };
         let permit = match refused.map_or_else(|| self.permit(), Err) {
             Ok(permit) => permit,
@@ -222,10 +204,6 @@ impl Channel {
             drop(self.0.out.send(Message::from(json)).await);
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Protocol for Channel {
@@ -253,28 +231,10 @@ impl Protocol for Channel {
     }
 }
 
-impl State {
-    /// The state after a request of the first era.
-    fn after(self, call: &Call) -> Self {
-        let method = call.method();
-        if !matches!(&*method, method::INITIALIZE | method::SET_LEVEL) {
-            return self;
-        }
-        let request = Request::of(call).unwrap_or_default();
-        if method == method::INITIALIZE {
-            return Self { version: negotiated(call, &request).ok(), ..self };
-        }
-        Self { level: requested_level(call, &request).unwrap_or(self.level), ..self }
-    }
-}
-
-const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-
 /// The messages to the client of a channel.
 pub(crate) struct Outbox {
     messages: mpsc::Receiver<Message>,
-    /// Signals that the list of tools has changed.
-    changed: Arc<Notify>,
+    subscription: Arc<Subscription>,
 }
 
 /// A message to a client.
@@ -310,8 +270,8 @@ impl Outbox {
     pub(crate) async fn next(&mut self) -> Option<Message> {
         tokio::select! {
             biased;
-            // Bypasses the queue, so that a slow client learns of it early.
-            () = self.changed.notified() => Some(LIST_CHANGED.to_vec().into()),
+            // Bypasses the queue, so that changes are merged until the client reads them.
+            message = self.subscription.next() => Some(message.into()),
             message = self.messages.recv() => message,
         }
     }

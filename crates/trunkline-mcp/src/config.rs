@@ -1,6 +1,9 @@
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::content::Icon;
+use crate::peer::StateKey;
 
 /// Configuration of an MCP server: its description and its limits.
 #[derive(Debug, Clone)]
@@ -33,6 +36,27 @@ pub struct McpConfig {
     pub drain_timeout: Duration,
     /// Maximum number of SSE clients. Further ones are refused with status 503. Default 64.
     pub sse_clients: usize,
+    /// Maximum number of sessions of HTTP clients that open with `initialize`. When all are in use, further ones are
+    /// refused with status 503. Default 1000; 0 disables sessions.
+    pub sessions: usize,
+    /// Time after which a session without messages and streams expires. Default 30 minutes.
+    pub session_idle: Duration,
+    /// Maximum size in bytes of the events that a session keeps for a client that reconnects. Default 256 KiB.
+    pub replay_bytes: usize,
+    /// Maximum number of resources to whose changes a client subscribes. Default 256.
+    pub subscriptions: usize,
+    /// Maximum time until the response to a request that a handler sends to a client. Default 5 minutes.
+    pub client_timeout: Duration,
+    /// The key that seals the state of calls between their rounds (2026-07-28). Servers that share their clients need
+    /// the same key. Default: random, so the state is valid for this process only.
+    pub state_key: Option<StateKey>,
+    /// Time for which that state is valid. Default 5 minutes.
+    pub state_lifetime: Duration,
+    /// Maximum number of times that a client is asked for input during a call (2026-07-28). Default 16.
+    pub rounds: u32,
+    /// When cancelled, streams of notifications end. Without it, a server that stops waits for the clients to end
+    /// them. Default: never.
+    pub closing: CancellationToken,
     /// Interval of comments on an idle SSE stream. Default 15 s.
     pub keep_alive: Duration,
 }
@@ -55,6 +79,15 @@ impl McpConfig {
             line_bytes: 4 << 20,
             drain_timeout: Duration::from_secs(30),
             sse_clients: 64,
+            sessions: 1000,
+            session_idle: Duration::from_secs(30 * 60),
+            replay_bytes: 256 << 10,
+            subscriptions: 256,
+            client_timeout: Duration::from_secs(300),
+            state_key: None,
+            state_lifetime: Duration::from_secs(300),
+            rounds: 16,
+            closing: CancellationToken::new(),
             keep_alive: Duration::from_secs(15),
         }
     }

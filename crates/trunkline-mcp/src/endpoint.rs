@@ -1,46 +1,64 @@
-//! The MCP endpoint: Streamable HTTP, without sessions.
+//! The MCP endpoint: Streamable HTTP.
 //!
 //! | status | when |
 //! |---|---|
-//! | 200 | a response, also with an error, unless the protocol specifies another status |
-//! | 202 | an accepted notification |
+//! | 200 | a response, also with an error, unless the protocol specifies another status; the end of a session |
+//! | 202 | an accepted notification or response |
 //! | 400 | a malformed message; an unsupported batch; 2026-07-28: -32020, -32021, -32022, `_meta` |
 //! | 401, 403 | the token is missing, invalid or insufficient |
-//! | 404 | 2026-07-28: an unknown method |
-//! | 405 | GET and DELETE, since there are neither streams nor sessions |
+//! | 404 | an unknown session; 2026-07-28: an unknown method |
+//! | 405 | GET and DELETE without a session |
+//! | 406 | GET by a client that does not accept `text/event-stream` |
 //! | 429 | the caller exceeds its rate limit |
+//! | 503 | all sessions are in use |
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Response, StatusCode};
+use axum::routing::{delete, get};
+use http::header::ALLOW;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::json;
+use trunkline::access::Principal;
 use trunkline::http::{
-    Headers, Message as HttpMessage, ReplyBody, ResponseFuture, Routes, respond,
+    Context as HttpContext, Event, Headers, Message as HttpMessage, ReplyBody, ResponseFuture,
+    Routes, respond,
 };
 use trunkline::protocol::{Batch, CallFuture, Incoming, Reply};
-use trunkline::{Call, Extensions, Id, Outcome, code};
+use trunkline::stream::{Key, Registration};
+use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
-use crate::channel::Message;
 use crate::era::{Fields, NO_BATCHES, Transport, version_header};
-use crate::events::{self, Source};
+use crate::events::{self, MessageStream, SessionStream};
 use crate::fault::{BAD_ID, Fault};
-use crate::notify::NotificationQueue;
+use crate::message_queue::MessageQueue;
 use crate::protocol::error_code::MISSING_CAPABILITY;
-use crate::protocol::{Legacy, method};
-use crate::request::is_mcp_id;
+use crate::protocol::{Legacy, header, method};
+use crate::request::{Request, is_mcp_id};
 use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_refusal};
+use crate::session::{Activity, HttpSession, Position, RETRY, SessionError, StreamId};
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
     /// operations by their own names.
     ///
     /// A request of the stateless era is cancelled when its client disconnects. An earlier one runs to its end, as
-    /// its revision requires.
+    /// its revision requires, and is cancelled by a notification.
+    ///
+    /// `initialize` opens a session, which its client names in later requests. A client that does not is served
+    /// without: it receives notifications of its calls, but no requests and no changes of lists.
     pub fn routes(&self) -> Routes {
         let endpoint = Endpoint(Arc::clone(&self.0));
+        let mut router = axum::Router::new();
+        if self.0.sessions.is_enabled() {
+            let (stream, end) = (endpoint.clone(), endpoint.clone());
+            let open = async move |context: HttpContext| stream.open_stream(&context.extensions);
+            let end = async move |context: HttpContext| end.end_session(&context.extensions);
+            router = router.route("/mcp", get(open)).route("/mcp", delete(end));
+        }
         let answer = move |message| endpoint.answer(message);
-        Routes::new("mcp", axum::Router::new()).messages("/mcp", answer)
+        Routes::new("mcp", router).messages("/mcp", answer)
     }
 }
 
@@ -53,6 +71,7 @@ struct Context {
     /// Whether the request is of the stateless era.
     modern: bool,
     extensions: Extensions,
+    session: Option<Arc<HttpSession>>,
 }
 
 impl Endpoint {
@@ -70,10 +89,15 @@ impl Endpoint {
                 let id = id.filter(is_mcp_id);
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
             }
-            // Its id, if valid, is not that of a request of the client.
-            Incoming::Response { error, .. } => {
-                respond(StatusCode::BAD_REQUEST, Reply::error(error, None))
-            }
+            Incoming::Response { error, id, body } => match self.session(&extensions) {
+                Ok(Some(session)) => {
+                    session.session.requests.answer(id.as_ref(), &body);
+                    accepted()
+                }
+                // Its id, if valid, is not that of a request of the client.
+                Ok(None) => respond(StatusCode::BAD_REQUEST, Reply::error(error, None)),
+                Err(UnknownSession) => UnknownSession.response(None),
+            },
         };
         ResponseFuture::ready(response)
     }
@@ -87,24 +111,41 @@ impl Endpoint {
         }
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
-        let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields));
+        if fields.session.is_none() && self.opens_session(&call) {
+            return ResponseFuture::ready(self.initialize(call, &extensions, fields));
+        }
+        let session = match self.session_of(fields, &extensions) {
+            Ok(session) => session,
+            Err(UnknownSession) => {
+                record_refusal(call, &UnknownSession.error());
+                return ResponseFuture::ready(UnknownSession.response(id.as_ref()));
+            }
+        };
+        if let Some(session) = &session
+            && call.has_method(method::CANCELLED)
+        {
+            cancel(session, &call);
+        }
+        let state = session.as_ref().map(|session| &session.session);
+        let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let started = match outcome {
             // A notification starts no call.
             Ok(_) if id.is_none() => return ResponseFuture::ready(accepted()),
             Ok(started) => started,
             Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
         };
-        let StartedCall { future, notifications } = started;
-        let context = Context { id, modern, extensions };
-        match (future.into_outcome(), notifications) {
-            (Ok(outcome), Some(notifications)) if !notifications.is_empty() => {
+        let StartedCall { future, messages } = started;
+        let session = session.filter(|_| !modern);
+        let context = Context { id, modern, extensions, session };
+        match (future.into_outcome(), messages) {
+            (Ok(outcome), Some(messages)) if !messages.is_empty() => {
                 let ended = Running::Done(Some(Ok(outcome)));
-                ResponseFuture::ready(self.stream(notifications, ended, context))
+                ResponseFuture::ready(self.stream(messages, ended, context))
             }
             (Ok(outcome), _) => ResponseFuture::ready(self.reply(outcome, &context)),
-            (Err(future), notifications) => {
+            (Err(future), messages) => {
                 let endpoint = self.clone();
-                ResponseFuture::later(endpoint.wait(future, notifications, context))
+                ResponseFuture::later(endpoint.wait(future, messages, context))
             }
         }
     }
@@ -113,24 +154,34 @@ impl Endpoint {
     async fn wait(
         self,
         future: CallFuture,
-        notifications: Option<Arc<NotificationQueue>>,
+        messages: Option<Arc<MessageQueue>>,
         context: Context,
     ) -> Response<ReplyBody> {
-        let mut running =
-            if context.modern { Running::Inline(future) } else { run_to_completion(future).await };
-        let Some(notifications) = notifications else {
+        let mut running = match (&context.session, &context.id) {
+            _ if context.modern => Running::Inline(future),
+            (Some(session), Some(id)) => {
+                let Some(registration) = session.calls.begin_unique(Key::from(id)) else {
+                    let fault = Fault::Request("a request with this id is already running");
+                    return refuse(&fault, Some(id), false);
+                };
+                let call = cancellable(future, registration, session.activity());
+                run_to_completion(CallFuture::from_future(call)).await
+            }
+            _ => run_to_completion(future).await,
+        };
+        let Some(messages) = messages else {
             let Ok(outcome) = running.await;
             return self.reply(outcome, &context);
         };
         tokio::select! {
             biased;
             Ok(outcome) = &mut running => {
-                if notifications.is_empty() {
+                if messages.is_empty() {
                     return self.reply(outcome, &context);
                 }
-                self.stream(notifications, Running::Done(Some(Ok(outcome))), context)
+                self.stream(messages, Running::Done(Some(Ok(outcome))), context)
             }
-            () = notifications.filled() => self.stream(notifications, running, context),
+            () = messages.filled() => self.stream(messages, running, context),
         }
     }
 
@@ -139,21 +190,26 @@ impl Endpoint {
         respond(status, self.0.rpc.reply(outcome, context.id.as_ref()))
     }
 
-    /// A stream of the notifications of a call, followed by its reply.
+    /// A stream of the messages of a call, followed by its reply.
     fn stream(
         &self,
-        notifications: Arc<NotificationQueue>,
+        messages: Arc<MessageQueue>,
         running: Running<CallFuture>,
         context: Context,
     ) -> Response<ReplyBody> {
-        let Context { id, extensions, .. } = context;
+        let Context { id, extensions, session, .. } = context;
         let history = self.0.rpc.history();
-        // Only tools send notifications.
         let recording = history
             .map(|history| history.record_stream(&extensions, method::TOOLS_CALL, id.as_ref()));
-        let running = Some(running);
-        let reply = NotificationStream { server: Arc::clone(&self.0), notifications, running, id };
-        events::respond(None, reply, self.0.settings.keep_alive, recording)
+        let keep_alive = self.0.settings.keep_alive;
+        let stream = MessageStream::new(Arc::clone(&self.0), messages, running, id);
+        match session {
+            Some(session) => {
+                let stream = SessionStream::of_call(stream, session);
+                events::respond(Some(Event::retry(RETRY)), stream, keep_alive, recording)
+            }
+            None => events::respond(None, stream, keep_alive, recording),
+        }
     }
 
     async fn answer_batch(&self, batch: Batch, extensions: &Extensions) -> Response<ReplyBody> {
@@ -181,6 +237,186 @@ impl Endpoint {
     }
 }
 
+/// Sessions.
+impl Endpoint {
+    fn opens_session(&self, call: &Call) -> bool {
+        self.0.sessions.is_enabled()
+            && call.has_method(method::INITIALIZE)
+            && !call.is_notification()
+    }
+
+    /// Answers `initialize`, which opens a session.
+    fn initialize(
+        &self,
+        call: Call,
+        extensions: &Extensions,
+        fields: Fields<'_>,
+    ) -> Response<ReplyBody> {
+        let id = call.id();
+        let owner = Principal::of(extensions).cloned();
+        let session = Arc::new(HttpSession::new(owner, self.0.settings.replay_bytes));
+        let state = Some(&session.session);
+        let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
+        let outcome = match outcome.map(|started| started.future.into_outcome()) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Outcome::error(ErrorObject::internal(&"`initialize` did not end")),
+            Err(fault) => return refuse(&fault, id.as_ref(), modern),
+        };
+        let reply = self.0.rpc.reply(outcome, id.as_ref());
+        self.0.subscribers.add(&session.session.subscription);
+        let created = self.0.sessions.insert(session);
+        let header = created.map(|session| HeaderValue::from_str(&session));
+        match header {
+            Ok(Ok(session)) => {
+                let mut response = respond(StatusCode::OK, reply);
+                response.headers_mut().insert(header::SESSION_ID, session);
+                response
+            }
+            Err(SessionError::TooMany) => {
+                let error = ErrorObject::new(code::BUSY, "Server is busy");
+                respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, id.as_ref()))
+            }
+            Ok(Err(_)) | Err(SessionError::Random) => {
+                let error = ErrorObject::internal(&"the system random number generator failed");
+                respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, id.as_ref()))
+            }
+        }
+    }
+
+    /// Opens the stream of messages that belong to no call, or continues the stream with the event that the client has
+    /// received last.
+    fn open_stream(&self, extensions: &Extensions) -> Response<ReplyBody> {
+        let session = match self.require_session(extensions) {
+            Ok(session) => session,
+            Err(refused) => return *refused,
+        };
+        let no_headers = HeaderMap::new();
+        let headers = Headers::of(extensions).unwrap_or(&no_headers);
+        if !Fields::of(headers).accepts_events() {
+            let reason = "GET opens an event stream; send `Accept: text/event-stream`";
+            let error = ErrorObject::invalid_params(reason);
+            return respond(StatusCode::NOT_ACCEPTABLE, Reply::error(error, None));
+        }
+        let last = headers.get(header::LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+        let position = match last.map(str::parse::<Position>) {
+            None => None,
+            Some(Ok(position)) => Some(position),
+            Some(Err(())) => return Self::unknown_event(),
+        };
+        let stream = position.map_or(StreamId::GET, |position| position.stream);
+        let Some(reader) = session.replay.read(stream, position) else {
+            return Self::unknown_event();
+        };
+        let history = self.0.rpc.history();
+        let recording = history.map(|history| history.record_stream(extensions, "GET /mcp", None));
+        let keep_alive = self.0.settings.keep_alive;
+        let stream = if stream == StreamId::GET {
+            SessionStream::of_session(session, reader, self.0.settings.closing.clone())
+        } else {
+            SessionStream::resumed(session, reader)
+        };
+        events::respond(Some(Event::retry(RETRY)), stream, keep_alive, recording)
+    }
+
+    fn unknown_event() -> Response<ReplyBody> {
+        let reason =
+            "the stream of this `Last-Event-ID` is not available; open a stream without it";
+        respond(StatusCode::NOT_FOUND, Reply::error(ErrorObject::invalid_params(reason), None))
+    }
+
+    /// Ends a session and its calls.
+    fn end_session(&self, extensions: &Extensions) -> Response<ReplyBody> {
+        let session = match self.require_session(extensions) {
+            Ok(session) => session,
+            Err(refused) => return *refused,
+        };
+        let no_headers = HeaderMap::new();
+        let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
+        if let Some(id) = session_id(fields) {
+            self.0.sessions.remove(id, extensions);
+        }
+        session.ended.cancel();
+        respond(StatusCode::OK, Reply::None)
+    }
+
+    fn session(&self, extensions: &Extensions) -> Result<Option<Arc<HttpSession>>, UnknownSession> {
+        let no_headers = HeaderMap::new();
+        let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
+        self.session_of(fields, extensions)
+    }
+
+    /// The session that a request names. Requests of the stateless era, and those without the header, have none.
+    fn session_of(
+        &self,
+        fields: Fields<'_>,
+        extensions: &Extensions,
+    ) -> Result<Option<Arc<HttpSession>>, UnknownSession> {
+        if fields.session.is_none() || !self.0.sessions.is_enabled() || fields.is_modern() {
+            return Ok(None);
+        }
+        let id = session_id(fields);
+        let found = id.and_then(|id| self.0.sessions.find(id, extensions));
+        found.map(Some).ok_or(UnknownSession)
+    }
+
+    fn require_session(
+        &self,
+        extensions: &Extensions,
+    ) -> Result<Arc<HttpSession>, Box<Response<ReplyBody>>> {
+        let session = self.session(extensions);
+        let session = session.map_err(|unknown| Box::new(unknown.response(None)))?;
+        session.ok_or_else(|| {
+            let reason = "streams and DELETE need the `Mcp-Session-Id` that `initialize` returns";
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            let data = json!({ "status": status.as_u16(), "reason": reason });
+            let error = ErrorObject::new(code::REFUSED, "Method not allowed").with_data(&data);
+            let mut response = respond(status, Reply::error(error, None));
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            Box::new(response)
+        })
+    }
+}
+
+fn session_id(fields: Fields<'_>) -> Option<&str> {
+    fields.session.and_then(|value| value.to_str().ok())
+}
+
+/// The session does not exist, has expired, or belongs to another caller.
+struct UnknownSession;
+
+impl UnknownSession {
+    fn error(&self) -> ErrorObject {
+        ErrorObject::invalid_params("unknown session; send `initialize` to open one")
+    }
+
+    fn response(&self, id: Option<&Id>) -> Response<ReplyBody> {
+        respond(StatusCode::NOT_FOUND, Reply::error(self.error(), id))
+    }
+}
+
+/// Cancels the call that a notification names. Malformed notifications are ignored.
+fn cancel(session: &HttpSession, notification: &Call) {
+    let request = Request::of(notification).unwrap_or_default();
+    if let Some(key) = request.request_key(notification) {
+        session.calls.cancel(&key);
+    }
+}
+
+/// Runs a call until it ends, or its client cancels it or ends the session.
+async fn cancellable(
+    mut call: CallFuture,
+    registration: Registration,
+    session: Activity,
+) -> Outcome {
+    tokio::select! {
+        biased;
+        Ok(outcome) = &mut call => return outcome,
+        () = registration.cancelled() => {}
+        () = session.session().ended.cancelled() => {}
+    }
+    Outcome::error(ErrorObject::new(code::CANCELLED, "Cancelled by the client"))
+}
+
 /// The status of a reply. Refusals by access rules and rate limits have their own status.
 fn status(outcome: &Outcome, modern: bool) -> StatusCode {
     match outcome.code() {
@@ -189,36 +425,6 @@ fn status(outcome: &Outcome, modern: bool) -> StatusCode {
         Some(code::FORBIDDEN) => StatusCode::FORBIDDEN,
         Some(code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::OK,
-    }
-}
-
-/// The notifications of a call, followed by its reply.
-struct NotificationStream {
-    server: Arc<Server>,
-    notifications: Arc<NotificationQueue>,
-    running: Option<Running<CallFuture>>,
-    id: Option<Id>,
-}
-
-impl Source for NotificationStream {
-    async fn next(&mut self) -> Option<Message> {
-        if let Some(message) = self.notifications.take() {
-            return Some(message.into());
-        }
-        let running = self.running.as_mut()?;
-        let outcome = tokio::select! {
-            biased;
-            () = self.notifications.filled() => return self.notifications.take().map(Message::from),
-            Ok(outcome) = running => outcome,
-        };
-        self.running = None;
-        // The last notifications precede the reply.
-        if let Some(message) = self.notifications.take() {
-            self.running = Some(Running::Done(Some(Ok(outcome))));
-            return Some(message.into());
-        }
-        let reply = self.server.rpc.reply(outcome, self.id.as_ref());
-        Message::reserved(&self.server.rpc.limits().memory, reply, self.id.as_ref())
     }
 }
 

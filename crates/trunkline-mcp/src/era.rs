@@ -6,10 +6,9 @@ use trunkline::Call;
 use trunkline::http::accepts_by_name;
 
 use crate::fault::{Fault, shortened};
-use crate::log_level::LogLevel;
 use crate::param_headers::decode;
 use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method};
-use crate::request::{Request, is_object, string, uri};
+use crate::request::{Request, is_object, members, string};
 
 /// The two eras of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +26,8 @@ pub(crate) enum Transport<'a> {
     JsonRpc,
     /// The MCP endpoint, with these headers.
     Http(Fields<'a>),
-    /// A channel (stdio or HTTP+SSE), with the minimum level of log messages.
-    Channel(LogLevel),
+    /// A channel: stdio or HTTP+SSE.
+    Channel,
     /// A batch. Notifications of its calls could not be attributed to a member, so none are sent.
     Batch,
 }
@@ -41,7 +40,7 @@ impl Transport<'_> {
                 Ok(Some(version)) => Legacy::parse(version).unwrap_or(Legacy::ASSUMED),
                 _ => Legacy::ASSUMED,
             },
-            Self::JsonRpc | Self::Channel(_) => Legacy::LATEST,
+            Self::JsonRpc | Self::Channel => Legacy::LATEST,
             Self::Batch => Legacy::ASSUMED,
         }
     }
@@ -55,6 +54,7 @@ pub(crate) struct Fields<'a> {
     method: Field<'a>,
     name: Field<'a>,
     accept: Field<'a>,
+    pub(crate) session: Option<&'a HeaderValue>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,18 +66,28 @@ struct Field<'a> {
 impl<'a> Fields<'a> {
     pub(crate) fn of(all: &'a HeaderMap) -> Self {
         let (version, method, name, accept) = Default::default();
-        let mut fields = Self { all, version, method, name, accept };
+        let mut fields = Self { all, version, method, name, accept, session: None };
         for (name, value) in all {
             let field = match name {
                 name if *name == ACCEPT => &mut fields.accept,
                 name if *name == header::PROTOCOL_VERSION => &mut fields.version,
                 name if *name == header::METHOD => &mut fields.method,
                 name if *name == header::NAME => &mut fields.name,
+                name if *name == header::SESSION_ID => {
+                    fields.session = Some(value);
+                    continue;
+                }
                 _ => continue,
             };
             field.is_repeated = field.last.replace(value).is_some();
         }
         fields
+    }
+
+    /// Whether the version header names a revision of the stateless era.
+    pub(crate) fn is_modern(&self) -> bool {
+        let version = self.version.last.and_then(|version| version.to_str().ok());
+        version.is_some_and(is_modern)
     }
 
     /// Whether the client accepts a stream of events as the reply to a request.
@@ -108,7 +118,7 @@ pub(crate) const NO_BATCHES: &str =
 pub(crate) fn of(call: &Call, request: &Request, transport: Transport<'_>) -> Result<Era, Fault> {
     let header = match transport {
         Transport::Http(fields) => version_header(fields)?,
-        Transport::JsonRpc | Transport::Channel(_) | Transport::Batch => None,
+        Transport::JsonRpc | Transport::Channel | Transport::Batch => None,
     };
     let declared = request.meta.protocol_version;
     let modern =
@@ -172,7 +182,7 @@ fn check_headers(call: &Call, request: &Request, fields: Fields<'_>) -> Result<(
     let name = if call.has_method(method::TOOLS_CALL) || call.has_method(method::PROMPTS_GET) {
         request.name
     } else if call.has_method(method::RESOURCES_READ) {
-        uri(call)?
+        members(call, ["uri"])?[0]
     } else {
         return Ok(());
     };

@@ -1,22 +1,31 @@
 //! Replies that are streams of server-sent events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{iter, unfold};
 use http::Response;
+use tokio_util::sync::CancellationToken;
 use trunkline::history::StreamRecording;
 use trunkline::http::{Event, EventStream, ReplyBody};
+use trunkline::protocol::CallFuture;
+use trunkline::{Id, Outcome, code};
 
 use crate::channel::Message;
+use crate::message_queue::{MessageQueue, Queued};
+use crate::protocol::Legacy;
+use crate::running::Running;
+use crate::server::Server;
+use crate::session::{Activity, EventReader, HttpSession, Next, StreamId};
 
-/// The source of the messages of a stream.
+/// The source of the events of a stream.
 pub(crate) trait Source: Send + 'static {
-    /// The next message, or none at the end.
-    fn next(&mut self) -> impl Future<Output = Option<Message>> + Send;
+    /// The next event, or none at the end.
+    fn next(&mut self) -> impl Future<Output = Option<Event>> + Send;
 }
 
-/// A reply that sends `first`, then each message as an event, and a comment whenever the stream was idle for
+/// A reply that sends `first`, then the events of a source, and a comment whenever the stream was idle for
 /// `keep_alive`. The recording counts the sent bytes.
 pub(crate) fn respond(
     first: Option<Event>,
@@ -24,15 +33,177 @@ pub(crate) fn respond(
     keep_alive: Duration,
     recording: Option<StreamRecording>,
 ) -> Response<ReplyBody> {
-    let messages = unfold(source, |mut source| async move {
-        let Message { json, memory } = source.next().await?;
-        let event = Event::json_text("message", &json);
-        let event = match memory {
-            Some(memory) => event.with_reservation(memory),
-            None => event,
-        };
-        Some((event, source))
-    });
-    let events = EventStream::new(iter(first).chain(messages));
+    let events = unfold(source, |mut source| async move { Some((source.next().await?, source)) });
+    let events = EventStream::new(iter(first).chain(events));
     events.keep_alive(keep_alive).recording(recording).into_response()
+}
+
+/// The event of a message.
+pub(crate) fn event(message: Message) -> Event {
+    let Message { json, memory } = message;
+    let event = Event::json_text("message", &json);
+    match memory {
+        Some(memory) => event.with_reservation(memory),
+        None => event,
+    }
+}
+
+/// The messages of a call, followed by its reply.
+pub(crate) struct MessageStream {
+    server: Arc<Server>,
+    messages: Arc<MessageQueue>,
+    running: Option<Running<CallFuture>>,
+    id: Option<Id>,
+}
+
+/// An entry of a [`MessageStream`].
+enum Entry {
+    Queued(Queued),
+    Reply(Message),
+}
+
+impl MessageStream {
+    pub(crate) fn new(
+        server: Arc<Server>,
+        messages: Arc<MessageQueue>,
+        running: Running<CallFuture>,
+        id: Option<Id>,
+    ) -> Self {
+        Self { server, messages, running: Some(running), id }
+    }
+
+    async fn next_entry(&mut self) -> Option<Entry> {
+        if let Some(queued) = self.messages.take() {
+            return Some(Entry::Queued(queued));
+        }
+        let running = self.running.as_mut()?;
+        let outcome = tokio::select! {
+            biased;
+            () = self.messages.filled() => return self.messages.take().map(Entry::Queued),
+            Ok(outcome) = running => outcome,
+        };
+        self.running = None;
+        // The last messages precede the reply.
+        if let Some(queued) = self.messages.take() {
+            self.running = Some(Running::Done(Some(Ok(outcome))));
+            return Some(Entry::Queued(queued));
+        }
+        self.reply(outcome).map(Entry::Reply)
+    }
+
+    /// A cancelled call has no reply (2025-11-25, "Cancellation").
+    fn reply(&self, outcome: Outcome) -> Option<Message> {
+        if outcome.code() == Some(code::CANCELLED) {
+            return None;
+        }
+        let reply = self.server.rpc.reply(outcome, self.id.as_ref());
+        Message::reserved(&self.server.rpc.limits().memory, reply, self.id.as_ref())
+    }
+}
+
+impl Source for MessageStream {
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.next_entry().await? {
+                Entry::Queued(Queued::Message(json)) => return Some(event(json.into())),
+                // Without a session, the client could not continue the stream.
+                Entry::Queued(Queued::Close(_)) => {}
+                Entry::Reply(message) => return Some(event(message)),
+            }
+        }
+    }
+}
+
+/// A stream of a session. Its client may continue it over another connection.
+pub(crate) struct SessionStream {
+    session: Arc<HttpSession>,
+    reader: EventReader,
+    /// Whether to begin with an event that has only an id (2025-11-25, "Sending Messages to the Server", 6).
+    primes: bool,
+    is_closed: bool,
+    /// For the stream of a GET request: ends the stream when the server stops.
+    closing: Option<CancellationToken>,
+    _activity: Activity,
+}
+
+impl SessionStream {
+    /// Begins the stream of a call. A task receives its messages, also while no client is connected.
+    pub(crate) fn of_call(mut messages: MessageStream, session: Arc<HttpSession>) -> Self {
+        let (id, reader) = session.replay.open();
+        let (replay, activity) = (Arc::clone(&session.replay), session.activity());
+        tokio::spawn(async move {
+            let _activity = activity;
+            while let Some(entry) = messages.next_entry().await {
+                match entry {
+                    Entry::Queued(queued) => replay.push(id, queued, None),
+                    Entry::Reply(Message { json, memory }) => {
+                        replay.push(id, Queued::Message(json), memory);
+                    }
+                }
+            }
+            replay.end(id);
+        });
+        let primes = session.session.version().is_some_and(Legacy::has_priming_events);
+        Self { primes, ..Self::resumed(session, reader) }
+    }
+
+    /// Begins the stream of the messages that belong to no call.
+    pub(crate) fn of_session(
+        session: Arc<HttpSession>,
+        reader: EventReader,
+        closing: CancellationToken,
+    ) -> Self {
+        let primes = session.session.version().is_some_and(Legacy::has_priming_events);
+        Self { primes, closing: Some(closing), ..Self::resumed(session, reader) }
+    }
+
+    /// Continues the stream of a call.
+    pub(crate) fn resumed(session: Arc<HttpSession>, reader: EventReader) -> Self {
+        let _activity = session.activity();
+        Self { session, reader, primes: false, is_closed: false, closing: None, _activity }
+    }
+
+    /// Waits for a change. `false` if the stream ends.
+    async fn changed(&self) -> bool {
+        let Some(closing) = &self.closing else {
+            self.reader.changed().await;
+            return true;
+        };
+        tokio::select! {
+            biased;
+            () = closing.cancelled() => false,
+            () = self.session.ended.cancelled() => false,
+            () = self.reader.changed() => true,
+            message = self.session.session.subscription.next() => {
+                self.session.replay.push(StreamId::GET, Queued::Message(message), None);
+                true
+            }
+        }
+    }
+}
+
+impl Source for SessionStream {
+    async fn next(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.primes) {
+            let position = self.reader.position();
+            return Some(Event::text("message", "").with_id(&position.to_string()));
+        }
+        while !self.is_closed {
+            match self.reader.take() {
+                Next::Event(position, queued) => {
+                    let event = match &*queued {
+                        Queued::Message(json) => Event::json_text("message", json),
+                        Queued::Close(retry) => {
+                            self.is_closed = true;
+                            Event::retry(*retry)
+                        }
+                    };
+                    return Some(event.with_id(&position.to_string()));
+                }
+                Next::Later if self.changed().await => {}
+                Next::Later | Next::End => return None,
+            }
+        }
+        None
+    }
 }

@@ -35,9 +35,11 @@
 //! | endpoint | protocol |
 //! |---|---|
 //! | [`Mcp::rpc`] | JSON-RPC, with MCP's methods in addition to the operations |
-//! | [`Mcp::routes`] | Streamable HTTP, without sessions |
+//! | [`Mcp::routes`] | Streamable HTTP |
 //! | [`Mcp::sse_routes`] | HTTP+SSE, the transport of 2024-11-05 |
 //! | [`Mcp::serve_stdio`] | stdio: one message per line |
+//!
+//! Handlers can send requests to their client, whatever its revision: see [`Peer`].
 //!
 //! [`client`] calls the tools of servers over Streamable HTTP.
 //!
@@ -60,18 +62,21 @@ mod error;
 mod events;
 mod fault;
 mod log_level;
+mod message_queue;
 mod notify;
 mod operation;
 mod param_headers;
+mod peer;
 mod prompt;
 mod protocol;
 mod request;
 mod resource;
 mod running;
 mod server;
+mod session;
 mod sse;
 mod stdio;
-mod subscribers;
+mod subscription;
 mod tool;
 
 pub use capabilities::{ClientCapabilities, MissingCapability};
@@ -85,6 +90,7 @@ pub use error::McpError;
 pub use log_level::LogLevel;
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
+pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};
 pub use resource::ResourceUri;
 pub use server::Mcp;
 pub use tool::ToolError;

@@ -1,84 +1,25 @@
 //! Notifications that a tool sends to its client before it ends: progress and log messages.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
 use trunkline::{Call, ErrorObject, FromCall};
 
 use crate::era::Era;
 use crate::log_level::LogLevel;
+use crate::message_queue::MessageQueue;
 use crate::protocol::method;
 use crate::request::{Request, is_integer, string};
-
-/// The queue of one call's notifications to its client.
-#[derive(Debug, Default)]
-pub(crate) struct NotificationQueue {
-    pending: Mutex<VecDeque<Vec<u8>>>,
-    filled: Notify,
-}
-
-/// The maximum number of pending notifications. While a client does not read them, new ones are dropped.
-const MAX_PENDING: usize = 256;
-
-#[derive(Serialize)]
-struct Notification<'a, P> {
-    jsonrpc: &'static str,
-    method: &'a str,
-    params: &'a P,
-}
 
 /// The notifications that a call may send. An extension of the call.
 #[derive(Debug, Clone)]
 struct Notifications {
-    queue: Arc<NotificationQueue>,
+    queue: Arc<MessageQueue>,
     /// The progress token as JSON.
     token: Option<Bytes>,
     level: Option<LogLevel>,
-}
-
-impl NotificationQueue {
-    /// Queues a notification. One whose params do not serialize is dropped.
-    fn notify(&self, method: &str, params: &impl Serialize) {
-        let notification = Notification { jsonrpc: "2.0", method, params };
-        let json = match serde_json::to_vec(&notification) {
-            Ok(json) => json,
-            Err(error) => {
-                return tracing::error!(%error, method, "a notification does not serialize");
-            }
-        };
-        let mut pending = self.lock();
-        if pending.len() < MAX_PENDING {
-            pending.push_back(json);
-            self.filled.notify_one();
-        } else {
-            tracing::debug!("a notification is dropped: its client does not read");
-        }
-    }
-
-    /// Whether no notification is pending.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    /// The next pending notification.
-    pub(crate) fn take(&self) -> Option<Vec<u8>> {
-        self.lock().pop_front()
-    }
-
-    /// Waits until a notification is pending.
-    pub(crate) async fn filled(&self) {
-        while self.is_empty() {
-            self.filled.notified().await;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Whether a progress token is a string or an integer. Others are ignored.
@@ -110,9 +51,9 @@ impl RequestedNotifications {
     }
 
     /// Adds the notifications to the extensions of a call.
-    pub(crate) fn attach(self, call: &mut Call) -> Arc<NotificationQueue> {
+    pub(crate) fn attach(self, call: &mut Call) -> Arc<MessageQueue> {
         let Self { token, level } = self;
-        let queue = Arc::new(NotificationQueue::default());
+        let queue = Arc::new(MessageQueue::default());
         let notifications = Notifications { queue: Arc::clone(&queue), token, level };
         call.extensions_mut().insert(notifications);
         queue
@@ -122,7 +63,7 @@ impl RequestedNotifications {
 /// Extracts a sender of log messages to the client of a call. Messages below the level that the client has set are
 /// dropped. The server's own log does not contain them.
 #[derive(Debug, Clone, Default)]
-pub struct Log(Option<(Arc<NotificationQueue>, LogLevel)>);
+pub struct Log(Option<(Arc<MessageQueue>, LogLevel)>);
 
 impl Log {
     /// Sends a message. One that does not serialize is dropped.
@@ -167,7 +108,7 @@ pub struct Progress(Option<Arc<Reporter>>);
 
 #[derive(Debug)]
 struct Reporter {
-    queue: Arc<NotificationQueue>,
+    queue: Arc<MessageQueue>,
     token: Bytes,
     reached: Mutex<f64>,
 }

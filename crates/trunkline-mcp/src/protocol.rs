@@ -44,6 +44,7 @@ pub(crate) mod header {
     pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
     /// From 2025-03-26 to 2025-11-25.
     pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+    pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
     /// Since 2026-07-28.
     pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
     /// Since 2026-07-28.
@@ -56,8 +57,8 @@ pub(crate) mod meta {
     pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
     pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }
 
 /// Error codes of the protocol.
@@ -110,6 +111,11 @@ impl Legacy {
     /// Only one revision had batches.
     pub(crate) fn has_batches(self) -> bool {
         self == Self::V2025_03_26
+    }
+
+    /// Whether streams begin with an event without data, which clients of earlier revisions may not expect.
+    pub(crate) fn has_priming_events(self) -> bool {
+        self >= Self::V2025_11_25
     }
 
     pub(crate) fn names() -> [&'static str; 4] {

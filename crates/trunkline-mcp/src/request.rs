@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use trunkline::protocol::{DuplicateMember, Part};
+use trunkline::protocol::{DuplicateMember, Part, Parts};
+use trunkline::stream::Key;
 use trunkline::{Call, Id};
 
 use crate::fault::Fault;
@@ -48,14 +49,20 @@ impl Request {
             Meta { protocol_version: version, client_capabilities, log_level, progress_token };
         Ok(Self { name, arguments, cursor, protocol_version, request_id, level, meta })
     }
+
+    /// The id of the request that a notification names.
+    pub(crate) fn request_key(&self, call: &Call) -> Option<Key> {
+        let id = call.text(self.request_id?);
+        std::str::from_utf8(id).ok().map(Key::of)
+    }
 }
 
-/// `uri` of the params. Few methods have it.
-pub(crate) fn uri(call: &Call) -> Result<Option<Part>, Fault> {
-    let found = call.find_members(&["uri"], ("", &[]));
-    let ([uri], []) =
+/// Members of the params that few methods have.
+pub(crate) fn members<const N: usize>(call: &Call, names: [&str; N]) -> Result<Parts<N>, Fault> {
+    let found = call.find_members(&names, ("", &[]));
+    let (members, []) =
         found.map_err(|DuplicateMember| Fault::Malformed("duplicate member in `params`"))?;
-    Ok(uri)
+    Ok(members)
 }
 
 /// The value of a part that is a string.

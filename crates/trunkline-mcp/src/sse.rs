@@ -15,9 +15,10 @@ use trunkline::http::{Context, Event, Message as HttpMessage, ReplyBody, Routes,
 use trunkline::protocol::Reply;
 use trunkline::{ErrorObject, Extensions, code};
 
-use crate::channel::{Channel, Message, Outbox};
-use crate::events::{self, Source};
+use crate::channel::{Channel, Outbox};
+use crate::events::{self, Source, event};
 use crate::server::{Mcp, Server};
+use crate::session::{is_same, random_id};
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
@@ -25,14 +26,14 @@ const MESSAGES: &str = "/messages";
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Mcp {
-    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. When `closing` is cancelled, further
-    /// messages are refused, and each stream ends after the replies to running calls. Without it, a server that
-    /// stops waits for the clients to end their streams.
+    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. When [`McpConfig::closing`](crate::McpConfig) is
+    /// cancelled, further messages are refused, and each stream ends after the replies to running calls.
     ///
     /// The first event of a stream contains a random session id, and messages of the client must have it. When a
     /// stream is closed, its session ends, and its calls run to their end.
-    pub fn sse_routes(&self, closing: CancellationToken) -> Routes {
+    pub fn sse_routes(&self) -> Routes {
         let (server, clients) = (Arc::clone(&self.0), Arc::default());
+        let closing = self.0.settings.closing.clone();
         let open = async |State(streams): State<Streams>, context: Context| {
             streams.open(&context.extensions)
         };
@@ -74,12 +75,6 @@ impl Clients {
     }
 }
 
-/// Whether two messages have the same sender. A renewed token counts as the same if it names the same owner.
-fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> bool {
-    let key = |principal: Option<&Principal>| principal.and_then(Principal::owner_key);
-    one == other || (key(one).is_some() && key(one) == key(other))
-}
-
 impl Streams {
     fn open(self, extensions: &Extensions) -> Response<ReplyBody> {
         let Self { server, clients: known, closing } = self;
@@ -88,7 +83,7 @@ impl Streams {
         if closing.is_cancelled() || clients.len() >= settings.sse_clients {
             return busy();
         }
-        let Some(session) = session() else {
+        let Some(session) = random_id() else {
             let error = ErrorObject::internal(&"the system random number generator failed");
             return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
         };
@@ -134,13 +129,6 @@ fn busy() -> Response<ReplyBody> {
     respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, None))
 }
 
-/// 128 random bits in hexadecimal.
-fn session() -> Option<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
-}
-
 /// The messages to one client.
 struct Client {
     messages: Outbox,
@@ -150,15 +138,15 @@ struct Client {
 }
 
 impl Source for Client {
-    async fn next(&mut self) -> Option<Message> {
+    async fn next(&mut self) -> Option<Event> {
         tokio::select! {
             biased;
-            message = self.messages.next() => return message,
+            message = self.messages.next() => return message.map(event),
             () = self.closing.cancelled() => {}
         }
         // From here on, only the running calls hold the channel, which closes after them.
         self.clients.lock().remove(&self.session);
-        self.messages.next().await
+        self.messages.next().await.map(event)
     }
 }
 

@@ -189,10 +189,18 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         );
     }
     let output_schemas = arguments.tools.output_schemas;
-    let mut served = Service { database, records: None, tools, history, memory, output_schemas };
+    let closing = CancellationToken::new();
+    let mut served = Service {
+        database,
+        records: None,
+        tools,
+        history,
+        memory,
+        output_schemas,
+        closing: closing.clone(),
+    };
     let mut recorder = None;
     let mut conversations = None;
-    let closing = CancellationToken::new();
     let started = async {
         served.records = declared.map(DeclaredRecords::open).transpose()?;
         let data_dir = arguments.records.data_dir();
@@ -227,7 +235,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             let service = rpc
                 .http_with(http.clone())
                 .merge(mcp.routes())
-                .merge(mcp.sse_routes(closing.clone()))
+                .merge(mcp.sse_routes())
                 .merge(trunkline_agent::routes(&api))
                 .merge(rpc.openrpc_routes())
                 .merge(metrics::routes(&rpc))

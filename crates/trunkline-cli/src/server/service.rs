@@ -8,7 +8,7 @@ use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::limits::MemoryBudget;
-use trunkline::{BuildError, DynamicOperations, Limits, Router};
+use trunkline::{BuildError, CancellationToken, DynamicOperations, Limits, Router};
 use trunkline_mcp::{Mcp, McpConfig};
 use trunkline_sql::Database;
 
@@ -36,6 +36,8 @@ pub(crate) struct Service {
     pub(crate) memory: MemoryBudget,
     /// Whether MCP lists output schemas.
     pub(crate) output_schemas: bool,
+    /// Cancelled when the server stops.
+    pub(crate) closing: CancellationToken,
 }
 
 impl Service {
@@ -100,6 +102,7 @@ impl Service {
             title: Some("Trunkline".to_owned()),
             instructions: Some(self.instructions()),
             output_schemas: self.output_schemas,
+            closing: self.closing.clone(),
             ..McpConfig::new("trunkline", env!("CARGO_PKG_VERSION"))
         };
         Ok(Mcp::new(rpc, settings)?)

@@ -46,8 +46,16 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
     let output_schemas = arguments.tools.output_schemas;
-    let mut service =
-        Service { database, records: None, tools, history: None, memory, output_schemas };
+    let closing = CancellationToken::new();
+    let mut service = Service {
+        database,
+        records: None,
+        tools,
+        history: None,
+        memory,
+        output_schemas,
+        closing: closing.clone(),
+    };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {
         service.records = records;
         let writable = if arguments.database.writable { "writable" } else { "read-only" };
@@ -59,7 +67,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         let mcp = service.mcp()?;
         runtime.block_on(async {
             let tools = command_tools.as_ref().map(|tools| tools.load(&mcp.rpc())).transpose()?;
-            let served = serve(&mcp).await;
+            let served = serve(&mcp, closing).await;
             if let Some(tools) = &tools {
                 command_tools::end(tools).await;
             }
@@ -72,8 +80,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     served
 }
 
-async fn serve(mcp: &Mcp) -> anyhow::Result<()> {
-    let closing = CancellationToken::new();
+async fn serve(mcp: &Mcp, closing: CancellationToken) -> anyhow::Result<()> {
     let mut served = Box::pin(mcp.serve_stdio(stdin(), stdout(), closing.clone()));
     let shutdown = shutdown_signal().context("cannot wait for signals")?;
     tokio::select! {

@@ -16,8 +16,10 @@ pub enum Incoming {
     Call(Call),
     /// A batch.
     Batch(Batch),
-    /// A response, which a server does not expect.
+    /// A response, which only protocols with requests to the client expect.
     Response {
+        /// The JSON text.
+        body: Bytes,
         /// The error for the sender.
         error: ErrorObject,
         /// The id of the response.

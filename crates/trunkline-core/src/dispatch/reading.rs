@@ -82,7 +82,7 @@ impl Dispatcher {
                 let error = ErrorObject::from(&invalid);
                 self.record_invalid(&body, &extensions, &error, id.as_ref());
                 if invalid.reason == InvalidReason::Response {
-                    Incoming::Response { error, id }
+                    Incoming::Response { body, error, id }
                 } else {
                     Incoming::Refused { error, id }
                 }

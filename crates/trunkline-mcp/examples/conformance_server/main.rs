@@ -6,13 +6,15 @@
 
 #![expect(clippy::print_stdout, reason = "the caller reads the address")]
 
+mod changes;
 mod prompts;
+mod requests;
 mod resources;
 mod tools;
 
 use clap::Parser;
 use trunkline::server::shutdown_signal;
-use trunkline::{Router, Server};
+use trunkline::{DynamicOperations, Router, Server};
 use trunkline_mcp::{Mcp, McpConfig};
 
 #[derive(Parser)]
@@ -25,10 +27,15 @@ struct Line {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let line = Line::parse();
+    let dynamic = DynamicOperations::new();
     let rpc = Router::new()
         .nest("test", tools::tools())
         .nest("resource", resources::resources())
         .nest("prompt", prompts::prompts())
+        .nest("requests", requests::tools())
+        .nest("rounds", requests::round_trips())
+        .nest("changes", changes::tools(&dynamic))
+        .dynamic("dynamic", &dynamic)
         .build()?;
     let mcp = Mcp::new(rpc, McpConfig::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
     let service = mcp.rpc().http().merge(mcp.routes());

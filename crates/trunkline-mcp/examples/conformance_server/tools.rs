@@ -8,7 +8,7 @@ use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
 use trunkline_mcp::{Block, ClientCapabilities, Log, LogLevel, MissingCapability, Progress};
 
-use crate::PNG;
+use crate::{PNG, requests};
 
 pub(crate) fn tools() -> Router {
     Router::new()
@@ -41,9 +41,7 @@ pub(crate) fn tools() -> Router {
         .operation(tool("test_tool_with_progress", "Reports progress.", advancing).blocks())
         .operation(tool("test_tool_with_logging", "Logs what it does.", logging).blocks())
         .operation(tool("test_missing_capability", "Needs sampling.", needs_sampling))
-        .operation(
-            tool("test_streaming_elicitation", "Returns text.", || Block::text("done")).blocks(),
-        )
+        .operation(tool("test_streaming_elicitation", "Asks for a name.", requests::greeting))
         .operation(tool("test_logging_tool", "Returns text.", || Block::text("done")).blocks())
         .operation(
             tool("test_mirrored_param", "Echoes a param that is mirrored in a header.", mirrored)
@@ -59,7 +57,7 @@ pub(crate) fn tools() -> Router {
         )
 }
 
-fn tool<H, M>(name: &str, text: &str, handler: H) -> Operation
+pub(crate) fn tool<H, M>(name: &str, text: &str, handler: H) -> Operation
 where
     H: trunkline::protocol::Handler<M, ()>,
     M: 'static,

@@ -13,6 +13,7 @@ use crate::era::Era;
 use crate::error::McpError;
 use crate::prompt::PromptSource;
 use crate::resource::Found;
+use crate::subscription::Filter;
 use crate::tool::Tool;
 
 /// The offers of static operations, and those of dynamic ones, which are added and removed with their operations.
@@ -41,14 +42,6 @@ struct Pages {
     modern: Vec<Bytes>,
 }
 
-/// The lists that have changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct ListChanges {
-    pub(super) tools: bool,
-    pub(super) resources: bool,
-    pub(super) prompts: bool,
-}
-
 /// The result of a search for a completion.
 pub(super) enum Completing {
     Operation(Arc<RegisteredOperation>),
@@ -69,16 +62,17 @@ impl Catalog {
     }
 
     /// Reads the dynamic operations again.
-    pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) -> ListChanges {
+    pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) -> Filter {
         let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let declared = self.snapshot().declared;
         let snapshot = Snapshot::new(&self.fixed, &rpc.operations(), declared, results);
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let changes = ListChanges {
-            tools: current.tools != snapshot.tools,
-            resources: current.resources != snapshot.resources
+        let changes = Filter {
+            tools_list_changed: current.tools != snapshot.tools,
+            resources_list_changed: current.resources != snapshot.resources
                 || current.templates != snapshot.templates,
-            prompts: current.prompts != snapshot.prompts,
+            prompts_list_changed: current.prompts != snapshot.prompts,
+            ..Filter::default()
         };
         *current = snapshot;
         changes

@@ -1,18 +1,14 @@
 //! Requests of methods that wrap operations, and the members that their results have in common.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use trunkline::{Call, Outcome, code};
+use trunkline::{Outcome, code};
 
-use crate::capabilities::ClientCapabilities;
 use crate::era::{Era, Transport};
-use crate::log_level::LogLevel;
-use crate::notify::{NotificationQueue, RequestedNotifications};
 use crate::protocol::Legacy;
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::request::Request;
+use crate::session::Session;
 
 /// A request, its era and its transport.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +16,8 @@ pub(super) struct Context<'a> {
     pub(super) request: &'a Request,
     pub(super) era: Era,
     pub(super) transport: Transport<'a>,
+    /// The state of a client of the first era.
+    pub(super) session: Option<&'a Session>,
 }
 
 /// The members that all results of an era have.
@@ -34,26 +32,11 @@ impl Context<'_> {
     pub(super) fn revision(self) -> Legacy {
         match self.era {
             Era::Modern => Legacy::LATEST,
-            Era::Legacy => self.transport.revision(),
-        }
-    }
-
-    /// Adds the values that handlers extract to the extensions of a call that has not been redirected. Returns the
-    /// notifications to its client, if the client accepts any.
-    pub(super) fn attach(self, call: &mut Call) -> Option<Arc<NotificationQueue>> {
-        let Self { request, era, transport } = self;
-        if era == Era::Modern {
-            declare_capabilities(call, request);
-        }
-        let requested = match transport {
-            Transport::Http(fields) => {
-                RequestedNotifications::of(call, request, era, LogLevel::Info)
-                    .filter(|_| fields.accepts_events())
+            Era::Legacy => {
+                let of_session = self.session.and_then(Session::version);
+                of_session.unwrap_or_else(|| self.transport.revision())
             }
-            Transport::Channel(level) => RequestedNotifications::of(call, request, era, level),
-            Transport::JsonRpc | Transport::Batch => None,
-        };
-        requested.map(|requested| requested.attach(call))
+        }
     }
 }
 
@@ -112,14 +95,4 @@ pub(super) fn is_protocol_error(outcome: &Outcome, era: Era) -> bool {
         Some(code::UNAUTHENTICATED | code::FORBIDDEN | code::RATE_LIMITED) => true,
         _ => false,
     }
-}
-
-/// Adds the declared capabilities to the extensions of a call. Most clients declare none.
-fn declare_capabilities(call: &mut Call, request: &Request) {
-    let declared = request.meta.client_capabilities.map(|part| call.text(part));
-    let Some(declared) = declared.filter(|text| *text != b"{}") else {
-        return;
-    };
-    let capabilities: Map<String, Value> = serde_json::from_slice(declared).unwrap_or_default();
-    call.extensions_mut().insert(ClientCapabilities(capabilities));
 }

@@ -8,10 +8,11 @@ mod prebuilt;
 mod prompts;
 mod resources;
 mod run;
+mod subscriptions;
 
 use std::convert::identity;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -20,19 +21,23 @@ use trunkline::protocol::{CallFuture, Part, ProtocolMethods};
 use trunkline::tool::Rendering;
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
+use crate::capabilities::ClientCapabilities;
 use crate::config::McpConfig;
 use crate::era::{self, Era, Transport};
 use crate::error::McpError;
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
-use crate::notify::NotificationQueue;
+use crate::message_queue::MessageQueue;
+use crate::peer::StateKey;
 use crate::protocol::{Legacy, method};
-use crate::request::{Request, is_object, string};
-use crate::subscribers::Subscribers;
+use crate::request::{Request, is_object, members, string};
+use crate::session::{Session, Sessions};
+use crate::subscription::Subscribers;
 use crate::tool::{self, Form, Tool};
 use catalog::Catalog;
 use context::{Context, is_protocol_error};
 use prebuilt::{List, Notified, PrebuiltResults};
+use run::Attached;
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
 #[derive(Clone)]
@@ -41,8 +46,11 @@ pub struct Mcp(pub(crate) Arc<Server>);
 pub(crate) struct Server {
     pub(crate) rpc: Rpc,
     pub(crate) settings: McpConfig,
-    /// The clients with a channel, which are notified of changed tools.
+    /// The clients that are notified of changes.
     pub(crate) subscribers: Subscribers,
+    pub(crate) sessions: Sessions,
+    /// The key of the state of calls, if none is configured.
+    random_key: OnceLock<Option<StateKey>>,
     catalog: Catalog,
     results: PrebuiltResults,
 }
@@ -57,13 +65,13 @@ pub(crate) struct Answer {
 /// A call that has been started.
 pub(crate) struct StartedCall {
     pub(crate) future: CallFuture,
-    /// The notifications to its client, if the client accepts any.
-    pub(crate) notifications: Option<Arc<NotificationQueue>>,
+    /// The messages to its client, if the client accepts any.
+    pub(crate) messages: Option<Arc<MessageQueue>>,
 }
 
 impl From<CallFuture> for StartedCall {
     fn from(future: CallFuture) -> Self {
-        Self { future, notifications: None }
+        Self { future, messages: None }
     }
 }
 
@@ -74,10 +82,12 @@ impl Mcp {
     /// # Errors
     /// The first static operation that cannot be offered. A dynamic one that cannot be offered is left out and logged.
     pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, McpError> {
-        let results = PrebuiltResults::new(&settings);
+        let results = PrebuiltResults::new(&settings, rpc.has_dynamic_operations());
         let catalog = Catalog::new(&rpc, &results)?;
-        let subscribers = Subscribers::default();
-        let server = Arc::new(Server { rpc, settings, subscribers, catalog, results });
+        let (subscribers, random_key) = Default::default();
+        let sessions = Sessions::new(settings.sessions, settings.session_idle);
+        let server = Server { rpc, settings, subscribers, sessions, random_key, catalog, results };
+        let server = Arc::new(server);
         if server.rpc.has_dynamic_operations() {
             let listener = Arc::downgrade(&server);
             server.rpc.on_change(move || {
@@ -103,20 +113,29 @@ impl Mcp {
     pub fn tools(&self) -> Vec<String> {
         self.0.catalog.tool_names()
     }
+
+    /// Notifies the clients that have subscribed to a resource that it has changed. A client that does not read its
+    /// notifications receives one for several changes.
+    pub fn resource_updated(&self, uri: &str) {
+        self.0.subscribers.notify_resource(uri);
+    }
 }
 
 impl Server {
     fn refresh(&self) {
         let changes = self.catalog.refresh(&self.rpc, &self.results);
-        if changes.tools {
-            self.subscribers.notify();
-        }
+        self.subscribers.notify_lists(&changes);
     }
 
     /// Answers one message. If this returns a fault, nothing has been run.
-    pub(crate) fn answer(self: &Arc<Self>, mut call: Call, transport: Transport<'_>) -> Answer {
+    pub(crate) fn answer(
+        self: &Arc<Self>,
+        mut call: Call,
+        transport: Transport<'_>,
+        session: Option<&Session>,
+    ) -> Answer {
         let recording = call.take_recording();
-        let Answer { modern, outcome } = self.begin(call, transport);
+        let Answer { modern, outcome } = self.begin(call, transport, session);
         let outcome = match (outcome, recording) {
             (Ok(started), Some(recording)) => {
                 Ok(StartedCall { future: recording.follow(started.future), ..started })
@@ -130,7 +149,12 @@ impl Server {
         Answer { modern, outcome }
     }
 
-    fn begin(self: &Arc<Self>, call: Call, transport: Transport<'_>) -> Answer {
+    fn begin(
+        self: &Arc<Self>,
+        call: Call,
+        transport: Transport<'_>,
+        session: Option<&Session>,
+    ) -> Answer {
         let request = match Request::of(&call) {
             Ok(request) => request,
             Err(fault) => {
@@ -139,7 +163,7 @@ impl Server {
         };
         match era::of(&call, &request, transport) {
             Ok(era) => {
-                let context = Context { request: &request, era, transport };
+                let context = Context { request: &request, era, transport, session };
                 Answer { modern: era == Era::Modern, outcome: self.dispatch(call, context) }
             }
             // A refusal here has the same status in both eras.
@@ -152,14 +176,14 @@ impl Server {
         if call.has_method(method::TOOLS_CALL) && !call.is_notification() {
             return self.call_tool(call, context);
         }
-        let Context { request, era, transport } = context;
+        let Context { request, era, transport, session } = context;
         let method = call.method();
         match (call.is_notification(), transport) {
             (true, _) if method.starts_with("notifications/") => return Ok(ready(b"{}")),
             // In JSON-RPC, any method may be called by a notification.
             (false, _) | (true, Transport::JsonRpc) => {}
             // Guards in front of this server look at requests only.
-            (true, Transport::Http(_) | Transport::Channel(_) | Transport::Batch) => {
+            (true, Transport::Http(_) | Transport::Channel | Transport::Batch) => {
                 return Err(Fault::Request(
                     "this method cannot be called by a notification; send an id",
                 ));
@@ -192,16 +216,30 @@ impl Server {
             (method::DISCOVER, Era::Modern) => Ok(ready(&self.catalog.discover())),
             (method::INITIALIZE, Era::Legacy) => {
                 let version = negotiated(&call, request)?;
-                let is_channel = matches!(transport, Transport::Channel(_));
-                let lists = is_channel && self.rpc.has_dynamic_operations();
-                let notified = Notified { lists, resources: false };
+                if let Some(session) = session {
+                    let [capabilities] = members(&call, ["capabilities"])?;
+                    let capabilities = capabilities.map_or(&b"{}"[..], |part| call.text(part));
+                    session.initialize(version, ClientCapabilities::parse(capabilities));
+                }
+                let lists = session.is_some() && self.rpc.has_dynamic_operations();
+                let notified = Notified { lists, resources: session.is_some() };
                 Ok(ready(self.results.initialize(version, declared, notified).as_bytes()))
             }
             (method::PING, Era::Legacy) => Ok(ready(b"{}")),
             (method::SET_LEVEL, Era::Legacy) => {
-                requested_level(&call, request)?;
+                let level = requested_level(&call, request)?;
+                if let Some(session) = session {
+                    session.set_level(level);
+                }
                 Ok(ready(b"{}"))
             }
+            (method::SUBSCRIBE, Era::Legacy) if declared.resources => {
+                self.subscribe(&call, context)
+            }
+            (method::UNSUBSCRIBE, Era::Legacy) if declared.resources => {
+                self.unsubscribe(&call, context)
+            }
+            (method::LISTEN, Era::Modern) => self.listen(&call),
             // Results of the stateless era require members that results of operations lack.
             (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);
@@ -211,8 +249,12 @@ impl Server {
         }
     }
 
-    fn call_tool(&self, mut call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
-        let Context { request, era, transport } = context;
+    fn call_tool(
+        self: &Arc<Self>,
+        mut call: Call,
+        context: Context<'_>,
+    ) -> Result<StartedCall, Fault> {
+        let Context { request, era, transport, .. } = context;
         let tool = self.find_tool(&call, request, transport)?;
         let arguments = arguments(&call, request)?;
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
@@ -223,33 +265,31 @@ impl Server {
             let call = call.redirect_to(tool.operation(), arguments);
             return Ok(self.refuse(call, era, reason));
         }
-        let notifications = context.attach(&mut call);
+        let attached = self.attach(&mut call, context, method::TOOLS_CALL)?;
         let form = match tool.rendering() {
             Rendering::Blocks => Form { revision: context.revision(), ..self.results.form(era) },
             _ => self.results.form(era),
         };
         let call = call.redirect_to(tool.operation(), arguments);
-        let future = self.run_operation(call, era, move |outcome, envelope| {
+        Ok(self.run_operation(call, attached, move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
             envelope.write(|json| {
                 tool::write_result(json, &outcome, tool.rendering(), &text, form);
             })
-        });
-        Ok(StartedCall { future, notifications })
+        }))
     }
 
     /// Reports invalid arguments to a model. The call passes the layers of the tool, which may refuse it first.
-    fn refuse(&self, call: Call, era: Era, reason: String) -> StartedCall {
+    fn refuse(self: &Arc<Self>, call: Call, era: Era, reason: String) -> StartedCall {
         let call = call.with_refusal(ErrorObject::invalid_params(&reason));
-        let future = self.run_operation(call, era, move |outcome, envelope| {
+        self.run_operation(call, Attached::none(era), move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
             envelope.write(|json| tool::failure(json, &reason))
-        });
-        future.into()
+        })
     }
 
     fn find_tool(
@@ -262,7 +302,7 @@ impl Server {
         let name = name.ok_or(Fault::Params("`name` must be a string: the name of the tool"))?;
         let code = match transport {
             Transport::JsonRpc => code::TOOL_NOT_FOUND,
-            Transport::Http(_) | Transport::Channel(_) | Transport::Batch => code::INVALID_PARAMS,
+            Transport::Http(_) | Transport::Channel | Transport::Batch => code::INVALID_PARAMS,
         };
         self.catalog
             .find_tool(&name)
@@ -288,7 +328,7 @@ pub(crate) fn negotiated(call: &Call, request: &Request) -> Result<Legacy, Fault
     Ok(Legacy::parse(&requested).unwrap_or(Legacy::LATEST))
 }
 
-/// The level in a `logging/setLevel`. Only channels store it.
+/// The level in a `logging/setLevel`. Only sessions and channels store it.
 pub(crate) fn requested_level(call: &Call, request: &Request) -> Result<LogLevel, Fault> {
     let level = string(call, request.level).and_then(|level| LogLevel::parse(&level));
     level.ok_or(Fault::Params(
@@ -344,7 +384,7 @@ impl ProtocolMethods for McpMethods {
     }
 
     fn call(&self, call: Call) -> CallFuture {
-        match self.0.0.answer(call, Transport::JsonRpc).outcome {
+        match self.0.0.answer(call, Transport::JsonRpc, None).outcome {
             Ok(started) => started.future,
             Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
         }

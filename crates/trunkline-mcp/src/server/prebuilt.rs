@@ -21,6 +21,7 @@ pub(super) struct PrebuiltResults {
     has_output_schemas: bool,
     page_entries: usize,
     list_caching: Caching,
+    lists_change: bool,
 }
 
 /// The lists of the protocol.
@@ -95,7 +96,8 @@ impl List {
 }
 
 impl PrebuiltResults {
-    pub(super) fn new(settings: &McpConfig) -> Self {
+    /// `lists_change` is whether clients are notified of changed lists.
+    pub(super) fn new(settings: &McpConfig, lists_change: bool) -> Self {
         let McpConfig { name, version, title, website, icons, .. } = settings;
         let mut info = json!({ "name": name, "version": version });
         if let Some(title) = title {
@@ -119,6 +121,7 @@ impl PrebuiltResults {
             has_output_schemas: settings.output_schemas,
             page_entries: settings.page_entries.max(1),
             list_caching,
+            lists_change,
         }
     }
 
@@ -174,10 +177,11 @@ impl PrebuiltResults {
 
     /// The result of `server/discover`.
     pub(super) fn discover(&self, declared: Declared) -> Bytes {
+        let notified = Notified { lists: self.lists_change, resources: true };
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": [MODERN],
-            "capabilities": capabilities(declared, Notified::default()),
+            "capabilities": capabilities(declared, notified),
             "ttlMs": milliseconds(self.list_caching),
             "cacheScope": "private",
             "_meta": { meta::SERVER_INFO: self.info },

@@ -10,10 +10,12 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 
 use super::catalog::Completing;
 use super::context::Context;
+use super::run::Attached;
 use super::{Server, StartedCall, arguments};
 use crate::completion::{Completion, CompletionParams, CompletionValues, Target};
 use crate::fault::Fault;
 use crate::prompt::write_prompt;
+use crate::protocol::method;
 use crate::request::string;
 
 /// The params of `completion/complete`.
@@ -40,18 +42,18 @@ struct KnownArguments {
 
 impl Server {
     pub(super) fn get_prompt(
-        &self,
+        self: &Arc<Self>,
         mut call: Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
-        let Context { request, era, .. } = context;
+        let request = context.request;
         let name = string(&call, request.name);
         let name = name.ok_or(Fault::Params("`name` must be a string: the name of the prompt"))?;
         let prompt = self.catalog.find_prompt(&name);
         let prompt = prompt.ok_or_else(|| Fault::UnknownPrompt(name.into_owned()))?;
         let arguments = arguments(&call, request)?;
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
-        let notifications = context.attach(&mut call);
+        let attached = self.attach(&mut call, context, method::PROMPTS_GET)?;
         let operation = Arc::clone(&prompt.operation);
         let call = match prompt.params(&text) {
             Ok(None) => call.redirect_to(operation, arguments),
@@ -64,7 +66,7 @@ impl Server {
                 .with_refusal(ErrorObject::invalid_params(&reason)),
         };
         let revision = context.revision();
-        let future = self.run_operation(call, era, move |outcome, envelope| {
+        Ok(self.run_operation(call, attached, move |outcome, envelope| {
             let Ok(result) = outcome.as_result() else { return outcome };
             let written = envelope.write_with_meta(|json| {
                 write_prompt(json, result, prompt.description.as_deref(), revision)
@@ -73,13 +75,12 @@ impl Server {
                 let cause = format!("`{}` returned no messages", prompt.operation.name());
                 Outcome::error(ErrorObject::internal(&cause))
             })
-        });
-        Ok(StartedCall { future, notifications })
+        }))
     }
 
     pub(super) fn complete(
-        &self,
-        mut call: Call,
+        self: &Arc<Self>,
+        call: Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let params = call.params().and_then(|params| serde_json::from_slice(params).ok());
@@ -105,14 +106,14 @@ impl Server {
                 });
             }
         };
-        let notifications = context.attach(&mut call);
+        let attached = Attached::none(context.era);
         let known = known.unwrap_or_default().arguments.unwrap_or_default();
         let params = CompletionParams::new(argument.value, known);
         let name = operation.name().to_owned();
         let call = call
             .redirect_with(operation, &params)
             .map_err(|_| Fault::Malformed("`params` cannot be passed on"))?;
-        let future = self.run_operation(call, context.era, move |outcome, envelope| {
+        Ok(self.run_operation(call, attached, move |outcome, envelope| {
             let Ok(result) = outcome.as_result() else { return outcome };
             match CompletionValues::of_result(result) {
                 Some(values) => envelope.write(|json| write_completion(json, &values)),
@@ -121,8 +122,7 @@ impl Server {
                     Outcome::error(ErrorObject::internal(&cause))
                 }
             }
-        });
-        Ok(StartedCall { future, notifications })
+        }))
     }
 }
 

@@ -11,17 +11,19 @@ use super::{Server, StartedCall};
 use crate::era::Era;
 use crate::fault::{Fault, resource_not_found};
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
-use crate::request::{string, uri};
+use crate::protocol::method;
+use crate::request::{members, string};
 use crate::resource::{Found, ResourceUri, write_contents};
 
 impl Server {
     pub(super) fn read_resource(
-        &self,
+        self: &Arc<Self>,
         mut call: Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let era = context.era;
-        let uri: Arc<str> = match string(&call, uri(&call)?) {
+        let [uri] = members(&call, ["uri"])?;
+        let uri: Arc<str> = match string(&call, uri) {
             Some(uri) if uri.len() > self.settings.uri_bytes => {
                 return Err(Fault::Params("`uri` is too long"));
             }
@@ -34,14 +36,14 @@ impl Server {
         };
         let unknown = || Fault::UnknownResource { uri: (*uri).to_owned(), code };
         let Found { source, params } = self.catalog.find_resource(&uri).ok_or_else(unknown)?;
-        let notifications = context.attach(&mut call);
+        let attached = self.attach(&mut call, context, method::RESOURCES_READ)?;
         call.extensions_mut().insert(ResourceUri(Arc::clone(&uri)));
         let operation = Arc::clone(&source.operation);
         let call = match params {
             Some(params) => call.redirect_with(operation, &params).map_err(|_| unknown())?,
             None => call.redirect_to(operation, None),
         };
-        let future = self.run_operation(call, era, move |outcome, envelope| {
+        Ok(self.run_operation(call, attached, move |outcome, envelope| {
             let Ok(result) = outcome.as_result() else { return outcome };
             let written = envelope.write_with_meta(|json| {
                 let meta = write_contents(json, result, &uri, source.mime_type.as_deref());
@@ -51,7 +53,6 @@ impl Server {
                 meta
             });
             written.unwrap_or_else(|| Outcome::error(resource_not_found(&uri, code)))
-        });
-        Ok(StartedCall { future, notifications })
+        }))
     }
 }

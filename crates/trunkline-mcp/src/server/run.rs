@@ -1,33 +1,225 @@
 //! Execution of operations for methods that wrap them.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use trunkline::protocol::CallFuture;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use trunkline::access::Principal;
+use trunkline::layers::timeout::ClientWait;
+use trunkline::protocol::{Part, compact};
 use trunkline::{Call, ErrorObject, Outcome};
 
-use super::Server;
-use super::context::Envelope;
-use crate::era::Era;
+use super::context::{Context, Envelope};
+use super::{Server, StartedCall};
+use crate::capabilities::ClientCapabilities;
+use crate::era::{Era, Transport};
+use crate::fault::Fault;
+use crate::log_level::LogLevel;
+use crate::message_queue::MessageQueue;
+use crate::notify::RequestedNotifications;
+use crate::peer::{
+    Binding, Connection, InputRequests, Peer, RoundState, Rounds, StateKey, in_rounds,
+};
+use crate::protocol::Legacy;
+use crate::request::{Request, members, string};
+use crate::session::Session;
+
+/// What the server keeps while an operation runs for a request.
+pub(super) struct Attached {
+    era: Era,
+    /// The messages to the client, if it accepts any.
+    messages: Option<Arc<MessageQueue>>,
+    /// The requests to a client of the stateless era, and the origin of its call.
+    rounds: Option<(Arc<Rounds>, Origin)>,
+}
+
+/// The properties of a request that are the same in each of its rounds.
+struct Origin {
+    principal: Option<Principal>,
+    method: &'static str,
+    parts: [Option<Bytes>; 3],
+    round: u32,
+}
+
+impl Attached {
+    /// A request of which the client only receives the result.
+    pub(super) fn none(era: Era) -> Self {
+        Self { era, messages: None, rounds: None }
+    }
+}
 
 impl Server {
+    /// Adds the values that handlers extract to the extensions of a call that has not been redirected.
+    ///
+    /// # Errors
+    /// The client has sent responses or a state that are malformed, expired, or of another request.
+    pub(super) fn attach(
+        &self,
+        call: &mut Call,
+        context: Context<'_>,
+        method: &'static str,
+    ) -> Result<Attached, Fault> {
+        let Context { request, era, transport, session } = context;
+        let level = session.map_or(LogLevel::Info, Session::level);
+        let messages = match transport {
+            Transport::Http(fields) => RequestedNotifications::of(call, request, era, level)
+                .filter(|_| fields.accepts_events()),
+            Transport::Channel => RequestedNotifications::of(call, request, era, level),
+            Transport::JsonRpc | Transport::Batch => None,
+        };
+        let messages = messages.map(|requested| requested.attach(call));
+        let rounds = match era {
+            Era::Modern => self.attach_rounds(call, request, method)?,
+            Era::Legacy => {
+                if let (Some(session), Some(messages)) = (session, &messages) {
+                    self.attach_peer(call, session, messages);
+                }
+                None
+            }
+        };
+        Ok(Attached { era, messages, rounds })
+    }
+
+    /// Adds a client that receives requests during the call.
+    fn attach_peer(&self, call: &mut Call, session: &Session, messages: &Arc<MessageQueue>) {
+        let capabilities = session.capabilities();
+        let wait = ClientWait::default();
+        if !capabilities.as_map().is_empty() {
+            call.extensions_mut().insert(capabilities.clone());
+            call.extensions_mut().insert(wait.clone());
+        }
+        let has_elicitation_ids = session.version() == Some(Legacy::V2025_11_25);
+        call.extensions_mut().insert(Peer::connected(Connection {
+            queue: Arc::clone(messages),
+            requests: Arc::clone(&session.requests),
+            capabilities,
+            timeout: self.settings.client_timeout,
+            wait,
+            has_elicitation_ids,
+        }));
+    }
+
+    /// Adds the responses that the client has sent so far. `None` if it has declared no capabilities, like most clients.
+    fn attach_rounds(
+        &self,
+        call: &mut Call,
+        request: &Request,
+        method: &'static str,
+    ) -> Result<Option<(Arc<Rounds>, Origin)>, Fault> {
+        let declared = request.meta.client_capabilities.map(|part| call.text(part));
+        let Some(declared) = declared.filter(|text| *text != b"{}") else {
+            return Ok(None);
+        };
+        let capabilities = ClientCapabilities::parse(declared);
+        let [state, new_responses, uri] = members(call, ["requestState", "inputResponses", "uri"])?;
+        let part = |part: Option<Part>| part.map(|part| call.bytes(part));
+        let mut origin = Origin {
+            principal: Principal::of(call.extensions()).cloned(),
+            method,
+            parts: [part(request.name), part(uri), part(request.arguments)],
+            round: 0,
+        };
+        let mut responses = BTreeMap::new();
+        if let Some(state) = state {
+            let text = string(call, Some(state)).ok_or(Fault::Params(BAD_STATE))?;
+            let key = self.state_key().ok_or(Fault::Params(BAD_STATE))?;
+            let state = key.open(&text, &origin.binding()).map_err(|error| {
+                tracing::debug!(%error, "a request state is refused");
+                Fault::Params(BAD_STATE)
+            })?;
+            (origin.round, responses) = (state.round, state.responses);
+        }
+        if let Some(part) = new_responses {
+            let new: BTreeMap<String, Map<String, Value>> = serde_json::from_slice(call.text(part))
+                .map_err(|_| Fault::Params("`inputResponses` must be an object of objects"))?;
+            responses.extend(new.into_iter().map(|(key, response)| (key, response.into())));
+        }
+        call.extensions_mut().insert(capabilities.clone());
+        let rounds = Arc::new(Rounds::new(capabilities, responses));
+        call.extensions_mut().insert(Peer::in_rounds(Arc::clone(&rounds)));
+        Ok(Some((rounds, origin)))
+    }
+
     /// Runs a redirected call through the layers of its operation. `write` creates the result of the wrapping method
     /// from the outcome, outside of the layers.
     pub(super) fn run_operation(
-        &self,
+        self: &Arc<Self>,
         call: Call,
-        era: Era,
+        attached: Attached,
         write: impl FnOnce(Outcome, &Envelope) -> Outcome + Send + 'static,
-    ) -> CallFuture {
+    ) -> StartedCall {
+        let Attached { era, messages, rounds } = attached;
         let envelope = self.envelope(era);
-        self.rpc.run(call).map(move |outcome| {
+        let future = self.rpc.run(call).map(move |outcome| {
             let written = catch_unwind(AssertUnwindSafe(|| write(outcome, &envelope)));
             written.unwrap_or_else(|_| {
                 Outcome::error(ErrorObject::internal(&"the rendering of the outcome panicked"))
             })
-        })
+        });
+        let future = match rounds {
+            None => future,
+            Some((rounds, origin)) => {
+                let server = Arc::clone(self);
+                in_rounds(future, rounds, move |rounds, requests| {
+                    server.input_required(rounds, origin, &requests)
+                })
+            }
+        };
+        StartedCall { future, messages }
     }
 
     pub(super) fn envelope(&self, era: Era) -> Envelope {
         Envelope { era, tail: self.results.tail(era) }
+    }
+
+    /// The result that requests input of the client.
+    fn input_required(&self, rounds: &Rounds, origin: Origin, requests: &InputRequests) -> Outcome {
+        if origin.round >= self.settings.rounds {
+            let reason = format!("the call has requested input {} times", origin.round);
+            return Outcome::error(ErrorObject::internal(&reason));
+        }
+        // Responses to requests that this call has not made are not returned to the client.
+        let responses = rounds.used_responses();
+        let state = RoundState { round: origin.round + 1, responses };
+        let lifetime = self.settings.state_lifetime;
+        let seal = |key: &StateKey| key.seal(state, origin.binding(), lifetime);
+        let Some(state) = self.state_key().and_then(seal) else {
+            let cause = "the system random number generator failed";
+            return Outcome::error(ErrorObject::internal(&cause));
+        };
+        let info: &[u8] = &self.results.tail(Era::Modern);
+        Outcome::from_writer(|json| {
+            json.extend_from_slice(b"{\"resultType\":\"input_required\",\"inputRequests\":");
+            serde_json::to_writer(&mut *json, requests).expect("JSON values serialise");
+            json.extend_from_slice(b",\"requestState\":\"");
+            json.extend_from_slice(state.as_bytes());
+            json.push(b'"');
+            json.extend_from_slice(info);
+        })
+    }
+
+    /// The configured key, or a random one. `None` if the random number generator of the system fails.
+    fn state_key(&self) -> Option<&StateKey> {
+        match &self.settings.state_key {
+            Some(key) => Some(key),
+            None => self.random_key.get_or_init(StateKey::random).as_ref(),
+        }
+    }
+}
+
+const BAD_STATE: &str = "`requestState` is invalid, has expired, or belongs to another request; repeat the request without it";
+
+impl Origin {
+    fn binding(&self) -> Binding {
+        let text = |part: &Option<Bytes>| match part {
+            Some(json) => compact(&String::from_utf8_lossy(json)),
+            None => String::new(),
+        };
+        let parts = self.parts.each_ref().map(text);
+        let [name, uri, arguments] = parts.each_ref().map(String::as_bytes);
+        let principal = self.principal.as_ref().and_then(Principal::owner_key);
+        Binding::new(principal, &[self.method.as_bytes(), name, uri, arguments])
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trunkline::access::{Principal, ProtectedResource, Scopes};
 use trunkline::http::HttpConfig;
 use trunkline::layers::authorize::ScopedOperation;
-use trunkline::{CancellationToken, Operation, Router, Rpc, Server, ServerHandle};
+use trunkline::{Operation, Router, Rpc, Server, ServerHandle};
 use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{
@@ -40,9 +40,8 @@ async fn serve() -> ServerHandle {
         http.bearer.allow_principal(principal, name);
     }
     let mcp = mcp();
-    let closing = CancellationToken::new();
     let service = mcp.rpc().http_with(http);
-    let service = service.merge(mcp.routes()).merge(mcp.sse_routes(closing));
+    let service = service.merge(mcp.routes()).merge(mcp.sse_routes());
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }
 

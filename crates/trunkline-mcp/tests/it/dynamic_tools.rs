@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use trunkline::protocol::Incoming;
-use trunkline::{CancellationToken, DynamicOperations, Operation, Router, Rpc, Server, code};
+use trunkline::{DynamicOperations, Operation, Router, Rpc, Server, code};
 use trunkline_mcp::{Mcp, ToolError};
 
 use crate::support::{
@@ -149,8 +149,7 @@ async fn a_client_that_does_not_read_is_notified_once_of_many_changes() {
 #[tokio::test]
 async fn clients_of_http_sse_are_notified_and_others_are_not() {
     let (mcp, changing) = server();
-    let closing = CancellationToken::new();
-    let service = mcp.rpc().http().merge(mcp.routes()).merge(mcp.sse_routes(closing.clone()));
+    let service = mcp.rpc().http().merge(mcp.routes()).merge(mcp.sse_routes());
     let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let connect = || Client::connect(server.local_addr());
 
@@ -169,18 +168,18 @@ async fn clients_of_http_sse_are_notified_and_others_are_not() {
     changing.replace(tools(&["a"])).unwrap();
     assert_eq!(in_time("a notification", events.message()).await, Some(changed()));
 
-    // The other transports have no channel.
-    for path in ["/", "/mcp"] {
+    // Plain JSON-RPC has no channel.
+    for (path, expected) in [("/", false), ("/mcp", true)] {
         let greeting = connect().await.ask(post(path, "", initialize().to_string())).await;
         let greeting: Value = serde_json::from_slice(&greeting.body).unwrap();
-        assert_eq!(greeting["result"]["capabilities"]["tools"]["listChanged"], json!(false));
+        assert_eq!(greeting["result"]["capabilities"]["tools"]["listChanged"], json!(expected));
     }
     let list = modern("tools/list", json!({}));
     let reply = connect().await.ask(post("/mcp", &headers_of(&list), list.to_string())).await;
     let reply: Value = serde_json::from_slice(&reply.body).unwrap();
     assert_eq!(listed(&reply), ["fixed", "a"]);
     assert_eq!(reply["result"]["ttlMs"], json!(300_000));
-    closing.cancel();
+    drop(events);
     server.stop().await;
 }
 

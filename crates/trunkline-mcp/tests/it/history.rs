@@ -139,8 +139,7 @@ async fn a_reply_that_is_a_stream() {
 #[tokio::test]
 async fn a_stream_that_its_client_leaves() {
     let (mcp, history) = recorded(&Gate::new());
-    let closing = CancellationToken::new();
-    let service = mcp.rpc().http().merge(mcp.sse_routes(closing.clone()));
+    let service = mcp.rpc().http().merge(mcp.sse_routes());
     let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     client.send("GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n").await;

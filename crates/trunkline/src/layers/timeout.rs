@@ -3,13 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 use tower::{Layer, Service};
 
 use trunkline_core::call::Call;
@@ -50,7 +50,59 @@ impl<S> Layer<S> for TimeoutLayer {
     }
 }
 
-/// Drops a call at its deadline and replies with -32004.
+/// The time that a call has spent waiting for its client, as an extension of the call. [`Timeout`] adds it to the
+/// deadline. Protocols that send requests to the client of a call set it, and give those requests their own deadline.
+#[derive(Debug, Clone, Default)]
+pub struct ClientWait(Arc<Mutex<WaitState>>);
+
+#[derive(Debug, Default)]
+struct WaitState {
+    /// The number of current waits, and the time when the first of them began.
+    current: Option<(usize, Instant)>,
+    total: Duration,
+}
+
+/// A current wait. Dropping it ends the wait.
+#[derive(Debug)]
+pub struct ClientWaitGuard(ClientWait);
+
+impl ClientWait {
+    /// Begins a wait.
+    #[must_use]
+    pub fn begin(&self) -> ClientWaitGuard {
+        let mut state = self.state();
+        let (waits, since) = state.current.unwrap_or_else(|| (0, Instant::now()));
+        state.current = Some((waits + 1, since));
+        ClientWaitGuard(self.clone())
+    }
+
+    /// The total duration, without the overlap of concurrent waits.
+    fn total(&self) -> Duration {
+        let state = self.state();
+        state.total + state.current.map_or(Duration::ZERO, |(_, since)| since.elapsed())
+    }
+
+    fn state(&self) -> MutexGuard<'_, WaitState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ClientWaitGuard {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        match state.current {
+            Some((waits, since)) if waits > 1 => state.current = Some((waits - 1, since)),
+            Some((_, since)) => {
+                state.total += since.elapsed();
+                state.current = None;
+            }
+            None => {}
+        }
+    }
+}
+
+/// Drops a call at its deadline and replies with -32004. The time in which a call waits for its client
+/// ([`ClientWait`]) does not count.
 ///
 /// The timer is set when the first poll of the call returns pending, so a call that completes at once
 /// costs nothing.
@@ -78,7 +130,11 @@ where
     fn call(&mut self, call: Call) -> Self::Future {
         let own =
             call.operation().filter(|_| self.overridable).and_then(|operation| operation.timeout());
-        let limit = own.or(self.limit).map(|after| (after, self.heartbeat.clone()));
+        let limit = own.or(self.limit).map(|after| Limit {
+            after,
+            wait: call.extensions().get().cloned(),
+            heartbeat: self.heartbeat.clone(),
+        });
         TimeoutFuture::new(self.inner.call(call), limit)
     }
 }
@@ -88,13 +144,20 @@ pin_project! {
     pub struct TimeoutFuture<F> {
         #[pin]
         inner: Option<F>,
-        limit: Option<(Duration, Heartbeat)>,
-        sleep: Option<Pin<Box<Sleep>>>,
+        limit: Option<Limit>,
+        sleep: Option<(Instant, Pin<Box<Sleep>>)>,
     }
 }
 
+#[derive(Debug)]
+struct Limit {
+    after: Duration,
+    wait: Option<ClientWait>,
+    heartbeat: Heartbeat,
+}
+
 impl<F> TimeoutFuture<F> {
-    fn new(inner: F, limit: Option<(Duration, Heartbeat)>) -> Self {
+    fn new(inner: F, limit: Option<Limit>) -> Self {
         Self { inner: Some(inner), limit, sleep: None }
     }
 }
@@ -112,20 +175,24 @@ where
         {
             return Poll::Ready(outcome);
         }
-        let Some((after, heartbeat)) = this.limit else {
+        let Some(Limit { after, wait, heartbeat }) = this.limit else {
             return Poll::Pending;
         };
         let after = *after;
-        let sleep = this.sleep.get_or_insert_with(|| {
+        let (begin, sleep) = this.sleep.get_or_insert_with(|| {
             heartbeat.keep();
-            Box::pin(sleep(after))
+            (Instant::now(), Box::pin(sleep(after)))
         });
-        if sleep.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
+        while sleep.as_mut().poll(cx).is_ready() {
+            let deadline = *begin + after + wait.as_ref().map_or(Duration::ZERO, ClientWait::total);
+            if deadline <= Instant::now() {
+                // Releases what the call holds now, not after the reply is written.
+                this.inner.set(None);
+                return Poll::Ready(Ok(timed_out(after)));
+            }
+            sleep.as_mut().reset(deadline);
         }
-        // Releases what the call holds now, not after the reply is written.
-        this.inner.set(None);
-        Poll::Ready(Ok(timed_out(after)))
+        Poll::Pending
     }
 }
 

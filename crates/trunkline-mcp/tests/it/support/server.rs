@@ -29,10 +29,10 @@ pub(crate) fn settings() -> McpConfig {
 pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestServer {
     let gate = Gate::new();
     let rpc = router(&gate).merge(offers()).build().unwrap();
+    let closing = settings.closing.clone();
     let mcp = Mcp::new(rpc.clone(), settings).unwrap();
-    let closing = CancellationToken::new();
     let service: HttpService = mcp.rpc().http_with(http);
-    let service = service.merge(mcp.routes()).merge(mcp.sse_routes(closing.clone()));
+    let service = service.merge(mcp.routes()).merge(mcp.sse_routes());
     let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     TestServer { handle, rpc, gate, closing }
 }

@@ -1,0 +1,153 @@
+//! The messages of a call to its client: notifications, and requests of its handler.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::Notify;
+
+/// The queue of one call's messages to its client.
+#[derive(Debug, Default)]
+pub(crate) struct MessageQueue {
+    pending: Mutex<VecDeque<Queued>>,
+    filled: Notify,
+    taken: Notify,
+}
+
+/// An entry of a queue.
+#[derive(Debug)]
+pub(crate) enum Queued {
+    /// A JSON text.
+    Message(Vec<u8>),
+    /// The end of the current stream. The client reconnects after this time.
+    Close(Duration),
+}
+
+/// The queue has no space: the client does not read.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+/// The maximum number of pending messages. While a client does not read them, new notifications are dropped, and
+/// requests fail.
+const MAX_PENDING: usize = 256;
+
+/// A request or notification to a client.
+#[derive(Serialize)]
+struct ToClient<'a, P: ?Sized> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a P>,
+}
+
+impl MessageQueue {
+    /// Queues a notification. One whose params do not serialize is dropped.
+    pub(crate) fn notify(&self, method: &str, params: &(impl Serialize + ?Sized)) {
+        if self.add(None, method, params).is_err() {
+            tracing::debug!("a notification is dropped: its client does not read");
+        }
+    }
+
+    /// Queues a request.
+    pub(crate) fn request(
+        &self,
+        id: u64,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<(), Full> {
+        self.add(Some(id), method, params)
+    }
+
+    /// Queues the first message.
+    pub(crate) fn push_first(&self, json: Vec<u8>) {
+        self.lock().push_back(Queued::Message(json));
+    }
+
+    /// Ends the current stream after the queued messages.
+    pub(crate) fn close(&self, retry: Duration) {
+        // Without space, the stream remains open.
+        drop(self.push(Queued::Close(retry)));
+    }
+
+    /// Queues a message, and waits for space.
+    ///
+    /// # Cancel safety
+    /// A message that is not queued when the future is dropped is lost.
+    pub(crate) async fn send(&self, json: Vec<u8>) {
+        let mut message = Queued::Message(json);
+        while let Err(returned) = self.try_push(message) {
+            message = returned;
+            self.taken.notified().await;
+        }
+    }
+
+    /// Whether no message is pending.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// The next pending entry.
+    pub(crate) fn take(&self) -> Option<Queued> {
+        let next = self.lock().pop_front();
+        self.taken.notify_one();
+        next
+    }
+
+    /// The next pending message, for channels, which are not closed before their end.
+    pub(crate) fn take_message(&self) -> Option<Vec<u8>> {
+        loop {
+            if let Queued::Message(json) = self.take()? {
+                return Some(json);
+            }
+        }
+    }
+
+    /// Waits until an entry is pending.
+    pub(crate) async fn filled(&self) {
+        while self.is_empty() {
+            self.filled.notified().await;
+        }
+    }
+
+    fn add(
+        &self,
+        id: Option<u64>,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+    ) -> Result<(), Full> {
+        match serde_json::to_vec(&ToClient { jsonrpc: "2.0", id, method, params: Some(params) }) {
+            Ok(json) => self.push(Queued::Message(json)),
+            Err(error) => {
+                tracing::error!(%error, method, "a message to a client does not serialize");
+                Ok(())
+            }
+        }
+    }
+
+    fn push(&self, entry: Queued) -> Result<(), Full> {
+        self.try_push(entry).map_err(|_| Full)
+    }
+
+    fn try_push(&self, entry: Queued) -> Result<(), Queued> {
+        let mut pending = self.lock();
+        if pending.len() >= MAX_PENDING {
+            return Err(entry);
+        }
+        pending.push_back(entry);
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Queued>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The JSON text of a notification.
+pub(crate) fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
+    let notification = ToClient { jsonrpc: "2.0", id: None, method, params };
+    serde_json::to_vec(&notification).expect("texts and JSON values serialise")
+}

@@ -1,0 +1,286 @@
+//! Requests from a handler to the client of its call: questions to the user, sampling and roots.
+
+mod elicitation;
+mod error;
+mod requests;
+mod roots;
+mod rounds;
+mod sampling;
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use trunkline::layers::timeout::ClientWait;
+use trunkline::{Call, ErrorObject, FromCall, JsonSchema};
+
+use crate::capabilities::ClientCapabilities;
+use crate::message_queue::MessageQueue;
+use crate::protocol::method;
+
+pub use self::elicitation::Elicited;
+pub use self::error::PeerError;
+pub(crate) use self::requests::ClientRequests;
+pub use self::roots::Root;
+pub(crate) use self::rounds::{InputRequests, Rounds, in_rounds};
+pub use self::sampling::{SamplingRequest, SamplingResult};
+pub use self::state::StateKey;
+pub(crate) use self::state::{Binding, RoundState};
+
+/// Extracts the client of a call, to which a handler can send requests.
+///
+/// ```
+/// # use serde::Deserialize;
+/// # use trunkline::{JsonSchema, Operation, Router};
+/// # use trunkline_mcp::{Elicited, Peer, PeerError};
+/// #[derive(Deserialize, JsonSchema)]
+/// # #[schemars(crate = "trunkline::schemars")]
+/// struct Name { name: String }
+///
+/// let greet = Operation::new("greet", async |client: Peer| {
+///     let answer = client.elicit("user_name", "What is your name?").await?;
+///     Ok::<_, PeerError>(match answer {
+///         Elicited::Accepted(Name { name }) => format!("Hello, {name}!"),
+///         Elicited::Declined | Elicited::Cancelled => "Hello!".to_owned(),
+///     })
+/// });
+/// # Router::<()>::new().operation(greet.tool("greet")).build().unwrap();
+/// ```
+///
+/// The same handler works with clients of all revisions:
+///
+/// * Up to 2025-11-25, the server sends a request on the stream of the call or on its channel, and the handler waits
+///   for the response.
+/// * In 2026-07-28, the call ends with the result `input_required`, and the client repeats it with the responses. **The
+///   handler then runs from its beginning again**, and the responses that the client has already sent are returned at
+///   once. So ask first and change data afterwards. Each request has a key, by which its response is recognised.
+///   Requests that a handler sends concurrently, as with `tokio::join!`, are sent together.
+///
+/// If the client does not support a request, or the call came over another protocol, the request fails with
+/// [`PeerError::Unsupported`]. The time in which a handler waits for its client does not count for the timeout of the
+/// call ([`ClientWait`]).
+#[derive(Debug, Clone, Default)]
+pub struct Peer(Backend);
+
+#[derive(Debug, Clone, Default)]
+enum Backend {
+    #[default]
+    None,
+    Connection(Arc<Connection>),
+    Rounds(Arc<Rounds>),
+}
+
+/// A client that receives requests during a call.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) queue: Arc<MessageQueue>,
+    pub(crate) requests: Arc<ClientRequests>,
+    pub(crate) capabilities: ClientCapabilities,
+    /// The maximum time until the response to a request.
+    pub(crate) timeout: Duration,
+    pub(crate) wait: ClientWait,
+    /// Whether the client expects `elicitationId` in requests for a URL (2025-11-25).
+    pub(crate) has_elicitation_ids: bool,
+}
+
+impl Peer {
+    pub(crate) fn connected(connection: Connection) -> Self {
+        Self(Backend::Connection(Arc::new(connection)))
+    }
+
+    pub(crate) fn in_rounds(rounds: Arc<Rounds>) -> Self {
+        Self(Backend::Rounds(rounds))
+    }
+
+    /// Shows the user a form with the members of `T`, which must be primitive values or enums (2025-11-25, "Elicitation").
+    /// `key` identifies the request among those of the call.
+    ///
+    /// # Errors
+    /// See [`PeerError`].
+    pub async fn elicit<T>(&self, key: &str, message: &str) -> Result<Elicited<T>, PeerError>
+    where
+        T: DeserializeOwned + JsonSchema,
+    {
+        self.elicit_form(key, message, elicitation::schema_of::<T>()?).await
+    }
+
+    /// Shows the user a form with this schema: an object of primitive values and choices.
+    ///
+    /// # Errors
+    /// See [`PeerError`].
+    pub async fn elicit_form<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        message: &str,
+        schema: Value,
+    ) -> Result<Elicited<T>, PeerError> {
+        elicitation::check(&schema)?;
+        if !self.capabilities().is_some_and(ClientCapabilities::has_forms) {
+            return Err(PeerError::unsupported("elicitation"));
+        }
+        // Clients of 2025-06-18 do not know `mode`, whose default is `form`.
+        let params = json!({ "message": message, "requestedSchema": schema });
+        Elicited::read(self.ask(key, method::ELICIT, params).await?)
+    }
+
+    /// Asks the user to open a URL, for input that the client must not see, such as credentials (2025-11-25, "URL Mode").
+    /// `Accepted` means that the user has agreed, not that the interaction is complete.
+    ///
+    /// # Errors
+    /// See [`PeerError`].
+    pub async fn elicit_url(
+        &self,
+        key: &str,
+        message: &str,
+        url: &str,
+    ) -> Result<Elicited<()>, PeerError> {
+        self.require("elicitation.url")?;
+        let mut params = json!({ "mode": "url", "message": message, "url": url });
+        if let Backend::Connection(connection) = &self.0
+            && connection.has_elicitation_ids
+        {
+            params["elicitationId"] = key.into();
+        }
+        let answer: Elicited<serde::de::IgnoredAny> =
+            Elicited::read(self.ask(key, method::ELICIT, params).await?)?;
+        Ok(match answer {
+            Elicited::Accepted(_) => Elicited::Accepted(()),
+            Elicited::Declined => Elicited::Declined,
+            Elicited::Cancelled => Elicited::Cancelled,
+        })
+    }
+
+    /// Requests an answer from the language model of the client (2025-11-25, "Sampling").
+    ///
+    /// # Errors
+    /// See [`PeerError`].
+    pub async fn sample(
+        &self,
+        key: &str,
+        request: &SamplingRequest,
+    ) -> Result<SamplingResult, PeerError> {
+        const METHOD: &str = method::SAMPLE;
+        let has_tools = request.options.contains_key("tools");
+        self.require(if has_tools { "sampling.tools" } else { "sampling" })?;
+        read(METHOD, self.ask(key, METHOD, to_value(METHOD, request)?).await?)
+    }
+
+    /// Requests the roots of the client (2025-11-25, "Roots").
+    ///
+    /// # Errors
+    /// See [`PeerError`].
+    pub async fn roots(&self, key: &str) -> Result<Vec<Root>, PeerError> {
+        self.require("roots")?;
+        let list: roots::RootList =
+            read(method::ROOTS, self.ask(key, method::ROOTS, json!({})).await?)?;
+        Ok(list.roots)
+    }
+
+    /// Whether the client supports a request: `elicitation`, `elicitation.url`, `sampling`, `sampling.tools`, `roots`.
+    #[must_use]
+    pub fn supports(&self, capability: &str) -> bool {
+        match capability {
+            "elicitation" => self.capabilities().is_some_and(ClientCapabilities::has_forms),
+            _ => self.capabilities().is_some_and(|declared| declared.has(capability)),
+        }
+    }
+
+    /// Closes the stream on which the client waits for the reply to this call. The client reconnects after `retry` and
+    /// receives the missed messages (2025-11-25, "Resumability and Redelivery"). Use it in long calls, to free the
+    /// connection. Calls of other transports and revisions continue unchanged.
+    pub fn close_stream(&self, retry: Duration) {
+        if let Backend::Connection(connection) = &self.0 {
+            connection.queue.close(retry);
+        }
+    }
+
+    fn capabilities(&self) -> Option<&ClientCapabilities> {
+        match &self.0 {
+            Backend::None => None,
+            Backend::Connection(connection) => Some(&connection.capabilities),
+            Backend::Rounds(rounds) => Some(&rounds.capabilities),
+        }
+    }
+
+    fn require(&self, capability: &str) -> Result<(), PeerError> {
+        if self.supports(capability) {
+            return Ok(());
+        }
+        Err(PeerError::unsupported(capability))
+    }
+
+    async fn ask(
+        &self,
+        key: &str,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, PeerError> {
+        match &self.0 {
+            Backend::None => Err(PeerError::unsupported(method)),
+            Backend::Connection(connection) => connection.request(method, params).await,
+            Backend::Rounds(rounds) => Ok(rounds.ask(key, method, params).await),
+        }
+    }
+}
+
+impl<S> FromCall<S> for Peer {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(call.extensions().get::<Self>().cloned().unwrap_or_default())
+    }
+}
+
+impl Connection {
+    async fn request(&self, method: &'static str, params: Value) -> Result<Value, PeerError> {
+        let mut pending = self.requests.begin().ok_or(PeerError::Busy)?;
+        let sent = self.queue.request(pending.id, method, &params);
+        sent.map_err(|_full| PeerError::Busy)?;
+        let cancel = CancelOnDrop { queue: &self.queue, id: Some(pending.id) };
+        let waiting = self.wait.begin();
+        let response = timeout(self.timeout, pending.response()).await;
+        drop(waiting);
+        let Ok(response) = response else {
+            return Err(PeerError::Timeout { method, after: self.timeout });
+        };
+        cancel.disarm();
+        let malformed = || PeerError::Malformed { method, reason: "not a response".to_owned() };
+        let outcome = response.ok_or_else(malformed)?;
+        match outcome.as_result() {
+            Ok(result) => {
+                serde_json::from_slice(result).map_err(|error| PeerError::malformed(method, &error))
+            }
+            Err(error) => Err(PeerError::Refused { method, error: error.clone() }),
+        }
+    }
+}
+
+/// Tells the client that a request is cancelled, unless its response has been received.
+struct CancelOnDrop<'q> {
+    queue: &'q MessageQueue,
+    id: Option<u64>,
+}
+
+impl CancelOnDrop<'_> {
+    fn disarm(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.queue.notify(method::CANCELLED, &json!({ "requestId": id }));
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(method: &'static str, result: Value) -> Result<T, PeerError> {
+    serde_json::from_value(result).map_err(|error| PeerError::malformed(method, &error))
+}
+
+fn to_value(method: &'static str, params: &impl Serialize) -> Result<Value, PeerError> {
+    serde_json::to_value(params).map_err(|error| PeerError::malformed(method, &error))
+}

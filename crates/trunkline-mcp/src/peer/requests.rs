@@ -1,0 +1,73 @@
+//! Requests to a client that wait for their responses.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use trunkline::client::Response;
+use trunkline::{Id, Outcome};
+
+/// The pending requests to one client, by id.
+#[derive(Debug, Default)]
+pub(crate) struct ClientRequests {
+    pending: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
+    last: AtomicU64,
+}
+
+/// The maximum number of pending requests to one client.
+const MAX_PENDING: usize = 64;
+
+/// A request that waits for its response. Dropping it ends the wait.
+#[derive(Debug)]
+pub(super) struct PendingRequest {
+    pub(super) id: u64,
+    response: oneshot::Receiver<Outcome>,
+    requests: Arc<ClientRequests>,
+}
+
+impl ClientRequests {
+    /// Registers a request. `None` if too many are pending.
+    pub(super) fn begin(self: &Arc<Self>) -> Option<PendingRequest> {
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let (sender, response) = oneshot::channel();
+        let mut pending = self.pending();
+        if pending.len() >= MAX_PENDING {
+            return None;
+        }
+        pending.insert(id.to_string(), sender);
+        Some(PendingRequest { id, response, requests: Arc::clone(self) })
+    }
+
+    /// Passes a response to the request that waits for it. Other responses are ignored.
+    pub(crate) fn answer(&self, id: Option<&Id>, body: &Bytes) {
+        let sender = id.and_then(|id| self.pending().remove(id.as_raw()));
+        match (sender, Response::parse(body)) {
+            // This fails only if the request has just been dropped.
+            (Some(sender), Ok(response)) => drop(sender.send(response.outcome)),
+            (_, Err(error)) => tracing::debug!(%error, "a malformed response is ignored"),
+            (None, Ok(_)) => tracing::debug!("a response without a request is ignored"),
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Outcome>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PendingRequest {
+    /// Waits for the response. `None` if it was malformed.
+    ///
+    /// # Cancel safety
+    /// The response is not lost when the future is dropped.
+    pub(super) async fn response(&mut self) -> Option<Outcome> {
+        (&mut self.response).await.ok()
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        self.requests.pending().remove(&self.id.to_string());
+    }
+}

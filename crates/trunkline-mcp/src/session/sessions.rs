@@ -1,0 +1,224 @@
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use trunkline::Extensions;
+use trunkline::access::Principal;
+use trunkline::stream::Calls;
+
+use super::{Replay, Session};
+
+/// The sessions of HTTP clients, by id (2025-11-25, "Session Management").
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
+    max: usize,
+    idle: Duration,
+}
+
+/// A session of an HTTP client.
+#[derive(Debug)]
+pub(crate) struct HttpSession {
+    pub(crate) session: Session,
+    pub(crate) replay: Arc<Replay>,
+    pub(crate) calls: Calls,
+    /// Cancelled when the client ends the session.
+    pub(crate) ended: CancellationToken,
+    owner: Option<Principal>,
+    last_used: Mutex<Instant>,
+    /// Whether the client has sent a message after `initialize`.
+    is_confirmed: AtomicBool,
+    /// The number of open streams and running calls.
+    active: AtomicUsize,
+}
+
+/// An open stream or a running call, during which a session does not expire.
+#[derive(Debug)]
+pub(crate) struct Activity(Arc<HttpSession>);
+
+/// The reason why a session cannot be created.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SessionError {
+    /// All sessions are in use.
+    TooMany,
+    /// The random number generator of the system has failed.
+    Random,
+}
+
+impl HttpSession {
+    pub(crate) fn new(owner: Option<Principal>, replay_bytes: usize) -> Self {
+        Self {
+            session: Session::default(),
+            replay: Arc::new(Replay::new(replay_bytes)),
+            calls: Calls::default(),
+            ended: CancellationToken::new(),
+            owner,
+            last_used: Mutex::new(Instant::now()),
+            is_confirmed: AtomicBool::new(false),
+            active: AtomicUsize::new(0),
+        }
+    }
+
+    /// Keeps the session until the activity is dropped.
+    pub(crate) fn activity(self: &Arc<Self>) -> Activity {
+        self.active.fetch_add(1, Ordering::Relaxed);
+        Activity(Arc::clone(self))
+    }
+
+    fn touch(&self) {
+        *self.last_used() = Instant::now();
+    }
+
+    fn is_expired(&self, idle: Duration) -> bool {
+        self.active.load(Ordering::Relaxed) == 0 && self.last_used().elapsed() >= idle
+    }
+
+    fn last_used(&self) -> MutexGuard<'_, Instant> {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Activity {
+    pub(crate) fn session(&self) -> &HttpSession {
+        &self.0
+    }
+}
+
+impl Drop for Activity {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Sessions {
+    /// At most `max` sessions, which expire after they were `idle`.
+    pub(crate) fn new(max: usize, idle: Duration) -> Self {
+        Self { by_id: Mutex::default(), max, idle }
+    }
+
+    /// Whether sessions are enabled.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.max > 0
+    }
+
+    /// Adds a session and returns its id. If there are too many, the oldest one whose client has sent nothing since
+    /// `initialize` is removed.
+    pub(crate) fn insert(&self, session: Arc<HttpSession>) -> Result<String, SessionError> {
+        let id = random_id().ok_or(SessionError::Random)?;
+        let mut by_id = self.by_id();
+        if by_id.len() >= self.max {
+            by_id.retain(|_, session| !session.is_expired(self.idle));
+        }
+        if by_id.len() >= self.max {
+            let unused = by_id.iter().filter(|(_, session)| {
+                !session.is_confirmed.load(Ordering::Relaxed)
+                    && session.active.load(Ordering::Relaxed) == 0
+            });
+            let oldest = unused.min_by_key(|(_, session)| *session.last_used());
+            let oldest = oldest.map(|(id, _)| id.clone()).ok_or(SessionError::TooMany)?;
+            by_id.remove(&oldest);
+        }
+        by_id.insert(id.clone(), session);
+        Ok(id)
+    }
+
+    /// The session with this id, if this sender has opened it and it has not expired.
+    pub(crate) fn find(&self, id: &str, sender: &Extensions) -> Option<Arc<HttpSession>> {
+        let mut by_id = self.by_id();
+        let found = by_id.get(id)?;
+        if !is_same(found.owner.as_ref(), Principal::of(sender)) {
+            return None;
+        }
+        if found.is_expired(self.idle) {
+            by_id.remove(id);
+            return None;
+        }
+        found.touch();
+        found.is_confirmed.store(true, Ordering::Relaxed);
+        Some(Arc::clone(found))
+    }
+
+    /// Ends a session, if this sender has opened it.
+    pub(crate) fn remove(&self, id: &str, sender: &Extensions) -> Option<Arc<HttpSession>> {
+        let mut by_id = self.by_id();
+        let found = by_id.get(id)?;
+        if !is_same(found.owner.as_ref(), Principal::of(sender)) {
+            return None;
+        }
+        by_id.remove(id)
+    }
+
+    fn by_id(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether two messages have the same sender. A renewed token counts as the same if it names the same owner.
+pub(crate) fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> bool {
+    let key = |principal: Option<&Principal>| principal.and_then(Principal::owner_key);
+    one == other || (key(one).is_some() && key(one) == key(other))
+}
+
+/// 128 random bits in hexadecimal. `None` if the random number generator of the system fails.
+pub(crate) fn random_id() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use trunkline::Extensions;
+
+    use super::{HttpSession, SessionError, Sessions};
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    fn session() -> Arc<HttpSession> {
+        Arc::new(HttpSession::new(None, 0))
+    }
+
+    fn has(sessions: &Sessions, id: &str) -> bool {
+        sessions.find(id, &Extensions::new()).is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sessions_expire_when_idle() {
+        let sessions = Sessions::new(2, IDLE);
+        let id = sessions.insert(session()).unwrap();
+        tokio::time::advance(IDLE / 2).await;
+        assert!(has(&sessions, &id));
+        tokio::time::advance(IDLE / 2).await;
+        let activity = sessions.find(&id, &Extensions::new()).unwrap().activity();
+        tokio::time::advance(IDLE).await;
+        drop(activity);
+        assert!(has(&sessions, &id));
+        tokio::time::advance(IDLE).await;
+        assert!(!has(&sessions, &id));
+        assert!(!has(&sessions, "unknown"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sessions_without_a_second_message_are_replaced_first() {
+        let sessions = Sessions::new(3, IDLE);
+        let used = sessions.insert(session()).unwrap();
+        assert!(has(&sessions, &used));
+        let unused = sessions.insert(session()).unwrap();
+        tokio::time::advance(IDLE / 2).await;
+        let later = sessions.insert(session()).unwrap();
+        let last = sessions.insert(session()).unwrap();
+        for (id, expected) in [(&used, true), (&unused, false), (&later, true), (&last, true)] {
+            assert_eq!(has(&sessions, id), expected);
+        }
+        assert_eq!(sessions.insert(session()), Err(SessionError::TooMany));
+        sessions.remove(&used, &Extensions::new()).unwrap();
+        sessions.insert(session()).unwrap();
+    }
+}

@@ -1,0 +1,184 @@
+//! Subscriptions of clients to changes of lists and resources.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use trunkline::Id;
+
+use crate::message_queue::notification;
+use crate::protocol::{meta, method};
+
+/// The subscriptions of all connected clients.
+#[derive(Debug, Default)]
+pub(crate) struct Subscribers(Mutex<Vec<Weak<Subscription>>>);
+
+/// The changes of which a client is notified. Changes that it has not read are merged, so that a client that does not
+/// read takes no memory.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    /// The id of the request, in the stateless era.
+    id: Option<Id>,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    wanted: Filter,
+    pending: Filter,
+}
+
+/// A set of changes (2026-07-28, "Subscriptions", "Notification Filter").
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Filter {
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) tools_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) resources_list_changed: bool,
+    /// URIs of resources.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) resource_subscriptions: BTreeSet<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Subscribers {
+    /// Notifies the clients that have subscribed to changes of lists.
+    pub(crate) fn notify_lists(&self, changes: &Filter) {
+        self.notify(|wanted, pending| {
+            pending.tools_list_changed |= wanted.tools_list_changed && changes.tools_list_changed;
+            pending.prompts_list_changed |=
+                wanted.prompts_list_changed && changes.prompts_list_changed;
+            pending.resources_list_changed |=
+                wanted.resources_list_changed && changes.resources_list_changed;
+        });
+    }
+
+    /// Notifies the clients that have subscribed to a resource.
+    pub(crate) fn notify_resource(&self, uri: &str) {
+        self.notify(|wanted, pending| {
+            if wanted.resource_subscriptions.contains(uri) {
+                pending.resource_subscriptions.insert(uri.to_owned());
+            }
+        });
+    }
+
+    /// Adds a subscription, unless it is present. It ends when it is dropped.
+    pub(crate) fn add(&self, client: &Arc<Subscription>) {
+        let client = Arc::downgrade(client);
+        let mut members = self.members();
+        members.retain(|member| member.strong_count() > 0 && !member.ptr_eq(&client));
+        members.push(client);
+    }
+
+    fn notify(&self, change: impl Fn(&Filter, &mut Filter)) {
+        for member in self.members().iter().filter_map(Weak::upgrade) {
+            let State { wanted, pending } = &mut *member.state();
+            change(wanted, pending);
+            if *pending != Filter::default() {
+                member.changed.notify_one();
+            }
+        }
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Weak<Subscription>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscription {
+    /// The subscription of a client of the first era: to all lists, and to the resources that it adds.
+    pub(crate) fn to_lists() -> Self {
+        let wanted = Filter {
+            tools_list_changed: true,
+            prompts_list_changed: true,
+            resources_list_changed: true,
+            resource_subscriptions: BTreeSet::new(),
+        };
+        Self::new(None, wanted)
+    }
+
+    /// The subscription of a request of the stateless era.
+    pub(crate) fn of_request(id: Id, wanted: Filter) -> Self {
+        Self::new(Some(id), wanted)
+    }
+
+    fn new(id: Option<Id>, wanted: Filter) -> Self {
+        let state = Mutex::new(State { wanted, pending: Filter::default() });
+        Self { id, state, changed: Notify::new() }
+    }
+
+    /// Adds a resource. `false` if there are `max` already.
+    pub(crate) fn add_resource(&self, uri: &str, max: usize) -> bool {
+        let uris = &mut self.state().wanted.resource_subscriptions;
+        if uris.contains(uri) {
+            return true;
+        }
+        uris.len() < max && uris.insert(uri.to_owned())
+    }
+
+    /// Removes a resource, and a notification about it that was not read.
+    pub(crate) fn remove_resource(&self, uri: &str) {
+        let mut state = self.state();
+        state.wanted.resource_subscriptions.remove(uri);
+        state.pending.resource_subscriptions.remove(uri);
+    }
+
+    /// Waits for the next notification: its JSON text.
+    ///
+    /// # Cancel safety
+    /// No notification is lost when the future is dropped.
+    pub(crate) async fn next(&self) -> Vec<u8> {
+        loop {
+            if let Some(message) = self.take() {
+                return message;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// The first message of a subscription of the stateless era.
+    pub(crate) fn acknowledgement(&self) -> Vec<u8> {
+        let wanted = self.state().wanted.clone();
+        self.message(method::ACKNOWLEDGED, [("notifications", json!(wanted))])
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        let State { pending, .. } = &mut *state;
+        for (flag, method) in [
+            (&mut pending.tools_list_changed, method::TOOLS_CHANGED),
+            (&mut pending.prompts_list_changed, method::PROMPTS_CHANGED),
+            (&mut pending.resources_list_changed, method::RESOURCES_CHANGED),
+        ] {
+            if std::mem::take(flag) {
+                return Some(self.message(method, []));
+            }
+        }
+        let uri = pending.resource_subscriptions.pop_first()?;
+        Some(self.message(method::RESOURCE_UPDATED, [("uri", uri.into())]))
+    }
+
+    fn message<const N: usize>(&self, method: &str, members: [(&str, Value); N]) -> Vec<u8> {
+        let mut params = Map::new();
+        if let Some(id) = &self.id {
+            let id: Value = serde_json::from_str(id.as_raw()).unwrap_or_default();
+            params.insert("_meta".to_owned(), json!({ meta::SUBSCRIPTION_ID: id }));
+        }
+        params.extend(members.map(|(name, value)| (name.to_owned(), value)));
+        notification(method, (!params.is_empty()).then_some(&params))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
