@@ -5,7 +5,9 @@ use trunkline::access::{Principal, ProtectedResource, Scopes};
 use trunkline::http::HttpConfig;
 use trunkline::layers::authorize::ScopedOperation;
 use trunkline::{Operation, Router, Rpc, Server, ServerHandle};
-use trunkline_mcp::{Mcp, McpConfig};
+use trunkline_mcp::{
+    Completion, CompletionValues, Mcp, McpConfig, McpOperation, Prompt, PromptArgument, Resource,
+};
 
 use crate::support::{
     Client, Gate, Pipes, assert_fits, completed, headers_of, legacy, modern, post,
@@ -17,9 +19,21 @@ const METADATA: &str =
 fn rpc() -> Rpc {
     let delete = Operation::new("notes.delete", || "deleted");
     let list = Operation::new("notes.list", || "listed");
+    let secret = Operation::new("notes.secret", || "secret");
+    let prune = Prompt::new("prune").argument(PromptArgument::new("notebook"));
+    let required = ["notes:write", "notes:delete"];
     Router::new()
-        .operation(delete.tool("delete").scopes(["notes:write", "notes:delete"]))
+        .operation(delete.tool("delete").scopes(required))
         .operation(list.tool("list"))
+        .operation(secret.resource(Resource::new("notes://secret", "secret")).scopes(required))
+        .operation(
+            Operation::new("notes.prune", || "Delete old notes.").prompt(prune).scopes(required),
+        )
+        .operation(
+            Operation::new("notes.books", || CompletionValues::new(["one"]))
+                .completes([Completion::prompt("prune", "notebook")])
+                .scopes(required),
+        )
         .build()
         .unwrap()
 }
@@ -49,6 +63,19 @@ fn call(tool: &str) -> Value {
     json!({ "name": tool, "arguments": {} })
 }
 
+fn secret() -> Value {
+    json!({ "uri": "notes://secret" })
+}
+
+fn prune() -> Value {
+    json!({ "name": "prune", "arguments": { "notebook": "one" } })
+}
+
+fn complete() -> Value {
+    let prompt = json!({ "type": "ref/prompt", "name": "prune" });
+    json!({ "ref": prompt, "argument": { "name": "notebook", "value": "" } })
+}
+
 #[tokio::test]
 async fn challenges_name_the_scopes_of_a_tool() {
     let server = serve().await;
@@ -63,6 +90,12 @@ async fn challenges_name_the_scopes_of_a_tool() {
         ("tools/call", call("delete"), Some("reader"), 403, Some(&insufficient)),
         ("tools/call", call("delete"), Some("writer"), 200, None),
         ("tools/call", call("list"), Some("reader"), 200, None),
+        ("resources/read", secret(), Some("reader"), 403, Some(&insufficient)),
+        ("resources/read", secret(), Some("writer"), 200, None),
+        ("prompts/get", prune(), Some("reader"), 403, Some(&insufficient)),
+        ("prompts/get", prune(), Some("writer"), 200, None),
+        ("completion/complete", complete(), Some("reader"), 403, Some(&insufficient)),
+        ("completion/complete", complete(), Some("writer"), 200, None),
         ("tools/list", json!({}), None, 401, Some(&missing)),
         ("tools/list", json!({}), Some("reader"), 200, None),
     ];
