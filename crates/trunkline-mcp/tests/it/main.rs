@@ -11,6 +11,8 @@ mod listing;
 mod notifications;
 mod offers;
 mod random;
+mod requests;
+mod sessions;
 mod sse;
 mod stdio;
 mod support;

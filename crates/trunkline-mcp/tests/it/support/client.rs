@@ -91,6 +91,22 @@ impl Client {
         }
     }
 
+    /// The id and the message of the next event of a session that has a message.
+    pub(crate) async fn session_message(&mut self) -> Option<(String, Value)> {
+        loop {
+            let event = self.event().await?;
+            let mut lines = event.lines();
+            if lines.next() != Some("event: message") {
+                continue;
+            }
+            let id = lines.next().and_then(|line| line.strip_prefix("id: "));
+            let data = lines.next().and_then(|line| line.strip_prefix("data: "));
+            if let (Some(id), Some(data)) = (id, data) {
+                return Some((id.to_owned(), serde_json::from_str(data).unwrap()));
+            }
+        }
+    }
+
     async fn chunk(&mut self) -> Option<Vec<u8>> {
         let size = self.line().await;
         let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("chunk {size:?}"));

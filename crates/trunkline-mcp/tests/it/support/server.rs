@@ -27,6 +27,15 @@ pub(crate) fn settings() -> McpConfig {
 
 /// Serves the tools at `/`, `/mcp`, `/sse` and `/messages`.
 pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestServer {
+    serve_with(settings, http).await.1
+}
+
+/// Serves the tools like [`serve`], and returns the MCP server, too.
+pub(crate) async fn serve_mcp(settings: McpConfig) -> (Mcp, TestServer) {
+    serve_with(settings, http::HttpConfig::default()).await
+}
+
+async fn serve_with(settings: McpConfig, http: http::HttpConfig) -> (Mcp, TestServer) {
     let gate = Gate::new();
     let rpc = router(&gate).merge(offers()).build().unwrap();
     let closing = settings.closing.clone();
@@ -34,7 +43,7 @@ pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestSe
     let service: HttpService = mcp.rpc().http_with(http);
     let service = service.merge(mcp.routes()).merge(mcp.sse_routes());
     let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
-    TestServer { handle, rpc, gate, closing }
+    (mcp, TestServer { handle, rpc, gate, closing })
 }
 
 impl TestServer {

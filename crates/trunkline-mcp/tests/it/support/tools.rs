@@ -7,7 +7,10 @@ use tokio::task::yield_now;
 use trunkline::protocol::Handler;
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
-use trunkline_mcp::{Block, ClientCapabilities, Log, LogLevel, MissingCapability, Progress};
+use trunkline_mcp::{
+    Block, ClientCapabilities, Elicited, Log, LogLevel, MissingCapability, Peer, PeerError,
+    Progress, SamplingRequest,
+};
 
 use super::Gate;
 
@@ -43,6 +46,10 @@ pub(crate) fn router(gate: &Gate) -> Router {
         tool("picky", || "taken").input_schema(picky()),
         tool("mirrored", |params: RawParams| Json(params.0)).input_schema(mirrored()),
         tool("sampling", sampling),
+        tool("greet", greet),
+        tool("ask_twice", ask_twice),
+        tool("ask_model", ask_model),
+        tool("ask_forever", ask_forever),
         tool("steps", steps),
         tool("steps_at_once", steps_at_once),
         tool("last_step", last_step),
@@ -130,6 +137,42 @@ fn mirrored() -> Value {
 fn sampling(client: ClientCapabilities) -> Result<&'static str, MissingCapability> {
     client.require("sampling")?;
     Ok("sampled")
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+struct Name {
+    name: String,
+}
+
+async fn greet(client: Peer) -> Result<String, PeerError> {
+    Ok(match client.elicit("name", "What is your name?").await? {
+        Elicited::Accepted(Name { name }) => format!("Hello, {name}!"),
+        Elicited::Declined => "Hello!".to_owned(),
+        Elicited::Cancelled => "Bye!".to_owned(),
+    })
+}
+
+/// Asks two questions at once and, after the answers, a third one.
+async fn ask_twice(client: Peer) -> Result<String, PeerError> {
+    let (first, roots) =
+        tokio::join!(client.elicit::<Name>("first", "First name?"), client.roots("roots"));
+    let first = first?.accepted().map_or(String::new(), |answer| answer.name);
+    let last = client.elicit::<Name>("last", "Last name?").await?;
+    let last = last.accepted().map_or(String::new(), |answer| answer.name);
+    Ok(format!("{first} {last}, {} roots", roots?.len()))
+}
+
+async fn ask_model(client: Peer) -> Result<String, PeerError> {
+    Ok(client.sample("model", &SamplingRequest::new("What?", 10)).await?.text())
+}
+
+/// Asks a new question whatever the answers are.
+async fn ask_forever(client: Peer) -> Result<String, PeerError> {
+    for round in 0.. {
+        client.elicit::<Name>(&round.to_string(), "Again?").await?;
+    }
+    Ok(String::new())
 }
 
 async fn steps(progress: Progress) -> &'static str {

@@ -1,0 +1,297 @@
+//! Requests of handlers to their clients, over all transports.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline_mcp::McpConfig;
+
+use crate::support::{
+    Client, Pipes, TestServer, assert_fits, headers_of, legacy, modern, post, serve, settings,
+};
+
+const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
+
+async fn serving() -> TestServer {
+    serve(settings(), Default::default()).await
+}
+
+fn capabilities() -> Value {
+    json!({ "elicitation": {}, "sampling": {}, "roots": {} })
+}
+
+fn initialize() -> Value {
+    let info = json!({ "name": "t", "version": "1" });
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities(), "clientInfo": info,
+    });
+    legacy("initialize", params)
+}
+
+fn initialized() -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
+}
+
+fn call(tool: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": { "name": tool } })
+}
+
+/// The response of a client to a request, or to a member of `inputRequests`.
+fn answer(request: &Value) -> Value {
+    match request["method"].as_str().unwrap() {
+        "elicitation/create" => match request["params"]["message"].as_str().unwrap() {
+            "What is your name?" | "First name?" => {
+                json!({ "action": "accept", "content": { "name": "Ada" } })
+            }
+            "Last name?" => json!({ "action": "accept", "content": { "name": "Lovelace" } }),
+            _ => json!({ "action": "decline" }),
+        },
+        "sampling/createMessage" => {
+            let content = json!({ "type": "text", "text": "That." });
+            json!({ "role": "assistant", "content": content, "model": "m" })
+        }
+        "roots/list" => json!({ "roots": [{ "uri": "file:///a" }, { "uri": "file:///b" }] }),
+        method => panic!("unexpected {method}"),
+    }
+}
+
+fn response(request: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": request["id"], "result": answer(request) })
+}
+
+/// The reply to a call in a session of Streamable HTTP.
+async fn over_session(server: &TestServer, tool: &str) -> Value {
+    let reply = server.client().await.ask(post("/mcp", BOTH, initialize().to_string())).await;
+    let session = format!("Mcp-Session-Id: {}\r\n", reply.header("mcp-session-id").unwrap());
+    let headers = format!("{session}{BOTH}");
+    let mut stream = server.client().await;
+    stream.send(post("/mcp", &headers, call(tool).to_string())).await;
+    assert_eq!(stream.head().await.status, 200);
+    loop {
+        let (_, message) = stream.session_message().await.unwrap();
+        if message["id"] == "call" {
+            return message;
+        }
+        let response = post("/mcp", &headers, response(&message).to_string());
+        assert_eq!(server.client().await.ask(response).await.status, 202);
+    }
+}
+
+/// The reply to a call over HTTP+SSE.
+async fn over_sse(server: &TestServer, tool: &str) -> Value {
+    let mut events = server.client().await;
+    events.send("GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n").await;
+    assert_eq!(events.head().await.status, 200);
+    let first = events.event().await.unwrap();
+    let endpoint = first.strip_prefix("event: endpoint\ndata: ").unwrap();
+    let send = async |message: Value| {
+        let reply = server.client().await.ask(post(endpoint, "", message.to_string())).await;
+        assert_eq!(reply.status, 202);
+    };
+    send(initialize()).await;
+    events.message().await.unwrap();
+    send(initialized()).await;
+    send(call(tool)).await;
+    loop {
+        let message = events.message().await.unwrap();
+        if message["id"] == "call" {
+            return message;
+        }
+        send(response(&message)).await;
+    }
+}
+
+/// The reply to a call over stdio.
+async fn over_stdio(tool: &str) -> Value {
+    let mut pipes = Pipes::open(settings());
+    pipes.send([&initialize()]);
+    pipes.next().await.unwrap();
+    pipes.send([&initialized(), &call(tool)]);
+    loop {
+        let message = pipes.next().await.unwrap();
+        if message["id"] == "call" {
+            return message;
+        }
+        pipes.send([&response(&message)]);
+    }
+}
+
+/// A round of a call in the stateless era.
+fn round(tool: &str, responses: &Value, state: &Value) -> Value {
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities() });
+    let mut params = json!({ "name": tool, "_meta": meta });
+    if !state.is_null() {
+        params["requestState"] = state.clone();
+        params["inputResponses"] = responses.clone();
+    }
+    modern("tools/call", params)
+}
+
+async fn ask(client: &mut Client, message: &Value) -> Value {
+    let headers = headers_of(message) + BOTH;
+    client.ask(post("/mcp", &headers, message.to_string())).await.json()
+}
+
+/// The reply to a call in the stateless era, and the number of rounds.
+async fn in_rounds(server: &TestServer, tool: &str) -> (Value, usize) {
+    let (mut responses, mut state) = (json!({}), Value::Null);
+    for rounds in 1.. {
+        let reply = ask(&mut server.client().await, &round(tool, &responses, &state)).await;
+        let result = &reply["result"];
+        if result["resultType"] != "input_required" {
+            return (reply, rounds);
+        }
+        let requests = result["inputRequests"].as_object().unwrap();
+        responses = requests.iter().map(|(key, request)| (key.clone(), answer(request))).collect();
+        state = result["requestState"].clone();
+    }
+    unreachable!()
+}
+
+#[tokio::test]
+async fn the_same_handler_asks_clients_of_all_transports() {
+    let server = serving().await;
+    for (tool, text, rounds) in [
+        ("greet", "Hello, Ada!", 2),
+        ("ask_twice", "Ada Lovelace, 2 roots", 3),
+        ("ask_model", "That.", 2),
+    ] {
+        let text = Value::from(format!("\"{text}\""));
+        let expected = json!({ "result": { "content": [{ "text": text }], "isError": false } });
+        assert_fits("session", &expected, &over_session(&server, tool).await);
+        assert_fits("HTTP+SSE", &expected, &over_sse(&server, tool).await);
+        assert_fits("stdio", &expected, &over_stdio(tool).await);
+        let (reply, needed) = in_rounds(&server, tool).await;
+        assert_fits("stateless", &expected, &reply);
+        assert_eq!(needed, rounds, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn clients_without_the_capability_are_not_asked() {
+    let server = serving().await;
+    let message = modern("tools/call", json!({ "name": "greet" }));
+    let request = post("/mcp", &headers_of(&message), message.to_string());
+    let reply = server.client().await.ask(request).await;
+    assert_eq!(reply.status, 400);
+    let required = json!({ "requiredCapabilities": { "elicitation": {} } });
+    assert_fits(
+        "stateless",
+        &json!({ "error": { "code": -32021, "data": required } }),
+        &reply.json(),
+    );
+    // Without a session, and over plain JSON-RPC, there is no client to ask.
+    for path in ["/mcp", "/"] {
+        let reply = server.client().await.ask(post(path, BOTH, call("greet").to_string())).await;
+        assert_fits(path, &json!({ "result": { "isError": true } }), &reply.json());
+    }
+}
+
+/// A reply to the second round of a call whose first round is that of `greet`.
+async fn second_round(server: &TestServer, change: impl Fn(&mut Value)) -> Value {
+    let mut client = server.client().await;
+    let first = ask(&mut client, &round("greet", &json!({}), &Value::Null)).await;
+    let state = &first["result"]["requestState"];
+    let responses = json!({ "name": { "action": "accept", "content": { "name": "Ada" } } });
+    let mut message = round("greet", &responses, state);
+    change(&mut message["params"]);
+    ask(&mut client, &message).await
+}
+
+#[tokio::test]
+async fn states_are_valid_for_their_request_only() {
+    let server = serving().await;
+    let hello = json!({ "result": { "content": [{ "text": "\"Hello, Ada!\"" }] } });
+    let refused = json!({ "error": { "code": -32602, "data": { "reason": "*requestState*" } } });
+    let again = json!({ "result": { "resultType": "input_required" } });
+    let rows: [(&str, fn(&mut Value), &Value); 10] = [
+        ("unchanged", |_| {}, &hello),
+        ("other tool", |params| params["name"] = "ask_twice".into(), &refused),
+        ("other arguments", |params| params["arguments"] = json!({ "a": 1 }), &refused),
+        ("changed", |params| params["requestState"] = json!("AAAA"), &refused),
+        ("not text", |params| params["requestState"] = json!(1), &refused),
+        ("empty", |params| params["requestState"] = json!(""), &refused),
+        ("no response", |params| params["inputResponses"] = json!({}), &again),
+        ("other key", |params| params["inputResponses"] = json!({ "x": {} }), &again),
+        ("null", |params| params["requestState"] = Value::Null, &refused),
+        (
+            "without the state",
+            |params| drop(params.as_object_mut().unwrap().remove("requestState")),
+            &hello,
+        ),
+    ];
+    for (name, change, expected) in rows {
+        assert_fits(name, expected, &second_round(&server, change).await);
+    }
+    for responses in [json!(null), json!([]), json!({ "name": 1 }), json!("x")] {
+        let reply = second_round(&server, |params| params["inputResponses"] = responses.clone());
+        let refused = json!({ "error": { "code": -32602 } });
+        assert_fits(&responses.to_string(), &refused, &reply.await);
+    }
+}
+
+#[tokio::test]
+async fn a_state_can_be_sent_again_until_it_expires() {
+    let server = serving().await;
+    let mut client = server.client().await;
+    let first = ask(&mut client, &round("greet", &json!({}), &Value::Null)).await;
+    let responses = json!({ "name": { "action": "decline" } });
+    let second = round("greet", &responses, &first["result"]["requestState"]);
+    for _ in 0..2 {
+        let expected = json!({ "result": { "content": [{ "text": "\"Hello!\"" }] } });
+        assert_fits("again", &expected, &ask(&mut client, &second).await);
+    }
+    let expired = McpConfig { state_lifetime: Duration::ZERO, ..settings() };
+    let server = serve(expired, Default::default()).await;
+    let refused = json!({ "error": { "code": -32602 } });
+    assert_fits("expired", &refused, &second_round(&server, |_| {}).await);
+}
+
+#[tokio::test]
+async fn rounds_are_limited() {
+    let limited = McpConfig { rounds: 3, ..settings() };
+    let server = serve(limited, Default::default()).await;
+    let (reply, rounds) = in_rounds(&server, "ask_forever").await;
+    assert_fits("limit", &json!({ "error": { "code": -32603 } }), &reply);
+    assert_eq!(rounds, 4);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_respond_fails_the_request() {
+    let impatient = McpConfig { client_timeout: Duration::from_millis(20), ..settings() };
+    let mut pipes = Pipes::open(impatient);
+    pipes.send([&initialize()]);
+    pipes.next().await.unwrap();
+    pipes.send([&initialized(), &call("greet")]);
+    let request = pipes.next().await.unwrap();
+    assert_eq!(request["method"], "elicitation/create");
+    // The client learns that its response is no longer needed, and the call ends with an error.
+    let cancelled = json!({
+        "method": "notifications/cancelled", "params": { "requestId": request["id"] },
+    });
+    assert_fits("cancelled", &cancelled, &pipes.next().await.unwrap());
+    let failed = json!({ "id": "call", "result": { "isError": true } });
+    assert_fits("failed", &failed, &pipes.next().await.unwrap());
+    // A late response is ignored.
+    pipes.send([&response(&request), &legacy("ping", json!({}))]);
+    assert_fits("ping", &json!({ "id": 1, "result": {} }), &pipes.next().await.unwrap());
+}
+
+#[tokio::test]
+async fn responses_that_are_not_expected_are_ignored() {
+    let mut pipes = Pipes::open(settings());
+    pipes.send([&initialize()]);
+    pipes.next().await.unwrap();
+    pipes.send([&initialized(), &call("greet")]);
+    let request = pipes.next().await.unwrap();
+    let id = &request["id"];
+    for wrong in [
+        json!({ "jsonrpc": "2.0", "id": 99, "result": answer(&request) }),
+        json!({ "jsonrpc": "2.0", "id": id.to_string(), "result": answer(&request) }),
+        json!({ "jsonrpc": "2.0", "id": null, "error": { "code": 1, "message": "x" } }),
+    ] {
+        pipes.send([&wrong]);
+    }
+    pipes.send([&response(&request)]);
+    let hello = json!({ "id": "call", "result": { "content": [{ "text": "\"Hello, Ada!\"" }] } });
+    assert_fits("after wrong responses", &hello, &pipes.next().await.unwrap());
+}

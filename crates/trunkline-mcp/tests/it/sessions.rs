@@ -1,0 +1,201 @@
+//! Sessions of Streamable HTTP: their streams, their end and their limits.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline_mcp::McpConfig;
+
+use crate::support::{
+    Client, Reply, TestServer, assert_fits, in_time, legacy, post, serve, settings,
+};
+
+const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
+
+async fn serving() -> TestServer {
+    serve(settings(), Default::default()).await
+}
+
+fn initialize() -> Value {
+    let info = json!({ "name": "t", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+    legacy("initialize", params)
+}
+
+/// Opens a session. Returns the headers of its requests.
+async fn open(server: &TestServer) -> String {
+    let reply = server.client().await.ask(post("/mcp", BOTH, initialize().to_string())).await;
+    format!("Mcp-Session-Id: {}\r\n{BOTH}", reply.header("mcp-session-id").unwrap())
+}
+
+async fn ask(server: &TestServer, headers: &str, message: &Value) -> Reply {
+    server.client().await.ask(post("/mcp", headers, message.to_string())).await
+}
+
+fn without_body(method: &str, headers: &str) -> String {
+    format!("{method} /mcp HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
+}
+
+/// A call of a tool that sends progress.
+fn call(tool: &str) -> Value {
+    legacy("tools/call", json!({ "name": tool, "_meta": { "progressToken": "t" } }))
+}
+
+async fn stream(server: &TestServer, request: impl AsRef<[u8]>) -> Client {
+    let mut stream = server.client().await;
+    stream.send(request).await;
+    assert_eq!(stream.head().await.status, 200);
+    stream
+}
+
+#[tokio::test]
+async fn requests_name_their_session() {
+    let server = serving().await;
+    let session = open(&server).await;
+    let ping = legacy("ping", json!({}));
+    let forged = format!("Mcp-Session-Id: {}\r\n", "0".repeat(32));
+    let not_ascii = "Mcp-Session-Id: \u{e9}\r\n";
+    let long = format!("Mcp-Session-Id: {}\r\n", "a".repeat(4_000));
+    for (name, headers, status) in [
+        ("own", &*session, 200),
+        ("none", "", 200),
+        ("forged", &forged, 404),
+        ("empty", "Mcp-Session-Id:\r\n", 404),
+        ("not ASCII", not_ascii, 404),
+        ("long", &long, 404),
+    ] {
+        assert_eq!(ask(&server, headers, &ping).await.status, status, "{name}");
+    }
+    for (method, headers, status) in [
+        ("GET", format!("{forged}{BOTH}"), 404),
+        ("GET", BOTH.to_owned(), 405),
+        ("GET", session.replace("text/event-stream", "text/html"), 406),
+        ("GET", format!("{session}Last-Event-ID: x\r\n"), 404),
+        ("GET", format!("{session}Last-Event-ID: 77-1\r\n"), 404),
+        ("DELETE", forged.clone(), 404),
+        ("DELETE", String::new(), 405),
+        ("DELETE", session.clone(), 200),
+        ("DELETE", session.clone(), 404),
+    ] {
+        let reply = server.client().await.ask(without_body(method, &headers)).await;
+        assert_eq!(reply.status, status, "{method} {headers}");
+    }
+    let ended = ask(&server, &session, &ping).await;
+    assert_eq!(ended.status, 404);
+    assert_fits("ended", &json!({ "id": 1, "error": { "code": -32602 } }), &ended.json());
+}
+
+#[tokio::test]
+async fn a_lost_stream_is_continued_with_its_last_event() {
+    let server = serving().await;
+    let session = open(&server).await;
+    let request = post("/mcp", &session, call("told_wait").to_string());
+    let mut events = stream(&server, request).await;
+    let (first, told) = events.session_message().await.unwrap();
+    assert_eq!(told["method"], "notifications/progress");
+    drop(events);
+    server.gate.open(1);
+    let resume = |id: &str| without_body("GET", &format!("{session}Last-Event-ID: {id}\r\n"));
+    let mut resumed = stream(&server, resume(&first)).await;
+    let (last, reply) = resumed.session_message().await.unwrap();
+    assert_fits("reply", &json!({ "id": 1, "result": { "isError": false } }), &reply);
+    assert_eq!(in_time("the end", resumed.event()).await, None);
+    // From the beginning, both are sent again, and after the last event nothing is.
+    let mut whole = stream(&server, resume("1-0")).await;
+    assert_eq!(whole.session_message().await.unwrap().0, first);
+    assert_eq!(whole.session_message().await.unwrap().0, last);
+    let mut nothing = stream(&server, resume(&last)).await;
+    assert_eq!(in_time("the end", nothing.session_message()).await, None);
+}
+
+#[tokio::test]
+async fn calls_are_cancelled_by_their_session() {
+    let server = serving().await;
+    let session = open(&server).await;
+    let mut events = stream(&server, post("/mcp", &session, call("told_wait").to_string())).await;
+    events.session_message().await.unwrap();
+    // Another call with the same id is refused.
+    let repeated = ask(&server, &session, &call("wait")).await;
+    assert_fits("repeated", &json!({ "error": { "code": -32600 } }), &repeated.json());
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 },
+    });
+    let other = open(&server).await;
+    assert_eq!(ask(&server, &other, &cancel).await.status, 202);
+    assert_eq!(ask(&server, &session, &cancel).await.status, 202);
+    assert_eq!(in_time("the end", events.session_message()).await, None);
+    // The end of a session cancels its calls, too.
+    let mut events = stream(&server, post("/mcp", &other, call("told_wait").to_string())).await;
+    events.session_message().await.unwrap();
+    assert_eq!(server.client().await.ask(without_body("DELETE", &other)).await.status, 200);
+    assert_eq!(in_time("the end", events.session_message()).await, None);
+}
+
+#[tokio::test]
+async fn subscribers_are_notified_of_changed_resources() {
+    let (mcp, server) = crate::support::serve_mcp(settings()).await;
+    let session = open(&server).await;
+    let mut events = stream(&server, without_body("GET", &session)).await;
+    let subscribe = |method: &str, uri: &str| legacy(method, json!({ "uri": uri }));
+    let unknown = ask(&server, &session, &subscribe("resources/subscribe", "r://unknown")).await;
+    assert_fits("unknown", &json!({ "error": { "code": -32002 } }), &unknown.json());
+    for uri in ["r://text", "r://json"] {
+        let reply = ask(&server, &session, &subscribe("resources/subscribe", uri)).await;
+        assert_fits(uri, &json!({ "result": {} }), &reply.json());
+    }
+    ask(&server, &session, &subscribe("resources/unsubscribe", "r://json")).await;
+    // Changes that the client has not read are merged.
+    for _ in 0..1_000 {
+        mcp.resource_updated("r://json");
+        mcp.resource_updated("r://text");
+    }
+    let (first, updated) = events.session_message().await.unwrap();
+    let expected =
+        json!({ "method": "notifications/resources/updated", "params": { "uri": "r://text" } });
+    assert_fits("updated", &expected, &updated);
+    // A second stream replaces the first, and continues it.
+    let resumed = without_body("GET", &format!("{session}Last-Event-ID: {first}\r\n"));
+    let mut resumed = stream(&server, resumed).await;
+    while in_time("the end of the first", events.session_message()).await.is_some() {}
+    mcp.resource_updated("r://text");
+    assert_fits("updated again", &expected, &resumed.session_message().await.unwrap().1);
+    server.closing.cancel();
+    while in_time("the end", resumed.event()).await.is_some() {}
+}
+
+#[tokio::test]
+async fn unused_sessions_make_room_for_others() {
+    let server = serve(McpConfig { sessions: 10, ..settings() }, Default::default()).await;
+    let ping = legacy("ping", json!({}));
+    let mut used = Vec::new();
+    for _ in 0..9 {
+        let session = open(&server).await;
+        assert_eq!(ask(&server, &session, &ping).await.status, 200);
+        used.push(session);
+    }
+    let mut client = server.client().await;
+    for _ in 0..1_000 {
+        let reply = client.ask(post("/mcp", BOTH, initialize().to_string())).await;
+        assert_eq!(reply.status, 200);
+    }
+    for session in &used {
+        assert_eq!(ask(&server, session, &ping).await.status, 200);
+    }
+    let last = open(&server).await;
+    assert_eq!(ask(&server, &last, &ping).await.status, 200);
+    let refused = client.ask(post("/mcp", BOTH, initialize().to_string())).await;
+    assert_eq!(refused.status, 503);
+    assert_fits("refused", &json!({ "error": { "code": -32005 } }), &refused.json());
+}
+
+#[tokio::test]
+async fn sessions_can_be_disabled_and_expire() {
+    let server = serve(McpConfig { sessions: 0, ..settings() }, Default::default()).await;
+    let reply = server.client().await.ask(post("/mcp", BOTH, initialize().to_string())).await;
+    assert_eq!((reply.status, reply.header("mcp-session-id")), (200, None));
+    let get = server.client().await.ask(without_body("GET", BOTH)).await;
+    assert_eq!(get.status, 405);
+    let brief = McpConfig { session_idle: Duration::ZERO, ..settings() };
+    let server = serve(brief, Default::default()).await;
+    let session = open(&server).await;
+    assert_eq!(ask(&server, &session, &legacy("ping", json!({}))).await.status, 404);
+}
