@@ -1,10 +1,16 @@
 //! Requests of methods that wrap operations, and the members that their results have in common.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use trunkline::access::Principal;
+use trunkline::protocol::compact;
 use trunkline::{Outcome, code};
 
 use crate::era::{Era, Transport};
+use crate::message_queue::MessageQueue;
+use crate::peer::{Binding, Rounds};
 use crate::protocol::Legacy;
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::request::Request;
@@ -18,6 +24,43 @@ pub(super) struct Context<'a> {
     pub(super) transport: Transport<'a>,
     /// The state of a client of the first era.
     pub(super) session: Option<&'a Session>,
+}
+
+/// What the server keeps while an operation runs for a request.
+pub(super) struct Attached {
+    pub(super) era: Era,
+    /// The messages to the client, if it accepts any.
+    pub(super) messages: Option<Arc<MessageQueue>>,
+    /// The requests to a client of the stateless era, and the origin of its call.
+    pub(super) rounds: Option<(Arc<Rounds>, Origin)>,
+}
+
+/// The properties of a request that are the same in each of its rounds.
+pub(super) struct Origin {
+    pub(super) principal: Option<Principal>,
+    pub(super) method: &'static str,
+    pub(super) parts: [Option<Bytes>; 3],
+    pub(super) round: u32,
+}
+
+impl Attached {
+    /// A request of which the client only receives the result.
+    pub(super) fn none(era: Era) -> Self {
+        Self { era, messages: None, rounds: None }
+    }
+}
+
+impl Origin {
+    pub(super) fn binding(&self) -> Binding {
+        let text = |part: &Option<Bytes>| match part {
+            Some(json) => compact(&String::from_utf8_lossy(json)),
+            None => String::new(),
+        };
+        let parts = self.parts.each_ref().map(text);
+        let [name, uri, arguments] = parts.each_ref().map(String::as_bytes);
+        let principal = self.principal.as_ref().and_then(Principal::owner_key);
+        Binding::new(principal, &[self.method.as_bytes(), name, uri, arguments])
+    }
 }
 
 /// The members that all results of an era have.

@@ -35,9 +35,8 @@ use crate::session::{Session, Sessions};
 use crate::subscription::Subscribers;
 use crate::tool::{self, Form, Tool};
 use catalog::Catalog;
-use context::{Context, is_protocol_error};
+use context::{Attached, Context, is_protocol_error};
 use prebuilt::{List, Notified, PrebuiltResults};
-use run::Attached;
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
 #[derive(Clone)]

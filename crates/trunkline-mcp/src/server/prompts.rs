@@ -9,8 +9,7 @@ use trunkline::protocol::CallFuture;
 use trunkline::{Call, ErrorObject, Outcome, code};
 
 use super::catalog::Completing;
-use super::context::Context;
-use super::run::Attached;
+use super::context::{Attached, Context};
 use super::{Server, StartedCall, arguments};
 use crate::completion::{Completion, CompletionParams, CompletionValues, Target};
 use crate::fault::Fault;

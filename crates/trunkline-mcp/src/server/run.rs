@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline::access::Principal;
 use trunkline::layers::timeout::ClientWait;
-use trunkline::protocol::{Part, compact};
+use trunkline::protocol::Part;
 use trunkline::{Call, ErrorObject, Outcome};
 
-use super::context::{Context, Envelope};
+use super::context::{Attached, Context, Envelope, Origin};
 use super::{Server, StartedCall};
 use crate::capabilities::ClientCapabilities;
 use crate::era::{Era, Transport};
@@ -19,36 +18,10 @@ use crate::fault::Fault;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
 use crate::notify::RequestedNotifications;
-use crate::peer::{
-    Binding, Connection, InputRequests, Peer, RoundState, Rounds, StateKey, in_rounds,
-};
+use crate::peer::{Connection, InputRequests, Peer, RoundState, Rounds, StateKey, in_rounds};
 use crate::protocol::Legacy;
 use crate::request::{Request, members, string};
 use crate::session::Session;
-
-/// What the server keeps while an operation runs for a request.
-pub(super) struct Attached {
-    era: Era,
-    /// The messages to the client, if it accepts any.
-    messages: Option<Arc<MessageQueue>>,
-    /// The requests to a client of the stateless era, and the origin of its call.
-    rounds: Option<(Arc<Rounds>, Origin)>,
-}
-
-/// The properties of a request that are the same in each of its rounds.
-struct Origin {
-    principal: Option<Principal>,
-    method: &'static str,
-    parts: [Option<Bytes>; 3],
-    round: u32,
-}
-
-impl Attached {
-    /// A request of which the client only receives the result.
-    pub(super) fn none(era: Era) -> Self {
-        Self { era, messages: None, rounds: None }
-    }
-}
 
 impl Server {
     /// Adds the values that handlers extract to the extensions of a call that has not been redirected.
@@ -210,16 +183,3 @@ impl Server {
 }
 
 const BAD_STATE: &str = "`requestState` is invalid, has expired, or belongs to another request; repeat the request without it";
-
-impl Origin {
-    fn binding(&self) -> Binding {
-        let text = |part: &Option<Bytes>| match part {
-            Some(json) => compact(&String::from_utf8_lossy(json)),
-            None => String::new(),
-        };
-        let parts = self.parts.each_ref().map(text);
-        let [name, uri, arguments] = parts.each_ref().map(String::as_bytes);
-        let principal = self.principal.as_ref().and_then(Principal::owner_key);
-        Binding::new(principal, &[self.method.as_bytes(), name, uri, arguments])
-    }
-}
