@@ -388,7 +388,8 @@ fn cors(settings: &HttpConfig) -> Option<CorsLayer> {
         return None;
     }
     let origins = settings.cors_origins.clone();
-    let exposed = [RETRY_AFTER, WWW_AUTHENTICATE, HeaderName::from_static("x-request-id"), ETAG];
+    let [request_id, session_id] = ["x-request-id", "mcp-session-id"].map(HeaderName::from_static);
+    let exposed = [RETRY_AFTER, WWW_AUTHENTICATE, request_id, ETAG, session_id];
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin, _| origin::lists(&origins, origin)))
         .allow_methods(AllowMethods::mirror_request())

@@ -398,10 +398,10 @@ async fn sends_cors_headers_to_listed_origins_only() {
     let server = serve_pages().await;
     let origin = "Origin: https://shared.example\r\n";
     let shared = |expected: Expected| {
-        expected
-            .with(ALLOW_ORIGIN, "https://shared.example")
-            .with("vary", "origin")
-            .with("access-control-expose-headers", "retry-after,www-authenticate,x-request-id,etag")
+        expected.with(ALLOW_ORIGIN, "https://shared.example").with("vary", "origin").with(
+            "access-control-expose-headers",
+            "retry-after,www-authenticate,x-request-id,etag,mcp-session-id",
+        )
     };
     let no_type = post_lines(&format!("Host: localhost\r\n{origin}"));
     check(&server, "a result", post_with(origin, CALL), shared(served())).await;
