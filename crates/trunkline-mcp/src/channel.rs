@@ -144,6 +144,11 @@ impl Channel {
         }
     }
 
+    /// Ends the subscriptions of a client that has gone. Other calls run to their end.
+    pub(crate) fn end_subscriptions(&self) {
+        self.0.session.ended.cancel();
+    }
+
     /// Runs a call to its end and forwards its messages.
     async fn follow(&self, started: StartedCall) -> Outcome {
         let StartedCall { mut future, messages } = started;
@@ -215,6 +220,7 @@ impl Protocol for Channel {
     }
 
     async fn finish(self) {
+        self.end_subscriptions();
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }

@@ -335,7 +335,7 @@ impl Endpoint {
         if let Some(id) = session_id(fields) {
             self.0.sessions.remove(id, extensions);
         }
-        session.ended.cancel();
+        session.session.ended.cancel();
         respond(StatusCode::OK, Reply::None)
     }
 
@@ -412,7 +412,7 @@ async fn cancellable(
         biased;
         Ok(outcome) = &mut call => return outcome,
         () = registration.cancelled() => {}
-        () = session.session().ended.cancelled() => {}
+        () = session.session().session.ended.cancelled() => {}
     }
     Outcome::error(ErrorObject::new(code::CANCELLED, "Cancelled by the client"))
 }

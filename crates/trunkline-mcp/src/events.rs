@@ -172,7 +172,7 @@ impl SessionStream {
         tokio::select! {
             biased;
             () = closing.cancelled() => false,
-            () = self.session.ended.cancelled() => false,
+            () = self.session.session.ended.cancelled() => false,
             () = self.reader.changed() => true,
             message = self.session.session.subscription.next() => {
                 self.session.replay.push(StreamId::GET, Queued::Message(message), None);

@@ -145,13 +145,17 @@ impl Source for Client {
             () = self.closing.cancelled() => {}
         }
         // From here on, only the running calls hold the channel, which closes after them.
-        self.clients.lock().remove(&self.session);
+        if let Some(Session { channel, .. }) = self.clients.lock().remove(&self.session) {
+            channel.end_subscriptions();
+        }
         self.messages.next().await.map(event)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.clients.lock().remove(&self.session);
+        if let Some(Session { channel, .. }) = self.clients.lock().remove(&self.session) {
+            channel.end_subscriptions();
+        }
     }
 }

@@ -238,7 +238,7 @@ impl Server {
             (method::UNSUBSCRIBE, Era::Legacy) if declared.resources => {
                 self.unsubscribe(&call, context)
             }
-            (method::LISTEN, Era::Modern) => self.listen(&call),
+            (method::LISTEN, Era::Modern) => self.listen(&call, context),
             // Results of the stateless era require members that results of operations lack.
             (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);

@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::message_queue::MessageQueue;
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
 use crate::protocol::meta;
-use crate::request::{members, string};
+use crate::request::{is_object, members, string};
 use crate::subscription::{Filter, Subscription};
 
 impl Server {
@@ -51,9 +51,9 @@ impl Server {
     }
 
     /// Opens a subscription of the stateless era. The call ends when its client cancels it or the server stops.
-    pub(super) fn listen(&self, call: &Call) -> Result<StartedCall, Fault> {
+    pub(super) fn listen(&self, call: &Call, context: Context<'_>) -> Result<StartedCall, Fault> {
         let [filter] = members(call, ["notifications"])?;
-        let filter = filter.map(|part| call.text(part));
+        let filter = filter.filter(|part| is_object(call, *part)).map(|part| call.text(part));
         let filter = filter.and_then(|json| serde_json::from_slice::<Filter>(json).ok());
         let wanted = self.supported(filter.ok_or(Fault::Params(BAD_FILTER))?);
         if wanted.resource_subscriptions.len() > self.settings.subscriptions {
@@ -66,6 +66,7 @@ impl Server {
         messages.push_first(subscription.acknowledgement());
         self.subscribers.add(&subscription);
         let (queue, closing) = (Arc::clone(&messages), self.settings.closing.clone());
+        let ended = context.session.map(|channel| channel.ended.clone()).unwrap_or_default();
         let notify = async move {
             loop {
                 let message = subscription.next().await;
@@ -76,6 +77,7 @@ impl Server {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => {}
+                () = ended.cancelled() => {}
                 () = notify => {}
             }
             Outcome::result(&json!({

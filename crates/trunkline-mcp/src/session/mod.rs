@@ -5,6 +5,8 @@ mod sessions;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::capabilities::ClientCapabilities;
 use crate::log_level::LogLevel;
 use crate::peer::ClientRequests;
@@ -22,6 +24,8 @@ pub(crate) struct Session {
     state: Mutex<State>,
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) requests: Arc<ClientRequests>,
+    /// Cancelled when the client has gone, or has ended its session.
+    pub(crate) ended: CancellationToken,
 }
 
 #[derive(Debug, Clone)]
@@ -40,6 +44,7 @@ impl Default for Session {
             state: Mutex::new(State { version: None, level: LogLevel::Info, capabilities }),
             subscription: Arc::new(Subscription::to_lists()),
             requests: Arc::default(),
+            ended: CancellationToken::new(),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use trunkline::Extensions;
 use trunkline::access::Principal;
 use trunkline::stream::Calls;
@@ -25,8 +24,6 @@ pub(crate) struct HttpSession {
     pub(crate) session: Session,
     pub(crate) replay: Arc<Replay>,
     pub(crate) calls: Calls,
-    /// Cancelled when the client ends the session.
-    pub(crate) ended: CancellationToken,
     owner: Option<Principal>,
     last_used: Mutex<Instant>,
     /// Whether the client has sent a message after `initialize`.
@@ -54,7 +51,6 @@ impl HttpSession {
             session: Session::default(),
             replay: Arc::new(Replay::new(replay_bytes)),
             calls: Calls::default(),
-            ended: CancellationToken::new(),
             owner,
             last_used: Mutex::new(Instant::now()),
             is_confirmed: AtomicBool::new(false),

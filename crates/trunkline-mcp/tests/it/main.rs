@@ -15,4 +15,5 @@ mod requests;
 mod sessions;
 mod sse;
 mod stdio;
+mod subscriptions;
 mod support;

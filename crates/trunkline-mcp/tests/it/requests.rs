@@ -203,7 +203,8 @@ async fn states_are_valid_for_their_request_only() {
     let hello = json!({ "result": { "content": [{ "text": "\"Hello, Ada!\"" }] } });
     let refused = json!({ "error": { "code": -32602, "data": { "reason": "*requestState*" } } });
     let again = json!({ "result": { "resultType": "input_required" } });
-    let rows: [(&str, fn(&mut Value), &Value); 10] = [
+    type Change = fn(&mut Value);
+    let rows: [(&str, Change, &Value); 10] = [
         ("unchanged", |_| {}, &hello),
         ("other tool", |params| params["name"] = "ask_twice".into(), &refused),
         ("other arguments", |params| params["arguments"] = json!({ "a": 1 }), &refused),
