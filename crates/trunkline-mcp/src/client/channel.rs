@@ -68,6 +68,10 @@ impl Channel {
         &self.0.target
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        self.0.ended.is_cancelled()
+    }
+
     /// Completes when the channel has ended.
     pub(super) async fn ended(&self) {
         self.0.ended.cancelled().await;

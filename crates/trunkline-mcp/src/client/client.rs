@@ -1,7 +1,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use tokio_util::sync::DropGuard;
 
 use super::config::McpClientConfig;
@@ -42,7 +41,8 @@ impl Client {
         const OPENING: Duration = Duration::from_secs(2);
         let inbox = Arc::new(Inbox::new(config));
         let tasks = Arc::new(inbox.tasks.closing().clone().drop_guard());
-        let core = Arc::new(Core::new(negotiation::connect(transport.into(), &inbox).await?));
+        let negotiated = Box::pin(negotiation::connect(transport.into(), &inbox)).await?;
+        let core = Arc::new(Core::new(negotiated));
         if listener::is_needed(&core) {
             listener::start(&core);
             listener::opened(&core, 0, OPENING.min(inbox.config.timeout)).await;
@@ -122,21 +122,6 @@ impl Client {
         }
         let params = Params { uri: Some(uri), ..Params::default() };
         self.core.request(method::UNSUBSCRIBE, &mut RequestParts::of(params)).await.map(drop)
-    }
-
-    /// Sends a request of any method, and returns its result as received. `params` is an object without `_meta`.
-    ///
-    /// # Errors
-    /// When the request fails.
-    pub async fn request(
-        &self,
-        method: &'static str,
-        params: &RawValue,
-    ) -> Result<Box<RawValue>, Error> {
-        let params = serde_json::from_str(params.get());
-        let other = params.map_err(|error| Error::malformed(method, error))?;
-        let params = Params { other, ..Params::default() };
-        Ok(self.core.request(method, &mut RequestParts::of(params)).await?.result)
     }
 
     /// Completes when the connection has ended: a child process has exited, or a stream is closed. Connections over

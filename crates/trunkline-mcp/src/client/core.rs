@@ -92,33 +92,21 @@ impl Core {
     ) -> Result<Answer, Error> {
         parts.level = self.level();
         let session = self.session();
-        let answer = self.connection.request(&session, method, parts).await;
+        let answer = Box::pin(self.connection.request(&session, method, parts)).await;
         match answer {
             Err(error) if is_of_ended_session(&session, &error) => {
-                self.reopen(&session).await?;
-                self.connection.request(&self.session(), method, parts).await
+                Box::pin(self.reopen(&session)).await?;
+                Box::pin(self.connection.request(&self.session(), method, parts)).await
             }
             answer => answer,
         }
     }
 
-    /// Like [`request`](Self::request), with a result that may be cached.
-    pub(super) async fn cached(
-        &self,
-        method: &'static str,
-        params: Params<'_>,
-    ) -> Result<Box<RawValue>, Error> {
-        let selector = params.cursor.or(params.uri).map(str::to_owned);
-        let key = Key { method, selector };
+    /// The cached result of a request, or the generation for caching a new one.
+    pub(super) async fn cached(&self, key: &Key) -> Result<Result<Box<RawValue>, u64>, Error> {
+        self.connection.link.validate_cache().await?;
         let cache = &self.inbox().cache;
-        if let Some(result) = cache.get(&key) {
-            return Ok(result);
-        }
-        let generation = cache.generation();
-        let mut parts = RequestParts { params, ..RequestParts::default() };
-        let answer = self.request(method, &mut parts).await?;
-        cache.put(key, &answer.result, generation);
-        Ok(answer.result)
+        Ok(cache.get(key).ok_or_else(|| cache.generation()))
     }
 
     /// Opens another session in place of `ended`, unless this has happened.

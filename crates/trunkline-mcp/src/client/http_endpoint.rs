@@ -108,7 +108,8 @@ impl HttpEndpoint {
         }
     }
 
-    async fn authorization(&self) -> Result<Option<HeaderValue>, Error> {
+    /// The header with the token. Cached results are removed if the token has changed.
+    pub(super) async fn authorization(&self) -> Result<Option<HeaderValue>, Error> {
         let Some(authorization) = &self.inbox.config.authorization else { return Ok(None) };
         let _pause = self.inbox.pending.pause();
         let token = authorization.token().await?;

@@ -77,7 +77,7 @@ impl HttpLink {
         request: &Outgoing<'_>,
         headers: HeaderMap,
     ) -> Result<Answer, Error> {
-        let reply = self.endpoint.post(headers, request.body.clone()).await?;
+        let mut reply = self.endpoint.post(headers, request.body.clone()).await?;
         let (status, headers) = (reply.status, reply.headers.clone());
         let id = Id::from(request.id);
         if status.is_success() && reply.media_type() == "text/event-stream" {
@@ -88,6 +88,7 @@ impl HttpLink {
             let result = self.read_stream(session, &id, stream).await?;
             return Ok(Answer { result, headers });
         }
+        reply.set_limit(self.inbox().config.message_bytes);
         let result = read_json(&id, reply).await;
         let result = result.map_err(|error| RequestError::with_status(error, status))?;
         Ok(Answer { result, headers })

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::stream::Key;
@@ -33,6 +34,8 @@ pub(super) struct Inbox {
     pub(super) tasks: Tasks,
     /// The requests of the server that are being answered.
     answers: Mutex<HashMap<Key, CancellationToken>>,
+    /// A permit for each request until its response is sent.
+    responding: Arc<Semaphore>,
     /// The subscriptions that the server has not acknowledged yet, by the ids of their requests.
     subscriptions: Mutex<HashMap<i64, oneshot::Sender<Honoured>>>,
     /// Since 2026-07-28, servers send no requests.
@@ -48,6 +51,10 @@ pub(super) struct Honoured {
     pub(super) resource_subscriptions: Vec<String>,
 }
 
+/// The maximum number of refusals that wait to be sent.
+const REFUSALS: usize = 64;
+/// The time limit for sending a response.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum size of a response to the server, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
@@ -58,6 +65,7 @@ impl Inbox {
             cache: Cache::new(config.cache_bytes),
             tasks: Tasks::default(),
             answers: Mutex::default(),
+            responding: Arc::new(Semaphore::new(config.max_requests.saturating_add(REFUSALS))),
             subscriptions: Mutex::default(),
             is_modern: AtomicBool::new(true),
             config,
@@ -156,7 +164,8 @@ impl Inbox {
         }
     }
 
-    /// Answers a request of the server in a task, which `send`s the response.
+    /// Answers a request of the server in a task, which `send`s the response. Ignores the request if too many responses
+    /// wait to be sent.
     pub(super) fn answer<F>(
         self: &Arc<Self>,
         request: ServerRequest,
@@ -167,10 +176,16 @@ impl Inbox {
         if self.is_modern() {
             return tracing::debug!(method = request.method, "ignoring a request of the server");
         }
+        let Ok(permit) = Arc::clone(&self.responding).try_acquire_owned() else {
+            return tracing::debug!("ignoring a request of the server: too many are unanswered");
+        };
         let inbox = Arc::clone(self);
         self.tasks.spawn(async move {
-            if let Some(response) = inbox.response(&request).await {
-                send(response).await;
+            let _permit = permit;
+            if let Some(response) = inbox.response(&request).await
+                && timeout(SEND_TIMEOUT, send(response)).await.is_err()
+            {
+                tracing::debug!("cannot send a response in time");
             }
         });
     }

@@ -44,6 +44,14 @@ impl Link {
         }
     }
 
+    /// Removes cached results if the authorization has changed.
+    pub(super) async fn validate_cache(&self) -> Result<(), Error> {
+        match self {
+            Self::Http(http) => http.endpoint.authorization().await.map(drop),
+            Self::Channel(_) => Ok(()),
+        }
+    }
+
     pub(super) async fn close(&self, session: &Session, limit: Duration) {
         if let Self::Http(http) = self {
             http.close(session, limit).await;

@@ -6,7 +6,9 @@ use futures_util::Stream;
 use futures_util::stream::try_unfold;
 use serde_json::value::RawValue;
 
+use super::cache::Key;
 use super::client::Client;
+use super::connection::RequestParts;
 use super::error::Error;
 use super::message::Params;
 
@@ -88,7 +90,16 @@ impl Client {
         &self,
         cursor: Option<&str>,
     ) -> Result<(List<T>, Option<String>), Error> {
-        let result = self.core.cached(T::METHOD, Params { cursor, ..Params::default() }).await?;
+        let key = Key { method: T::METHOD, selector: cursor.map(str::to_owned) };
+        let result = match self.core.cached(&key).await? {
+            Ok(result) => result,
+            Err(generation) => {
+                let params = Params { cursor, ..Params::default() };
+                let answer = self.core.request(T::METHOD, &mut RequestParts::of(params)).await?;
+                self.core.inbox().cache.put(key, &answer.result, generation);
+                answer.result
+            }
+        };
         let malformed = |error: serde_json::Error| Error::malformed(T::METHOD, error);
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(result.get()).map_err(malformed)?;

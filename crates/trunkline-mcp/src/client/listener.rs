@@ -117,7 +117,10 @@ async fn keep_open(core: Arc<Core>, session: Session, wanted: Wanted) {
         if begin.elapsed() > STABLE {
             pause = PAUSES.0;
         }
+        let has_ended =
+            matches!(&core.connection.link, Link::Channel(channel) if channel.has_ended());
         match end {
+            _ if has_ended => return,
             End::Refused => {
                 let opened = Opened { version: Some(wanted.version), resources: Vec::new() };
                 core.opened.send_replace(opened);

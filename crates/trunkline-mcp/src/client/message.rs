@@ -35,9 +35,6 @@ pub(super) struct Params<'p> {
     pub(super) input_responses: Option<BTreeMap<String, Box<RawValue>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request_state: Option<Box<RawValue>>,
-    /// Members of methods that this client does not know.
-    #[serde(flatten)]
-    pub(super) other: Map<String, Value>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub(super) meta: Option<Map<String, Value>>,
 }

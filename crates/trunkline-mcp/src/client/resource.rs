@@ -134,10 +134,9 @@ impl Client {
         const METHOD: &str = method::RESOURCES_READ;
         let cache = &self.core.inbox().cache;
         let key = Key { method: METHOD, selector: Some(uri.to_owned()) };
-        let result = match cache.get(&key) {
-            Some(result) => result,
-            None => {
-                let generation = cache.generation();
+        let result = match self.core.cached(&key).await? {
+            Ok(result) => result,
+            Err(generation) => {
                 let params = Params { uri: Some(uri), ..Params::default() };
                 let mut parts = RequestParts { options, ..RequestParts::of(params) };
                 let (result, has_input) = input::request(&self.core, METHOD, &mut parts).await?;

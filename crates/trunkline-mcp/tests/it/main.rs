@@ -8,6 +8,7 @@ mod edn;
 mod history;
 mod layers;
 mod listing;
+mod mcp_client;
 mod notifications;
 mod offers;
 mod random;

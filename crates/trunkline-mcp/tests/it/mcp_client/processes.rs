@@ -1,0 +1,189 @@
+//! Servers on stdio, which are child processes.
+
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use trunkline_mcp::client::{Client, Error, McpClientConfig, StdioConfig, Transport};
+
+use super::script::config;
+use super::suite::{raw, tool};
+use crate::support::{in_time, until};
+
+/// A shell script as a server, with the functions `ask`, which reads a message into `$line` and its id into `$id`, and
+/// `reply RESULT`.
+fn shell(script: &str) -> Command {
+    const FUNCTIONS: &str = r#"
+        ask() { read -r line || exit 0; id=${line#*'"id":'}; id=${id%%,*}; }
+        reply() { echo '{"jsonrpc":"2.0","id":'$id',"result":'"$1"'}'; }
+        modern='{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}'
+        legacy='{"protocolVersion":"2024-11-05","capabilities":{}}'
+        tools='{"tools":[{"name":"one","inputSchema":{}}]}'
+    "#;
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{FUNCTIONS}\n{script}"));
+    command
+}
+
+async fn connect(
+    script: &str,
+    change: impl FnOnce(&mut StdioConfig, &mut McpClientConfig),
+) -> Result<Client, Error> {
+    let (mut stdio, mut config) = (StdioConfig::default(), config());
+    change(&mut stdio, &mut config);
+    let connecting = Client::connect(Transport::stdio(shell(script), stdio), config);
+    in_time("to connect", connecting).await
+}
+
+fn is_running(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // A zombie has ended.
+    status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+type Lines = Arc<Mutex<Vec<String>>>;
+
+/// Receives the lines of stderr.
+fn log(stdio: &mut StdioConfig) -> Lines {
+    let lines = Lines::default();
+    let log = Arc::clone(&lines);
+    stdio.stderr = Arc::new(move |line| log.lock().unwrap().push(line.to_owned()));
+    lines
+}
+
+#[tokio::test]
+async fn both_eras() {
+    let modern = r#"
+        ask; reply "$modern"; ask; reply "$tools"; ask
+        case $line in *2026-07-28*) reply '{"content":[]}';; esac; ask
+    "#;
+    let legacy = r#"
+        echo "a banner"
+        ask; echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"no"}}'
+        ask; reply "$legacy"; read -r initialized
+        ask; reply "$tools"; ask; reply '{"content":[]}'; ask
+    "#;
+    for (script, version) in [(modern, "2026-07-28"), (legacy, "2024-11-05")] {
+        let client = connect(script, |_, _| {}).await.unwrap();
+        assert_eq!(client.server().protocol_version, version);
+        let one = tool(&client, "one").await;
+        client.call_tool(&one, &raw(json!({}))).await.unwrap();
+        in_time("to close", client.close()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_the_first_request_is_of_the_legacy_era() {
+    let script = r#"ask; ask; reply "$legacy"; read -r initialized; ask; reply '{}'; ask"#;
+    let client = connect(script, |_, config| config.probe_timeout = Duration::from_millis(50));
+    let client = client.await.unwrap();
+    client.ping().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_process_group_ends_with_the_client() {
+    // The leader ignores the end of its input and SIGTERM, or leaves a process behind.
+    let stubborn = r#"trap "" TERM; ask; reply "$modern"; while :; do sleep 1; done"#;
+    let polite = r#"trap "exit 0" TERM; ask; reply "$modern"; while :; do sleep 0.01; done"#;
+    let parent = r#"sleep 600 & echo $! >&2; ask; reply "$modern"; ask"#;
+    for (script, is_closed) in [(stubborn, true), (polite, true), (parent, true), (parent, false)] {
+        let mut lines = Lines::default();
+        let script = format!("echo $$ >&2\n{script}");
+        let client = connect(&script, |stdio, _| {
+            (stdio.grace, stdio.term_grace) =
+                (Duration::from_millis(50), Duration::from_millis(50));
+            lines = log(stdio);
+        });
+        let client = client.await.unwrap();
+        let expected = 1 + usize::from(script.contains("600"));
+        until("the process ids", || lines.lock().unwrap().len() == expected).await;
+        let processes = lines.lock().unwrap().clone();
+        assert!(processes.iter().all(|process| is_running(process)), "{processes:?}");
+        let begin = Instant::now();
+        match is_closed {
+            true => in_time("to close", client.close()).await,
+            false => drop(client),
+        }
+        until("the processes to end", || !processes.iter().any(|process| is_running(process)))
+            .await;
+        assert!(begin.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_fails_calls() {
+    let script = r#"
+        ask; reply "$modern"; ask; reply "$tools"; ask
+        echo "out of tape" >&2; exit 3
+    "#;
+    let client = connect(script, |_, _| {}).await.unwrap();
+    let one = tool(&client, "one").await;
+    let error = in_time("the call", client.call_tool(&one, &raw(json!({})))).await.unwrap_err();
+    let Error::Request(failed) = &error else { panic!("{error}") };
+    let cause = std::error::Error::source(&failed.error).map(ToString::to_string);
+    let cause = format!("{error}: {cause:?}");
+    assert!(cause.contains("exit status: 3") && cause.contains("out of tape"), "{cause}");
+    in_time("the end", client.closed()).await;
+    client.ping().await.unwrap_err();
+
+    let missing = Client::connect(Command::new("/nowhere/at/all"), config()).await.unwrap_err();
+    assert!(missing.to_string().contains("/nowhere/at/all"), "{missing}");
+}
+
+#[tokio::test]
+async fn stderr_is_passed_on_in_lines() {
+    let mut lines = Lines::default();
+    let script = r#"
+        printf 'one\n\ntwo\r\nthree' >&2; head -c 100000 /dev/zero | tr '\0' x >&2; echo >&2
+        echo "not a message"
+        ask; reply "$modern"; ask
+    "#;
+    let client = connect(script, |stdio, _| lines = log(stdio)).await.unwrap();
+    until("the lines", || lines.lock().unwrap().len() == 4).await;
+    let mut lines = lines.lock().unwrap().clone();
+    lines.sort_by_key(String::len);
+    assert_eq!(lines[..3], ["one", "two", "not a message"]);
+    assert_eq!(lines[3].len(), 4 << 10);
+    client.close().await;
+}
+
+/// Calls a tool of a server that writes this in place of a response.
+async fn check_output(output: &str, expected: &str) {
+    let script = format!(r#"ask; reply "$modern"; ask; reply "$tools"; ask; {output}; ask; ask"#);
+    let client = connect(&script, |_, config| config.message_bytes = 4 << 10).await.unwrap();
+    let one = tool(&client, "one").await;
+    let error = in_time(output, client.call_tool(&one, &raw(json!({})))).await.unwrap_err();
+    assert!(error.to_string().contains(expected), "{output}: {error}");
+    assert!(error.to_string().len() < 1_000, "{output}");
+}
+
+#[tokio::test]
+async fn hostile_output() {
+    check_output("echo '{]'", "invalid JSON-RPC").await;
+    check_output("id=99; reply '{}'", "does not belong").await;
+    check_output("reply '{}' | sed s/$id/null/", "without an `id`").await;
+    check_output("head -c 5000 /dev/zero | tr '\\0' '{'; echo", "maximum size").await;
+    check_output("yes | head -2000", "lines that are not messages").await;
+    check_output("exec >&-", "closed before the reply").await;
+}
+
+#[tokio::test]
+async fn dropped_calls_are_cancelled() {
+    let mut lines = Lines::default();
+    let script = r#"
+        ask; reply "$modern"; ask; reply "$tools"; ask; called=$id; read -r line; echo "$called $line" >&2
+        id=$called; reply '{}'; ask; reply "$modern"; ask
+    "#;
+    let client = connect(script, |stdio, _| lines = log(stdio)).await.unwrap();
+    let (one, arguments) = (tool(&client, "one").await, raw(json!({})));
+    let call = client.call_tool(&one, &arguments);
+    assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
+    until("the cancellation", || lines.lock().unwrap().len() == 1).await;
+    let line = lines.lock().unwrap()[0].clone();
+    let expected =
+        r#"3 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
+    assert_eq!(line, expected);
+    // The late response is ignored.
+    client.ping().await.unwrap();
+}

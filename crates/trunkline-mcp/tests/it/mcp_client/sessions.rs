@@ -1,0 +1,138 @@
+//! Sessions and streams before 2026-07-28.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use trunkline_mcp::LogLevel;
+
+use super::script::{Answer, Asked, Script, events, http, legacy};
+use super::suite::{call, raw, tool};
+use crate::support::in_time;
+
+/// A server whose sessions end after the first use of a tool, `count` times.
+async fn forgetful(count: usize) -> Script {
+    let sessions = AtomicUsize::new(0);
+    Script::start(move |asked| {
+        let current = sessions.load(Ordering::SeqCst);
+        match asked.method() {
+            "initialize" => {
+                let next = sessions.fetch_add(1, Ordering::SeqCst) + 1;
+                legacy(asked, &format!("s{next}"))
+            }
+            "tools/call" if current <= count => http("404 Not Found", ""),
+            _ => legacy(asked, "unused"),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_ended_session_is_replaced_once() {
+    let script = forgetful(1).await;
+    let client = script.client().await;
+    client.set_level(LogLevel::Error).await.unwrap();
+    let one = tool(&client, "one").await;
+    client.call_tool(&one, &raw(json!({}))).await.unwrap();
+    let calls = script.asked_for("tools/call");
+    let sessions: Vec<_> = calls.iter().map(|call| call.header("mcp-session-id")).collect();
+    assert_eq!(sessions, [Some("s1"), Some("s2")]);
+    let levels = script.asked_for("logging/setLevel");
+    assert_eq!(levels.len(), 2, "the level is restored");
+    assert_eq!(levels[1].header("mcp-session-id"), Some("s2"));
+    let begun = script.asked_for("initialize");
+    assert!(begun.iter().all(|begun| begun.header("mcp-session-id").is_none()));
+
+    let script = forgetful(9).await;
+    let client = script.client().await;
+    let failed = call(&client).await.unwrap_err();
+    assert_eq!(failed.status().map(|status| status.as_u16()), Some(404));
+    assert_eq!(script.asked_for("initialize").len(), 2);
+}
+
+#[tokio::test]
+async fn requests_at_the_same_time_open_one_session() {
+    let script = forgetful(1).await;
+    let client = script.client().await;
+    let (one, arguments) = (tool(&client, "one").await, raw(json!({})));
+    let calls = (0..8).map(|_| client.call_tool(&one, &arguments));
+    in_time("the calls", futures_util::future::try_join_all(calls)).await.unwrap();
+    assert_eq!(script.asked_for("initialize").len(), 2);
+}
+
+/// A server whose stream of a call ends after an event with an id. GET continues it with these events.
+async fn interrupted(first: &'static str, rest: fn(&Asked, id: i64) -> Answer) -> Script {
+    let id = AtomicUsize::new(0);
+    Script::start(move |asked| match asked.method() {
+        "tools/call" => {
+            id.store(asked.body["id"].as_u64().unwrap() as usize, Ordering::SeqCst);
+            events(&[first.to_owned()])
+        }
+        "GET" => rest(asked, id.load(Ordering::SeqCst) as i64),
+        _ => legacy(asked, "s"),
+    })
+    .await
+}
+
+fn response(id: i64) -> String {
+    let response = json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [] } });
+    format!("id: e9\ndata: {response}\n\n")
+}
+
+#[tokio::test]
+async fn an_interrupted_stream_is_continued() {
+    let script =
+        interrupted("id: e1\nretry: 120\ndata:\n\n", |_, id| events(&[response(id)])).await;
+    let client = script.client().await;
+    let begin = Instant::now();
+    call(&client).await.unwrap();
+    assert!(begin.elapsed() >= Duration::from_millis(120), "{:?}", begin.elapsed());
+    let continued = &script.asked_for("GET")[0];
+    assert_eq!(continued.header("last-event-id"), Some("e1"));
+    assert_eq!(continued.header("mcp-session-id"), Some("s"));
+    assert_eq!(script.asked_for("tools/call").len(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_is_continued_a_few_times_only() {
+    let rest = |_: &Asked, _: i64| events(&[]);
+    let script = interrupted("id: e1\nretry: 1\ndata:\n\n", rest).await;
+    let client = script.client().await;
+    let failed = call(&client).await;
+    assert!(failed.unwrap_err().to_string().contains("no reply to the call"));
+    assert_eq!(script.asked_for("GET").len(), 5);
+
+    let script = interrupted("id: e1\nretry: 1\ndata:\n\n", |_, _| http("405 No", "")).await;
+    let client = script.client().await;
+    call(&client).await.unwrap_err();
+    assert_eq!(script.asked_for("GET").len(), 1);
+
+    let script = interrupted("data: \n\n", rest).await;
+    let client = script.client().await;
+    call(&client).await.unwrap_err();
+    assert_eq!(script.asked_for("GET").len(), 0, "without an id");
+}
+
+#[tokio::test]
+async fn every_request_has_the_session_and_the_revision() {
+    let script = Script::start(|asked| legacy(asked, "s")).await;
+    let client = script.client().await;
+    client.list_tools().await.unwrap();
+    client.ping().await.unwrap();
+    client.close().await;
+    let asked = script.asked();
+    let methods = [
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "ping",
+        "DELETE",
+    ];
+    assert_eq!(script.methods(), methods);
+    for asked in &asked[2..] {
+        assert_eq!(asked.header("mcp-session-id"), Some("s"));
+        assert_eq!(asked.header("mcp-protocol-version"), Some("2025-11-25"));
+        assert_eq!(asked.header("mcp-method"), None);
+    }
+}
