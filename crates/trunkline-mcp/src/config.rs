@@ -41,7 +41,7 @@ pub struct McpConfig {
     pub sessions: usize,
     /// Time after which a session without messages and streams expires. Default 30 minutes.
     pub session_idle: Duration,
-    /// Maximum size in bytes of the events that a session keeps for a client that reconnects. Default 256 KiB.
+    /// Maximum size in bytes of the events that a session keeps for a client that reconnects. Default 64 KiB.
     pub replay_bytes: usize,
     /// Maximum number of resources to whose changes a client subscribes. Default 256.
     pub subscriptions: usize,
@@ -81,7 +81,7 @@ impl McpConfig {
             sse_clients: 64,
             sessions: 1000,
             session_idle: Duration::from_secs(30 * 60),
-            replay_bytes: 256 << 10,
+            replay_bytes: 64 << 10,
             subscriptions: 256,
             client_timeout: Duration::from_secs(300),
             state_key: None,

@@ -37,7 +37,7 @@ use crate::protocol::{Legacy, header, method};
 use crate::request::{Request, is_mcp_id};
 use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_refusal};
-use crate::session::{Activity, HttpSession, Position, RETRY, SessionError, StreamId};
+use crate::session::{Activity, HttpSession, Position, RETRY, Replay, SessionError, StreamId};
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
@@ -254,7 +254,9 @@ impl Endpoint {
     ) -> Response<ReplyBody> {
         let id = call.id();
         let owner = Principal::of(extensions).cloned();
-        let session = Arc::new(HttpSession::new(owner, self.0.settings.replay_bytes));
+        let memory = self.0.rpc.limits().memory.clone();
+        let replay = Replay::new(self.0.settings.replay_bytes, memory);
+        let session = Arc::new(HttpSession::new(owner, replay));
         let state = Some(&session.session);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let outcome = match outcome.map(|started| started.future.into_outcome()) {

@@ -143,7 +143,7 @@ impl Peer {
         if let Backend::Connection(connection) = &self.0
             && connection.has_elicitation_ids
         {
-            params["elicitationId"] = key.into();
+            params["elicitationId"] = format!("{key}-{}", connection.requests.unused_id()).into();
         }
         let answer: Elicited<serde::de::IgnoredAny> =
             Elicited::read(self.ask(key, method::ELICIT, params).await?)?;

@@ -28,9 +28,14 @@ pub(super) struct PendingRequest {
 }
 
 impl ClientRequests {
+    /// A number that no request of this client has.
+    pub(super) fn unused_id(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Registers a request. `None` if too many are pending.
     pub(super) fn begin(self: &Arc<Self>) -> Option<PendingRequest> {
-        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = self.unused_id();
         let (sender, response) = oneshot::channel();
         let mut pending = self.pending();
         if pending.len() >= MAX_PENDING {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use trunkline::limits::Reservation;
+use trunkline::limits::{MemoryBudget, Reservation};
 
 use crate::message_queue::Queued;
 
@@ -30,6 +30,7 @@ pub(crate) struct Position {
 pub(crate) struct Replay {
     streams: Mutex<Streams>,
     max_bytes: usize,
+    memory: MemoryBudget,
 }
 
 #[derive(Debug)]
@@ -56,8 +57,7 @@ struct Stream {
 struct Event {
     queued: Arc<Queued>,
     bytes: usize,
-    /// Of a reply. Messages from handlers are bounded in number and by `max_bytes`.
-    _memory: Option<Reservation>,
+    _memory: Reservation,
 }
 
 /// A reader of a stream.
@@ -111,10 +111,11 @@ impl FromStr for Position {
 }
 
 impl Replay {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    /// At most `max_bytes`, which count in `memory`.
+    pub(crate) fn new(max_bytes: usize, memory: MemoryBudget) -> Self {
         let by_id = BTreeMap::from([(StreamId::GET, Stream::default())]);
         let streams = Streams { by_id, last_id: StreamId::GET, bytes: 0 };
-        Self { streams: Mutex::new(streams), max_bytes }
+        Self { streams: Mutex::new(streams), max_bytes, memory }
     }
 
     /// Adds a stream, and removes the oldest ended ones if there are too many.
@@ -134,14 +135,18 @@ impl Replay {
         (id, reader)
     }
 
-    /// Appends an event to a stream.
+    /// Appends an event to a stream. One that exceeds the memory budget is dropped; replies have a reservation.
     pub(crate) fn push(&self, id: StreamId, queued: Queued, memory: Option<Reservation>) {
-        let mut streams = self.lock();
-        let Some(stream) = streams.by_id.get_mut(&id) else { return };
         let bytes = match &queued {
             Queued::Message(json) => json.len(),
             Queued::Close(_) => 0,
         };
+        let memory = match memory.map_or_else(|| self.memory.reserve(bytes), Ok) {
+            Ok(memory) => memory,
+            Err(error) => return tracing::warn!(%error, "an event of a session is dropped"),
+        };
+        let mut streams = self.lock();
+        let Some(stream) = streams.by_id.get_mut(&id) else { return };
         stream.events.push_back(Event { queued: Arc::new(queued), bytes, _memory: memory });
         stream.changed.notify_one();
         streams.bytes += bytes;
@@ -260,8 +265,14 @@ pub(crate) const RETRY: Duration = Duration::from_secs(1);
 mod tests {
     use std::sync::Arc;
 
+    use trunkline::Limits;
+
     use super::{MAX_EVENTS, MAX_STREAMS, Next, Position, RETRY, Replay, StreamId};
     use crate::message_queue::Queued;
+
+    fn replay(max_bytes: usize) -> Arc<Replay> {
+        Arc::new(Replay::new(max_bytes, Limits::default().memory))
+    }
 
     fn push(replay: &Replay, stream: StreamId, text: &str) {
         replay.push(stream, Queued::Message(text.as_bytes().to_vec()), None);
@@ -287,7 +298,7 @@ mod tests {
 
     #[test]
     fn replays_events_from_a_position_on() {
-        let replay = Arc::new(Replay::new(100));
+        let replay = replay(100);
         let (stream, _) = replay.open();
         push(&replay, stream, "a");
         push(&replay, stream, "b");
@@ -311,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_new_reader_replaces_the_earlier_one() {
-        let replay = Arc::new(Replay::new(100));
+        let replay = replay(100);
         let mut earlier = replay.read(StreamId::GET, None).unwrap();
         let mut later = replay.read(StreamId::GET, None).unwrap();
         push(&replay, StreamId::GET, "a");
@@ -321,7 +332,7 @@ mod tests {
 
     #[test]
     fn limits_bytes_and_keeps_the_last_event() {
-        let replay = Arc::new(Replay::new(10));
+        let replay = replay(10);
         let ((one, _), (two, _)) = (replay.open(), replay.open());
         for text in ["aaaa", "bbbb", "cccc"] {
             push(&replay, one, text);
@@ -337,7 +348,7 @@ mod tests {
 
     #[test]
     fn limits_events_and_ended_streams() {
-        let replay = Arc::new(Replay::new(usize::MAX));
+        let replay = replay(usize::MAX);
         let (first, _) = replay.open();
         for _ in 0..=MAX_EVENTS {
             push(&replay, first, "a");

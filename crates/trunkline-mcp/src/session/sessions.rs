@@ -46,10 +46,10 @@ pub(crate) enum SessionError {
 }
 
 impl HttpSession {
-    pub(crate) fn new(owner: Option<Principal>, replay_bytes: usize) -> Self {
+    pub(crate) fn new(owner: Option<Principal>, replay: Replay) -> Self {
         Self {
             session: Session::default(),
-            replay: Arc::new(Replay::new(replay_bytes)),
+            replay: Arc::new(replay),
             calls: Calls::default(),
             owner,
             last_used: Mutex::new(Instant::now()),
@@ -171,14 +171,14 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use trunkline::Extensions;
+    use trunkline::{Extensions, Limits};
 
-    use super::{HttpSession, SessionError, Sessions};
+    use super::{HttpSession, Replay, SessionError, Sessions};
 
     const IDLE: Duration = Duration::from_secs(60);
 
     fn session() -> Arc<HttpSession> {
-        Arc::new(HttpSession::new(None, 0))
+        Arc::new(HttpSession::new(None, Replay::new(0, Limits::default().memory)))
     }
 
     fn has(sessions: &Sessions, id: &str) -> bool {
