@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trunkline::client::{Http, Transport};
 
 use super::authorization::Authorization;
 use super::handler::{ClientHandler, NoHandler};
@@ -99,6 +100,12 @@ pub(super) enum KnownEra {
 
 impl EraCache {
     const MAX: usize = 256;
+
+    /// Connects to a server with `initialize` from now on, without looking for revisions since 2026-07-28. A server that
+    /// refuses it is treated as unknown.
+    pub fn assume_legacy(&self, http: &Http) {
+        self.set(&http.target(), Some(KnownEra::Legacy));
+    }
 
     pub(super) fn get(&self, origin: &str) -> Option<KnownEra> {
         let eras = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -147,7 +147,7 @@ struct Driver<R, W> {
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Driver<R, W> {
     async fn run(self) {
-        /// The time to read remaining messages after writing has failed.
+        /// The time to read remaining messages after writing has ended.
         const FINAL_READ: Duration = Duration::from_secs(1);
         let Self { channel, mut outgoing, closing, mut reader, mut writer, noise, child } = self;
         let mut noise = Noise { lines: 0, sink: noise };
@@ -164,14 +164,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Driver<R, W> {
                 failure.or_else(|| Some(broken(&channel, Arc::new(error))))
             }
         };
-        // The process ends when its stdin is closed.
+        // The server ends when its input is closed. What it writes until then is read, so that it does not fail.
         drop(writer);
+        let rest = async { while let Ok(Some(_)) = reader.next_within(Duration::MAX).await {} };
         let exit = match &child {
             Some((group, last_lines)) => {
-                let exit = group.end().await;
+                let (exit, ()) = tokio::join!(group.end(), timeout(FINAL_READ, rest).map(drop));
                 exit.map(|exit| last_lines.describe(exit))
             }
-            None => None,
+            None => timeout(FINAL_READ, rest).map(|_| None).await,
         };
         let exit = exit.map(|exit| broken(&channel, exit));
         channel.end(failure.filter(|failure| matches!(failure, Failure::Protocol(_))).or(exit));

@@ -54,6 +54,9 @@ impl ClientHandler for Recorder {
                 Elicitation::Form { message, .. } if message == "wrong" => {
                     Ok(Elicited::Accept(Map::from_iter([("a".to_owned(), json!([1]))])))
                 }
+                Elicitation::Form { message, .. } if message.contains("name?") => {
+                    Ok(Elicited::Accept(Map::from_iter([("name".to_owned(), "Ada".into())])))
+                }
                 Elicitation::Url { url, .. } if url != "https://h/" => Ok(Elicited::Cancel),
                 _ => Ok(Elicited::Accept(Map::new())),
             }

@@ -10,13 +10,14 @@ use tokio::net::unix::pipe;
 use trunkline::CancellationToken;
 use trunkline::client::Http;
 use trunkline_mcp::client::{
-    CallOptions, Client, CompletionTarget, Error, ProgressCallback, Tool, ToolResult, Transport,
+    CallOptions, Change, Client, CompletionTarget, Error, McpClientConfig, ProgressCallback, Tool,
+    ToolResult, Transport,
 };
 use trunkline_mcp::{LogLevel, Mcp};
 
 use super::handlers::Recorder;
 use super::script::config;
-use crate::support::{Gate, TestServer, in_time, offers, router, serve, settings, until};
+use crate::support::{Gate, TestServer, in_time, offers, router, serve_mcp, settings, until};
 
 pub(super) fn raw(value: Value) -> Box<RawValue> {
     to_raw_value(&value).unwrap()
@@ -38,6 +39,38 @@ pub(super) async fn call_with(
     options: CallOptions,
 ) -> Result<ToolResult, Error> {
     client.call_tool_with(&tool(client, name).await, &raw(json!({})), options).await
+}
+
+/// A configuration with a handler, which is returned.
+fn with_recorder() -> (McpClientConfig, Arc<Recorder>) {
+    let recorder = Arc::new(Recorder::default());
+    let mut config = config();
+    config.handler = recorder.clone();
+    (config, recorder)
+}
+
+/// Checks requests and notifications of the server.
+async fn check_handler(client: &Client, recorder: &Recorder, mcp: &Mcp) {
+    for (name, expected) in
+        [("greet", "Hello, Ada!"), ("ask_twice", "Ada Ada, 1 roots"), ("ask_model", "1")]
+    {
+        let answered = in_time(name, call_with(client, name, CallOptions::default())).await;
+        let answered = answered.unwrap();
+        let text = answered.content[0]["text"].as_str().unwrap();
+        assert_eq!(text, json!(expected).to_string(), "{}", answered.object);
+    }
+    let endless = in_time("ask_forever", call_with(client, "ask_forever", CallOptions::default()));
+    if let Ok(endless) = endless.await {
+        assert!(endless.is_error, "{}", endless.object);
+    }
+
+    in_time("to subscribe", client.subscribe("r://text")).await.unwrap();
+    mcp.resource_updated("r://json");
+    mcp.resource_updated("r://text");
+    let text = Change::Resource("r://text".to_owned());
+    until("the update", || recorder.changes().contains(&text)).await;
+    assert!(!recorder.changes().contains(&Change::Resource("r://json".to_owned())));
+    in_time("to unsubscribe", client.unsubscribe("r://text")).await.unwrap();
 }
 
 /// Calls what a server offers. `version` is the negotiated revision.
@@ -101,8 +134,8 @@ async fn check(client: &Client, gate: &Gate, version: &str) {
     until("the cancellation", || gate.dropped() > 0).await;
 }
 
-async fn start() -> TestServer {
-    serve(settings(), trunkline::http::HttpConfig::default()).await
+async fn start() -> (Mcp, TestServer) {
+    serve_mcp(settings()).await
 }
 
 fn url(server: &TestServer, path: &str) -> Http {
@@ -110,48 +143,53 @@ fn url(server: &TestServer, path: &str) -> Http {
 }
 
 #[tokio::test]
-async fn streamable_http() {
-    let server = start().await;
-    let client = Client::connect(url(&server, "/mcp"), config()).await.unwrap();
-    check(&client, &server.gate, "2026-07-28").await;
-    client.close().await;
+async fn over_http() {
+    for (path, is_legacy, version) in
+        [("/mcp", false, "2026-07-28"), ("/mcp", true, "2025-11-25"), ("/sse", false, "2025-11-25")]
+    {
+        let (mcp, server) = start().await;
+        let (config, recorder) = with_recorder();
+        let http = url(&server, path);
+        if is_legacy {
+            config.eras.assume_legacy(&http);
+        }
+        let client = in_time("to connect", Client::connect(http, config)).await.unwrap();
+        check(&client, &server.gate, version).await;
+        check_handler(&client, &recorder, &mcp).await;
+        in_time("to close", client.close()).await;
+        server.closing.cancel();
+    }
 }
 
 #[tokio::test]
-async fn http_and_sse() {
-    let server = start().await;
-    let client = Client::connect(url(&server, "/sse"), config()).await.unwrap();
-    check(&client, &server.gate, "2025-11-25").await;
-    client.close().await;
-    server.closing.cancel();
-}
-
-#[tokio::test]
-async fn pipes_in_this_process() {
+async fn over_pipes_in_this_process() {
     let gate = Gate::new();
     let rpc = router(&gate).merge(offers()).build().unwrap();
     let mcp = Mcp::new(rpc, settings()).unwrap();
     let (input, to_server) = std::io::pipe().unwrap();
     let (from_server, output) = std::io::pipe().unwrap();
+    let served = mcp.clone();
     let serving =
-        tokio::spawn(async move { mcp.serve_stdio(input, output, CancellationToken::new()).await });
+        tokio::spawn(
+            async move { served.serve_stdio(input, output, CancellationToken::new()).await },
+        );
     let transport = Transport::stream(
         pipe::Receiver::from_owned_fd(from_server.into()).unwrap(),
         pipe::Sender::from_owned_fd(to_server.into()).unwrap(),
     );
-    let client = Client::connect(transport, config()).await.unwrap();
+    let (config, recorder) = with_recorder();
+    let client = in_time("to connect", Client::connect(transport, config)).await.unwrap();
     check(&client, &gate, "2026-07-28").await;
-    client.close().await;
+    check_handler(&client, &recorder, &mcp).await;
+    in_time("to close", client.close()).await;
     in_time("the end of serving", serving).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn log_messages() {
-    let server = start().await;
+    let (_mcp, server) = start().await;
     for path in ["/mcp", "/sse"] {
-        let recorder = Arc::new(Recorder::default());
-        let mut config = config();
-        config.handler = recorder.clone();
+        let (config, recorder) = with_recorder();
         let client = Client::connect(url(&server, path), config).await.unwrap();
         client.set_level(LogLevel::Warning).await.unwrap();
         call_with(&client, "logs", CallOptions::default()).await.unwrap();
