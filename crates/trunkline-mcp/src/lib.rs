@@ -41,7 +41,7 @@
 //!
 //! Handlers can send requests to their client, whatever its revision: see [`Peer`].
 //!
-//! [`client`] calls the tools of servers over Streamable HTTP.
+//! [`client`] is a client of MCP servers over Streamable HTTP, HTTP+SSE and stdio.
 //!
 //! A tool that fails, or that is called with invalid arguments, returns a *result* with `isError` and a message that
 //! helps a model to correct its call. A message that violates the protocol is answered with an error.
@@ -98,3 +98,7 @@ pub use tool::ToolError;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/reference/mcp.md")]
 struct Chapter;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/reference/mcp-client.md")]
+struct ClientChapter;
