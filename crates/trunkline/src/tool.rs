@@ -16,6 +16,9 @@ pub enum Rendering {
     TextOnly(RenderText),
     /// Content blocks as MCP defines them: the result is an array of them.
     Blocks,
+    /// Nothing: the result is that of a tool as MCP defines it, an object with `content`, `structuredContent`,
+    /// `isError` and `_meta`.
+    ToolResult,
 }
 
 /// Renders an outcome as text for a language model, from the JSON text of the arguments (an object) and of
@@ -59,6 +62,11 @@ pub trait ToolOperation: Sized {
     /// resources.
     #[must_use]
     fn blocks(self) -> Self;
+
+    /// Declares that the result is that of a tool as MCP defines it. MCP clients receive its members unchanged. In an
+    /// output schema, the property `structuredContent` is the schema that lists of tools contain.
+    #[must_use]
+    fn tool_result(self) -> Self;
 }
 
 impl<S> ToolOperation for Operation<S> {
@@ -76,5 +84,9 @@ impl<S> ToolOperation for Operation<S> {
 
     fn blocks(self) -> Self {
         self.extension(Rendering::Blocks)
+    }
+
+    fn tool_result(self) -> Self {
+        self.extension(Rendering::ToolResult)
     }
 }

@@ -43,6 +43,7 @@ const RULES: &[Rule] = &[
     rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
     rule("trunkline-resources", &["trunkline", "trunkline-storage"]),
     rule("trunkline-tools", &["trunkline"]),
+    rule("trunkline-gateway", &["trunkline", "trunkline-mcp"]),
     rule("trunkline-agent", &["trunkline", "trunkline-mcp", "trunkline-storage"]),
     rule(
         "trunkline-cli",
@@ -53,6 +54,7 @@ const RULES: &[Rule] = &[
             "trunkline-sql",
             "trunkline-resources",
             "trunkline-tools",
+            "trunkline-gateway",
             "trunkline-agent",
         ],
     ),

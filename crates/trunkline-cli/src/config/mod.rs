@@ -3,26 +3,33 @@
 //! Each section is a struct. Values that have a flag become defaults of that flag (`flags.rs`), so a flag on the command
 //! line and an environment variable take precedence over the file.
 
+mod command;
 mod document;
 mod flags;
 mod folder;
 mod problem;
 mod quantity;
+mod secret;
 mod server;
+mod upstreams;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command};
+use indexmap::IndexMap;
 use serde::Deserialize;
+use toml::Spanned;
 
 pub(crate) use problem::ConfigError;
+pub(crate) use upstreams::parse as upstream;
 
 use flags::{FlagValue, Origins};
 use folder::Folder;
 use problem::Problems;
 use server::ServerSection;
+use upstreams::{UpstreamSection, Upstreams};
 
 /// The file that is read by default, if it exists.
 const DEFAULT_FILE: &str = "trunkline.toml";
@@ -32,9 +39,15 @@ const DEFAULT_FILE: &str = "trunkline.toml";
 pub(crate) struct ConfigArgs {
     /// Configuration file [default: trunkline.toml, if it exists]
     ///
-    /// A TOML file with the section [server]. Flags and environment variables take precedence
+    /// A TOML file with the sections [server] and [upstreams.NAME]. Flags and environment variables take precedence
     /// over it.
-    #[arg(id = "config", long = "config", value_name = "FILE", env = "TRUNKLINE_CONFIG")]
+    #[arg(
+        id = "config",
+        long = "config",
+        value_name = "FILE",
+        env = "TRUNKLINE_CONFIG",
+        help_heading = None::<&'static str>
+    )]
     path: Option<PathBuf>,
 }
 
@@ -45,6 +58,7 @@ pub(crate) struct Config {
     /// The values that have a flag.
     flags: Vec<FlagValue>,
     origins: Origins,
+    upstreams: Upstreams,
 }
 
 /// The sections of a file.
@@ -52,6 +66,7 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 struct Sections {
     server: ServerSection,
+    upstreams: IndexMap<Spanned<String>, UpstreamSection>,
 }
 
 impl ConfigArgs {
@@ -95,8 +110,9 @@ impl Config {
         for flag in &flags {
             flag.check(command, &mut problems);
         }
+        let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
         problems.check(&path)?;
-        Ok(Self { path, flags, origins: Origins::default() })
+        Ok(Self { path, flags, origins: Origins::default(), upstreams })
     }
 
     /// The command with the values of the file as defaults of its flags, also those of its subcommands.
@@ -107,6 +123,11 @@ impl Config {
     /// Sets the origins of the settings that the file contains, some of which the command line may override.
     pub(crate) fn resolve(&mut self, command: &Command, matches: &ArgMatches) {
         self.origins = Origins::new(&self.path, &self.flags, command, matches);
+    }
+
+    /// The upstream servers.
+    pub(crate) fn upstreams(&self) -> &Upstreams {
+        &self.upstreams
     }
 
     /// Writes the origins of the settings to the log, at level DEBUG.

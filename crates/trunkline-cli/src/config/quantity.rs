@@ -1,6 +1,7 @@
-//! Sizes with units.
+//! Sizes and periods with units.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
@@ -9,7 +10,15 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(pub(super) u64);
 
+/// A period of time: text such as `5s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Period(pub(super) Duration);
+
 const SIZES: [(&str, u64); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// In milliseconds.
+const PERIODS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -34,6 +43,28 @@ impl Visitor<'_> for SizeVisitor {
     fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
         let invalid = || E::invalid_value(Unexpected::Str(text), &self);
         quantity(text, &SIZES).map(Size).ok_or_else(invalid)
+    }
+}
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PeriodVisitor)
+    }
+}
+
+struct PeriodVisitor;
+
+impl Visitor<'_> for PeriodVisitor {
+    type Value = Period;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time such as \"500ms\", \"30s\", \"5min\", \"1h\" or \"7d\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Period, E> {
+        let invalid = || E::invalid_value(Unexpected::Str(text), &self);
+        let period = quantity(text, &PERIODS).map(Duration::from_millis);
+        period.map(Period).ok_or_else(invalid)
     }
 }
 

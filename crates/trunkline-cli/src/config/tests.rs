@@ -131,3 +131,103 @@ fn sizes() {
         check(invalid, None);
     }
 }
+
+#[test]
+fn mistakes_in_upstreams() {
+    check("[upstreams.up]", &["1:12: `upstreams.up` requires `url` or `command`"]);
+    check(
+        "[upstreams.up]\nurl = 'http://a'\ncommand = ['a']",
+        &["3:11: `upstreams.up.command`: an upstream has either `url` or `command`"],
+    );
+    check(
+        "[upstreams.up]\nurl = 'ftp://a'\nurls = ''",
+        &[
+            "2:7: `upstreams.up.url`: unsupported scheme ftp://; use http:// or https://",
+            "3:1: unknown key `upstreams.up.urls`; did you mean `url`?",
+        ],
+    );
+    check(
+        "[upstreams.a__b]\ncommand = ['a']",
+        &[
+            "1:12: invalid name `a__b` in `upstreams`: a name of an upstream has 1 to 32 letters, digits, `-` or `_`, begins and ends with a letter or digit, and has no `__`",
+        ],
+    );
+    check(
+        "[upstreams.up]\ncommand = []",
+        &["2:11: `upstreams.up.command`: the command is empty; give a program"],
+    );
+    check(
+        "[upstreams.up]\ncommand = ['a']\nbearer = { env = 'A' }\nheaders = { a = 'b' }\nredirects = ['http://a']",
+        &[
+            "3:10: `upstreams.up.bearer`: the key applies to upstreams with a `url`",
+            "4:17: `upstreams.up.headers`: the key applies to upstreams with a `url`",
+            "5:14: `upstreams.up.redirects`: the key applies to upstreams with a `url`",
+        ],
+    );
+    check(
+        "[upstreams.up]\nurl = 'http://a'\nenv = { A = 'b' }\nfolder = 'c'\nheaders = { 'a b' = 's3cret' }",
+        &[
+            "3:13: `upstreams.up.env`: the key applies to upstreams with a `command`",
+            "4:10: `upstreams.up.folder`: the key applies to upstreams with a `command`",
+            "5:21: `upstreams.up.headers`: invalid header `a b`",
+        ],
+    );
+    check(
+        "upstreams.up = { command = ['a'], timeout = '0s', pin = 1 }",
+        &[
+            "1:45: `upstreams.up.timeout`: the time must be longer than 0",
+            "1:57: `upstreams.up.pin`: invalid type: integer `1`, expected a boolean",
+        ],
+    );
+    check(
+        "[upstreams.up]\ncommand = ['a']\ntimeout = '5 years'",
+        &[
+            "3:11: `upstreams.up.timeout`: invalid value: string \"5 years\", expected a time such as \"500ms\", \"30s\", \"5min\", \"1h\" or \"7d\"",
+        ],
+    );
+}
+
+/// The messages never contain a secret.
+#[test]
+fn mistakes_in_secrets() {
+    #[track_caller]
+    fn check_bearer(secret: &str, expected: &str) {
+        let text = format!("[upstreams.up]\nurl = 'http://a'\nbearer = {secret}");
+        check(&text, &[&format!("3:10: `upstreams.up.bearer`: {expected}")]);
+    }
+    check_bearer(
+        "'s3cret'",
+        "a secret is not written in this file; use { env = \"NAME\" } or { file = \"PATH\" }",
+    );
+    check_bearer(
+        "1",
+        "invalid type: integer `1`, expected { env = \"NAME\" } or { file = \"PATH\" }",
+    );
+    check_bearer("{}", "the table is empty; use `env` or `file`");
+    check_bearer("{ env = 'A', file = 'b' }", "a secret has one source: `env` or `file`");
+    check_bearer(
+        "{ env = 'TRUNKLINE_TEST_NONE' }",
+        "environment variable `TRUNKLINE_TEST_NONE` is not set",
+    );
+    check_bearer("{ file = 'none' }", "cannot read a/none: No such file or directory (os error 2)");
+    check_bearer("{ file = '/dev/null' }", "file /dev/null is empty");
+}
+
+#[test]
+fn periods() {
+    #[track_caller]
+    fn check(value: &str, expected: Option<u64>) {
+        let text = format!("[upstreams.up]\ncommand = ['a']\ntimeout = {value}");
+        let config = parse(&text);
+        let timeout = config.ok().map(|config| config.upstreams[0].call_timeout.as_millis());
+        assert_eq!(timeout, expected.map(u128::from), "{value}");
+    }
+    check("'1ms'", Some(1));
+    check("'30s'", Some(30_000));
+    check("'5 min'", Some(300_000));
+    check("'2h'", Some(7_200_000));
+    check("'1d'", Some(86_400_000));
+    for invalid in ["1", "'1'", "'s'", "'-1s'", "'1.5s'", "'1m'", "'99999999999999999d'"] {
+        check(invalid, None);
+    }
+}

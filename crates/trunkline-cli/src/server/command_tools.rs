@@ -30,11 +30,16 @@ pub(crate) struct CommandToolArgs {
     pub(crate) output_schemas: bool,
 }
 
-/// The launcher of command tools, which this program starts itself.
+/// The launchers of command tools and upstream servers, which this program starts itself.
 #[derive(Subcommand)]
 pub(crate) enum Launch {
     /// Run a command under limits
     Run {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Run a command until stdin is closed
+    Supervise {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -66,8 +71,7 @@ impl CommandToolArgs {
 impl CommandTools<'_> {
     /// Loads the tools of the folder, and watches it for changes.
     pub(crate) fn load(&self, rpc: &Rpc) -> anyhow::Result<ToolFolder> {
-        hide_environment();
-        close_inherited_files();
+        protect_from_children();
         let program = own_program()?;
         let arguments = ["tool", "run"].map(Into::into).to_vec();
         let operations = rpc.operations();
@@ -92,12 +96,18 @@ impl CommandTools<'_> {
 }
 
 /// The path of this program, which is valid even if its file is moved or replaced.
-fn own_program() -> anyhow::Result<PathBuf> {
+pub(super) fn own_program() -> anyhow::Result<PathBuf> {
     let own = PathBuf::from("/proc/self/exe");
     if own.exists() {
         return Ok(own);
     }
     std::env::current_exe().context("cannot find the path of this program")
+}
+
+/// Hides what child processes must not read or use.
+pub(super) fn protect_from_children() {
+    hide_environment();
+    close_inherited_files();
 }
 
 /// Hides the environment and the memory of this process, which may contain keys, from other processes of its user, such
@@ -126,12 +136,20 @@ pub(crate) async fn end(folder: &ToolFolder) {
     }
 }
 
-/// Runs a command under its limits, and returns its exit code.
-pub(crate) fn run(Launch::Run { arguments }: Launch) -> ExitCode {
+/// Runs a command, and returns its exit code.
+pub(crate) fn run(launch: Launch) -> ExitCode {
     /// The exit code of shells for a command that cannot be executed.
     const CANNOT_EXECUTE: u8 = 126;
-    trunkline_tools::launch(arguments).unwrap_or_else(|error| {
-        output::error(&error.into());
+    let ended = match launch {
+        Launch::Run { arguments } => {
+            trunkline_tools::launch(arguments).map_err(anyhow::Error::from)
+        }
+        Launch::Supervise { arguments } => {
+            trunkline_gateway::supervise(arguments).map_err(anyhow::Error::from)
+        }
+    };
+    ended.unwrap_or_else(|error| {
+        output::error(&error);
         ExitCode::from(CANNOT_EXECUTE)
     })
 }

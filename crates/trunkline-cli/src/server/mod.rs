@@ -4,6 +4,7 @@ mod access;
 mod agent;
 pub(crate) mod command_tools;
 mod database;
+mod gateway;
 mod history;
 mod limits;
 pub(crate) mod records;

@@ -64,10 +64,11 @@ impl RecordArgs {
 
 /// The namespaces of other methods, and their owners. Record types cannot have these names: rules of `--require` for
 /// the methods would apply to records.
-const RESERVED: [(&str, &str); 3] = [
+const RESERVED: [(&str, &str); 4] = [
     ("db", "the database's"),
     (command_tools::NAMESPACE, "the command tools'"),
     ("agent", "the agent's"),
+    ("gateway", "the gateway's"),
 ];
 
 /// Record types, before their store is opened.
@@ -133,6 +134,11 @@ pub(crate) fn tool_conflict<'n>(mut names: impl Iterator<Item = &'n str>) -> Opt
 }
 
 impl DeclaredRecords {
+    /// The names of the types.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.types.iter().map(|kind| kind.name().to_owned()).collect()
+    }
+
     /// Opens the store, which the first change creates. If the disk prevents that, commands that write fail until it
     /// allows it.
     pub(crate) fn open(self) -> anyhow::Result<Records> {

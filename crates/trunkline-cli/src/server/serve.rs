@@ -24,7 +24,7 @@ use super::history::Recorder;
 use super::records::DeclaredRecords;
 use super::service::{self, Service};
 use super::summary::{self, Components, Summary};
-use super::{agent, command_tools, history, limits, records};
+use super::{agent, command_tools, gateway, history, limits, records};
 use crate::config::{Config, ConfigArgs};
 use crate::terminal::output;
 
@@ -39,6 +39,8 @@ pub(crate) struct Serve {
     records: records::RecordArgs,
     #[command(flatten)]
     tools: command_tools::CommandToolArgs,
+    #[command(flatten)]
+    upstreams: gateway::UpstreamArgs,
     #[command(flatten)]
     agent: agent::AgentArgs,
     #[command(flatten)]
@@ -150,7 +152,7 @@ pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let drained = runtime.block_on(serve(arguments));
+    let drained = runtime.block_on(serve(arguments, config));
     // After a second signal, calls may still run. They are abandoned.
     runtime.shutdown_background();
     let drained = drained?;
@@ -160,7 +162,7 @@ pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
+async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
     let mut http = http_settings(arguments)?;
     let listen = arguments.network.address();
@@ -175,6 +177,8 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let is_https = tls.is_some();
     let has_records = arguments.records.are_on() || arguments.database.is_sample();
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
+    let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
+    let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
     let history = arguments.history.history()?;
     let Opened { path, database, preparation } =
         arguments.database.open(&arguments.query_limits)?;
@@ -194,6 +198,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         database,
         records: None,
         tools,
+        gateway,
         history,
         memory,
         output_schemas,
@@ -211,6 +216,9 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let mcp = served.guarded(rules, rate(&arguments.limits))?;
         let rpc = mcp.rpc();
         let tools = command_tools.as_ref().map(|tools| tools.load(&rpc)).transpose()?;
+        if let Some(gateway) = &served.gateway {
+            gateway::start(gateway).await;
+        }
         let history = served.history.as_ref();
         let stored = conversations.insert(agent::conversations(data_dir)).clone();
         let model = arguments.agent.model_name();
@@ -277,6 +285,9 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     };
     if let Some(tools) = &tools {
         command_tools::end(tools).await;
+    }
+    if let Some(gateway) = &served.gateway {
+        gateway::stop(gateway).await;
     }
     close(&served, conversations.as_ref(), recorder.as_ref());
     Ok(drained)

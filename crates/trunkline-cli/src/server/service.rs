@@ -9,6 +9,7 @@ use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, CancellationToken, DynamicOperations, Limits, Router};
+use trunkline_gateway::Gateway;
 use trunkline_mcp::{Mcp, McpConfig};
 use trunkline_sql::Database;
 
@@ -30,6 +31,8 @@ pub(crate) struct Service {
     pub(crate) records: Option<Records>,
     /// The tools of a folder, which change while the server runs.
     pub(crate) tools: Option<DynamicOperations>,
+    /// The upstream servers, whose tools are served.
+    pub(crate) gateway: Option<Gateway>,
     /// The record of calls.
     pub(crate) history: Option<History>,
     /// The memory for requests and replies.
@@ -79,9 +82,13 @@ impl Service {
                 router.merge(trunkline_resources::operations(resources, is_tool))
             }
         };
-        match &self.tools {
+        let router = match &self.tools {
             None => router,
             Some(tools) => router.dynamic(command_tools::NAMESPACE, tools),
+        };
+        match &self.gateway {
+            None => router,
+            Some(gateway) => gateway.add_to(router).merge(trunkline_gateway::management(gateway)),
         }
     }
 
@@ -113,7 +120,10 @@ impl Service {
         let types = self.records.iter().flat_map(|records| records.resources.types().iter());
         let names = types.map(|kind| kind.name().to_owned());
         let tools = self.tools.iter().map(|_| command_tools::NAMESPACE.to_owned());
+        let upstreams = self.gateway.iter().flat_map(Gateway::names).map(ToString::to_string);
+        let gateway = self.gateway.iter().map(|_| "gateway".to_owned());
         let all = std::iter::once("db".to_owned()).chain(names).chain(tools);
+        let all = all.chain(upstreams).chain(gateway);
         all.map(|name| name + ".").collect()
     }
 

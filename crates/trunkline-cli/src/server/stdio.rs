@@ -12,7 +12,7 @@ use trunkline_mcp::Mcp;
 use super::database::{DatabaseArgs, Opened, QueryLimits};
 use super::records::DeclaredRecords;
 use super::service::Service;
-use super::{command_tools, limits, records};
+use super::{command_tools, gateway, limits, records};
 use crate::config::{Config, ConfigArgs};
 
 /// The flags of `mcp`.
@@ -27,6 +27,8 @@ pub(crate) struct Stdio {
     #[command(flatten)]
     tools: command_tools::CommandToolArgs,
     #[command(flatten)]
+    upstreams: gateway::UpstreamArgs,
+    #[command(flatten)]
     query_limits: QueryLimits,
     #[command(flatten)]
     memory: limits::Memory,
@@ -40,6 +42,8 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     runtime.block_on(async { limits::outlive_file_size() }).context("cannot wait for signals")?;
     let has_records = arguments.records.has_types();
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
+    let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
+    let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
     let Opened { path, database, preparation } =
         arguments.database.open(&arguments.query_limits)?;
     let command_tools = arguments.tools.command_tools();
@@ -51,6 +55,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         database,
         records: None,
         tools,
+        gateway,
         history: None,
         memory,
         output_schemas,
@@ -67,7 +72,13 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         let mcp = service.mcp()?;
         runtime.block_on(async {
             let tools = command_tools.as_ref().map(|tools| tools.load(&mcp.rpc())).transpose()?;
+            if let Some(gateway) = &service.gateway {
+                gateway::start(gateway).await;
+            }
             let served = serve(&mcp, closing).await;
+            if let Some(gateway) = &service.gateway {
+                gateway::stop(gateway).await;
+            }
             if let Some(tools) = &tools {
                 command_tools::end(tools).await;
             }

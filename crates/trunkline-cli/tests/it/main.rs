@@ -20,6 +20,7 @@ mod edn;
 mod edn_endpoints;
 mod endpoints;
 mod execute;
+mod gateway;
 mod history;
 mod history_secrets;
 mod hostile;

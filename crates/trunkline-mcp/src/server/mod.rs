@@ -266,12 +266,20 @@ impl Server {
         }
         let attached = self.attach(&mut call, context, method::TOOLS_CALL)?;
         let form = match tool.rendering() {
-            Rendering::Blocks => Form { revision: context.revision(), ..self.results.form(era) },
+            Rendering::Blocks | Rendering::ToolResult => {
+                Form { revision: context.revision(), ..self.results.form(era) }
+            }
             _ => self.results.form(era),
         };
         let call = call.redirect_to(tool.operation(), arguments);
         Ok(self.run_operation(call, attached, move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
+                return outcome;
+            }
+            if let (Rendering::ToolResult, Ok(result)) = (tool.rendering(), outcome.as_result())
+                && let Some(outcome) =
+                    envelope.write_with_meta(|json| tool::write_members(json, result, form))
+            {
                 return outcome;
             }
             envelope.write(|json| {

@@ -65,9 +65,12 @@ pub(crate) fn list_entry(tool: &Tool, form: Form) -> Vec<u8> {
 impl<'a> Entry<'a> {
     fn of(tool: &'a Tool, form: Form) -> Self {
         let description = tool.description();
+        let output = description.output.as_ref().filter(|_| form.has_output_schemas);
+        let output = output.map(Schema::as_value);
         let output = match Rendering::of(description) {
             Rendering::Blocks => None,
-            _ => description.output.as_ref().filter(|_| form.has_output_schemas),
+            Rendering::ToolResult => output.and_then(|schema| structured_content(schema)),
+            Rendering::Json | Rendering::Text(_) | Rendering::TextOnly(_) => output,
         };
         let is_allowed = |schema: &&Value| {
             form.era == Era::Modern || schema.get("type").is_some_and(|kind| kind == "object")
@@ -77,12 +80,17 @@ impl<'a> Entry<'a> {
             title: description.title.as_deref(),
             description: description.text.as_deref().unwrap_or_default(),
             input_schema: InputSchema(tool.input.as_value()),
-            output_schema: output.map(Schema::as_value).filter(is_allowed),
+            output_schema: output.filter(is_allowed),
             annotations: Annotations::of(tool),
             icons: description.extensions.get::<ToolIcons>().map_or(&[], |icons| &icons.0),
             meta: description.extensions.get::<ToolMeta>().map(|meta| &meta.0),
         }
     }
+}
+
+/// The schema of the structured content in that of a tool's result.
+fn structured_content(result: &Value) -> Option<&Value> {
+    result.get("properties")?.get("structuredContent")
 }
 
 impl Annotations {

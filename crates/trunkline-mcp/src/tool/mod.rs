@@ -12,7 +12,7 @@ use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{Rendering, is_listed};
 
 pub(crate) use list::{Form, list_entry};
-pub(crate) use result::{failure, write_result};
+pub(crate) use result::{failure, write_members, write_result};
 
 use crate::arguments::Arguments;
 use crate::content::Icon;

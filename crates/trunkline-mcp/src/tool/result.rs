@@ -1,6 +1,9 @@
 //! Outcomes as results of `tools/call`.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Outcome};
 
@@ -27,14 +30,18 @@ pub(crate) fn write_result(
             write_text(json, &render(arguments, outcome));
         }
         // A result is JSON, which is UTF-8.
-        (Ok(result), Rendering::Json) => write_text(json, &String::from_utf8_lossy(result)),
-        (Err(error), Rendering::Json | Rendering::Blocks) => write_text(json, &error_text(error)),
+        (Ok(result), Rendering::Json | Rendering::ToolResult) => {
+            write_text(json, &String::from_utf8_lossy(result));
+        }
+        (Err(error), Rendering::Json | Rendering::Blocks | Rendering::ToolResult) => {
+            write_text(json, &error_text(error));
+        }
     }
     let is_structured = match rendering {
         Rendering::Json | Rendering::Text(_) => true,
         // A result must conform to the output schema, if one is listed.
         Rendering::TextOnly(_) => form.has_output_schemas,
-        Rendering::Blocks => false,
+        Rendering::Blocks | Rendering::ToolResult => false,
     };
     if let Ok(result) = outcome
         && is_structured
@@ -44,6 +51,35 @@ pub(crate) fn write_result(
         json.extend_from_slice(result);
     }
     write_is_error(json, outcome.is_err());
+}
+
+/// Appends the members of a result that has them already, except those of the envelope, and returns those of `_meta`.
+/// `None` if the result is not an object.
+pub(crate) fn write_members(
+    json: &mut Vec<u8>,
+    result: &[u8],
+    form: Form,
+) -> Option<Map<String, Value>> {
+    let mut members: BTreeMap<String, &RawValue> = serde_json::from_slice(result).ok()?;
+    members.remove("resultType");
+    let meta = members.remove("_meta").map(|meta| serde_json::from_str(meta.get()));
+    let meta = meta.transpose().ok()?.unwrap_or_default();
+    json.extend_from_slice(b"\"content\":");
+    match members.remove("content") {
+        Some(content) => write_blocks(json, content.get().as_bytes(), form),
+        None => json.extend_from_slice(b"[]"),
+    }
+    for (name, value) in members {
+        let is_structured = name == "structuredContent";
+        if is_structured && form.era == Era::Legacy && !value.get().starts_with('{') {
+            continue;
+        }
+        json.push(b',');
+        serde_json::to_writer(&mut *json, &name).expect("text serialises into memory");
+        json.push(b':');
+        json.extend_from_slice(value.get().as_bytes());
+    }
+    Some(meta)
 }
 
 /// Appends the members of the result of a tool that was not run.

@@ -1,0 +1,123 @@
+//! Secrets: references to an environment variable or a file, never the secret itself.
+
+use std::env;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::folder::Folder;
+
+/// A secret: `{ env = "NAME" }` or `{ file = "PATH" }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Secret {
+    /// The value of an environment variable.
+    Env(String),
+    /// The content of a file, without a line break at its end.
+    File(PathBuf),
+}
+
+/// The text of a secret. `Debug` omits it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct SecretText(String);
+
+impl Secret {
+    /// Reads the secret. The error does not contain it.
+    pub(super) fn read(&self, folder: &Folder) -> Result<SecretText, String> {
+        /// The maximum size of a file in bytes.
+        const MAX_SIZE: u64 = 64 << 10;
+        let text = match self {
+            Self::Env(name) => env::var(name).map_err(|error| match error {
+                env::VarError::NotPresent => format!("environment variable `{name}` is not set"),
+                env::VarError::NotUnicode(_) => {
+                    format!("environment variable `{name}` is not UTF-8")
+                }
+            })?,
+            Self::File(path) => {
+                let path = credential(path).unwrap_or_else(|| folder.path(path));
+                let failed =
+                    |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+                if fs::metadata(&path).map_err(failed)?.len() > MAX_SIZE {
+                    return Err(format!("{} is larger than {MAX_SIZE} bytes", path.display()));
+                }
+                fs::read_to_string(&path).map_err(failed)?
+            }
+        };
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.is_empty() {
+            return Err(format!("{self} is empty"));
+        }
+        Ok(SecretText(text.to_owned()))
+    }
+}
+
+/// The path of a credential of the service manager (systemd.exec(5)), if there is one of this name.
+fn credential(path: &Path) -> Option<PathBuf> {
+    let folder = PathBuf::from(env::var_os("CREDENTIALS_DIRECTORY")?);
+    Some(folder.join(path)).filter(|path| path.exists())
+}
+
+impl SecretText {
+    pub(super) fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SecretVisitor)
+    }
+}
+
+struct SecretVisitor;
+
+impl<'de> Visitor<'de> for SecretVisitor {
+    type Value = Secret;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{ env = \"NAME\" } or { file = \"PATH\" }")
+    }
+
+    /// The message does not contain the text, which is probably the secret.
+    fn visit_str<E: Error>(self, _: &str) -> Result<Secret, E> {
+        Err(E::custom(
+            "a secret is not written in this file; use { env = \"NAME\" } or { file = \"PATH\" }",
+        ))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Secret, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Source {
+            Env,
+            File,
+        }
+        let secret = match map.next_key()? {
+            Some(Source::Env) => Secret::Env(map.next_value()?),
+            Some(Source::File) => Secret::File(map.next_value()?),
+            None => return Err(Error::custom("the table is empty; use `env` or `file`")),
+        };
+        match map.next_key::<String>()? {
+            Some(_) => Err(Error::custom("a secret has one source: `env` or `file`")),
+            None => Ok(secret),
+        }
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(name) => write!(f, "environment variable `{name}`"),
+            Self::File(path) => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText")
+    }
+}

@@ -1,0 +1,87 @@
+//! `--upstream` and `[upstreams.NAME]`: other MCP servers whose tools are served.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use trunkline_gateway::{Gateway, GatewayConfig, Supervisor, Target};
+
+use super::command_tools;
+use crate::config::{Config, upstream};
+
+/// The flag of upstream servers.
+#[derive(Args)]
+#[command(next_help_heading = "Tools")]
+pub(crate) struct UpstreamArgs {
+    /// MCP server whose tools are served, too: a URL or a command
+    ///
+    /// A tool is the method NAME.TOOL, and for language models the tool NAME__TOOL. NAME=COMMAND starts a command: a
+    /// program and arguments, separated by blanks. Replaces the server of this name in trunkline.toml, where tokens and
+    /// rules for tools can be set. Repeatable; the variable holds one server.
+    #[arg(long = "upstream", value_name = "NAME=URL", env = "TRUNKLINE_UPSTREAM")]
+    upstreams: Vec<String>,
+}
+
+/// The file of approved tools in the data directory.
+const APPROVALS: &str = "upstreams.json";
+
+/// The maximum wait for the first tools before requests are served: some clients list tools only once.
+const FIRST_TOOLS: Duration = Duration::from_secs(3);
+
+/// The maximum time to end connections and processes.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The prefixes of other methods.
+const RESERVED: [&str; 6] = ["agent", "db", "gateway", "history", "rpc", command_tools::NAMESPACE];
+
+impl UpstreamArgs {
+    /// A gateway to the upstreams of the command line and the file, which is not started. `types` are the names of
+    /// record types.
+    pub(crate) fn gateway(
+        &self,
+        config: &Config,
+        data_dir: &Path,
+        types: &[String],
+    ) -> anyhow::Result<Option<Gateway>> {
+        let mut upstreams = config.upstreams().clone();
+        for text in self.upstreams.iter().filter(|text| !text.is_empty()) {
+            let parsed = upstream(text);
+            let (name, config) =
+                parsed.map_err(|error| anyhow!("invalid --upstream {text}: {error}"))?;
+            upstreams.insert(name, config);
+        }
+        if upstreams.is_empty() {
+            return Ok(None);
+        }
+        let is_taken = |name: &str| {
+            let has_prefix = |kind: &String| kind.split('.').next() == Some(name);
+            RESERVED.contains(&name) || types.iter().any(has_prefix)
+        };
+        if let Some(name) = upstreams.keys().find(|name| is_taken(name.as_str())) {
+            bail!(
+                "the name of the upstream `{name}` is the prefix of other methods: choose another name"
+            );
+        }
+        let mut settings = GatewayConfig::default();
+        settings.approvals = Some(data_dir.join(APPROVALS));
+        if upstreams.values().any(|upstream| matches!(upstream.target, Target::Command(_))) {
+            command_tools::protect_from_children();
+            let arguments = ["tool", "supervise"].map(Into::into).to_vec();
+            settings.supervisor =
+                Some(Supervisor { program: command_tools::own_program()?, arguments });
+        }
+        Ok(Some(Gateway::new(upstreams, settings)?))
+    }
+}
+
+/// Connects to the upstreams, and waits for their tools for a short time.
+pub(crate) async fn start(gateway: &Gateway) {
+    gateway.start();
+    gateway.attempted(FIRST_TOOLS).await;
+}
+
+/// Ends the connections and processes.
+pub(crate) async fn stop(gateway: &Gateway) {
+    gateway.stop(STOP_TIMEOUT).await;
+}

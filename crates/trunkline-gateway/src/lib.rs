@@ -1,0 +1,45 @@
+//! The tools of other MCP servers ("upstreams") as operations of a service.
+//!
+//! A [`Gateway`] connects to each upstream, lists its tools, and registers them as [`DynamicOperations`]: the tool
+//! `search` of the upstream `docs` is the method `docs.search`, and for language models the tool `docs__search`. All
+//! protocols of the service can call it, with the same access rules, limits and history as any other operation. Results
+//! are passed on unchanged.
+//!
+//! Each upstream has its own task, connection, deadlines and queue. One that hangs or fails does not affect the others:
+//! calls of its tools fail, and it is connected again after a while.
+//!
+//! [`DynamicOperations`]: trunkline::DynamicOperations
+
+#![forbid(unsafe_code)]
+#![cfg(unix)]
+
+mod approvals;
+mod backoff;
+mod config;
+mod connection;
+mod error;
+mod filter;
+mod gateway;
+mod name;
+mod operations;
+mod status;
+mod supervisor;
+mod tools;
+mod upstream;
+
+pub use approvals::ApprovalsError;
+pub use config::{
+    CommandTarget, GatewayConfig, HttpTarget, InvalidTarget, Supervisor, Target, UpstreamConfig,
+};
+pub use error::UpstreamError;
+pub use filter::{ToolFilter, ToolPattern};
+pub use gateway::Gateway;
+pub use name::{UpstreamName, UpstreamNameError};
+pub use operations::management;
+pub use status::{RejectedTool, UpstreamState, UpstreamStatus};
+pub use supervisor::{SuperviseError, supervise};
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

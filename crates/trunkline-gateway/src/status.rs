@@ -1,0 +1,63 @@
+//! The observable state of upstreams.
+
+use serde::Serialize;
+use trunkline::JsonSchema;
+
+/// The state of an upstream, its last error and its tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+#[non_exhaustive]
+pub struct UpstreamStatus {
+    /// The name.
+    pub name: String,
+    /// The origin of the URL, or the program.
+    pub target: String,
+    /// The state.
+    pub state: UpstreamState,
+    /// The last error of the connection. It stays after the upstream is connected again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// The delay until the next attempt to connect, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_in_ms: Option<u64>,
+    /// The number of connections that failed or ended.
+    pub failures: u64,
+    /// The number of offered tools.
+    pub tools: usize,
+    /// The offered tools whose definition changed after it was approved, with the upstream's names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// The pinned tools that are not offered, since they changed or were added after they were approved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
+    /// The tools that cannot be offered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<RejectedTool>,
+}
+
+/// The state of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum UpstreamState {
+    /// The first connection is being opened, or a failed one is opened again.
+    Connecting,
+    /// Tools can be called.
+    Ready,
+    /// The connection failed. It is opened again after a delay.
+    Failed,
+    /// The gateway was stopped.
+    Stopped,
+}
+
+/// A tool that cannot be offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+#[non_exhaustive]
+pub struct RejectedTool {
+    /// The upstream's name of the tool.
+    pub tool: String,
+    /// The reason.
+    pub reason: String,
+}

@@ -1,0 +1,150 @@
+//! A process that runs a program and ends everything that the program has started.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, wait, waitid,
+};
+
+/// The reason why a program was not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SuperviseError {
+    /// The program is missing.
+    #[error("the program is missing")]
+    Missing,
+    /// The program cannot be started.
+    #[error("cannot start {program}")]
+    Start {
+        /// The program.
+        program: String,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The thread that watches stdin cannot be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// The time for the program to end after its stdin is closed, and then after SIGTERM. Together, they are less than the
+/// time after which an MCP client ends the process group, 2 s by default.
+const GRACE: Duration = Duration::from_secs(1);
+const TERM_GRACE: Duration = Duration::from_millis(500);
+/// The maximum wait for killed processes to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Runs a program with the stdin, stdout and stderr of this process, and ends like it. This implements a
+/// [`Supervisor`](crate::Supervisor). `arguments` are the program and its arguments.
+///
+/// When the other end of stdin is closed, also because its process was killed, the program has a second to end. Then it
+/// gets SIGTERM, and half a second later it is killed. When it has ended, all processes that it started are killed, also
+/// those in other process groups (on Linux). Call this from `main`, with no other thread.
+///
+/// # Errors
+/// If the program was not started.
+pub fn supervise(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<ExitCode, SuperviseError> {
+    let mut arguments = arguments.into_iter();
+    let program = arguments.next().ok_or(SuperviseError::Missing)?;
+    adopt_orphans();
+    let failed =
+        |source| SuperviseError::Start { program: program.to_string_lossy().into(), source };
+    let mut child = Command::new(&program).args(arguments).spawn().map_err(failed)?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    thread::Builder::new()
+        .name("watch-stdin".to_owned())
+        .spawn(move || {
+            if is_closed_stdin() {
+                end(pid);
+            }
+        })
+        .map_err(SuperviseError::Thread)?;
+    if let Some(pid) = pid {
+        // Its id stays valid for the thread until its status is taken.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+    }
+    let status = child.wait().map_err(failed)?;
+    end_descendants();
+    Ok(exit_code(status))
+}
+
+/// Waits until the other end of stdin is closed, without reading. Returns whether that can be found out.
+fn is_closed_stdin() -> bool {
+    let stdin = std::io::stdin();
+    loop {
+        let mut descriptors = [PollFd::new(&stdin, PollFlags::empty())];
+        match poll(&mut descriptors, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+            Ok(_) => return !descriptors[0].revents().contains(PollFlags::NVAL),
+        }
+    }
+}
+
+/// Ends the program. The process ends before if the program ends by itself.
+fn end(program: Option<Pid>) {
+    let Some(program) = program else { return };
+    thread::sleep(GRACE);
+    // Both fail if it has ended meanwhile.
+    let _ = kill_process(program, Signal::TERM);
+    thread::sleep(TERM_GRACE);
+    let _ = kill_process(program, Signal::KILL);
+}
+
+/// Makes this process the parent of orphaned descendants, so that they can be found.
+fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it, processes that leave the group of the program are not found.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+/// Kills children until none are left. Their children become those of this process.
+fn end_descendants() {
+    let until = Instant::now() + KILL_TIMEOUT;
+    while has_children() && Instant::now() < until {
+        for child in children() {
+            // Its id is not reused before this process has taken its status.
+            let _ = kill_process(child, Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether there are children. Takes the status of those that have ended.
+fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The children of all threads of this process (proc(5)).
+fn children() -> Vec<Pid> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let pids = |list: String| -> Vec<Pid> {
+        list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    };
+    lists.flat_map(pids).collect()
+}
+
+/// The exit code of a program, or that of shells for a signal.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    const SIGNAL_BASE: i32 = 128;
+    let code = status.code().or(status.signal().map(|signal| SIGNAL_BASE + signal));
+    code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}

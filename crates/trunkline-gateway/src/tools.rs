@@ -1,0 +1,229 @@
+//! The tools of an upstream as operations.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use trunkline::{Operation, Schema};
+use trunkline_mcp::ToolError;
+use trunkline_mcp::client::{List, Tool};
+
+use crate::approvals::Digest;
+use crate::config::UpstreamConfig;
+use crate::name::UpstreamName;
+use crate::status::RejectedTool;
+
+/// A tool that can be offered.
+#[derive(Debug)]
+pub(crate) struct OfferedTool {
+    /// As the client received it.
+    pub(crate) tool: Tool,
+    /// The name of the method, without the upstream.
+    pub(crate) exposed: String,
+    /// The name for language models.
+    pub(crate) prefixed: String,
+    pub(crate) definition: Definition,
+    pub(crate) digest: Digest,
+}
+
+/// The parts of a tool's definition that its operation has.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Definition {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) input_schema: Value,
+    pub(crate) output_schema: Option<Value>,
+    #[serde(default)]
+    pub(crate) annotations: Annotations,
+}
+
+/// The hints about a tool.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Annotations {
+    pub(crate) title: Option<String>,
+    pub(crate) read_only_hint: Option<bool>,
+    pub(crate) destructive_hint: Option<bool>,
+    pub(crate) idempotent_hint: Option<bool>,
+    pub(crate) open_world_hint: Option<bool>,
+}
+
+/// The tools of a list that can be offered, in the order of the list, and the others.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) offered: Vec<Arc<OfferedTool>>,
+    pub(crate) rejected: Vec<RejectedTool>,
+}
+
+impl Selection {
+    /// Selects the tools that the configuration allows.
+    ///
+    /// # Errors
+    /// If there are too many tools.
+    pub(crate) fn new(
+        upstream: &UpstreamName,
+        config: &UpstreamConfig,
+        list: List<Tool>,
+    ) -> Result<Self, String> {
+        let count = list.items.len();
+        if count > config.max_tools {
+            return Err(format!("the server has {count} tools; the limit is {}", config.max_tools));
+        }
+        let mut selection = Self::default();
+        for (tool, reason) in list.rejected {
+            selection.reject(tool, reason);
+        }
+        let mut names = HashSet::new();
+        for tool in list.items {
+            if !config.tools.offers(&tool.name) {
+                continue;
+            }
+            let name = tool.name.clone();
+            match OfferedTool::new(upstream, tool) {
+                Ok(offered) if !names.insert(offered.exposed.clone()) => {
+                    let reason = format!("the name `{}` is used by another tool", offered.prefixed);
+                    selection.reject(name, reason);
+                }
+                Ok(offered) => selection.offered.push(Arc::new(offered)),
+                Err(reason) => selection.reject(name, reason),
+            }
+        }
+        Ok(selection)
+    }
+
+    fn reject(&mut self, tool: String, reason: String) {
+        /// The names come from the server.
+        const MAX_NAME: usize = 128;
+        let tool = trunkline::protocol::excerpt(&tool, MAX_NAME).to_string();
+        self.rejected.push(RejectedTool { tool, reason });
+    }
+}
+
+impl OfferedTool {
+    fn new(upstream: &UpstreamName, tool: Tool) -> Result<Self, String> {
+        let invalid = |error: serde_json::Error| format!("invalid definition: {error}");
+        let definition: Definition = serde_json::from_str(tool.object.get()).map_err(invalid)?;
+        let exposed = upstream.exposed(&tool.name);
+        let prefixed = upstream.prefixed(&exposed);
+        if let Some(error) =
+            ToolError::of(&prefixed, &Schema::from(definition.input_schema.clone()))
+        {
+            return Err(error.to_string());
+        }
+        let digest = digest_of(&tool.object).map_err(invalid)?;
+        Ok(Self { tool, exposed, prefixed, definition, digest })
+    }
+
+    /// The schema of the whole result.
+    pub(crate) fn output_schema(&self) -> Value {
+        let mut properties = Map::new();
+        properties.insert("content".to_owned(), json!({ "type": "array" }));
+        properties.insert("isError".to_owned(), json!({ "type": "boolean" }));
+        if let Some(schema) = &self.definition.output_schema {
+            properties.insert("structuredContent".to_owned(), schema.clone());
+        }
+        json!({ "type": "object", "required": ["content"], "properties": properties })
+    }
+}
+
+impl Annotations {
+    /// Declares the effects of an operation. Hints are not trusted: an absent one is the worst case.
+    pub(crate) fn apply(&self, mut operation: Operation) -> Operation {
+        operation = match (self.read_only_hint, self.destructive_hint) {
+            (Some(true), _) => operation.read_only(),
+            (_, Some(false)) => operation.additive(),
+            (_, Some(true)) => operation.destructive(),
+            (_, None) => operation,
+        };
+        if self.idempotent_hint == Some(true) {
+            operation = operation.idempotent();
+        }
+        if self.open_world_hint == Some(false) {
+            operation = operation.closed_world();
+        }
+        operation
+    }
+}
+
+/// The digest of the members that a model or a user sees: title, description, schemas and annotations. The order of
+/// members and the spaces do not matter.
+fn digest_of(tool: &RawValue) -> Result<Digest, serde_json::Error> {
+    const MEMBERS: [&str; 5] =
+        ["title", "description", "inputSchema", "outputSchema", "annotations"];
+    let object: BTreeMap<String, Value> = serde_json::from_str(tool.get())?;
+    let mut text = String::new();
+    for member in MEMBERS {
+        write_canonical(&mut text, object.get(member).unwrap_or(&Value::Null));
+        text.push('\n');
+    }
+    let digest = digest(&SHA256, text.as_bytes());
+    let mut digits = String::with_capacity(64);
+    for byte in digest.as_ref() {
+        // Writing to a string never fails.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    Ok(Digest(digits))
+}
+
+/// Appends JSON whose objects are sorted by key.
+fn write_canonical(text: &mut String, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<_, _> = members.iter().collect();
+            text.push('{');
+            for (name, value) in members {
+                *text += &Value::from(name.as_str()).to_string();
+                text.push(':');
+                write_canonical(text, value);
+                text.push(',');
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for item in items {
+                write_canonical(text, item);
+                text.push(',');
+            }
+            text.push(']');
+        }
+        value => *text += &value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(one: Value, other: Value, is_same: bool) {
+        let digest = |value: &Value| digest_of(&serde_json::value::to_raw_value(value).unwrap());
+        assert_eq!(digest(&one).unwrap() == digest(&other).unwrap(), is_same, "{one} {other}");
+    }
+
+    #[test]
+    fn digests_of_definitions() {
+        let tool = || json!({"name": "a", "description": "b", "inputSchema": {"type": "object", "x": [1, 2]}});
+        let with = |member: &str, value: Value| {
+            let mut tool = tool();
+            tool[member] = value;
+            tool
+        };
+        check(tool(), tool(), true);
+        check(tool(), with("name", "c".into()), true);
+        check(tool(), with("_meta", json!({"a": 1})), true);
+        check(tool(), with("inputSchema", json!({"x": [1, 2], "type": "object"})), true);
+        check(tool(), with("inputSchema", json!({"x": [2, 1], "type": "object"})), false);
+        check(tool(), with("description", "c".into()), false);
+        check(tool(), with("title", "c".into()), false);
+        check(tool(), with("outputSchema", json!({})), false);
+        check(tool(), with("annotations", json!({"readOnlyHint": true})), false);
+        // Text that moves from one member to another.
+        check(json!({"title": "a"}), json!({"description": "a"}), false);
+    }
+}

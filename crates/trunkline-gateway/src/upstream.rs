@@ -1,0 +1,429 @@
+//! An upstream: its task, which keeps a connection and the list of tools, and the calls of its tools.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use trunkline::layers::ValidateLayer;
+use trunkline::tool::ToolOperation;
+use trunkline::{DynamicOperations, Operation, RawParams, Router};
+use trunkline_mcp::client::Error;
+
+use crate::approvals::{Approval, Approvals};
+use crate::backoff::Backoff;
+use crate::config::{GatewayConfig, UpstreamConfig};
+use crate::connection::{Connection, reason};
+use crate::error::UpstreamError;
+use crate::name::UpstreamName;
+use crate::status::{RejectedTool, UpstreamState, UpstreamStatus};
+use crate::tools::{OfferedTool, Selection};
+
+/// An upstream and its state.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) name: UpstreamName,
+    config: UpstreamConfig,
+    gateway: Arc<GatewayConfig>,
+    approvals: Arc<Approvals>,
+    pub(crate) operations: DynamicOperations,
+    state: Mutex<State>,
+    /// The permits of running calls.
+    running: Semaphore,
+    waiting: AtomicUsize,
+    /// Notified when the connection may have failed, or should be opened without a delay.
+    check: Notify,
+    /// Notified after the first attempt to connect.
+    attempted: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: UpstreamState,
+    connection: Option<Arc<Connection>>,
+    last_error: Option<String>,
+    retry_at: Option<Instant>,
+    failures: u64,
+    /// The tools of the last list that the configuration allows.
+    selection: Arc<Selection>,
+    approvals: Vec<Approval>,
+    has_attempted: bool,
+}
+
+/// The minimum time between two lists.
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// A connection that lasts as long is not part of a series of failures.
+const STABLE: Duration = Duration::from_secs(60);
+/// The maximum length of an error in the status, in characters.
+const MAX_ERROR: usize = 1_000;
+
+impl Upstream {
+    pub(crate) fn new(
+        name: UpstreamName,
+        config: UpstreamConfig,
+        gateway: Arc<GatewayConfig>,
+        approvals: Arc<Approvals>,
+    ) -> Self {
+        let state = State {
+            phase: UpstreamState::Connecting,
+            connection: None,
+            last_error: None,
+            retry_at: None,
+            failures: 0,
+            selection: Arc::default(),
+            approvals: Vec::new(),
+            has_attempted: false,
+        };
+        Self {
+            name,
+            running: Semaphore::new(config.in_flight),
+            config,
+            gateway,
+            approvals,
+            operations: DynamicOperations::new(),
+            state: Mutex::new(state),
+            waiting: AtomicUsize::new(0),
+            check: Notify::new(),
+            attempted: Notify::new(),
+        }
+    }
+
+    /// Keeps the upstream connected until the token is cancelled.
+    pub(crate) async fn run(self: Arc<Self>, closing: CancellationToken) {
+        let mut backoff = Backoff::new(self.config.min_backoff, self.config.max_backoff);
+        let failing = async {
+            loop {
+                let started = Instant::now();
+                let error = Box::pin(self.serve()).await;
+                if started.elapsed() >= STABLE {
+                    backoff.reset();
+                }
+                let delay = backoff.next();
+                self.fail(&error, delay);
+                tokio::select! {
+                    () = sleep(delay) => {}
+                    () = self.check.notified() => {}
+                }
+                self.lock().phase = UpstreamState::Connecting;
+            }
+        };
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = failing => {}
+        }
+        let connection = {
+            let mut state = self.lock();
+            (state.phase, state.retry_at) = (UpstreamState::Stopped, None);
+            state.connection.take()
+        };
+        self.attempted.notify_waiters();
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// Waits until the first attempt to connect has succeeded or failed.
+    pub(crate) async fn attempted(&self) {
+        loop {
+            let attempted = self.attempted.notified();
+            {
+                let state = self.lock();
+                if state.has_attempted || state.phase == UpstreamState::Stopped {
+                    return;
+                }
+            }
+            attempted.await;
+        }
+    }
+
+    /// Connects again without a delay, or checks the connection.
+    pub(crate) fn check(&self) {
+        self.check.notify_one();
+    }
+
+    /// Approves the current definitions of tools: of one, or of all. Returns how many there are.
+    pub(crate) fn approve(self: &Arc<Self>, tool: Option<&str>) -> usize {
+        let selection = Arc::clone(&self.lock().selection);
+        let tools =
+            selection.offered.iter().filter(|one| tool.is_none_or(|name| one.tool.name == name));
+        let tools: Vec<_> = tools.map(|one| (one.tool.name.clone(), one.digest.clone())).collect();
+        let count = tools.len();
+        self.approvals.approve(&self.name, tools);
+        self.publish(selection);
+        count
+    }
+
+    pub(crate) fn status(&self) -> UpstreamStatus {
+        let state = self.lock();
+        let withheld = self.withheld(&state);
+        let changed = state.flagged(|approval| approval == Approval::Changed);
+        let retry_in = state.retry_at.map(|at| at.saturating_duration_since(Instant::now()));
+        UpstreamStatus {
+            name: self.name.to_string(),
+            target: self.config.target.to_string(),
+            state: state.phase,
+            last_error: state.last_error.clone(),
+            retry_in_ms: retry_in.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
+            failures: state.failures,
+            tools: state.selection.offered.len() - withheld.len(),
+            changed: if self.config.pin { Vec::new() } else { changed },
+            withheld,
+            rejected: state.selection.rejected.clone(),
+        }
+    }
+
+    fn withheld(&self, state: &State) -> Vec<String> {
+        if self.config.pin {
+            state.flagged(|approval| approval != Approval::Approved)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Connects, and refreshes the tools until the connection fails. Returns the reason.
+    async fn serve(self: &Arc<Self>) -> String {
+        let limit = self.config.connect_timeout;
+        let opened = async {
+            let connection = Connection::open(&self.name, &self.config, &self.gateway).await?;
+            let selection = self.list(&connection).await?;
+            Ok::<_, String>((Arc::new(connection), selection))
+        };
+        let (connection, selection) = match timeout(limit, opened).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => return error,
+            Err(_) => return timed_out("connect", limit),
+        };
+        self.publish(selection);
+        {
+            let mut state = self.lock();
+            state.connection = Some(Arc::clone(&connection));
+            (state.phase, state.retry_at, state.has_attempted) = (UpstreamState::Ready, None, true);
+            let tools = state.selection.offered.len();
+            tracing::info!(upstream = %self.name, tools, "upstream is ready");
+        }
+        self.attempted.notify_waiters();
+        loop {
+            let refreshed = Instant::now();
+            tokio::select! {
+                () = sleep(self.config.refresh_interval) => {}
+                () = self.check.notified() => {}
+                () = connection.changed() => sleep_until(refreshed + MIN_REFRESH_INTERVAL).await,
+                error = connection.closed() => return error,
+            }
+            match timeout(limit, self.list(&connection)).await {
+                Ok(Ok(selection)) => self.publish(selection),
+                Ok(Err(error)) => return error,
+                Err(_) => return timed_out("list the tools", limit),
+            }
+        }
+    }
+
+    async fn list(&self, connection: &Connection) -> Result<Selection, String> {
+        let list = connection.tools().await.map_err(|error| reason(&error))?;
+        Selection::new(&self.name, &self.config, list)
+    }
+
+    /// Registers the tools, except those that are withheld.
+    fn publish(self: &Arc<Self>, selection: impl Into<Arc<Selection>>) {
+        let selection = selection.into();
+        let digests = selection.offered.iter().map(|one| (one.tool.name.as_str(), &one.digest));
+        let (approvals, has_new) = self.approvals.review(&self.name, self.config.pin, digests);
+        if has_new {
+            let upstream = Arc::clone(self);
+            tokio::spawn(async move { upstream.save().await });
+        }
+        let is_offered = |approval: &Approval| !self.config.pin || *approval == Approval::Approved;
+        let tools = selection.offered.iter().zip(&approvals);
+        let tools = tools.filter(|(_, approval)| is_offered(approval)).map(|(tool, _)| tool);
+        let previous = {
+            let state = self.lock();
+            (Arc::clone(&state.selection), state.approvals.clone())
+        };
+        if is_same(&previous.0, &selection) && previous.1 == approvals {
+            return;
+        }
+        self.log_flagged(&selection, &approvals);
+        let router =
+            tools.fold(Router::new(), |router, tool| router.operation(self.operation(tool)));
+        let mut selection = selection;
+        if let Err(error) = self.operations.replace(router.layer(ValidateLayer::new())) {
+            tracing::error!(upstream = %self.name, %error, "tool refresh failed; keeping the previous tools");
+            let rejected = RejectedTool { tool: "*".to_owned(), reason: error.to_string() };
+            selection = Arc::new(Selection { offered: Vec::new(), rejected: vec![rejected] });
+        }
+        let mut state = self.lock();
+        (state.selection, state.approvals) = (selection, approvals);
+    }
+
+    /// Writes the approvals to their file.
+    pub(crate) async fn save(&self) {
+        let approvals = Arc::clone(&self.approvals);
+        let saved = tokio::task::spawn_blocking(move || approvals.save()).await;
+        if let Ok(Err(error)) = saved {
+            let upstream = &self.name;
+            tracing::error!(%upstream, %error, "approvals are lost when the process ends");
+        }
+    }
+
+    fn log_flagged(&self, selection: &Selection, approvals: &[Approval]) {
+        let consequence = if self.config.pin { "withheld" } else { "still offered" };
+        for (tool, approval) in selection.offered.iter().zip(approvals) {
+            let problem = match approval {
+                Approval::Approved => continue,
+                Approval::Changed => "the definition changed after it was approved",
+                Approval::Added => "the tool was added after the others were approved",
+            };
+            let (upstream, tool) = (&self.name, &tool.prefixed);
+            tracing::warn!(%upstream, tool, consequence, "{problem}");
+        }
+        for RejectedTool { tool, reason } in &selection.rejected {
+            tracing::warn!(upstream = %self.name, tool, reason, "a tool is left out");
+        }
+    }
+
+    fn operation(self: &Arc<Self>, tool: &Arc<OfferedTool>) -> Operation {
+        let definition = &tool.definition;
+        let (upstream, called) = (Arc::clone(self), Arc::clone(tool));
+        let run = move |RawParams(arguments): RawParams| {
+            let (upstream, called) = (Arc::clone(&upstream), Arc::clone(&called));
+            async move { upstream.call(&called, arguments).await }
+        };
+        // The timeout of the call itself has a better message.
+        let limit = self.config.call_timeout.saturating_add(Duration::from_secs(1));
+        let mut operation = Operation::new(&*tool.exposed, run)
+            .description(definition.description.as_deref().unwrap_or_default())
+            .input_schema(definition.input_schema.clone())
+            .output_schema(tool.output_schema())
+            .errors::<UpstreamError>()
+            .timeout(limit)
+            .tool(&*tool.prefixed)
+            .revision(&*tool.digest.0)
+            .tool_result();
+        if let Some(title) = definition.title.as_ref().or(definition.annotations.title.as_ref()) {
+            operation = operation.title(&**title);
+        }
+        definition.annotations.apply(operation)
+    }
+
+    /// Calls a tool. Returns the result as received.
+    async fn call(
+        self: &Arc<Self>,
+        tool: &OfferedTool,
+        arguments: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let _permit = self.permit().await?;
+        let connection = self.connection()?;
+        // Positional params are empty here, since the operations declare no names.
+        let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
+        let arguments = arguments.unwrap_or_else(empty_object);
+        let after = self.config.call_timeout;
+        match timeout(after, connection.call(&tool.tool, &arguments)).await {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(error)) => Err(self.failed(&error)),
+            Err(_) => {
+                self.check();
+                Err(UpstreamError::Timeout { upstream: self.name.clone(), after })
+            }
+        }
+    }
+
+    async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>, UpstreamError> {
+        let busy = || UpstreamError::Busy { upstream: self.name.clone() };
+        if let Ok(permit) = self.running.try_acquire() {
+            return Ok(permit);
+        }
+        let waiting = Waiting::new(&self.waiting);
+        if waiting.before >= self.config.queue {
+            return Err(busy());
+        }
+        let permit = timeout(self.config.call_timeout, self.running.acquire()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(busy)
+    }
+
+    fn connection(&self) -> Result<Arc<Connection>, UpstreamError> {
+        let state = self.lock();
+        state.connection.clone().ok_or_else(|| UpstreamError::Unavailable {
+            upstream: self.name.clone(),
+            retry_after: state.retry_at.map(|at| at.saturating_duration_since(Instant::now())),
+        })
+    }
+
+    fn failed(&self, error: &Error) -> UpstreamError {
+        let upstream = self.name.clone();
+        if let Error::Request(request) = error
+            && let Some(object) = request.error.error_object()
+        {
+            return UpstreamError::Refused { upstream, error: object.clone() };
+        }
+        self.check();
+        UpstreamError::Failed { upstream, reason: excerpt(&reason(error)) }
+    }
+
+    fn fail(&self, error: &str, delay: Duration) {
+        let upstream = &self.name;
+        tracing::warn!(%upstream, error, retry_in = ?delay, "upstream failed");
+        let mut state = self.lock();
+        state.phase = UpstreamState::Failed;
+        state.connection = None;
+        state.last_error = Some(excerpt(error));
+        state.retry_at = Some(Instant::now() + delay);
+        state.failures += 1;
+        state.has_attempted = true;
+        drop(state);
+        self.attempted.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The names of the tools with such an approval.
+    fn flagged(&self, is_flagged: impl Fn(Approval) -> bool) -> Vec<String> {
+        let tools = self.selection.offered.iter().zip(&self.approvals);
+        let tools = tools.filter(|(_, approval)| is_flagged(**approval));
+        tools.map(|(tool, _)| tool.tool.name.clone()).collect()
+    }
+}
+
+/// A call that waits for a permit, until this is dropped.
+struct Waiting<'c> {
+    count: &'c AtomicUsize,
+    /// The number of calls that waited before.
+    before: usize,
+}
+
+impl<'c> Waiting<'c> {
+    fn new(count: &'c AtomicUsize) -> Self {
+        Self { count, before: count.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn is_same(one: &Selection, other: &Selection) -> bool {
+    let key = |tool: &Arc<OfferedTool>| (tool.tool.name.clone(), tool.digest.clone());
+    one.rejected == other.rejected
+        && one.offered.len() == other.offered.len()
+        && one.offered.iter().zip(&other.offered).all(|(one, other)| key(one) == key(other))
+}
+
+fn timed_out(action: &str, limit: Duration) -> String {
+    format!("failed to {action} within {} ms", limit.as_millis())
+}
+
+fn excerpt(text: &str) -> String {
+    trunkline::protocol::excerpt(text, MAX_ERROR).to_string()
+}
+
+fn empty_object() -> Box<RawValue> {
+    serde_json::from_str("{}").expect("the text is an object")
+}

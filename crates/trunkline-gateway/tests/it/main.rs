@@ -1,0 +1,8 @@
+//! Gateways to servers over real transports.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod approvals;
+mod calls;
+mod failures;
+mod support;
