@@ -126,3 +126,9 @@ pub fn median(samples: impl Iterator<Item = f64>) -> f64 {
     sorted.sort_by(f64::total_cmp);
     sorted[sorted.len() / 2]
 }
+
+/// The names of the tools of servers of MCP.
+pub fn tool_names() -> impl Iterator<Item = String> {
+    let further = (1..100).map(|number| format!("add_{number}"));
+    std::iter::once("add".to_owned()).chain(further)
+}

@@ -1,11 +1,11 @@
-//! `tools/call` of trunkline with its documented setup: all default layers, checks and limits are enabled, and arguments
+//! 100 tools of trunkline with its documented setup: all default layers, checks and limits are enabled, and arguments
 //! are validated against the tool's schema.
 
 use std::net::SocketAddr;
 
 use anyhow::Result;
 use trunkline::{Json, Operation, Params, Router, Server};
-use trunkline_bench::{Add, Sum, announce};
+use trunkline_bench::{Add, Sum, announce, tool_names};
 use trunkline_mcp::{Mcp, McpConfig};
 
 fn main() -> Result<()> {
@@ -13,17 +13,21 @@ fn main() -> Result<()> {
 }
 
 async fn serve(address: SocketAddr) -> Result<()> {
-    let add = Operation::new("math.add", |Params(Add { a, b })| Json(Sum { sum: a + b }))
-        .description("Adds two numbers.")
-        .input::<Add>()
-        .output::<Sum>()
-        .read_only()
-        .tool("add");
-    let rpc = Router::new().operation(add).build()?;
+    let tools = tool_names().map(|name| add(&name));
+    let rpc = tools.fold(Router::new(), Router::operation).build()?;
     let mcp = Mcp::new(rpc, McpConfig::new("bench", "1.0.0"))?;
     let service = mcp.rpc().http().merge(mcp.routes());
     let server = Server::bind(address).serve(service).await?;
     announce(server.local_addr());
     server.stopped().await;
     Ok(())
+}
+
+fn add(tool: &str) -> Operation {
+    Operation::new(format!("math.{tool}"), |Params(Add { a, b })| Json(Sum { sum: a + b }))
+        .description("Adds two numbers.")
+        .input::<Add>()
+        .output::<Sum>()
+        .read_only()
+        .tool(tool)
 }

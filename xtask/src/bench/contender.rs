@@ -23,6 +23,8 @@ pub(super) enum Case {
     Batch,
     LegacyTool,
     ModernTool,
+    LegacyList,
+    ModernList,
 }
 
 /// Servers with the same reply. Those that are compared are measured in sequence, since load on the machine changes slowly.
@@ -44,7 +46,7 @@ pub(super) const JSON_RPC: Field = Field {
 
 pub(super) const MCP: Field = Field {
     contenders: &[Contender::McpOurs, Contender::McpRmcp],
-    cases: &[Case::LegacyTool, Case::ModernTool],
+    cases: &[Case::LegacyTool, Case::ModernTool, Case::LegacyList, Case::ModernList],
 };
 
 impl Contender {
@@ -79,7 +81,7 @@ impl Case {
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Single | Self::Batch => "/",
-            Self::LegacyTool | Self::ModernTool => "/mcp",
+            Self::LegacyTool | Self::ModernTool | Self::LegacyList | Self::ModernList => "/mcp",
         }
     }
 
@@ -87,7 +89,10 @@ impl Case {
     pub(super) fn headers(self) -> &'static [&'static str] {
         match self {
             Self::Single | Self::Batch => &[],
-            Self::LegacyTool => &[ACCEPT, "MCP-Protocol-Version: 2025-11-25"],
+            Self::LegacyTool | Self::LegacyList => &[ACCEPT, "MCP-Protocol-Version: 2025-11-25"],
+            Self::ModernList => {
+                &[ACCEPT, "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list"]
+            }
             Self::ModernTool => &[
                 ACCEPT,
                 "MCP-Protocol-Version: 2026-07-28",
@@ -103,6 +108,8 @@ impl Case {
             Self::Batch => "bench/load/batch.json",
             Self::LegacyTool => "bench/load/legacy_tool.json",
             Self::ModernTool => "bench/load/modern_tool.json",
+            Self::LegacyList => "bench/load/legacy_list.json",
+            Self::ModernList => "bench/load/modern_list.json",
         }
     }
 
@@ -111,6 +118,7 @@ impl Case {
             Self::Single => "bench/load/single.reply.json",
             Self::Batch => "bench/load/batch.reply.json",
             Self::LegacyTool | Self::ModernTool => "bench/load/tool.reply.json",
+            Self::LegacyList | Self::ModernList => "bench/load/list.reply.json",
         }
     }
 
@@ -120,6 +128,8 @@ impl Case {
             Self::Batch => "batch of 100",
             Self::LegacyTool => "tools/call, 2025-11-25",
             Self::ModernTool => "tools/call, 2026-07-28",
+            Self::LegacyList => "tools/list of 100, 2025-11-25",
+            Self::ModernList => "tools/list of 100, 2026-07-28",
         }
     }
 }

@@ -24,7 +24,12 @@ const RPC: [Ratio; 4] = [
     ours(Case::Batch, Contender::PeerJsonrpsee),
 ];
 
-const MCP: [Ratio; 2] = [tool(Case::LegacyTool), tool(Case::ModernTool)];
+const MCP: [Ratio; 4] = [
+    tool(Case::LegacyTool),
+    tool(Case::ModernTool),
+    tool(Case::LegacyList),
+    tool(Case::ModernList),
+];
 
 const fn ours(case: Case, over: Contender) -> Ratio {
     Ratio { case, of: Contender::Ours, over }
@@ -163,7 +168,7 @@ mod tests {
                 sample(Contender::PeerJsonrpsee, case, 10.0),
             ]
         });
-        let mcp = [Case::LegacyTool, Case::ModernTool].into_iter().flat_map(|case| {
+        let mcp = MCP.into_iter().flat_map(|Ratio { case, .. }| {
             [sample(Contender::McpOurs, case, ours), sample(Contender::McpRmcp, case, 10.0)]
         });
         rpc.chain(mcp).collect()
@@ -202,6 +207,8 @@ mod tests {
             &[
                 ("tools/call, 2025-11-25, mcp_ours / mcp_rmcp", 0.8, None),
                 ("tools/call, 2026-07-28, mcp_ours / mcp_rmcp", 0.8, None),
+                ("tools/list of 100, 2025-11-25, mcp_ours / mcp_rmcp", 0.8, None),
+                ("tools/list of 100, 2026-07-28, mcp_ours / mcp_rmcp", 0.8, None),
             ],
         );
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use self::callgrind::{Counted, Load, Row};
 use super::build;
 use super::connection::{RESULT, Request};
-use super::contender::{Case, Contender};
+use super::contender::{Contender, Field, JSON_RPC, MCP};
 use super::goals::{Goal, Verdict};
 use super::spread::Spread;
 use crate::workspace::Workspace;
@@ -53,17 +53,11 @@ const SINGLES: u32 = 1_000;
 /// Measures the servers of `bench/`, which are already built, and the binary.
 pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> {
     let mut rows = Vec::new();
-    let contenders = [
-        (Contender::Floor, [Case::Single, Case::Batch]),
-        (Contender::AxumSerde, [Case::Single, Case::Batch]),
-        (Contender::Ours, [Case::Single, Case::Batch]),
-        (Contender::PeerJsonrpsee, [Case::Single, Case::Batch]),
-        (Contender::PeerAjj, [Case::Single, Case::Batch]),
-        (Contender::McpOurs, [Case::LegacyTool, Case::ModernTool]),
-        (Contender::McpRmcp, [Case::LegacyTool, Case::ModernTool]),
-    ];
-    for (contender, cases) in contenders {
-        let loads = cases.into_iter().map(|case| Load::of(workspace, case, SINGLES));
+    let of_field = |field: &Field| {
+        field.contenders.iter().map(|contender| (*contender, field.cases)).collect::<Vec<_>>()
+    };
+    for (contender, cases) in of_field(&JSON_RPC).into_iter().chain(of_field(&MCP)) {
+        let loads = cases.iter().map(|case| Load::of(workspace, *case, SINGLES));
         let mut loads = loads.collect::<Result<Vec<_>>>()?;
         if contender == Contender::Ours {
             loads.push(unknown());
@@ -114,7 +108,7 @@ impl Report {
             let ratio = self.of(of, case)? / self.of(over, case)?;
             verdict(format!("instructions, {case}, {of} / {over}"), Some(ratio), goal)
         });
-        let tools = [Case::LegacyTool, Case::ModernTool].into_iter().filter_map(|case| {
+        let tools = MCP.cases.iter().filter_map(|case| {
             let above_floor =
                 |server| Some(self.of(server, case.about())? - self.of("floor", "single call")?);
             let ratio = above_floor("mcp_ours")? / above_floor("mcp_rmcp")?;
