@@ -95,10 +95,15 @@ pub use resource::ResourceUri;
 pub use server::Mcp;
 pub use tool::ToolError;
 
+/// The pages of the documentation that have code of this crate.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/reference/mcp.md")]
-struct Chapter;
+mod pages {
+    #[doc = include_str!("../../../docs/reference/mcp.md")]
+    struct Reference;
 
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/reference/mcp-client.md")]
-struct ClientChapter;
+    #[doc = include_str!("../../../docs/reference/mcp-client.md")]
+    struct ClientReference;
+
+    #[doc = include_str!("../../../docs/guides/mcp-server.md")]
+    struct Guide;
+}
