@@ -20,7 +20,7 @@ use trunkline_mcp::client::{
     McpClientConfig, Tool,
 };
 
-/// What a scenario passes in `MCP_CONFORMANCE_CONTEXT`.
+/// The value that a scenario passes in `MCP_CONFORMANCE_CONTEXT`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Context {

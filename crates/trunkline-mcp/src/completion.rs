@@ -148,7 +148,7 @@ impl IntoOutcome for CompletionValues {
     }
 }
 
-/// What an operation completes. An extension of its description.
+/// The arguments that an operation completes. An extension of its description.
 #[derive(Debug)]
 pub(crate) struct Completes(pub(crate) Vec<Completion>);
 

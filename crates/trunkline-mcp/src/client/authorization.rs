@@ -34,7 +34,7 @@ pub struct Challenge {
     pub www_authenticate: Vec<String>,
 }
 
-/// Why there is no authorization.
+/// The reason why authorization failed.
 #[derive(Debug, thiserror::Error)]
 #[error("authorization failed")]
 pub struct AuthorizationError(#[source] BoxError);

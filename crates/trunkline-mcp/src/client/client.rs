@@ -69,7 +69,7 @@ impl Client {
     /// Sets the minimum level of log messages. Before this, a server of 2026-07-28 sends none.
     ///
     /// # Errors
-    /// When the request fails. Since 2026-07-28 there is none: the level is part of later requests.
+    /// When the request fails. Since 2026-07-28 no request is sent: the level is part of later requests.
     pub async fn set_level(&self, level: LogLevel) -> Result<(), Error> {
         self.core.set_level(level);
         if self.core.session().is_modern() {

@@ -35,7 +35,7 @@ pub(super) struct Connection {
     last_id: AtomicI64,
 }
 
-/// What is sent with the params of a request.
+/// Members that are added to the params of a request.
 #[derive(Debug, Default)]
 pub(super) struct RequestParts<'r> {
     pub(super) params: Params<'r>,

@@ -67,7 +67,7 @@ pub struct PromptMessage {
     pub content: Value,
 }
 
-/// What to complete an argument of.
+/// The prompt or resource template whose argument is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompletionTarget<'t> {
     /// The prompt with this name.

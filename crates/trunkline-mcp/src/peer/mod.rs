@@ -257,7 +257,7 @@ impl Connection {
     }
 }
 
-/// Tells the client that a request is cancelled, unless its response has been received.
+/// Notifies the client that a request is cancelled, unless its response has been received.
 struct CancelOnDrop<'q> {
     queue: &'q MessageQueue,
     id: Option<u64>,

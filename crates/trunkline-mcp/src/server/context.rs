@@ -26,7 +26,7 @@ pub(super) struct Context<'a> {
     pub(super) session: Option<&'a Session>,
 }
 
-/// What the server keeps while an operation runs for a request.
+/// The state of a request while its operation runs.
 pub(super) struct Attached {
     pub(super) era: Era,
     /// The messages to the client, if it accepts any.

@@ -179,7 +179,7 @@ async fn clients_without_the_capability_are_not_asked() {
         &json!({ "error": { "code": -32021, "data": required } }),
         &reply.json(),
     );
-    // Without a session, and over plain JSON-RPC, there is no client to ask.
+    // Without a session, and over plain JSON-RPC, no client can be asked.
     for path in ["/mcp", "/"] {
         let reply = server.client().await.ask(post(path, BOTH, call("greet").to_string())).await;
         assert_fits(path, &json!({ "result": { "isError": true } }), &reply.json());
@@ -265,7 +265,7 @@ async fn a_client_that_does_not_respond_fails_the_request() {
     pipes.send([&initialized(), &call("greet")]);
     let request = pipes.next().await.unwrap();
     assert_eq!(request["method"], "elicitation/create");
-    // The client learns that its response is no longer needed, and the call ends with an error.
+    // The request is cancelled, and the call ends with an error.
     let cancelled = json!({
         "method": "notifications/cancelled", "params": { "requestId": request["id"] },
     });
