@@ -67,7 +67,13 @@ pub struct RequestError {
 
 impl Error {
     pub(super) fn malformed(method: &'static str, reason: impl ToString) -> Self {
-        Self::Malformed { method, reason: reason.to_string() }
+        Self::Malformed { method, reason: shortened(&reason.to_string()) }
+    }
+
+    /// The error for these versions, of which the first ones are shown.
+    pub(super) fn versions(versions: Vec<String>) -> Self {
+        const SHOWN: usize = 20;
+        Self::Versions(versions.iter().take(SHOWN).map(|version| shortened(version)).collect())
     }
 
     /// The error object that the server returned, if any.
@@ -97,6 +103,15 @@ impl Error {
 impl RequestError {
     pub(super) fn with_status(error: impl Into<CallError>, status: StatusCode) -> Self {
         Self { error: error.into(), status: Some(status) }
+    }
+}
+
+/// The beginning of a text of the server, for error messages.
+pub(super) fn shortened(text: &str) -> String {
+    const LENGTH: usize = 200;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

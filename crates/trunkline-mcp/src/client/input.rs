@@ -44,7 +44,6 @@ pub(super) async fn request(
             None | Some("complete") => return Ok((result, round > 0)),
             Some("input_required") if core.session.borrow().is_modern() => {}
             Some(other) => {
-                let other: String = other.chars().take(100).collect();
                 return Err(Error::malformed(method, format!("unknown `resultType` {other:?}")));
             }
         }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::cache::Key;
 use super::client::Client;
 use super::connection::RequestParts;
-use super::error::Error;
+use super::error::{Error, shortened};
 use super::message::Params;
 
 /// The items of a list, or of a page of it.
@@ -117,6 +117,7 @@ impl Client {
             match T::read(item, is_strict) {
                 Ok(item) => list.items.push(item),
                 Err((name, reason)) => {
+                    let (name, reason) = (shortened(&name), shortened(&reason));
                     tracing::warn!(method = T::METHOD, name, reason, "rejecting an item of a list");
                     list.rejected.push((name, reason));
                 }

@@ -167,7 +167,7 @@ async fn probe(connection: &Connection) -> Result<Probe, Error> {
     };
     match versions.iter().any(|version| Legacy::parse(version).is_some()) {
         true => Ok(Probe::Legacy),
-        false => Err(Error::Versions(versions)),
+        false => Err(Error::versions(versions)),
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) async fn initialize(connection: &Connection) -> Result<(Session, Serv
     let malformed = |error| Error::malformed(method::INITIALIZE, error);
     let found: Initialized = serde_json::from_str(result.get()).map_err(malformed)?;
     let Some(version) = Legacy::parse(&found.protocol_version) else {
-        return Err(Error::Versions(vec![found.protocol_version]));
+        return Err(Error::versions(vec![found.protocol_version]));
     };
     let session = Session::Legacy { version, id: headers.remove(header::SESSION_ID) };
     connection.notify(&session, method::INITIALIZED).await.map_err(as_initialize)?;

@@ -20,6 +20,8 @@ async fn check(
     let connected = script.connect(|_| {}).await;
     let version = connected.as_ref().ok().map(|client| client.server().protocol_version.clone());
     assert_eq!(version.as_deref(), expected, "{name}: {connected:?}");
+    let message = connected.err().map_or(0, |error| error.to_string().len());
+    assert!(message < 10_000, "{name}: {message} bytes");
     assert_eq!(script.methods(), methods, "{name}");
 }
 
@@ -64,6 +66,12 @@ async fn servers_of_both_eras_are_detected() {
         _ => legacy(asked, ""),
     };
     check("a result for any method", any, OLD, LEGACY).await;
+    let long = "1".repeat(10_000);
+    let many = move |asked: &Asked| {
+        let versions = vec![&long; 100];
+        result(asked, &json!({ "supportedVersions": versions }))
+    };
+    check("many versions", many, &[PROBE], None).await;
     let other = |asked: &Asked| match asked.method() {
         "initialize" => result(asked, &json!({ "protocolVersion": "1.0", "capabilities": {} })),
         _ => legacy(asked, ""),

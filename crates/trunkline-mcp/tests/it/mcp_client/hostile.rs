@@ -83,7 +83,14 @@ async fn replies_to_calls() {
     check("a large reply", large, "exceeds 4096 bytes").await;
     let redirect = |_: &Asked| http("307 Temporary Redirect\nLocation: http://evil/", "");
     check("a redirect", redirect, "redirect to \"http://evil/\" was not followed").await;
-    for members in [json!({ "content": 7 }), json!([]), json!({ "content": [], "isError": "no" })] {
+    let long = "x".repeat(LIMIT / 2);
+    for members in [
+        json!({ "content": 7 }),
+        json!([]),
+        json!({ "content": [], "isError": "no" }),
+        json!({ "content": long }),
+        json!({ "resultType": long }),
+    ] {
         check("members", move |asked| result(asked, &members), "does not conform to MCP").await;
     }
     let silent = |_: &Asked| {
