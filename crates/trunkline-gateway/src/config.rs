@@ -48,7 +48,8 @@ pub struct UpstreamConfig {
     /// The interval of listing the tools again, which also checks the connection. Default 60 s. Between them, the list
     /// is refreshed when the server notifies of a change, but not more often than each second.
     pub refresh_interval: Duration,
-    /// The maximum number of tools. Default 1,000. A server with more fails.
+    /// The maximum number of tools, of resources, of templates and of prompts. Default 1,000. A server with more tools
+    /// fails; longer lists of the others are left out.
     pub max_tools: usize,
     /// The maximum number of concurrent calls. Default 32.
     pub in_flight: usize,

@@ -1,14 +1,16 @@
 //! The connection to an upstream.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 use trunkline::client::http::{HttpClientConfig, Url};
 use trunkline::client::{Error as CallError, Http, ProtocolError};
+use trunkline::code;
 use trunkline_mcp::client::{
     Change, Client, ClientHandler, Error, HandlerFeatures, List, McpClientConfig, RequestError,
     StdioConfig, Tool, Transport,
@@ -16,6 +18,7 @@ use trunkline_mcp::client::{
 
 use crate::config::{CommandTarget, GatewayConfig, HttpTarget, Target, UpstreamConfig};
 use crate::name::UpstreamName;
+use crate::tools::OtherLists;
 
 /// A connected client.
 #[derive(Debug)]
@@ -24,10 +27,10 @@ pub(crate) struct Connection {
     changes: Arc<Changes>,
 }
 
-/// The notifications of changed tools.
+/// The notifications of changed lists.
 #[derive(Debug, Default)]
 struct Changes {
-    tools: Notify,
+    lists: Notify,
 }
 
 /// The maximum number of redirects.
@@ -57,13 +60,47 @@ impl Connection {
         Ok(Self { client, changes })
     }
 
+    /// Lists the tools, if the server has any.
     pub(crate) async fn tools(&self) -> Result<List<Tool>, Error> {
-        self.client.list_tools().await
+        or_empty(self.client.list_tools().await)
     }
 
-    /// Waits until the server notifies of changed tools.
+    /// Lists the resources and prompts, if the server has any.
+    pub(crate) async fn others(&self) -> OtherLists {
+        let capabilities = self.client.server().capabilities.clone();
+        let (mut resources, mut templates, mut prompts) =
+            (Ok(Vec::new()), Ok(Vec::new()), Ok(Vec::new()));
+        if capabilities.resources {
+            resources = objects(self.client.list_resources().await, |one| one.object);
+            templates = objects(self.client.list_resource_templates().await, |one| one.object);
+        }
+        if capabilities.prompts {
+            prompts = objects(self.client.list_prompts().await, |one| one.object);
+        }
+        OtherLists { resources, templates, prompts }
+    }
+
+    /// Reads a resource. Returns the members `contents` and `_meta`, as received.
+    pub(crate) async fn read(&self, uri: &str) -> Result<Box<RawValue>, Error> {
+        let result = self.client.read_resource(uri).await?;
+        let mut members: BTreeMap<String, &RawValue> =
+            serde_json::from_str(result.object.get()).unwrap_or_default();
+        members.retain(|name, _| matches!(name.as_str(), "contents" | "_meta"));
+        Ok(to_raw_value(&members).expect("JSON serialises into memory"))
+    }
+
+    /// Returns the messages of a prompt, as received.
+    pub(crate) async fn prompt(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<Box<RawValue>, Error> {
+        Ok(self.client.get_prompt(name, arguments).await?.object)
+    }
+
+    /// Waits until the server notifies of a changed list.
     pub(crate) async fn changed(&self) {
-        self.changes.tools.notified().await;
+        self.changes.lists.notified().await;
     }
 
     /// Waits until the connection ends, and returns the reason.
@@ -98,9 +135,29 @@ impl ClientHandler for Changes {
     }
 
     fn changed(&self, change: Change) {
-        if let Change::Tools = change {
-            self.tools.notify_one();
+        if let Change::Tools | Change::Resources | Change::Prompts = change {
+            self.lists.notify_one();
         }
+    }
+}
+
+/// The objects of a list.
+fn objects<T>(
+    list: Result<List<T>, Error>,
+    object: impl Fn(T) -> Box<RawValue>,
+) -> Result<Vec<Box<RawValue>>, String> {
+    let list = or_empty(list).map_err(|error| reason(&error))?;
+    Ok(list.items.into_iter().map(object).collect())
+}
+
+/// An empty list if the server does not have the method.
+fn or_empty<T>(list: Result<List<T>, Error>) -> Result<List<T>, Error> {
+    let is_unknown = |error: &Error| {
+        error.error_object().is_some_and(|error| error.code() == code::METHOD_NOT_FOUND)
+    };
+    match list {
+        Err(error) if is_unknown(&error) => Ok(List::default()),
+        list => list,
     }
 }
 

@@ -26,6 +26,14 @@ pub enum UpstreamError {
         /// The upstream.
         upstream: UpstreamName,
     },
+    /// The arguments of a prompt are not texts.
+    #[error("invalid arguments: {reason}")]
+    Arguments {
+        /// The upstream.
+        upstream: UpstreamName,
+        /// The reason.
+        reason: String,
+    },
     /// The timeout elapsed. The tool may have run.
     #[error("the upstream `{upstream}` did not answer within {} ms", after.as_millis())]
     Timeout {
@@ -69,6 +77,9 @@ impl RpcError for UpstreamError {
                     details.insert("retry_after_ms".to_owned(), after.into());
                 }
                 (code::TOOL_EXECUTION, FAILED, "unavailable", upstream)
+            }
+            Self::Arguments { upstream, .. } => {
+                (code::INVALID_PARAMS, "Invalid params", "arguments", upstream)
             }
             Self::Busy { upstream } => (code::BUSY, BUSY, "busy", upstream),
             Self::Timeout { upstream, after } => {

@@ -1,9 +1,9 @@
-//! The tools of other MCP servers ("upstreams") as operations of a service.
+//! The tools, resources and prompts of other MCP servers ("upstreams") as operations of a service.
 //!
 //! A [`Gateway`] connects to each upstream, lists its tools, and registers them as [`DynamicOperations`]: the tool
 //! `search` of the upstream `docs` is the method `docs.search`, and for language models the tool `docs__search`. All
 //! protocols of the service can call it, with the same access rules, limits and history as any other operation. Results
-//! are passed on unchanged.
+//! are passed on unchanged. Resources keep their URIs; the names of prompts have the prefix, too.
 //!
 //! Each upstream has its own task, connection, deadlines and queue. One that hangs or fails does not affect the others:
 //! calls of its tools fail, and it is connected again after a while.
@@ -36,7 +36,7 @@ pub use filter::{ToolFilter, ToolPattern};
 pub use gateway::Gateway;
 pub use name::{UpstreamName, UpstreamNameError};
 pub use operations::management;
-pub use status::{RejectedTool, UpstreamState, UpstreamStatus};
+pub use status::{RejectedItem, UpstreamState, UpstreamStatus};
 pub use supervisor::{SuperviseError, supervise};
 
 /// The examples of the README are compiled and run with those of this documentation.

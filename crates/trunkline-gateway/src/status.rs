@@ -24,15 +24,19 @@ pub struct UpstreamStatus {
     pub failures: u64,
     /// The number of offered tools.
     pub tools: usize,
+    /// The number of resources and templates.
+    pub resources: usize,
+    /// The number of prompts.
+    pub prompts: usize,
     /// The offered tools whose definition changed after it was approved, with the upstream's names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// The pinned tools that are not offered, since they changed or were added after they were approved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
-    /// The tools that cannot be offered.
+    /// The tools, resources and prompts that cannot be offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rejected: Vec<RejectedTool>,
+    pub rejected: Vec<RejectedItem>,
 }
 
 /// The state of a connection.
@@ -51,13 +55,13 @@ pub enum UpstreamState {
     Stopped,
 }
 
-/// A tool that cannot be offered.
+/// A tool, resource or prompt that cannot be offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(crate = "trunkline::schemars")]
 #[non_exhaustive]
-pub struct RejectedTool {
-    /// The upstream's name of the tool.
-    pub tool: String,
+pub struct RejectedItem {
+    /// The upstream's name of it, or the method whose result cannot be used.
+    pub name: String,
     /// The reason.
     pub reason: String,
 }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use trunkline::{Operation, Schema};
-use trunkline_mcp::ToolError;
 use trunkline_mcp::client::{List, Tool};
+use trunkline_mcp::{Prompt, Resource, ResourceTemplate, ToolError};
 
 use crate::approvals::Digest;
 use crate::config::UpstreamConfig;
 use crate::name::UpstreamName;
-use crate::status::RejectedTool;
+use crate::status::RejectedItem;
 
 /// A tool that can be offered.
 #[derive(Debug)]
@@ -53,14 +54,84 @@ pub(crate) struct Annotations {
     pub(crate) open_world_hint: Option<bool>,
 }
 
-/// The tools of a list that can be offered, in the order of the list, and the others.
+/// The tools, resources and prompts that can be offered, in the order of the lists, and the others.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) offered: Vec<Arc<OfferedTool>>,
-    pub(crate) rejected: Vec<RejectedTool>,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) templates: Vec<ResourceTemplate>,
+    pub(crate) prompts: Vec<OfferedPrompt>,
+    pub(crate) rejected: Vec<RejectedItem>,
+}
+
+/// A prompt that can be offered.
+#[derive(Debug, PartialEq)]
+pub(crate) struct OfferedPrompt {
+    /// The upstream's name.
+    pub(crate) name: String,
+    /// The name of the method, without the upstream.
+    pub(crate) exposed: String,
+    /// The declaration, with the name for clients.
+    pub(crate) prompt: Prompt,
+}
+
+/// The lists of resources and prompts, as received, or the reasons why there are none.
+#[derive(Debug)]
+pub(crate) struct OtherLists {
+    pub(crate) resources: Result<Vec<Box<RawValue>>, String>,
+    pub(crate) templates: Result<Vec<Box<RawValue>>, String>,
+    pub(crate) prompts: Result<Vec<Box<RawValue>>, String>,
 }
 
 impl Selection {
+    /// Adds resources and prompts. URIs stay unchanged, since results contain them.
+    pub(crate) fn add(&mut self, upstream: &UpstreamName, lists: OtherLists) {
+        let OtherLists { resources, templates, prompts } = lists;
+        let mut uris = HashSet::new();
+        for mut resource in self.read::<Resource>("resources/list", resources) {
+            if uris.insert(resource.uri.clone()) {
+                resource.name = upstream.prefixed(&resource.name);
+                self.resources.push(resource);
+            }
+        }
+        for mut template in self.read::<ResourceTemplate>("resources/templates/list", templates) {
+            if uris.insert(template.uri_template.clone()) {
+                template.name = upstream.prefixed(&template.name);
+                self.templates.push(template);
+            }
+        }
+        let mut names = HashSet::new();
+        for mut prompt in self.read::<Prompt>("prompts/list", prompts) {
+            let exposed = upstream.exposed(&prompt.name);
+            if names.insert(exposed.clone()) {
+                let name = std::mem::replace(&mut prompt.name, upstream.prefixed(&exposed));
+                self.prompts.push(OfferedPrompt { name, exposed, prompt });
+            }
+        }
+    }
+
+    fn read<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        list: Result<Vec<Box<RawValue>>, String>,
+    ) -> Vec<T> {
+        let items = match list {
+            Ok(items) => items,
+            Err(reason) => {
+                self.reject(method.to_owned(), reason);
+                return Vec::new();
+            }
+        };
+        let mut read = Vec::with_capacity(items.len());
+        for item in items {
+            match serde_json::from_str(item.get()) {
+                Ok(item) => read.push(item),
+                Err(error) => self.reject(method.to_owned(), format!("invalid item: {error}")),
+            }
+        }
+        read
+    }
+
     /// Selects the tools that the configuration allows.
     ///
     /// # Errors
@@ -96,11 +167,11 @@ impl Selection {
         Ok(selection)
     }
 
-    fn reject(&mut self, tool: String, reason: String) {
+    fn reject(&mut self, name: String, reason: String) {
         /// The names come from the server.
         const MAX_NAME: usize = 128;
-        let tool = trunkline::protocol::excerpt(&tool, MAX_NAME).to_string();
-        self.rejected.push(RejectedTool { tool, reason });
+        let name = trunkline::protocol::excerpt(&name, MAX_NAME).to_string();
+        self.rejected.push(RejectedItem { name, reason });
     }
 }
 

@@ -12,6 +12,7 @@ use trunkline::layers::ValidateLayer;
 use trunkline::tool::ToolOperation;
 use trunkline::{DynamicOperations, Operation, RawParams, Router};
 use trunkline_mcp::client::Error;
+use trunkline_mcp::{McpOperation, Resource, ResourceTemplate, ResourceUri};
 
 use crate::approvals::{Approval, Approvals};
 use crate::backoff::Backoff;
@@ -19,8 +20,8 @@ use crate::config::{GatewayConfig, UpstreamConfig};
 use crate::connection::{Connection, reason};
 use crate::error::UpstreamError;
 use crate::name::UpstreamName;
-use crate::status::{RejectedTool, UpstreamState, UpstreamStatus};
-use crate::tools::{OfferedTool, Selection};
+use crate::status::{RejectedItem, UpstreamState, UpstreamStatus};
+use crate::tools::{OfferedPrompt, OfferedTool, Selection};
 
 /// An upstream and its state.
 #[derive(Debug)]
@@ -169,6 +170,8 @@ impl Upstream {
             retry_in_ms: retry_in.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
             failures: state.failures,
             tools: state.selection.offered.len() - withheld.len(),
+            resources: state.selection.resources.len() + state.selection.templates.len(),
+            prompts: state.selection.prompts.len(),
             changed: if self.config.pin { Vec::new() } else { changed },
             withheld,
             rejected: state.selection.rejected.clone(),
@@ -223,7 +226,9 @@ impl Upstream {
 
     async fn list(&self, connection: &Connection) -> Result<Selection, String> {
         let list = connection.tools().await.map_err(|error| reason(&error))?;
-        Selection::new(&self.name, &self.config, list)
+        let mut selection = Selection::new(&self.name, &self.config, list)?;
+        selection.add(&self.name, connection.others().await);
+        Ok(selection)
     }
 
     /// Registers the tools, except those that are withheld.
@@ -246,13 +251,17 @@ impl Upstream {
             return;
         }
         self.log_flagged(&selection, &approvals);
-        let router =
-            tools.fold(Router::new(), |router, tool| router.operation(self.operation(tool)));
+        let tools = tools.map(|tool| self.operation(tool));
+        let resources = selection.resources.iter().map(|resource| self.resource(resource));
+        let templates = selection.templates.iter().map(|template| self.template(template));
+        let prompts = selection.prompts.iter().map(|prompt| self.prompt(prompt));
+        let operations = tools.chain(resources).chain(templates).chain(prompts);
+        let router = operations.fold(Router::new(), Router::operation);
         let mut selection = selection;
         if let Err(error) = self.operations.replace(router.layer(ValidateLayer::new())) {
             tracing::error!(upstream = %self.name, %error, "tool refresh failed; keeping the previous tools");
-            let rejected = RejectedTool { tool: "*".to_owned(), reason: error.to_string() };
-            selection = Arc::new(Selection { offered: Vec::new(), rejected: vec![rejected] });
+            let rejected = RejectedItem { name: "*".to_owned(), reason: error.to_string() };
+            selection = Arc::new(Selection { rejected: vec![rejected], ..Selection::default() });
         }
         let mut state = self.lock();
         (state.selection, state.approvals) = (selection, approvals);
@@ -279,8 +288,8 @@ impl Upstream {
             let (upstream, tool) = (&self.name, &tool.prefixed);
             tracing::warn!(%upstream, tool, consequence, "{problem}");
         }
-        for RejectedTool { tool, reason } in &selection.rejected {
-            tracing::warn!(upstream = %self.name, tool, reason, "a tool is left out");
+        for RejectedItem { name, reason } in &selection.rejected {
+            tracing::warn!(upstream = %self.name, name, reason, "an item is left out");
         }
     }
 
@@ -291,14 +300,12 @@ impl Upstream {
             let (upstream, called) = (Arc::clone(&upstream), Arc::clone(&called));
             async move { upstream.call(&called, arguments).await }
         };
-        // The timeout of the call itself has a better message.
-        let limit = self.config.call_timeout.saturating_add(Duration::from_secs(1));
         let mut operation = Operation::new(&*tool.exposed, run)
             .description(definition.description.as_deref().unwrap_or_default())
             .input_schema(definition.input_schema.clone())
             .output_schema(tool.output_schema())
             .errors::<UpstreamError>()
-            .timeout(limit)
+            .timeout(self.limit())
             .tool(&*tool.prefixed)
             .revision(&*tool.digest.0)
             .tool_result();
@@ -308,19 +315,96 @@ impl Upstream {
         definition.annotations.apply(operation)
     }
 
+    fn resource(self: &Arc<Self>, resource: &Resource) -> Operation {
+        let (upstream, uri) = (Arc::clone(self), resource.uri.clone());
+        let read = move || {
+            let (upstream, uri) = (Arc::clone(&upstream), uri.clone());
+            async move { upstream.read(&uri).await }
+        };
+        let name = format!("resources.{}", self.name.exposed(&resource.uri));
+        let operation = Operation::new(name, read).resource(resource.clone());
+        self.reading(operation, resource.description.as_deref())
+    }
+
+    fn template(self: &Arc<Self>, template: &ResourceTemplate) -> Operation {
+        let upstream = Arc::clone(self);
+        let read = move |ResourceUri(uri): ResourceUri, RawParams(_): RawParams| {
+            let upstream = Arc::clone(&upstream);
+            async move { upstream.read(&uri).await }
+        };
+        let name = format!("templates.{}", self.name.exposed(&template.uri_template));
+        let operation = Operation::new(name, read).resource_template(template.clone());
+        self.reading(operation, template.description.as_deref())
+    }
+
+    fn prompt(self: &Arc<Self>, offered: &OfferedPrompt) -> Operation {
+        let (upstream, prompt) = (Arc::clone(self), offered.name.clone());
+        let get = move |RawParams(arguments): RawParams| {
+            let (upstream, prompt) = (Arc::clone(&upstream), prompt.clone());
+            async move { upstream.get_prompt(&prompt, arguments).await }
+        };
+        let operation = Operation::new(format!("prompts.{}", offered.exposed), get);
+        let description = offered.prompt.description.as_deref();
+        self.reading(operation.prompt(offered.prompt.clone()), description)
+    }
+
+    /// Declares what operations of resources and prompts have in common.
+    fn reading(&self, operation: Operation, description: Option<&str>) -> Operation {
+        let operation = operation.errors::<UpstreamError>().timeout(self.limit()).read_only();
+        match description {
+            Some(description) => operation.description(description),
+            None => operation,
+        }
+    }
+
+    /// The timeout of operations. That of the request has a better message.
+    fn limit(&self) -> Duration {
+        self.config.call_timeout.saturating_add(Duration::from_secs(1))
+    }
+
     /// Calls a tool. Returns the result as received.
     async fn call(
-        self: &Arc<Self>,
+        &self,
         tool: &OfferedTool,
         arguments: Option<Box<RawValue>>,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        let _permit = self.permit().await?;
-        let connection = self.connection()?;
         // Positional params are empty here, since the operations declare no names.
         let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
         let arguments = arguments.unwrap_or_else(empty_object);
+        self.request(async |connection| connection.call(&tool.tool, &arguments).await).await
+    }
+
+    async fn read(&self, uri: &str) -> Result<Box<RawValue>, UpstreamError> {
+        self.request(async |connection| connection.read(uri).await).await
+    }
+
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>, UpstreamError> {
+        let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
+        let arguments = arguments.map(|arguments| serde_json::from_str(arguments.get()));
+        let arguments = arguments.transpose().map_err(|error| UpstreamError::Arguments {
+            upstream: self.name.clone(),
+            reason: error.to_string(),
+        })?;
+        let arguments = arguments.unwrap_or_default();
+        self.request(async |connection| connection.prompt(name, &arguments).await).await
+    }
+
+    /// Sends a request, within the limits of the upstream.
+    async fn request<F>(
+        &self,
+        send: impl FnOnce(Arc<Connection>) -> F,
+    ) -> Result<Box<RawValue>, UpstreamError>
+    where
+        F: Future<Output = Result<Box<RawValue>, Error>>,
+    {
+        let _permit = self.permit().await?;
+        let connection = self.connection()?;
         let after = self.config.call_timeout;
-        match timeout(after, connection.call(&tool.tool, &arguments)).await {
+        match timeout(after, send(connection)).await {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(error)) => Err(self.failed(&error)),
             Err(_) => {
@@ -412,6 +496,9 @@ impl Drop for Waiting<'_> {
 fn is_same(one: &Selection, other: &Selection) -> bool {
     let key = |tool: &Arc<OfferedTool>| (tool.tool.name.clone(), tool.digest.clone());
     one.rejected == other.rejected
+        && one.resources == other.resources
+        && one.templates == other.templates
+        && one.prompts == other.prompts
         && one.offered.len() == other.offered.len()
         && one.offered.iter().zip(&other.offered).all(|(one, other)| key(one) == key(other))
 }

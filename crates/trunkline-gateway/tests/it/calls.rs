@@ -130,7 +130,7 @@ async fn tools_that_cannot_be_offered_are_rejected() {
     let service = Service::start(vec![("up", upstream.config())]).await;
     assert_eq!(service.tools(), ["up__good"]);
     let rejected = service.status("up").rejected;
-    let names: Vec<_> = rejected.iter().map(|rejected| rejected.tool.as_str()).collect();
+    let names: Vec<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
     assert_eq!(names, ["scalar", "remote"]);
 }
 

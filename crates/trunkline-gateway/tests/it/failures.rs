@@ -99,6 +99,8 @@ async fn management_shows_the_states() {
             "state": "ready",
             "failures": 0,
             "tools": 1,
+            "resources": 0,
+            "prompts": 0,
         }],
     });
     assert_eq!(list, expected);

@@ -5,4 +5,5 @@
 mod approvals;
 mod calls;
 mod failures;
+mod resources;
 mod support;

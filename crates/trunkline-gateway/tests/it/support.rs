@@ -1,5 +1,6 @@
 //! Scripted MCP servers over HTTP, and services with a gateway to them.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -33,6 +34,8 @@ pub(crate) struct Scripted {
 pub(crate) struct Script {
     pub(crate) tools: Vec<Value>,
     pub(crate) result: Value,
+    /// Results of other methods. A server that has none of a feature does not declare it.
+    pub(crate) others: BTreeMap<&'static str, Value>,
     pub(crate) mode: Mode,
     /// The headers of the last request.
     headers: HeaderMap,
@@ -133,10 +136,24 @@ async fn answer(
     }
     let Some(id) = request.get("id") else { return StatusCode::ACCEPTED.into_response() };
     let error = |error: Value| reply(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+    let has = |feature: &str| script.others.keys().any(|method| method.starts_with(feature));
+    let mut capabilities = json!({ "tools": {} });
+    for feature in ["resources", "prompts"] {
+        if has(feature) {
+            capabilities[feature] = json!({});
+        }
+    }
     let result = match request["method"].as_str().unwrap() {
+        other if let Some(result) = script.others.get(other) => {
+            let mut result = result.clone();
+            if other == "prompts/get" {
+                result["_meta"]["params"] = request["params"].clone();
+            }
+            result
+        }
         "initialize" => json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": { "tools": {} },
+            "capabilities": capabilities,
             "serverInfo": { "name": "scripted", "version": "1" },
         }),
         "tools/list" => json!({ "tools": script.tools }),

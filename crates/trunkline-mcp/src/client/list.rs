@@ -22,6 +22,12 @@ pub struct List<T> {
     pub rejected: Vec<(String, String)>,
 }
 
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), rejected: Vec::new() }
+    }
+}
+
 /// An item of a list.
 pub(super) trait Item: Sized {
     const METHOD: &'static str;

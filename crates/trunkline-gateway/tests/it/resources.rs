@@ -1,0 +1,158 @@
+//! Resources and prompts of upstreams.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::{DynamicOperations, Operation, Router, Server};
+use trunkline_gateway::{HttpTarget, Target, UpstreamConfig};
+use trunkline_mcp::{Mcp, McpConfig};
+
+use crate::support::{Scripted, Service, tools};
+
+async fn upstream() -> Scripted {
+    let upstream = Scripted::start(tools(&["a"])).await;
+    upstream.change(|script| {
+        let resource = json!({
+            "uri": "docs://readme",
+            "name": "readme",
+            "title": "Read me",
+            "mimeType": "text/markdown",
+            "size": 3,
+            "annotations": { "audience": ["user"], "priority": 0.5 },
+            "_meta": { "x": 1 },
+        });
+        let second = json!({ "uri": "docs://readme", "name": "again" });
+        let template = json!({ "uriTemplate": "docs://pages/{name}", "name": "page" });
+        let prompt = json!({
+            "name": "review",
+            "description": "Reviews.",
+            "arguments": [{ "name": "language", "required": true }],
+        });
+        script.others.insert("resources/list", json!({ "resources": [resource, second] }));
+        let templates = json!({ "resourceTemplates": [template] });
+        script.others.insert("resources/templates/list", templates);
+        script.others.insert("prompts/list", json!({ "prompts": [prompt] }));
+        script.others.insert("resources/read", contents());
+        script.others.insert("prompts/get", json!({ "messages": messages() }));
+    });
+    upstream
+}
+
+fn contents() -> Value {
+    json!({
+        "contents": [
+            { "uri": "docs://readme", "mimeType": "text/markdown", "text": "é" },
+            { "uri": "docs://logo", "mimeType": "image/png", "blob": "AAAA", "_meta": { "y": 2 } },
+        ],
+        "_meta": { "example/z": 3 },
+    })
+}
+
+fn messages() -> Value {
+    json!([
+        { "role": "user", "content": { "type": "text", "text": "Review." } },
+        { "role": "assistant", "content": { "type": "image", "data": "AAAA", "mimeType": "image/png" } },
+    ])
+}
+
+#[tokio::test]
+async fn resources_and_templates() {
+    let [one, other] = [upstream().await, upstream().await];
+    let service = Service::start(vec![("one", one.config()), ("other", other.config())]).await;
+    let list = service.call("resources/list", json!({})).await.unwrap();
+    let expected = json!([{
+        "uri": "docs://readme",
+        "name": "one__readme",
+        "title": "Read me",
+        "mimeType": "text/markdown",
+        "size": 3,
+        "annotations": { "audience": ["user"], "priority": 0.5 },
+        "_meta": { "x": 1 },
+    }]);
+    // The other upstream has the same URI.
+    assert_eq!(list["resources"], expected);
+    let list = service.call("resources/templates/list", json!({})).await.unwrap();
+    let expected = json!([{ "uriTemplate": "docs://pages/{name}", "name": "one__page" }]);
+    assert_eq!(list["resourceTemplates"], expected);
+
+    for uri in ["docs://readme", "docs://pages/7"] {
+        let found = service.call("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(found, Ok(contents()), "{uri}");
+    }
+    let status = service.status("one");
+    assert_eq!((status.tools, status.resources, status.prompts), (1, 2, 1));
+}
+
+#[tokio::test]
+async fn prompts() {
+    let upstream = upstream().await;
+    let service = Service::start(vec![("up", upstream.config())]).await;
+    let list = service.call("prompts/list", json!({})).await.unwrap();
+    let expected = json!([{
+        "name": "up__review",
+        "description": "Reviews.",
+        "arguments": [{ "name": "language", "required": true }],
+    }]);
+    assert_eq!(list["prompts"], expected);
+    let params = json!({ "name": "up__review", "arguments": { "language": "Rust" } });
+    let found = service.call("prompts/get", params).await.unwrap();
+    assert_eq!(found["messages"], messages());
+    let sent = json!({ "name": "review", "arguments": { "language": "Rust" } });
+    assert_eq!(found["_meta"]["params"], sent, "{found}");
+    let found = service.call("up.prompts.review", json!({ "language": 1 })).await.unwrap_err();
+    assert_eq!(found["code"], -32602, "{found}");
+}
+
+#[tokio::test]
+async fn invalid_lists_do_not_affect_tools() {
+    let upstream = upstream().await;
+    upstream.change(|script| {
+        script.others.insert("resources/list", json!({ "resources": "none" }));
+        script.others.insert("prompts/list", json!({ "prompts": [{ "title": 1 }] }));
+        script.others.remove("resources/templates/list");
+    });
+    let service = Service::start(vec![("up", upstream.config())]).await;
+    assert_eq!(service.tools(), ["up__a"]);
+    let status = service.status("up");
+    let rejected: Vec<_> = status.rejected.iter().map(|rejected| rejected.name.as_str()).collect();
+    assert_eq!(rejected, ["resources/list"], "{status:?}");
+}
+
+#[tokio::test]
+async fn changed_lists_are_refreshed() {
+    let upstream = upstream().await;
+    let service = Service::start(vec![("up", upstream.config())]).await;
+    upstream.change(|script| {
+        script.others.insert("resources/list", json!({ "resources": [] }));
+        script.others.insert("prompts/list", json!({ "prompts": [] }));
+    });
+    service.until("up", |status| status.resources == 1 && status.prompts == 0).await;
+    let error =
+        service.call("resources/read", json!({ "uri": "docs://readme" })).await.unwrap_err();
+    assert_eq!(error["code"], -32002, "{error}");
+}
+
+/// A server of this project, which notifies of changes. The lists are not refreshed otherwise.
+#[tokio::test]
+async fn notifications_of_changes() {
+    let operation = |name: &'static str| {
+        let operation = Operation::new(name, || "done").tool(name);
+        operation.description("A tool.").input_schema(json!({ "type": "object" }))
+    };
+    let changing = DynamicOperations::new();
+    changing.replace(Router::new().operation(operation("a"))).unwrap();
+    let rpc = Router::new().dynamic("x", &changing).build().unwrap();
+    let mcp = Mcp::new(rpc, McpConfig::new("upstream", "1")).unwrap();
+    let server = Server::bind("127.0.0.1:0").serve(mcp.rpc().http().merge(mcp.routes()));
+    let server = server.await.unwrap();
+    let url = format!("http://{}/mcp", server.local_addr());
+    let mut config = UpstreamConfig::new(Target::Http(HttpTarget::new(url.parse().unwrap())));
+    config.refresh_interval = Duration::from_secs(3_600);
+    let service = Service::start(vec![("up", config)]).await;
+    assert_eq!(service.tools(), ["up__a"]);
+    let added = Router::new().operation(operation("a")).operation(operation("b"));
+    changing.replace(added).unwrap();
+    service.until("up", |status| status.tools == 2).await;
+    assert_eq!(service.tools(), ["up__a", "up__b"]);
+    assert_eq!(service.call("up.b", json!({})).await.unwrap()["isError"], false);
+}
