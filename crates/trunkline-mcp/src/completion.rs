@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use trunkline::protocol::RegisteredOperation;
 use trunkline::{IntoOutcome, JsonSchema, Outcome};
 
@@ -150,7 +151,27 @@ impl IntoOutcome for CompletionValues {
 
 /// The arguments that an operation completes. An extension of its description.
 #[derive(Debug)]
-pub(crate) struct Completes(pub(crate) Vec<Completion>);
+pub(crate) struct Completes {
+    pub(crate) completions: Vec<Completion>,
+    pub(crate) form: CompletionForm,
+}
+
+/// The params and results of an operation that completes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CompletionForm {
+    /// [`CompletionParams`], and values.
+    AsResult,
+    /// Functions convert them.
+    By { params: fn(&CompletionParams) -> Option<Value>, values: fn(result: &[u8]) -> Vec<String> },
+}
+
+impl CompletionForm {
+    /// The form of an operation that completes.
+    pub(crate) fn of(operation: &RegisteredOperation) -> Self {
+        let completes = operation.description().extensions.get::<Completes>();
+        completes.map_or(Self::AsResult, |completes| completes.form)
+    }
+}
 
 /// The operations by what they complete.
 #[derive(Debug, Default)]
@@ -164,7 +185,7 @@ impl Completions {
         check: impl Fn(&Completion) -> Result<(), &'static str>,
     ) -> Result<(), McpError> {
         let completes = operation.description().extensions.get::<Completes>();
-        for completion in completes.iter().flat_map(|completes| &completes.0) {
+        for completion in completes.iter().flat_map(|completes| &completes.completions) {
             let failure = |reason| McpError::Completion {
                 of: completion.target.name().to_owned(),
                 argument: completion.argument.clone(),

@@ -91,7 +91,7 @@ pub use log_level::LogLevel;
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};
-pub use resource::ResourceUri;
+pub use resource::{ResourcePage, ResourceUri, uri_value};
 pub use server::Mcp;
 pub use tool::ToolError;
 

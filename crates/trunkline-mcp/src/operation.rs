@@ -1,15 +1,19 @@
 //! Declarations of operations for MCP.
 
 use serde_json::{Map, Value};
-use trunkline::Operation;
+use trunkline::tool::ToolOperation;
+use trunkline::{ErrorObject, Operation};
 
-use crate::completion::{Completes, Completion};
+use crate::completion::{Completes, Completion, CompletionForm, CompletionParams};
 use crate::content::{Icon, Prompt, Resource, ResourceTemplate};
-use crate::resource::ListsResources;
+use crate::resource::{ListsResources, MissingIf, ResourcePage};
 use crate::tool::{ToolIcons, ToolMeta};
 
 /// Offers an operation to clients of MCP as a resource, a prompt or a completion. It stays callable by its own name, and
 /// may be a tool as well. Extractors, state, layers and access rules apply in the same way.
+///
+/// Operations that are made for users or for lists ([`prompt`](Self::prompt), [`completes`](Self::completes),
+/// [`resource_list`](Self::resource_list)) are not offered to language models, unless they are tools.
 ///
 /// ```
 /// # use trunkline::{Operation, Params, Router};
@@ -43,6 +47,15 @@ pub trait McpOperation: Sized {
     #[must_use]
     fn resource_list(self) -> Self;
 
+    /// The same for an operation whose result has another form: `resources` reads them from the JSON text of a result. The
+    /// operation is called again for further ones, at most 100 times.
+    #[must_use]
+    fn resource_list_by(self, resources: fn(result: &[u8]) -> ResourcePage) -> Self;
+
+    /// Declares the errors of the operation which mean that the resource does not exist.
+    #[must_use]
+    fn resource_missing_if(self, is_missing: fn(&ErrorObject) -> bool) -> Self;
+
     /// Offers the operation as a prompt. The params are the arguments, by name, and the result is text (one message of the
     /// user), messages, or a [`PromptResult`](crate::PromptResult).
     #[must_use]
@@ -53,6 +66,17 @@ pub trait McpOperation: Sized {
     /// [`CompletionValues`](crate::CompletionValues).
     #[must_use]
     fn completes(self, completions: impl IntoIterator<Item = Completion>) -> Self;
+
+    /// The same for an operation with other params and results: `params` returns the params of a call, by name, or `None`
+    /// if no value is known; `values` reads the values from the JSON text of its result. Values that do not contain the
+    /// text so far are omitted.
+    #[must_use]
+    fn completes_by(
+        self,
+        completions: impl IntoIterator<Item = Completion>,
+        params: fn(&CompletionParams) -> Option<Value>,
+        values: fn(result: &[u8]) -> Vec<String>,
+    ) -> Self;
 
     /// Sets the icons of the tool.
     #[must_use]
@@ -73,15 +97,34 @@ impl<S> McpOperation for Operation<S> {
     }
 
     fn resource_list(self) -> Self {
-        self.extension(ListsResources)
+        self.extension(ListsResources::AsResult).for_users()
+    }
+
+    fn resource_list_by(self, resources: fn(result: &[u8]) -> ResourcePage) -> Self {
+        self.extension(ListsResources::By(resources))
+    }
+
+    fn resource_missing_if(self, is_missing: fn(&ErrorObject) -> bool) -> Self {
+        self.extension(MissingIf(is_missing))
     }
 
     fn prompt(self, prompt: Prompt) -> Self {
-        self.extension(prompt)
+        self.extension(prompt).for_users()
     }
 
     fn completes(self, completions: impl IntoIterator<Item = Completion>) -> Self {
-        self.extension(Completes(completions.into_iter().collect()))
+        let completions = completions.into_iter().collect();
+        self.extension(Completes { completions, form: CompletionForm::AsResult }).for_users()
+    }
+
+    fn completes_by(
+        self,
+        completions: impl IntoIterator<Item = Completion>,
+        params: fn(&CompletionParams) -> Option<Value>,
+        values: fn(result: &[u8]) -> Vec<String>,
+    ) -> Self {
+        let completions = completions.into_iter().collect();
+        self.extension(Completes { completions, form: CompletionForm::By { params, values } })
     }
 
     fn tool_icons(self, icons: impl IntoIterator<Item = Icon>) -> Self {

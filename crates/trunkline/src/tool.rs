@@ -43,6 +43,16 @@ pub fn is_listed(description: &Description) -> bool {
     description.extensions.get::<Unlisted>().is_none()
 }
 
+/// Marks an operation for users.
+#[derive(Debug, Clone, Copy)]
+struct ForUsers;
+
+/// Whether language models may be offered the operation, as a tool or by its own name.
+#[must_use]
+pub fn is_for_models(description: &Description) -> bool {
+    description.tool.is_some() || description.extensions.get::<ForUsers>().is_none()
+}
+
 /// Sets the form in which language models read the results of an operation. Default: [`Rendering::Json`].
 pub trait ToolOperation: Sized {
     /// Renders results and errors as text.
@@ -57,6 +67,10 @@ pub trait ToolOperation: Sized {
     /// unavailable.
     #[must_use]
     fn unlisted(self) -> Self;
+
+    /// Declares that users select the operation, such as a prompt. Language models are offered it only if it is a tool.
+    #[must_use]
+    fn for_users(self) -> Self;
 
     /// Declares that the result is an array of content blocks, as MCP defines them: text, images, audio,
     /// resources.
@@ -80,6 +94,10 @@ impl<S> ToolOperation for Operation<S> {
 
     fn unlisted(self) -> Self {
         self.extension(Unlisted)
+    }
+
+    fn for_users(self) -> Self {
+        self.extension(ForUsers)
     }
 
     fn blocks(self) -> Self {

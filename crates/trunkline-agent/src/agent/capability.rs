@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
-use trunkline::tool::is_listed;
+use trunkline::tool::{is_for_models, is_listed};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 
 use super::config::AgentConfig;
@@ -74,7 +74,7 @@ impl Capabilities {
                 true => {
                     operation.description().tool.is_some() && is_listed(operation.description())
                 }
-                false => is_in(&config.allow),
+                false => is_in(&config.allow) && is_for_models(operation.description()),
             };
             is_allowed && !is_in(&config.deny)
         };

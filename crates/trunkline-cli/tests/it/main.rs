@@ -25,6 +25,7 @@ mod history;
 mod history_secrets;
 mod hostile;
 mod mcp;
+mod mcp_offers;
 mod memory;
 mod monitor;
 mod names;

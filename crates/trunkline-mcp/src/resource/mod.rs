@@ -14,6 +14,7 @@ use crate::arguments::{Arguments, typed};
 use crate::content::{Caching, Resource, ResourceTemplate};
 use crate::error::McpError;
 pub(crate) use result::write_contents;
+pub use template::uri_value;
 use template::{UriTemplate, check_uri};
 
 /// Resources by URI, and all of them in the order of their registration.
@@ -51,9 +52,48 @@ pub(crate) struct Found {
     pub(crate) params: Option<Map<String, Value>>,
 }
 
-/// Marks an operation whose result lists resources. An extension of its description.
+/// Marks an operation that lists resources. An extension of its description.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ListsResources;
+pub(crate) enum ListsResources {
+    /// The result is an array of resources.
+    AsResult,
+    /// A function reads them from a result.
+    By(fn(result: &[u8]) -> ResourcePage),
+}
+
+/// Resources that an operation lists.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ResourcePage {
+    /// The resources.
+    pub resources: Vec<Resource>,
+    /// The params of the call that lists further ones, by name, if there are any.
+    pub next: Option<Map<String, Value>>,
+}
+
+impl ResourcePage {
+    /// The last page.
+    pub fn new(resources: impl IntoIterator<Item = Resource>) -> Self {
+        Self { resources: resources.into_iter().collect(), next: None }
+    }
+
+    /// Sets the params of the call that lists further resources, by name.
+    #[must_use]
+    pub fn next(mut self, params: Map<String, Value>) -> Self {
+        self.next = Some(params);
+        self
+    }
+}
+
+/// The errors of an operation that mean that a resource does not exist. An extension of its description.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MissingIf(pub(crate) fn(&ErrorObject) -> bool);
+
+/// Whether an error of the operation means that the resource does not exist.
+pub(crate) fn is_missing(operation: &RegisteredOperation, error: &ErrorObject) -> bool {
+    let missing = operation.description().extensions.get::<MissingIf>();
+    missing.is_some_and(|MissingIf(is_missing)| is_missing(error))
+}
 
 /// Extracts the URI that the client reads. For operations of resources; calls over other protocols fail.
 #[derive(Debug, Clone, PartialEq, Eq)]

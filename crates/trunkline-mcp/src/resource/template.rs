@@ -231,10 +231,40 @@ fn match_query<'a>(
 
 /// The decoded text of a value. `None` if handlers could mistake it for something else.
 fn value(text: &str) -> Option<String> {
-    let text = decoded(text)?;
+    decoded(text).filter(|text| is_safe(text)).map(Cow::into_owned)
+}
+
+fn is_safe(text: &str) -> bool {
     let is_step = |segment: &str| segment == "." || segment == "..";
-    let is_safe = !text.chars().any(char::is_control) && !text.split(['/', '\\']).any(is_step);
-    is_safe.then(|| text.into_owned())
+    !text.chars().any(char::is_control) && !text.split(['/', '\\']).any(is_step)
+}
+
+/// The percent-encoding of a text as the value of a variable `{name}` in a URI. `None` if such a URI would not
+/// [match](crate::ResourceTemplate::new): an empty text, one with control characters or a segment `.` or `..`, or one that
+/// starts with a slash.
+///
+/// ```
+/// # use trunkline_mcp::uri_value;
+/// assert_eq!(uri_value("a b/c").as_deref(), Some("a%20b%2Fc"));
+/// assert_eq!(uri_value(".."), None);
+/// ```
+#[must_use]
+pub fn uri_value(text: &str) -> Option<String> {
+    if text.is_empty() || text.starts_with(['/', '\\']) || !is_safe(text) {
+        return None;
+    }
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(byte.into());
+        } else {
+            encoded.push('%');
+            for digit in [byte >> 4, byte & 15] {
+                encoded.extend(char::from_digit(digit.into(), 16).map(|c| c.to_ascii_uppercase()));
+            }
+        }
+    }
+    Some(encoded)
 }
 
 /// Decodes percent-encodings. `None` if one is malformed, or the result is not UTF-8.
@@ -279,7 +309,7 @@ fn check_scheme(uri: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::UriTemplate;
+    use super::{UriTemplate, uri_value};
 
     /// `expected` has the values in the order of the match, separated by `|`, or is none.
     #[track_caller]
@@ -362,6 +392,23 @@ mod tests {
         check("f:///{name}", "f:///...", Some("name=..."));
         check("f:///{name}", "f:///%252e%252e", Some("name=%2e%2e"));
         check("f:///x{?a}", "f:///x?a=..%2fb", None);
+    }
+
+    #[test]
+    fn encoded_values_match() {
+        let template = UriTemplate::parse("f:///{name}/x").unwrap();
+        for text in ["a", "a b", "ü", "a/b", "a?b#c&d=e%", "{}", "...", "a..b", "\"'", "\\a"] {
+            match uri_value(text) {
+                Some(encoded) => {
+                    let found = template.matches(&format!("f:///{encoded}/x")).unwrap();
+                    assert_eq!(found, [("name", text.to_owned())]);
+                }
+                None => assert!(text.starts_with('\\'), "{text}"),
+            }
+        }
+        for text in ["", ".", "..", "../a", "a/..", "a\\..", "/a", "a\0"] {
+            assert_eq!(uri_value(text), None, "{text}");
+        }
     }
 
     #[track_caller]

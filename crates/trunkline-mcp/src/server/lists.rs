@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use trunkline::protocol::{CallFuture, RegisteredOperation};
 use trunkline::{Call, ErrorObject, Outcome, code};
 
 use super::context::Context;
 use super::prebuilt::List;
 use super::{Server, StartedCall, ready};
+use crate::content::Resource;
 use crate::fault::Fault;
 use crate::request::string;
+use crate::resource::{ListsResources, ResourcePage};
 
 const UNKNOWN_CURSOR: Fault =
     Fault::Params("unknown cursor; request the list again without a cursor");
@@ -57,23 +60,54 @@ impl Server {
     ) -> Result<Vec<Vec<u8>>, ErrorObject> {
         let mut entries = self.catalog.resource_entries();
         for operation in lists {
-            let name = operation.name().to_owned();
-            let Ok(outcome) = self.rpc.run(call.duplicate().redirect_to(operation, None)).await;
-            let result = match outcome.as_result() {
-                Ok(result) => result,
-                // The list contains what the caller may read.
-                Err(error) if matches!(error.code(), code::UNAUTHENTICATED | code::FORBIDDEN) => {
-                    continue;
-                }
-                Err(error) => return Err(error.clone()),
-            };
-            let listed: Vec<Box<RawValue>> = serde_json::from_slice(result).map_err(|error| {
-                ErrorObject::internal(&format!("`{name}` does not list resources: {error}"))
-            })?;
-            entries.extend(listed.into_iter().map(|entry| entry.get().as_bytes().to_vec()));
+            let mut call = call.duplicate().redirect_to(Arc::clone(&operation), None);
+            for _ in 0..MAX_CALLS {
+                let again = call.duplicate();
+                let Ok(outcome) = self.rpc.run(call).await;
+                let result = match outcome.as_result() {
+                    Ok(result) => result,
+                    // The list contains what the caller may read.
+                    Err(error)
+                        if matches!(error.code(), code::UNAUTHENTICATED | code::FORBIDDEN) =>
+                    {
+                        break;
+                    }
+                    Err(error) => return Err(error.clone()),
+                };
+                let listed = listed(&operation, result)?;
+                entries.extend(listed.entries);
+                let Some(next) = listed.next else { break };
+                call = again.redirect_with(Arc::clone(&operation), &next)?;
+            }
         }
         Ok(entries)
     }
+}
+
+/// The maximum number of calls of an operation for one list.
+const MAX_CALLS: usize = 100;
+
+/// The entries in the result of an operation that lists resources.
+struct Listed {
+    entries: Vec<Vec<u8>>,
+    /// The params of the next call.
+    next: Option<Map<String, Value>>,
+}
+
+fn listed(operation: &RegisteredOperation, result: &[u8]) -> Result<Listed, ErrorObject> {
+    if let Some(ListsResources::By(resources)) = operation.description().extensions.get() {
+        let ResourcePage { resources, next } = resources(result);
+        let entry = |resource: &Resource| {
+            serde_json::to_vec(resource).expect("a resource serialises into memory")
+        };
+        return Ok(Listed { entries: resources.iter().map(entry).collect(), next });
+    }
+    let listed: Vec<Box<RawValue>> = serde_json::from_slice(result).map_err(|error| {
+        let name = operation.name();
+        ErrorObject::internal(&format!("`{name}` does not list resources: {error}"))
+    })?;
+    let entries = listed.into_iter().map(|entry| entry.get().as_bytes().to_vec()).collect();
+    Ok(Listed { entries, next: None })
 }
 
 fn written(result: &Bytes) -> Outcome {

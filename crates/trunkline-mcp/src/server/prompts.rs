@@ -11,11 +11,13 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 use super::catalog::Completing;
 use super::context::{Attached, Context};
 use super::{Server, StartedCall, arguments};
-use crate::completion::{Completion, CompletionParams, CompletionValues, Target};
+use crate::completion::{Completion, CompletionForm, CompletionParams, CompletionValues, Target};
+use crate::era::Era;
 use crate::fault::Fault;
 use crate::prompt::write_prompt;
 use crate::protocol::method;
 use crate::request::string;
+use crate::resource::is_missing;
 
 /// The params of `completion/complete`.
 #[derive(Deserialize)]
@@ -90,12 +92,7 @@ impl Server {
         let completion = Completion { target, argument: argument.name };
         let operation = match self.catalog.find_completion(&completion) {
             Completing::Operation(operation) => operation,
-            Completing::Nothing => {
-                let envelope = self.envelope(context.era);
-                let values = CompletionValues::new([""; 0]);
-                let outcome = envelope.write(|json| write_completion(json, &values));
-                return Ok(CallFuture::ready(outcome).into());
-            }
+            Completing::Nothing => return Ok(self.no_values(context.era)),
             Completing::Unknown => {
                 return Err(match completion.target {
                     Target::Prompt { name } => Fault::UnknownPrompt(name),
@@ -107,21 +104,43 @@ impl Server {
         };
         let attached = Attached::none(context.era);
         let known = known.unwrap_or_default().arguments.unwrap_or_default();
-        let params = CompletionParams::new(argument.value, known);
-        let name = operation.name().to_owned();
-        let call = call
-            .redirect_with(operation, &params)
-            .map_err(|_| Fault::Malformed("`params` cannot be passed on"))?;
+        let known = CompletionParams::new(argument.value, known);
+        let form = CompletionForm::of(&operation);
+        let call = match form {
+            CompletionForm::AsResult => call.redirect_with(Arc::clone(&operation), &known),
+            CompletionForm::By { params, .. } => match params(&known) {
+                Some(params) => call.redirect_with(Arc::clone(&operation), &params),
+                None => return Ok(self.no_values(context.era)),
+            },
+        };
+        let call = call.map_err(|_| Fault::Malformed("`params` cannot be passed on"))?;
         Ok(self.run_operation(call, attached, move |outcome, envelope| {
-            let Ok(result) = outcome.as_result() else { return outcome };
-            match CompletionValues::of_result(result) {
+            let values = match (outcome.as_result(), form) {
+                (Ok(result), CompletionForm::AsResult) => CompletionValues::of_result(result),
+                (Ok(result), CompletionForm::By { values, .. }) => {
+                    Some(CompletionValues::new(known.filter(values(result))))
+                }
+                (Err(error), _) if is_missing(&operation, error) => {
+                    Some(CompletionValues::new([""; 0]))
+                }
+                (Err(_), _) => return outcome,
+            };
+            match values {
                 Some(values) => envelope.write(|json| write_completion(json, &values)),
                 None => {
+                    let name = operation.name();
                     let cause = format!("`{name}` returned no values for a completion");
                     Outcome::error(ErrorObject::internal(&cause))
                 }
             }
         }))
+    }
+
+    /// The answer for an argument without known values.
+    fn no_values(&self, era: Era) -> StartedCall {
+        let values = CompletionValues::new([""; 0]);
+        let outcome = self.envelope(era).write(|json| write_completion(json, &values));
+        CallFuture::ready(outcome).into()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fault::{Fault, resource_not_found};
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
 use crate::protocol::method;
 use crate::request::{members, string};
-use crate::resource::{Found, ResourceUri, write_contents};
+use crate::resource::{Found, ResourceUri, is_missing, write_contents};
 
 impl Server {
     pub(super) fn read_resource(
@@ -44,7 +44,13 @@ impl Server {
             None => call.redirect_to(operation, None),
         };
         Ok(self.run_operation(call, attached, move |outcome, envelope| {
-            let Ok(result) = outcome.as_result() else { return outcome };
+            let result = match outcome.as_result() {
+                Ok(result) => result,
+                Err(error) if is_missing(&source.operation, error) => {
+                    return Outcome::error(resource_not_found(&uri, code));
+                }
+                Err(_) => return outcome,
+            };
             let written = envelope.write_with_meta(|json| {
                 let meta = write_contents(json, result, &uri, source.mime_type.as_deref());
                 if era == Era::Modern {

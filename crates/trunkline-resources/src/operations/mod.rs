@@ -1,6 +1,8 @@
 //! The operations of resources.
 
 mod error;
+#[cfg(feature = "mcp")]
+mod mcp;
 
 use serde_json::value::RawValue;
 use trunkline::access::Principal;
@@ -18,7 +20,7 @@ use crate::resources::{Caller, Context, Mode, Resources};
 /// `todo.list`, `todo.filter`, `todo.status` and `todo.revert`.
 ///
 /// The operations of types for which `is_tool` returns true are also tools for language models, named `todo_create`.
-/// Dots in names become underscores.
+/// Dots in names become underscores. With the feature `mcp`, their records are also resources: `records://todo/ID`.
 ///
 /// Error codes: -32602 for invalid params, with `data.pointer`; -32011 for unknown records; -32012 for conflicts, with
 /// `data.kind`; -32004 for timeouts; -32005 for an overloaded store, where a retry may succeed; -32000 for a failed
@@ -29,14 +31,22 @@ pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> R
         let is_tool = is_tool(kind.name());
         for verb in Verb::ALL {
             let operation = operation(kind, verb, resources.config().max_page);
-            router = router.operation(if is_tool {
-                operation.tool(format!("{}_{}", kind.name().replace('.', "_"), verb.as_str()))
-            } else {
-                operation
-            });
+            router =
+                router.operation(if is_tool { offered(kind, verb, operation) } else { operation });
         }
     }
     router.with_state(resources.clone())
+}
+
+/// The operation as a tool and, with the feature `mcp`, as a resource.
+fn offered(
+    kind: &ResourceType,
+    verb: Verb,
+    operation: Operation<Resources>,
+) -> Operation<Resources> {
+    #[cfg(feature = "mcp")]
+    let operation = mcp::resource(kind, verb, operation);
+    operation.tool(format!("{}_{}", kind.name().replace('.', "_"), verb.as_str()))
 }
 
 fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Resources> {

@@ -1,5 +1,7 @@
 //! The operations of a database in a router. The only module that depends on JSON-RPC.
 
+#[cfg(feature = "mcp")]
+mod mcp;
 mod render;
 
 use serde::Serialize;
@@ -38,6 +40,9 @@ macro_rules! operation {
 /// also a tool of the same name for language models.
 ///
 /// All eight exist for a read-only database too. Those that write then return an error, and lists of tools omit them.
+///
+/// With the feature `mcp`, tables are also resources, `db://main/table/NAME`, and there are prompts for exploring the
+/// database: `explore_database`, `explain_table` and `profile_column`.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
@@ -107,7 +112,13 @@ fn router(database: &Database) -> Router<Database> {
         .title("Create a table")
         .description("Creates a table.")
         .additive();
-    let readers = Router::new()
+    #[cfg(feature = "mcp")]
+    let (list_tables, describe_table, query_records) =
+        (mcp::tables(list_tables), mcp::table(describe_table), mcp::rows(query_records));
+    let readers = Router::new();
+    #[cfg(feature = "mcp")]
+    let readers = mcp::prompts().into_iter().fold(readers, Router::operation);
+    let readers = readers
         .operation(list_tables)
         .operation(describe_table)
         .operation(query_records)

@@ -1,0 +1,48 @@
+//! Records as resources of MCP.
+
+use serde::Deserialize;
+use serde_json::json;
+use trunkline::{Operation, code};
+use trunkline_mcp::{Completion, McpOperation, Resource, ResourceTemplate};
+
+use crate::declaration::{ResourceType, Verb};
+use crate::resources::Resources;
+
+/// Offers the records of a type as resources: each record by its id, and the list of all.
+pub(super) fn resource(
+    kind: &ResourceType,
+    verb: Verb,
+    operation: Operation<Resources>,
+) -> Operation<Resources> {
+    let name = kind.name();
+    let list = format!("records://{name}");
+    let record = format!("{list}/{{id}}");
+    match verb {
+        Verb::Read => operation
+            .resource_template(ResourceTemplate::new(record, name).mime_type(JSON))
+            .resource_missing_if(|error| error.code() == code::NOT_FOUND),
+        Verb::List => operation
+            .resource(Resource::new(&list, name).mime_type(JSON))
+            .resource_template(
+                ResourceTemplate::new(format!("{list}{{?limit,cursor}}"), name).mime_type(JSON),
+            )
+            .completes_by([Completion::template(record, "id")], |_| Some(json!({})), ids),
+        _ => operation,
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The ids in a page of records.
+fn ids(result: &[u8]) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Page {
+        items: Vec<Item>,
+    }
+    #[derive(Deserialize)]
+    struct Item {
+        id: String,
+    }
+    let items = serde_json::from_slice(result).map(|Page { items }| items);
+    items.into_iter().flatten().map(|item| item.id).collect()
+}
