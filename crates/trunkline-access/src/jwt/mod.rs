@@ -28,6 +28,7 @@ mod key;
 mod key_set;
 mod keys;
 mod pem;
+mod signing;
 mod token;
 
 use std::fmt;
@@ -42,6 +43,7 @@ pub use claims::JwtConfig;
 pub use key::{Key, KeyError};
 pub use key_set::KeySetError;
 pub use keys::{Keys, KeysError, Refresh};
+pub use signing::{SigningKey, SigningKeyError};
 pub use token::TokenError;
 
 use keys::Claims;

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 
+use super::networks::Networks;
+
 /// Configuration of [`Http`](crate::Http). The timeout of calls is part of the
 /// [client's configuration](crate::ClientConfig::timeout).
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub struct HttpClientConfig {
     pub idle_connections: usize,
     /// The time after which an idle connection is closed. Default 30 s.
     pub idle_timeout: Duration,
+    /// The networks to which connections are opened. Default: any.
+    pub networks: Networks,
 }
 
 impl Default for HttpClientConfig {
@@ -32,6 +36,7 @@ impl Default for HttpClientConfig {
             connect_timeout: Duration::from_secs(10),
             idle_connections: 64,
             idle_timeout: Duration::from_secs(30),
+            networks: Networks::Any,
         }
     }
 }

@@ -100,7 +100,7 @@ impl Http {
         #[cfg(feature = "tls")]
         return Self::with_roots(url, config, &Roots::default());
         #[cfg(not(feature = "tls"))]
-        Ok(Self::new(&url, Connector::new(&url, config.connect_timeout)?, config))
+        Ok(Self::new(&url, Connector::new(&url, &config)?, config))
     }
 
     /// Creates a transport to the server at `url`, whose certificate is verified with `roots` instead of the
@@ -114,7 +114,7 @@ impl Http {
         config: HttpClientConfig,
         roots: &Roots,
     ) -> Result<Self, TransportError> {
-        Ok(Self::new(&url, Connector::new(&url, roots, config.connect_timeout)?, config))
+        Ok(Self::new(&url, Connector::new(&url, roots, &config)?, config))
     }
 
     fn new(url: &Url, connector: Connector, config: HttpClientConfig) -> Self {

@@ -1,30 +1,36 @@
 //! Opens connections.
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use tower::Service;
 use trunkline_core::error::BoxError;
 
+use super::config::HttpClientConfig;
+use super::networks::{Networks, NotPermitted};
 #[cfg(feature = "tls")]
 use super::tls::Roots;
 use super::url::Url;
 use crate::error::TransportError;
 
-/// A connector with a timeout for name resolution, TCP and TLS together.
+/// A connector with a timeout for name resolution, TCP and TLS together. It connects to permitted networks only.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     inner: Inner,
     timeout: Duration,
+    networks: Networks,
 }
 
+pub(super) type Tcp = HttpConnector<Resolver>;
 #[cfg(feature = "tls")]
-type Inner = hyper_rustls::HttpsConnector<HttpConnector>;
+type Inner = hyper_rustls::HttpsConnector<Tcp>;
 #[cfg(not(feature = "tls"))]
-type Inner = HttpConnector;
+type Inner = Tcp;
 
 #[derive(Debug, thiserror::Error)]
 #[error("connection timed out after {} ms", .0.as_millis())]
@@ -32,24 +38,31 @@ struct ConnectTimeout(Duration);
 
 impl Connector {
     #[cfg(feature = "tls")]
-    pub(super) fn new(url: &Url, roots: &Roots, timeout: Duration) -> Result<Self, TransportError> {
-        let mut tcp = tcp();
+    pub(super) fn new(
+        url: &Url,
+        roots: &Roots,
+        config: &HttpClientConfig,
+    ) -> Result<Self, TransportError> {
+        let (timeout, networks) = (config.connect_timeout, config.networks);
+        let mut tcp = tcp(networks);
         tcp.enforce_http(false);
-        Ok(Self { inner: super::tls::connector(tcp, url, roots)?, timeout })
+        Ok(Self { inner: super::tls::connector(tcp, url, roots)?, timeout, networks })
     }
 
     #[cfg(not(feature = "tls"))]
-    pub(super) fn new(url: &Url, timeout: Duration) -> Result<Self, TransportError> {
+    pub(super) fn new(url: &Url, config: &HttpClientConfig) -> Result<Self, TransportError> {
+        let (timeout, networks) = (config.connect_timeout, config.networks);
         if url.is_https() {
             let reason = "https requires the feature `tls` of the crate `trunkline`".to_owned();
             return Err(TransportError::Address { target: url.origin(), reason });
         }
-        Ok(Self { inner: tcp(), timeout })
+        Ok(Self { inner: tcp(networks), timeout, networks })
     }
 }
 
-fn tcp() -> HttpConnector {
-    let mut tcp = HttpConnector::new();
+fn tcp(networks: Networks) -> Tcp {
+    let mut tcp =
+        HttpConnector::new_with_resolver(Resolver { system: GaiResolver::new(), networks });
     tcp.set_nodelay(true);
     tcp
 }
@@ -64,7 +77,43 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
+        // A literal address is not resolved.
+        let literal = uri.host().and_then(|host| host.trim_matches(['[', ']']).parse().ok());
+        if let Some(address) = literal.filter(|address| !self.networks.permit(*address)) {
+            return Box::pin(std::future::ready(Err(NotPermitted { address }.into())));
+        }
         Box::pin(within(self.timeout, self.inner.call(uri)))
+    }
+}
+
+/// Resolves names with the system's resolver, and omits addresses outside of the permitted networks.
+#[derive(Debug, Clone)]
+pub(super) struct Resolver {
+    system: GaiResolver,
+    networks: Networks,
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.system.poll_ready(cx).map_err(BoxError::from)
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let (resolving, networks) = (self.system.call(name), self.networks);
+        Box::pin(async move {
+            let is_permitted = |address: &SocketAddr| networks.permit(address.ip());
+            let (permitted, other): (Vec<_>, Vec<_>) = resolving.await?.partition(is_permitted);
+            match other.first() {
+                Some(other) if permitted.is_empty() => {
+                    Err(NotPermitted { address: other.ip() }.into())
+                }
+                _ => Ok(permitted.into_iter()),
+            }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod config;
 pub(super) mod connection;
 mod connector;
+mod networks;
 mod reply;
 #[cfg(feature = "tls")]
 mod tls;
@@ -11,6 +12,7 @@ mod translation;
 mod url;
 
 pub use config::{Bearer, BearerError, HttpClientConfig};
+pub use networks::Networks;
 pub use reply::Reply;
 #[cfg(feature = "tls")]
 pub use tls::{Roots, RootsError};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
@@ -15,6 +14,7 @@ use rustls::{
     SignatureScheme,
 };
 
+use super::connector::Tcp;
 use super::url::Url;
 use crate::error::TransportError;
 
@@ -103,10 +103,10 @@ impl std::fmt::Debug for Roots {
 
 /// Creates a connector. Certificates are read only for https, since that is slow.
 pub(super) fn connector(
-    tcp: HttpConnector,
+    tcp: Tcp,
     url: &Url,
     roots: &Roots,
-) -> Result<HttpsConnector<HttpConnector>, TransportError> {
+) -> Result<HttpsConnector<Tcp>, TransportError> {
     let provider = Arc::new(ring::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

@@ -43,6 +43,30 @@ impl Url {
         self.0.authority().map_or("", |authority| authority.as_str())
     }
 
+    /// The host, as in the URL. IPv6 addresses have brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.0.host().unwrap_or_default()
+    }
+
+    /// The port: the specified one, or 80 for `http` and 443 for `https`.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.0.port_u16().unwrap_or(if self.is_https() { 443 } else { 80 })
+    }
+
+    /// The path. `/` if the URL has none.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The query, without the question mark.
+    #[must_use]
+    pub fn query(&self) -> Option<&str> {
+        self.0.query()
+    }
+
     /// The scheme, the host, and the port if specified.
     #[must_use]
     pub fn origin(&self) -> String {
@@ -141,6 +165,19 @@ mod tests {
             ["http://", "http://:80", "http://h:", "http://h:65536", "http://a b", "http://[1"]
         {
             check(text, Err(UrlError::Malformed));
+        }
+    }
+
+    #[test]
+    fn parts() {
+        for (text, expected) in [
+            ("http://h", ("h", 80, "/", None)),
+            ("https://h", ("h", 443, "/", None)),
+            ("https://h:80/a/b?c=d#e", ("h", 80, "/a/b", Some("c=d"))),
+            ("http://[::1]:8080?a", ("[::1]", 8080, "/", Some("a"))),
+        ] {
+            let url: Url = text.parse().unwrap();
+            assert_eq!((url.host(), url.port(), url.path(), url.query()), expected, "{text}");
         }
     }
 

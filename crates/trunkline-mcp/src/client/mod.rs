@@ -50,6 +50,8 @@ mod list;
 mod listener;
 mod message;
 mod negotiation;
+#[cfg(feature = "oauth")]
+pub mod oauth;
 mod pending;
 mod prompt;
 mod request;

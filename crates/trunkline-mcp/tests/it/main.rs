@@ -10,6 +10,7 @@ mod layers;
 mod listing;
 mod mcp_client;
 mod notifications;
+mod oauth;
 mod offers;
 mod random;
 mod requests;

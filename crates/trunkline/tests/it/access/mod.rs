@@ -7,6 +7,7 @@ mod protected_resource;
 mod rotation;
 mod scopes;
 mod signer;
+mod signing;
 mod statuses;
 mod tokens;
 

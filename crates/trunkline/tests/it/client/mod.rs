@@ -11,6 +11,7 @@ mod hostile;
 mod hostile_batch;
 mod https;
 mod layers;
+mod networks;
 mod peer;
 mod retries;
 mod scripted;

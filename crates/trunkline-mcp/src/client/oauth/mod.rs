@@ -1,0 +1,344 @@
+//! OAuth 2.1 for MCP clients ("Authorization"). Feature `oauth`.
+//!
+//! [`OAuth`] obtains tokens when a server refuses a request, adds them to the requests that follow, and refreshes them.
+//! It finds the authorization server from the metadata of the MCP server (RFC 9728, RFC 8414, OpenID Connect Discovery).
+//!
+//! ```
+//! use trunkline_mcp::client::oauth::{Grant, Loopback, OAuth, OAuthConfig};
+//!
+//! let browser = Loopback::new(|url| eprintln!("Open this page: {url}"));
+//! let config = OAuthConfig::new(Grant::AuthorizationCode(browser.into()));
+//! let oauth = OAuth::new("https://mcp.example.com/mcp", config)?;
+//! # Ok::<(), trunkline_mcp::client::oauth::OAuthError>(())
+//! ```
+//!
+//! | what | rule |
+//! |---|---|
+//! | client id | a registered client, a client id metadata document, or dynamic registration, in this order |
+//! | PKCE | always, with `S256`; authorization servers without it are refused |
+//! | `state`, `iss` | a response of another request or issuer is discarded (RFC 9207) |
+//! | `resource` | sent with each request (RFC 8707); metadata of another resource are refused |
+//! | URLs | `https`, except on this machine; no redirects; private networks only if the MCP server is in one |
+//! | tokens | sent to the MCP server that they are for; refresh tokens to the endpoint that issued them |
+//! | 403 `insufficient_scope` | authorization with the additional scopes, a limited number of times |
+
+mod assertion;
+mod challenge;
+mod client_id;
+mod config;
+mod discovery;
+mod error;
+mod fetch;
+mod flow;
+mod form;
+mod interaction;
+mod loopback;
+mod metadata;
+mod pkce;
+mod redirect;
+mod scopes;
+mod secret;
+mod store;
+mod tokens;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use trunkline::client::http::Url;
+
+use super::authorization::{Authorization, AuthorizationError, Challenge};
+
+pub use self::assertion::{AssertionRequest, AssertionSource, IdentityProvider};
+pub use self::client_id::{ClientAuthentication, RegisteredClient};
+pub use self::config::{Grant, OAuthConfig};
+pub use self::error::OAuthError;
+pub use self::interaction::{Interaction, Loopback, UserAgent};
+pub use self::secret::Secret;
+pub use self::store::{FileStore, FileStoreError, MemoryStore, TokenStore};
+pub use self::tokens::Credentials;
+
+use self::challenge::BearerChallenge;
+use self::client_id::{ClientId, Registration};
+use self::discovery::Discovery;
+use self::fetch::{FetchConfig, Fetcher};
+use self::flow::Flow;
+use self::metadata::is_same_origin;
+use self::scopes::Scopes;
+use self::tokens::Tokens;
+
+/// The authorization for one MCP server. Cloning is cheap; clones share their tokens.
+#[derive(Clone)]
+pub struct OAuth(Arc<Inner>);
+
+struct Inner {
+    server: Url,
+    config: OAuthConfig,
+    fetcher: Fetcher,
+    state: Mutex<State>,
+    /// The number of times that tokens were obtained or refreshed.
+    renewals: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    /// `None` until they are loaded.
+    credentials: Option<Credentials>,
+    attempts: VecDeque<Instant>,
+    /// Whether the tokens were refreshed because the server refused the earlier ones.
+    is_refreshed: bool,
+}
+
+impl OAuth {
+    /// The authorization for the MCP server at `url`.
+    ///
+    /// # Errors
+    /// When `url` is not an `http` or `https` URL, or the URL of the metadata document is not `https` or has no path.
+    pub fn new(url: &str, config: OAuthConfig) -> Result<Self, OAuthError> {
+        let invalid = |url: &str, reason: String| OAuthError::Url { url: url.to_owned(), reason };
+        let server: Url = url.parse().map_err(|error| invalid(url, format!("{error}")))?;
+        if let Some(url) = &config.client_metadata_url {
+            let parsed = url.parse::<Url>().map_err(|error| invalid(url, error.to_string()))?;
+            if !parsed.is_https() || parsed.path() == "/" {
+                let reason = "the URL of a client's metadata is https and has a path".to_owned();
+                return Err(invalid(url, reason));
+            }
+        }
+        let fetch = FetchConfig {
+            roots: config.roots.clone(),
+            trusted_hosts: config.trusted_hosts.clone(),
+            timeout: config.timeout,
+            max_reply: config.max_reply,
+        };
+        let fetcher = Fetcher::new(server.clone(), fetch);
+        let (state, renewals) = (Mutex::default(), AtomicU64::new(0));
+        Ok(Self(Arc::new(Inner { server, config, fetcher, state, renewals })))
+    }
+
+    /// Discards the tokens. The next refused request starts a new authorization.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn forget_tokens(&self) -> Result<(), OAuthError> {
+        let mut state = self.0.state.lock().await;
+        self.0.load(&mut state).await?.tokens = None;
+        self.0.save(&mut state).await
+    }
+}
+
+impl Authorization for OAuth {
+    fn token(&self) -> BoxFuture<'_, Result<Option<String>, AuthorizationError>> {
+        // A refresh token may be valid only once, so its use is not interrupted with the request.
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move {
+            let token = match inner.valid_token().await {
+                Ok(Some(token)) => Ok(token),
+                Ok(None) => tokio::spawn(async move { inner.refreshed_token().await })
+                    .await
+                    .unwrap_or(Err(OAuthError::Interrupted)),
+                Err(error) => Err(error),
+            };
+            token.map_err(AuthorizationError::new)
+        })
+    }
+
+    fn challenged(&self, challenge: Challenge) -> BoxFuture<'_, Result<bool, AuthorizationError>> {
+        let handled = async move { self.0.challenged(&challenge).await };
+        Box::pin(async move { handled.await.map_err(AuthorizationError::new) })
+    }
+}
+
+impl Inner {
+    /// The token of the next request, if there is one that need not be refreshed, or none at all.
+    async fn valid_token(&self) -> Result<Option<Option<String>>, OAuthError> {
+        let mut state = self.state.lock().await;
+        let Some(tokens) = &self.load(&mut state).await?.tokens else { return Ok(Some(None)) };
+        if tokens.expire_within(self.config.expiry_margin) && tokens.refresh.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Some(tokens.access.expose().to_owned())))
+    }
+
+    async fn refreshed_token(&self) -> Result<Option<String>, OAuthError> {
+        let mut state = self.state.lock().await;
+        let Some(tokens) = self.load(&mut state).await?.tokens.clone() else { return Ok(None) };
+        let is_due = tokens.expire_within(self.config.expiry_margin);
+        if is_due && let Err(error) = self.refresh(&mut state, &tokens).await {
+            // The token is still accepted for a while.
+            if tokens.expire_within(std::time::Duration::ZERO) {
+                return Err(error);
+            }
+            tracing::debug!(%error, "the access token was not refreshed");
+        }
+        let tokens = &self.load(&mut state).await?.tokens;
+        Ok(tokens.as_ref().map(|tokens| tokens.access.expose().to_owned()))
+    }
+
+    async fn challenged(&self, challenge: &Challenge) -> Result<bool, OAuthError> {
+        if !challenge.url.parse::<Url>().is_ok_and(|url| self.is_server(&url)) {
+            let (server, other) = (self.server.to_string(), challenge.url.clone());
+            return Err(OAuthError::OtherServer { server, other });
+        }
+        let before = self.renewals.load(Ordering::Acquire);
+        let mut state = self.state.lock().await;
+        if self.renewals.load(Ordering::Acquire) != before {
+            // Another request that was refused has obtained tokens.
+            return Ok(true);
+        }
+        let bearer = BearerChallenge::parse(&challenge.www_authenticate);
+        let known = self.load(&mut state).await?.tokens.clone();
+        if challenge.status == StatusCode::FORBIDDEN && !is_step_up(&bearer, known.as_ref()) {
+            return Ok(false);
+        }
+        self.admit_attempt(&mut state)?;
+        let discovery = self.discover(&mut state, &bearer).await?;
+        let issuer = &discovery.server.issuer;
+        // Tokens and scopes of another authorization server or resource do not matter here.
+        let known =
+            known.filter(|known| known.issuer == *issuer && known.resource == discovery.resource);
+        if let Some(tokens) = &known
+            && challenge.status == StatusCode::UNAUTHORIZED
+            && !std::mem::replace(&mut state.is_refreshed, true)
+            && self.refresh(&mut state, tokens).await?
+        {
+            return Ok(true);
+        }
+        let scopes = self.scopes(bearer.scope, &discovery, known.as_ref());
+        let flow =
+            Flow { config: &self.config, fetcher: &self.fetcher, discovery: &discovery, scopes };
+        let credentials = self.load(&mut state).await?;
+        if challenge.status == StatusCode::UNAUTHORIZED {
+            credentials.tokens = None;
+        }
+        credentials.registration.take_if(|known| !known.is_valid_at(issuer));
+        let obtained = flow.run(credentials).await;
+        let obtained = obtained.map(|tokens| credentials.tokens = Some(tokens));
+        state.is_refreshed = false;
+        if obtained.is_ok() {
+            self.renewals.fetch_add(1, Ordering::Release);
+        }
+        // Also after a failure, for a new registration.
+        let saved = self.save(&mut state).await;
+        obtained.and(saved).map(|()| true)
+    }
+
+    /// Finds the authorization server. Of several, one is preferred that has issued tokens or client ids.
+    async fn discover(
+        &self,
+        state: &mut State,
+        challenge: &BearerChallenge,
+    ) -> Result<Discovery, OAuthError> {
+        let known = self.load(state).await?;
+        let issuers: Vec<&String> = [
+            known.tokens.as_ref().map(|tokens| &tokens.issuer),
+            known.registration.as_ref().map(|registration| &registration.issuer),
+            known.issuer.as_ref(),
+        ]
+        .into_iter()
+        .chain(self.config.clients.iter().map(|client| client.issuer.as_ref()))
+        .flatten()
+        .collect();
+        let prefers = |issuer: &str| issuers.iter().any(|known| *known == issuer);
+        Discovery::find(&self.fetcher, &self.server, challenge, prefers).await
+    }
+
+    /// The scopes to request: those of the challenge or else those of the metadata, those that were requested before, and
+    /// those of the configuration (MCP, "Scope Selection Strategy" and "Step-Up Authorization Flow").
+    fn scopes(
+        &self,
+        challenged: Option<Scopes>,
+        discovery: &Discovery,
+        known: Option<&Tokens>,
+    ) -> Scopes {
+        let required = challenged.unwrap_or_else(|| discovery.scopes.clone());
+        let before = known.map(|tokens| tokens.scopes.clone()).unwrap_or_default();
+        before.union(&required).union(&Scopes::new(&self.config.scopes))
+    }
+
+    /// Refreshes tokens. Returns false if that is not possible; then they are discarded.
+    async fn refresh(&self, state: &mut State, tokens: &Tokens) -> Result<bool, OAuthError> {
+        let credentials = self.load(state).await?;
+        let refreshed = match self.client_of(tokens, credentials) {
+            Some(client) => tokens.refresh(&self.fetcher, client).await?,
+            None => None,
+        };
+        let is_refreshed = refreshed.is_some();
+        credentials.tokens = refreshed;
+        if is_refreshed {
+            self.renewals.fetch_add(1, Ordering::Release);
+        }
+        self.save(state).await?;
+        Ok(is_refreshed)
+    }
+
+    /// The client to which tokens were issued.
+    fn client_of(&self, tokens: &Tokens, credentials: &Credentials) -> Option<ClientId> {
+        let clients = self.config.clients.iter().filter(|client| {
+            client.issuer.as_ref().or(credentials.issuer.as_ref()) == Some(&tokens.issuer)
+        });
+        let registered = clients.map(RegisteredClient::client_id);
+        let dynamic = credentials.registration.iter();
+        let dynamic = dynamic.filter(|known| known.is_valid_at(&tokens.issuer));
+        let document = self.config.client_metadata_url.iter();
+        let document = document.map(|url| RegisteredClient::new(url).client_id());
+        let mut all = registered.chain(dynamic.map(Registration::client_id)).chain(document);
+        all.find(|client| client.id == tokens.client_id)
+    }
+
+    async fn load<'s>(&self, state: &'s mut State) -> Result<&'s mut Credentials, OAuthError> {
+        let found = match state.credentials.take() {
+            Some(known) => known,
+            None => {
+                let found = self.config.store.load(&self.server.to_string()).await;
+                found.map_err(OAuthError::Store)?.unwrap_or_default()
+            }
+        };
+        Ok(state.credentials.insert(found))
+    }
+
+    async fn save(&self, state: &mut State) -> Result<(), OAuthError> {
+        let credentials = self.load(state).await?;
+        let saved = self.config.store.save(&self.server.to_string(), credentials).await;
+        saved.map_err(OAuthError::Store)
+    }
+
+    fn admit_attempt(&self, state: &mut State) -> Result<(), OAuthError> {
+        let OAuthConfig { max_attempts, attempts_within: within, .. } = self.config;
+        let now = Instant::now();
+        while state.attempts.front().is_some_and(|attempt| now - *attempt >= within) {
+            state.attempts.pop_front();
+        }
+        let attempts = state.attempts.len();
+        if attempts >= max_attempts {
+            return Err(OAuthError::TooManyAttempts { attempts, within });
+        }
+        state.attempts.push_back(now);
+        Ok(())
+    }
+
+    fn is_server(&self, url: &Url) -> bool {
+        let Self { server, .. } = self;
+        is_same_origin(url, server) && url.path() == server.path() && url.query() == server.query()
+    }
+}
+
+/// Whether a 403 asks for scopes that were not requested before.
+fn is_step_up(bearer: &BearerChallenge, known: Option<&Tokens>) -> bool {
+    let is_insufficient = bearer.error.as_deref() == Some("insufficient_scope");
+    let is_new = |scope| !known.is_some_and(|tokens| tokens.scopes.contains_all(scope));
+    is_insufficient && bearer.scope.as_ref().is_some_and(is_new)
+}
+
+impl fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth")
+            .field("server", &self.0.server)
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
