@@ -11,10 +11,18 @@ use std::error::Error;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, try_join_all};
+use http::HeaderMap;
+use http::header::LOCATION;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use trunkline::BoxError;
+use trunkline::access::jwt::{Algorithm, SigningKey};
 use trunkline::client::Http;
+use trunkline_mcp::client::oauth::{
+    ClientAuthentication, Grant, IdentityProvider, Interaction, OAuth, OAuthConfig,
+    RegisteredClient, Secret, UserAgent,
+};
 use trunkline_mcp::client::{
     Client, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, List,
     McpClientConfig, Tool,
@@ -22,15 +30,72 @@ use trunkline_mcp::client::{
 
 /// The value that a scenario passes in `MCP_CONFORMANCE_CONTEXT`.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 struct Context {
+    #[serde(rename = "toolCalls")]
     tool_calls: Vec<Call>,
+    client_id: String,
+    client_secret: Option<String>,
+    private_key_pem: String,
+    idp_client_id: String,
+    idp_id_token: String,
+    idp_issuer: String,
+    idp_token_endpoint: String,
+    valid_jwt: String,
 }
 
 #[derive(Deserialize)]
 struct Call {
     name: String,
     arguments: Box<RawValue>,
+}
+
+/// Follows the redirect of the authorization server, which asks no user.
+struct Redirects;
+
+impl UserAgent for Redirects {
+    fn authorize(&self, url: String) -> BoxFuture<'_, Result<String, BoxError>> {
+        Box::pin(async move {
+            let reply = Http::connect(&url)?.get(HeaderMap::new()).await?;
+            let location = reply.headers.get(LOCATION).ok_or("no redirect")?;
+            Ok(location.to_str()?.to_owned())
+        })
+    }
+}
+
+/// The authorization of the scenarios `auth/…`.
+fn oauth(url: &str, scenario: &str, context: &Context) -> Result<OAuth, Box<dyn Error>> {
+    const REDIRECT: &str = "http://127.0.0.1:3000/callback";
+    const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+    let mut client = RegisteredClient::new(&context.client_id);
+    if let Some(secret) = &context.client_secret {
+        client.authentication = ClientAuthentication::Secret(secret.as_str().into());
+    }
+    let grant = match scenario {
+        "auth/client-credentials-basic" => Grant::ClientCredentials,
+        "auth/client-credentials-jwt" => {
+            let key = SigningKey::from_pem(Algorithm::Es256, &context.private_key_pem)?;
+            client.authentication = ClientAuthentication::PrivateKeyJwt(Arc::new(key));
+            Grant::ClientCredentials
+        }
+        "auth/enterprise-managed-authorization" => {
+            let sso = RegisteredClient::new(&context.idp_client_id);
+            let id_token = context.idp_id_token.as_str().into();
+            let (issuer, endpoint) = (&context.idp_issuer, &context.idp_token_endpoint);
+            Grant::JwtBearer(Box::new(IdentityProvider::new(issuer, endpoint, sso, id_token)?))
+        }
+        "auth/wif-jwt-bearer" => {
+            Grant::JwtBearer(Box::new(Secret::from(context.valid_jwt.as_str())))
+        }
+        _ => Grant::AuthorizationCode(Interaction::agent(REDIRECT, Redirects)),
+    };
+    let mut config = OAuthConfig::new(grant);
+    if context.client_id.is_empty() {
+        config.client_metadata_url = Some(DOCUMENT.to_owned());
+    } else {
+        config.clients.push(client);
+    }
+    Ok(OAuth::new(url, config)?)
 }
 
 /// Accepts every form with its defaults.
@@ -74,6 +139,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if matches!(&*scenario, "elicitation-sep1034-client-defaults" | "sep-2322-client-request-state")
     {
         config.handler = Arc::new(Handler);
+    }
+    if scenario.starts_with("auth/") {
+        config.authorization = Some(Arc::new(oauth(&url, &scenario, &context)?));
     }
     let client = Client::connect(Http::connect(&url)?, config).await?;
     let done = run(&client, &scenario, &context).await;

@@ -104,6 +104,10 @@ mod pages {
     #[doc = include_str!("../../../docs/reference/mcp-client.md")]
     struct ClientReference;
 
+    #[cfg(feature = "oauth")]
+    #[doc = include_str!("../../../docs/reference/oauth.md")]
+    struct OAuthReference;
+
     #[doc = include_str!("../../../docs/guides/mcp-server.md")]
     struct Guide;
 }

@@ -1,18 +1,16 @@
 //! Opens connections.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use tower::Service;
 use trunkline_core::error::BoxError;
 
 use super::config::HttpClientConfig;
 use super::networks::{Networks, NotPermitted};
+use super::resolver::{Tcp, tcp};
 #[cfg(feature = "tls")]
 use super::tls::Roots;
 use super::url::Url;
@@ -26,7 +24,6 @@ pub(super) struct Connector {
     networks: Networks,
 }
 
-pub(super) type Tcp = HttpConnector<Resolver>;
 #[cfg(feature = "tls")]
 type Inner = hyper_rustls::HttpsConnector<Tcp>;
 #[cfg(not(feature = "tls"))]
@@ -60,13 +57,6 @@ impl Connector {
     }
 }
 
-fn tcp(networks: Networks) -> Tcp {
-    let mut tcp =
-        HttpConnector::new_with_resolver(Resolver { system: GaiResolver::new(), networks });
-    tcp.set_nodelay(true);
-    tcp
-}
-
 impl Service<Uri> for Connector {
     type Response = <Inner as Service<Uri>>::Response;
     type Error = BoxError;
@@ -83,37 +73,6 @@ impl Service<Uri> for Connector {
             return Box::pin(std::future::ready(Err(NotPermitted { address }.into())));
         }
         Box::pin(within(self.timeout, self.inner.call(uri)))
-    }
-}
-
-/// Resolves names with the system's resolver, and omits addresses outside of the permitted networks.
-#[derive(Debug, Clone)]
-pub(super) struct Resolver {
-    system: GaiResolver,
-    networks: Networks,
-}
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.system.poll_ready(cx).map_err(BoxError::from)
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let (resolving, networks) = (self.system.call(name), self.networks);
-        Box::pin(async move {
-            let is_permitted = |address: &SocketAddr| networks.permit(address.ip());
-            let (permitted, other): (Vec<_>, Vec<_>) = resolving.await?.partition(is_permitted);
-            match other.first() {
-                Some(other) if permitted.is_empty() => {
-                    Err(NotPermitted { address: other.ip() }.into())
-                }
-                _ => Ok(permitted.into_iter()),
-            }
-        })
     }
 }
 

@@ -5,6 +5,7 @@ pub(super) mod connection;
 mod connector;
 mod networks;
 mod reply;
+mod resolver;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "edn")]

@@ -14,7 +14,7 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::connector::Tcp;
+use super::resolver::Tcp;
 use super::url::Url;
 use crate::error::TransportError;
 

@@ -22,8 +22,8 @@ pub trait Authorization: Send + Sync {
     fn challenged(&self, challenge: Challenge) -> BoxFuture<'_, Result<bool, AuthorizationError>>;
 }
 
-/// A reply that refuses a request for lack of authorization.
-#[derive(Debug, Clone)]
+/// A reply that refuses a request for lack of authorization. `Debug` omits the token.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Challenge {
     /// The URL of the MCP endpoint.
@@ -32,6 +32,8 @@ pub struct Challenge {
     pub status: StatusCode,
     /// The values of `WWW-Authenticate`, as received. Values that are not ASCII are omitted.
     pub www_authenticate: Vec<String>,
+    /// The token of the refused request.
+    pub token: Option<String>,
 }
 
 /// The reason why authorization failed.
@@ -54,7 +56,25 @@ impl Challenge {
         }
         let values = headers.get_all(http::header::WWW_AUTHENTICATE).iter();
         let www_authenticate = values.filter_map(|value| Some(value.to_str().ok()?.to_owned()));
-        Some(Self { url: url.to_string(), status, www_authenticate: www_authenticate.collect() })
+        let (url, www_authenticate) = (url.to_string(), www_authenticate.collect());
+        Some(Self { url, status, www_authenticate, token: None })
+    }
+
+    /// Sets the token of the refused request.
+    #[must_use]
+    pub fn with_token(mut self, token: Option<String>) -> Self {
+        self.token = token;
+        self
+    }
+}
+
+impl fmt::Debug for Challenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Challenge")
+            .field("url", &self.url)
+            .field("status", &self.status)
+            .field("www_authenticate", &self.www_authenticate)
+            .finish_non_exhaustive()
     }
 }
 

@@ -87,8 +87,10 @@ impl HttpEndpoint {
         let mut challenges = 0;
         loop {
             let mut headers = headers.clone();
-            if let Some(token) = self.authorization().await? {
-                headers.insert(AUTHORIZATION, token);
+            let token = self.token().await?;
+            if let Some(token) = &token {
+                let bearer: Bearer = token.parse().map_err(AuthorizationError::new)?;
+                headers.insert(AUTHORIZATION, bearer.header());
             }
             let reply = match *method {
                 Method::GET => self.http.get(headers).await?,
@@ -101,32 +103,25 @@ impl HttpEndpoint {
                 return Ok(reply);
             };
             let _pause = self.inbox.pending.pause();
-            if !authorization.challenged(challenge).await? {
+            if !authorization.challenged(challenge.with_token(token)).await? {
                 return Ok(reply);
             }
             challenges += 1;
         }
     }
 
-    /// The header with the token. Cached results are removed if the token has changed.
-    pub(super) async fn authorization(&self) -> Result<Option<HeaderValue>, Error> {
+    /// The token of the next request. Cached results are removed if it has changed.
+    pub(super) async fn token(&self) -> Result<Option<String>, Error> {
         let Some(authorization) = &self.inbox.config.authorization else { return Ok(None) };
         let _pause = self.inbox.pending.pause();
         let token = authorization.token().await?;
-        let header = match &token {
-            Some(token) => {
-                let bearer: Bearer = token.parse().map_err(AuthorizationError::new)?;
-                Some(bearer.header())
-            }
-            None => None,
-        };
         let mut last = self.last_token.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != token {
             // Results belong to the authorization context in which they were received.
             self.inbox.cache.clear();
-            *last = token;
+            last.clone_from(&token);
         }
-        Ok(header)
+        Ok(token)
     }
 }
 

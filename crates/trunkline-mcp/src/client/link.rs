@@ -47,7 +47,7 @@ impl Link {
     /// Removes cached results if the authorization has changed.
     pub(super) async fn validate_cache(&self) -> Result<(), Error> {
         match self {
-            Self::Http(http) => http.endpoint.authorization().await.map(drop),
+            Self::Http(http) => http.endpoint.token().await.map(drop),
             Self::Channel(_) => Ok(()),
         }
     }

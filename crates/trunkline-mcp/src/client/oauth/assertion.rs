@@ -19,7 +19,7 @@ pub trait AssertionSource: Send + Sync {
     /// An assertion for the authorization server, which is its audience.
     ///
     /// # Errors
-    /// When there is no assertion.
+    /// When it cannot be obtained.
     fn assertion<'a>(
         &'a self,
         request: AssertionRequest<'a>,

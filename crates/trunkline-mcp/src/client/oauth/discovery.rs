@@ -46,7 +46,7 @@ impl Discovery {
     }
 }
 
-/// The metadata of the resource, from the URL in the challenge, or from the well-known ones. `None` if there are none.
+/// The metadata of the resource, from the URL in the challenge or a well-known one. `None` if the server has no metadata.
 async fn resource_metadata(
     fetcher: &Fetcher,
     server: &Url,
@@ -70,7 +70,7 @@ async fn resource_metadata(
     Ok(None)
 }
 
-/// The metadata of an authorization server. `None` if there are none.
+/// The metadata of an authorization server. `None` if the server has no metadata.
 async fn server_metadata(
     fetcher: &Fetcher,
     issuer: &str,

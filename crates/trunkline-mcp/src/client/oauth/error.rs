@@ -75,7 +75,7 @@ pub enum OAuthError {
         /// The missing feature.
         missing: &'static str,
     },
-    /// There is no client id for the authorization server.
+    /// The client has no id at the authorization server.
     #[error(
         "no client id for the authorization server `{issuer}`; register a client there and configure its id"
     )]

@@ -142,8 +142,8 @@ impl Document {
     }
 }
 
-/// The networks of the MCP server. Whoever controls its name also controls the address of it, so a name does not lead to
-/// this machine, unless it is `localhost`.
+/// The networks of the MCP server. A name is not trusted to be that of this machine, unless it is `localhost`: its owner
+/// can change the addresses between two lookups.
 async fn networks_of(server: &Url, patience: Duration) -> Networks {
     if let Ok(address) = literal(server.host()).parse::<IpAddr>() {
         return Networks::of(address);

@@ -33,12 +33,12 @@ pub struct Loopback {
     pub deadline: Duration,
 }
 
-/// A user agent with a redirect URI of its own.
+/// A user agent with its own redirect URI.
 pub trait UserAgent: Send + Sync {
     /// Requests authorization at `url`, and returns the URL to which the authorization server redirects, or its query.
     ///
     /// # Errors
-    /// When there is no response.
+    /// When the response is missing.
     fn authorize(&self, url: String) -> BoxFuture<'_, Result<String, BoxError>>;
 }
 

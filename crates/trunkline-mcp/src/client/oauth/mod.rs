@@ -44,7 +44,6 @@ mod tokens;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use http::StatusCode;
@@ -81,8 +80,6 @@ struct Inner {
     config: OAuthConfig,
     fetcher: Fetcher,
     state: Mutex<State>,
-    /// The number of times that tokens were obtained or refreshed.
-    renewals: AtomicU64,
 }
 
 #[derive(Default)]
@@ -116,8 +113,7 @@ impl OAuth {
             max_reply: config.max_reply,
         };
         let fetcher = Fetcher::new(server.clone(), fetch);
-        let (state, renewals) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Self(Arc::new(Inner { server, config, fetcher, state, renewals })))
+        Ok(Self(Arc::new(Inner { server, config, fetcher, state: Mutex::default() })))
     }
 
     /// Discards the tokens. The next refused request starts a new authorization.
@@ -180,18 +176,19 @@ impl Inner {
     }
 
     async fn challenged(&self, challenge: &Challenge) -> Result<bool, OAuthError> {
-        if !challenge.url.parse::<Url>().is_ok_and(|url| self.is_server(&url)) {
+        if !challenge.url.parse::<Url>().is_ok_and(|url| is_same_origin(&url, &self.server)) {
             let (server, other) = (self.server.to_string(), challenge.url.clone());
             return Err(OAuthError::OtherServer { server, other });
         }
-        let before = self.renewals.load(Ordering::Acquire);
         let mut state = self.state.lock().await;
-        if self.renewals.load(Ordering::Acquire) != before {
-            // Another request that was refused has obtained tokens.
+        let known = self.load(&mut state).await?.tokens.clone();
+        if let Some(tokens) = &known
+            && challenge.token.as_deref() != Some(tokens.access.expose())
+        {
+            // The tokens were obtained after the request was sent.
             return Ok(true);
         }
         let bearer = BearerChallenge::parse(&challenge.www_authenticate);
-        let known = self.load(&mut state).await?.tokens.clone();
         if challenge.status == StatusCode::FORBIDDEN && !is_step_up(&bearer, known.as_ref()) {
             return Ok(false);
         }
@@ -219,9 +216,6 @@ impl Inner {
         let obtained = flow.run(credentials).await;
         let obtained = obtained.map(|tokens| credentials.tokens = Some(tokens));
         state.is_refreshed = false;
-        if obtained.is_ok() {
-            self.renewals.fetch_add(1, Ordering::Release);
-        }
         // Also after a failure, for a new registration.
         let saved = self.save(&mut state).await;
         obtained.and(saved).map(|()| true)
@@ -269,9 +263,6 @@ impl Inner {
         };
         let is_refreshed = refreshed.is_some();
         credentials.tokens = refreshed;
-        if is_refreshed {
-            self.renewals.fetch_add(1, Ordering::Release);
-        }
         self.save(state).await?;
         Ok(is_refreshed)
     }
@@ -319,11 +310,6 @@ impl Inner {
         }
         state.attempts.push_back(now);
         Ok(())
-    }
-
-    fn is_server(&self, url: &Url) -> bool {
-        let Self { server, .. } = self;
-        is_same_origin(url, server) && url.path() == server.path() && url.query() == server.query()
     }
 }
 

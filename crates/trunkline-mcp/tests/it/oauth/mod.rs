@@ -16,9 +16,11 @@ fn interactive() -> OAuthConfig {
     OAuthConfig::new(Grant::AuthorizationCode(Interaction::agent(REDIRECT, Agrees)))
 }
 
-/// The result of a challenge, with the cause of an error.
+/// The result of a challenge to the current token, with the cause of an error.
 async fn challenge(oauth: &OAuth, world: &World, status: u16, value: &str) -> Result<bool, String> {
-    oauth.challenged(world.challenge(status, value)).await.map_err(|error| cause(&error))
+    let token = oauth.token().await.unwrap();
+    let challenge = world.challenge(status, value).with_token(token);
+    oauth.challenged(challenge).await.map_err(|error| cause(&error))
 }
 
 fn cause(error: &AuthorizationError) -> String {

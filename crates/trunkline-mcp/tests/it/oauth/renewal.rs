@@ -119,6 +119,11 @@ async fn insufficient_scopes_are_requested_once() {
     assert_eq!(oauth.token().await.unwrap().as_deref(), Some("t2"));
     assert_eq!(challenge(&oauth, &world, 403, &value).await, Ok(false));
 
+    // The earlier token may be refused after the new one was obtained.
+    let late = world.challenge(403, &value).with_token(Some("t1".to_owned()));
+    assert!(oauth.challenged(late).await.unwrap());
+    assert!(world.log().is_empty());
+
     // A user who refuses keeps the token.
     world.change(|rules| rules.redirect = "error=access_denied&iss=O");
     let error = challenge(&oauth, &world, 403, &format!("{FORBIDDEN}c")).await.unwrap_err();
@@ -158,9 +163,9 @@ async fn credentials_are_those_of_one_authorization_server() {
 async fn concurrent_refusals_authorize_once() {
     let world = World::start(Rules::default()).await;
     let oauth = OAuth::new(&world.mcp(), interactive()).unwrap();
-    let challenges = (0..8).map(|_| challenge(&oauth, &world, 401, "Bearer"));
+    let challenges = (0..8).map(|_| oauth.challenged(world.challenge(401, "Bearer")));
     let found = futures_util::future::join_all(challenges).await;
-    assert!(found.iter().all(|found| *found == Ok(true)), "{found:?}");
+    assert!(found.iter().all(|found| matches!(found, Ok(true))), "{found:?}");
     let requests = short(&world.log());
     assert_eq!(requests.iter().filter(|line| line.starts_with("token")).count(), 1, "{requests:?}");
 }
