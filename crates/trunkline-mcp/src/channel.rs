@@ -130,8 +130,8 @@ impl Channel {
         let mut following = Box::pin(async move {
             let ended = tokio::select! {
                 biased;
-                outcome = channel.follow(started) => outcome,
                 () = running.0.cancelled() => return,
+                outcome = channel.follow(started) => outcome,
             };
             let reply = channel.0.server.rpc.reply(ended, Some(&id));
             let message = Message::reserved(channel.memory(), reply, Some(&id));

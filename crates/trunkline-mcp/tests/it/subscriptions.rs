@@ -5,7 +5,8 @@ use trunkline::{DynamicOperations, Operation, Router, Server};
 use trunkline_mcp::{Mcp, McpConfig, McpOperation, Prompt};
 
 use crate::support::{
-    Client, Gate, Pipes, assert_fits, headers_of, in_time, modern, offers, post, router, settings,
+    Client, Gate, Pipes, assert_fits, headers_of, in_time, legacy, modern, offers, post, router,
+    settings,
 };
 
 const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
@@ -116,7 +117,9 @@ async fn a_channel_has_several_subscriptions_and_ends_one() {
     let cancel = json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "one" },
     });
-    pipes.send([&cancel]);
+    // The reply to the ping shows that the cancellation was read.
+    pipes.send([&cancel, &legacy("ping", json!({}))]);
+    assert_fits("ping", &json!({ "result": {} }), &pipes.next().await.unwrap());
     dynamic.replace(Router::new()).unwrap();
     assert_eq!(pipes.next().await.unwrap(), expected("two"));
 }
