@@ -68,6 +68,8 @@ struct Endpoint(Arc<Server>);
 /// The properties of a request that its response depends on.
 struct Context {
     id: Option<Id>,
+    /// The name under which a stream is recorded.
+    method: &'static str,
     /// Whether the request is of the stateless era.
     modern: bool,
     extensions: Extensions,
@@ -127,6 +129,7 @@ impl Endpoint {
             cancel(session, &call);
         }
         let state = session.as_ref().map(|session| &session.session);
+        let method = streamed_method(&call);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let started = match outcome {
             // A notification starts no call.
@@ -136,7 +139,7 @@ impl Endpoint {
         };
         let StartedCall { future, messages } = started;
         let session = session.filter(|_| !modern);
-        let context = Context { id, modern, extensions, session };
+        let context = Context { id, method, modern, extensions, session };
         match (future.into_outcome(), messages) {
             (Ok(outcome), Some(messages)) if !messages.is_empty() => {
                 let ended = Running::Done(Some(Ok(outcome)));
@@ -197,10 +200,10 @@ impl Endpoint {
         running: Running<CallFuture>,
         context: Context,
     ) -> Response<ReplyBody> {
-        let Context { id, extensions, session, .. } = context;
+        let Context { id, method, extensions, session, .. } = context;
         let history = self.0.rpc.history();
-        let recording = history
-            .map(|history| history.record_stream(&extensions, method::TOOLS_CALL, id.as_ref()));
+        let recording =
+            history.map(|history| history.record_stream(&extensions, method, id.as_ref()));
         let keep_alive = self.0.settings.keep_alive;
         let stream = MessageStream::new(Arc::clone(&self.0), messages, running, id);
         match session {
@@ -417,6 +420,12 @@ async fn cancellable(
         () = session.session().session.ended.cancelled() => {}
     }
     Outcome::error(ErrorObject::new(code::CANCELLED, "Cancelled by the client"))
+}
+
+/// The method of a call whose reply may be a stream. Others send no messages.
+fn streamed_method(call: &Call) -> &'static str {
+    let methods = [method::TOOLS_CALL, method::RESOURCES_READ, method::PROMPTS_GET, method::LISTEN];
+    methods.into_iter().find(|name| call.has_method(name)).unwrap_or(method::TOOLS_CALL)
 }
 
 /// The status of a reply. Refusals by access rules and rate limits have their own status.

@@ -6,7 +6,7 @@ use trunkline::http::HttpService;
 use trunkline::{CancellationToken, Server};
 use trunkline_mcp::Mcp;
 
-use crate::support::{Client, Gate, in_time, legacy, post, router, settings, until};
+use crate::support::{Client, Gate, in_time, legacy, offers, post, router, settings, until};
 
 const LEGACY: &str = "MCP-Protocol-Version: 2025-11-25\r\n";
 const BATCHES: &str = "MCP-Protocol-Version: 2025-03-26\r\n";
@@ -14,7 +14,7 @@ const BATCHES: &str = "MCP-Protocol-Version: 2025-03-26\r\n";
 /// A service with a history.
 fn recorded(gate: &Gate) -> (Mcp, History) {
     let history = History::new(Default::default());
-    let rpc = router(gate).build().unwrap().with_history(history.clone());
+    let rpc = router(gate).merge(offers()).build().unwrap().with_history(history.clone());
     (Mcp::new(rpc, settings()).unwrap(), history)
 }
 
@@ -113,9 +113,18 @@ async fn refused_messages() {
 
 #[tokio::test]
 async fn a_reply_that_is_a_stream() {
-    let meta = json!({ "name": "steps", "_meta": { "progressToken": 1 } });
+    let token = json!({ "progressToken": 1 });
+    for (method, params, operation) in [
+        ("tools/call", json!({ "name": "steps", "_meta": token }), "t.steps"),
+        ("resources/read", json!({ "uri": "r://steps", "_meta": token }), "r.steps"),
+        ("prompts/get", json!({ "name": "steps", "_meta": token }), "p.steps"),
+    ] {
+        check_stream(legacy(method, params), method, operation).await;
+    }
+}
+
+async fn check_stream(call: Value, method: &str, operation: &str) {
     let headers = format!("{LEGACY}Accept: application/json, text/event-stream\r\n");
-    let call = legacy("tools/call", meta);
     let (mcp, history) = recorded(&Gate::new());
     let server = Server::bind("127.0.0.1:0");
     let server = server.serve(mcp.rpc().http().merge(mcp.routes())).await.unwrap();
@@ -126,8 +135,8 @@ async fn a_reply_that_is_a_stream() {
     check(
         &history,
         &[
-            json!({ "kind": "stream_start", "method": "tools/call", "id": id }),
-            json!({ "kind": "call", "method": "tools/call", "operation": "t.steps", "id": id }),
+            json!({ "kind": "stream_start", "method": method, "id": id }),
+            json!({ "kind": "call", "method": method, "operation": operation, "id": id }),
             json!({
                 "kind": "stream_end", "stream": 1, "stream_bytes": reply.body.len(), "status": "result",
             }),

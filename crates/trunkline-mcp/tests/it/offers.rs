@@ -214,7 +214,7 @@ async fn refused_operations_are_not_listed_and_cannot_be_read() {
     };
     let rpc = mcp(offers().layer(forbidden("r.listed"))).rpc();
     let reply = ask(&rpc, &legacy("resources/list", json!({}))).await;
-    assert_eq!(reply["result"]["resources"].as_array().unwrap().len(), 8, "{reply}");
+    assert_eq!(reply["result"]["resources"].as_array().unwrap().len(), 9, "{reply}");
     let rpc = mcp(offers().layer(forbidden("r.text"))).rpc();
     let reply = ask(&rpc, &legacy("resources/read", json!({ "uri": "r://text" }))).await;
     assert_fits("read", &json!({ "error": { "code": code::FORBIDDEN } }), &reply);

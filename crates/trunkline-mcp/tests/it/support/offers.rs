@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::task::yield_now;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
 use trunkline_mcp::{
-    Block, Completion, CompletionParams, Contents, McpOperation, Prompt, PromptArgument,
+    Block, Completion, CompletionParams, Contents, McpOperation, Progress, Prompt, PromptArgument,
     PromptMessage, PromptResult, Resource, ResourceContents, ResourceTemplate, ResourceUri,
 };
 
@@ -42,9 +43,16 @@ fn resources() -> Vec<Operation> {
             format!("{} at {}", page.name, uri.0)
         })
         .resource_template(ResourceTemplate::new("r://files/{+name}", "file").mime_type("x/y")),
+        Operation::new("r.steps", steps).resource(resource("steps")),
         Operation::new("r.listed", || Json([Resource::new("r://pages/listed", "listed")]))
             .resource_list(),
     ]
+}
+
+async fn steps(progress: Progress) -> &'static str {
+    progress.report(1.0, None, None);
+    yield_now().await;
+    "done"
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -86,6 +94,7 @@ fn prompts() -> Vec<Operation> {
         Operation::new("p.typed", |Params(typed): Params<Typed>| format!("{}", typed.count + 1))
             .input::<Typed>()
             .prompt(Prompt::new("typed")),
+        Operation::new("p.steps", steps).prompt(Prompt::new("steps")),
         Operation::new("p.wrong", || 7).prompt(Prompt::new("wrong")),
         Operation::new("p.fails", || Err::<Value, _>(ErrorObject::new(7, "it broke")))
             .prompt(Prompt::new("fails")),
