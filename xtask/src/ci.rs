@@ -33,7 +33,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
     step("test", "`cargo test --workspace`: unit, integration and documentation tests", test),
     step("example-tools", "the tools in examples/tools work", example_tools::run),
-    step("sdk", "the official MCP SDKs call the server", sdk::run),
+    step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
     step("inspector", "MCP Inspector calls every tool", inspector::run),
     step("tokens", "the list of tools costs few tokens", tokens::run),
     step(

@@ -1,5 +1,6 @@
 //! The SDKs, with the protocol versions and transports that each supports.
 
+use self::Suite::{Database, Features};
 use self::Transport::{Http, Sse, Stdio};
 
 pub(super) struct Client {
@@ -24,7 +25,19 @@ pub(super) enum Transport {
     Stdio,
 }
 
-pub(super) const CLIENTS: [Client; 4] = [
+/// The checks of a session.
+#[derive(Clone, Copy)]
+pub(super) enum Suite {
+    /// All tools of the `trunkline` binary.
+    Database,
+    /// All features of the protocol, with the example `conformance_server`.
+    Features,
+}
+
+/// The versions with all features, one for each era. `auto` results in the second.
+const COMPLETE: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+pub(super) const CLIENTS: [Client; 5] = [
     Client {
         name: "python-1",
         language: Language::Python { lock: "requirements-1.txt" },
@@ -40,6 +53,16 @@ pub(super) const CLIENTS: [Client; 4] = [
         name: "python-2",
         language: Language::Python { lock: "requirements-2.txt" },
         script: "client_2.py",
+        sessions: &[
+            ("2025-11-25", &[Http, Sse, Stdio]),
+            ("2026-07-28", &[Http, Stdio]),
+            ("auto", &[Http, Stdio]),
+        ],
+    },
+    Client {
+        name: "fastmcp",
+        language: Language::Python { lock: "requirements-fastmcp.txt" },
+        script: "client_fastmcp.py",
         sessions: &[
             ("2025-11-25", &[Http, Sse, Stdio]),
             ("2026-07-28", &[Http, Stdio]),
@@ -65,10 +88,23 @@ pub(super) const CLIENTS: [Client; 4] = [
 ];
 
 impl Client {
-    pub(super) fn sessions(&self) -> impl Iterator<Item = (&'static str, Transport)> {
+    pub(super) fn sessions(&self) -> impl Iterator<Item = (Suite, &'static str, Transport)> {
         self.sessions.iter().flat_map(|(version, transports)| {
-            transports.iter().map(move |transport| (*version, *transport))
+            let suites: &[Suite] =
+                if COMPLETE.contains(version) { &[Features, Database] } else { &[Database] };
+            suites.iter().flat_map(move |suite| {
+                transports.iter().map(move |transport| (*suite, *version, *transport))
+            })
         })
+    }
+}
+
+impl Suite {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Database => "database",
+            Features => "features",
+        }
     }
 }
 

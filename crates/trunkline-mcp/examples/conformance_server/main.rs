@@ -3,6 +3,8 @@
 //! ```console
 //! $ cargo run -p trunkline-mcp --example conformance_server -- --listen 127.0.0.1:3000
 //! ```
+//!
+//! With `--stdio`, it serves the process that has started it.
 
 #![expect(clippy::print_stdout, reason = "the caller reads the address")]
 
@@ -11,8 +13,12 @@ mod prompts;
 mod requests;
 mod resources;
 mod tools;
+mod waits;
+
+use std::io::{stdin, stdout};
 
 use clap::Parser;
+use tokio_util::sync::CancellationToken;
 use trunkline::server::shutdown_signal;
 use trunkline::{DynamicOperations, Router, Server};
 use trunkline_mcp::{Mcp, McpConfig};
@@ -22,23 +28,32 @@ struct Line {
     /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1:3000")]
     listen: String,
+    /// Serve one client on stdin and stdout instead.
+    #[arg(long)]
+    stdio: bool,
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let line = Line::parse();
     let dynamic = DynamicOperations::new();
+    let served = changes::Served::default();
     let rpc = Router::new()
         .nest("test", tools::tools())
         .nest("resource", resources::resources())
         .nest("prompt", prompts::prompts())
         .nest("requests", requests::tools())
         .nest("rounds", requests::round_trips())
-        .nest("changes", changes::tools(&dynamic))
+        .nest("changes", changes::tools(&dynamic, &served))
+        .nest("waits", waits::tools())
         .dynamic("dynamic", &dynamic)
         .build()?;
     let mcp = Mcp::new(rpc, McpConfig::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
-    let service = mcp.rpc().http().merge(mcp.routes());
+    let mcp = served.get_or_init(|| mcp);
+    if line.stdio {
+        return Ok(mcp.serve_stdio(stdin(), stdout(), CancellationToken::new()).await?);
+    }
+    let service = mcp.rpc().http().merge(mcp.routes()).merge(mcp.sse_routes());
     let server = Server::bind(&line.listen).serve(service).await?;
     println!("listening http://{}/mcp", server.local_addr());
     shutdown_signal()?.await;

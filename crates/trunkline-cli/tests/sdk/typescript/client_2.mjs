@@ -1,4 +1,4 @@
-// The official TypeScript SDK: by handshake, without one, and finding out which.
+// The official TypeScript SDK, with `initialize`, without it, and with negotiation.
 
 import {
   Client,
@@ -8,9 +8,9 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { main, STATELESS, walk } from './walk.mjs';
+import { connection, INVALID_PARAMS, main, STATELESS, User } from './checks.mjs';
 
-function open(transport, [first, ...rest]) {
+function transportTo(transport, [first, ...rest]) {
   if (transport === 'stdio') return new StdioClientTransport({ command: first, args: rest });
   if (transport === 'sse') return new SSEClientTransport(new URL(first));
   return new StreamableHTTPClientTransport(new URL(first));
@@ -18,20 +18,25 @@ function open(transport, [first, ...rest]) {
 
 const MODES = { auto: 'auto', [STATELESS]: { pin: STATELESS } };
 
-await main(async (version, transport, target) => {
+await main(async (version, transport, target, user) => {
   const client = new Client(
     { name: 'sdk-test', version: '1.0.0' },
-    { versionNegotiation: { mode: MODES[version] ?? 'legacy' } },
+    {
+      capabilities: User.CAPABILITIES,
+      versionNegotiation: { mode: MODES[version] ?? 'legacy' },
+    },
   );
-  await client.connect(open(transport, target));
-  const connection = {
+  client.setRequestHandler('elicitation/create', ({ params }) => user.elicited(params));
+  client.setRequestHandler('sampling/createMessage', ({ params }) => user.sampled(params));
+  client.setRequestHandler('roots/list', () => user.listedRoots());
+  client.fallbackNotificationHandler = async (notification) => user.notified(notification);
+  await client.connect(transportTo(transport, target));
+  return connection({
+    client,
     version: client.getNegotiatedProtocolVersion(),
-    server: client.getServerVersion(),
-    ping: () => client.ping(),
-    listTools: async () => (await client.listTools()).tools,
-    call: (name, args) => client.callTool({ name, arguments: args }),
+    callTool: (params, options) => client.callTool(params, options),
+    // The SDK replaces the code -32002 of the legacy era.
+    resourceNotFound: INVALID_PARAMS,
     code: (error) => (error instanceof ProtocolError ? error.code : undefined),
-  };
-  await walk(connection, version, transport);
-  return client;
+  });
 });

@@ -1,5 +1,6 @@
-// What every SDK does with a writable server of the Chinook sample. An SDK is wrapped in a
-// connection; the walk sees plain JSON and is the same for all of them.
+// The calls of all tools of a writable server of the Chinook sample.
+
+import { expect, Failed, INVALID_PARAMS, passed, same, STATELESS, textOf } from './checks.mjs';
 
 const TOOLS = [
   'create_table',
@@ -11,29 +12,9 @@ const TOOLS = [
   'query_records',
   'update_record',
 ];
-const INVALID_PARAMS = -32602;
-
-// Milliseconds. An SDK waits 2,000 for a server to end by itself, and kills it then.
-const SOON = 1500;
-
-// The first revision without `ping`.
-export const STATELESS = '2026-07-28';
-
-class Failed extends Error {}
-
-export function expect(met, what, got) {
-  if (!met) throw new Failed(`expected ${what}, got ${JSON.stringify(got)}`);
-}
-
-export function passed(what) {
-  console.log(`  ok: ${what}`);
-}
-
-// `connection` has `version`, `server`, `ping()`, `listTools()`, `call(name, args)`, and `code(error)`,
-// which gives the code of an error that the server answered with.
-export async function walk(connection, asked, transport) {
-  negotiated(connection, asked, transport);
-  if (connection.version < STATELESS) {
+export async function database(connection, { version, transport }) {
+  negotiated(connection, version, transport);
+  if (!connection.isStateless) {
     await connection.ping();
     passed('ping');
   }
@@ -41,7 +22,7 @@ export async function walk(connection, asked, transport) {
   await readsTables(connection);
   await runsQueries(connection);
   await writes(connection);
-  await tellsOfFailures(connection);
+  await reportsErrors(connection);
   await refusesAnUnknownTool(connection);
   await answersManyAtOnce(connection);
 }
@@ -136,11 +117,11 @@ async function writes(connection) {
   passed('delete_record');
 }
 
-async function tellsOfFailures(connection) {
+async function reportsErrors(connection) {
   await fails(connection, 'describe_table', { table_name: 'Trak' }, 'Trak');
   await fails(connection, 'query_records', { table_name: 'Track', limit: 'many' }, 'limit');
   await fails(connection, 'execute_raw_query', { query: 'SELEC 1' }, 'SELEC');
-  passed('failures are results that say what is wrong');
+  passed('errors are results that name the problem');
 }
 
 async function refusesAnUnknownTool(connection) {
@@ -174,7 +155,7 @@ async function answersManyAtOnce(connection) {
 async function works(connection, name, args, text) {
   const result = await connection.call(name, args);
   expect(!result.isError, `${name} to work`, result);
-  expect(onlyText(result).includes(text), `"${text}" in the text of ${name}`, result);
+  expect(textOf(result).includes(text), `"${text}" in the text of ${name}`, result);
   expect(result.structuredContent, `structured content of ${name}`, result);
   return result.structuredContent;
 }
@@ -182,41 +163,5 @@ async function works(connection, name, args, text) {
 async function fails(connection, name, args, text) {
   const result = await connection.call(name, args);
   expect(result.isError === true, `${name} to fail`, result);
-  expect(onlyText(result).includes(text), `"${text}" in what ${name} says`, result);
-}
-
-function onlyText(result) {
-  expect(result.content?.length === 1 && result.content[0].type === 'text', 'one text block', result);
-  return result.content[0].text;
-}
-
-function same(one, other) {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
-
-// Runs `run(version, transport, target)` with the arguments of the command line. It returns the
-// client, which is closed here.
-export async function main(run) {
-  const [version, transport, ...target] = process.argv.slice(2);
-  const one = ['http', 'sse'].includes(transport) && target.length === 1;
-  if (!one && !(transport === 'stdio' && target.length > 0)) {
-    console.error('usage: SCRIPT VERSION http URL | sse URL | stdio COMMAND ARGS…');
-    process.exit(2);
-  }
-  // The SDK says here what it finds odd about a server, such as a schema that it cannot follow.
-  const warnings = [];
-  console.warn = (...words) => warnings.push(words.join(' '));
-  try {
-    const client = await run(version, transport, target);
-    const done = performance.now();
-    await client.close();
-    const closing = performance.now() - done;
-    expect(closing < SOON, `the connection to close within ${SOON} ms`, closing);
-    passed('closed');
-    expect(warnings.length === 0, 'no warnings', [...new Set(warnings)]);
-    passed('the SDK had nothing to warn of');
-  } catch (error) {
-    console.error(error instanceof Failed ? `FAILED: ${error.message}` : error);
-    process.exit(1);
-  }
+  expect(textOf(result).includes(text), `"${text}" in the text of ${name}`, result);
 }

@@ -1,14 +1,20 @@
-"""What every SDK does with a writable server of the Chinook sample.
-
-An SDK is wrapped in a `Connection`; the walk sees plain JSON and is the same for all of them.
-"""
+"""The calls of all tools of a writable server of the Chinook sample."""
 
 import asyncio
-import sys
-import time
-import traceback
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
+
+from checks import (
+    INVALID_PARAMS,
+    STATELESS,
+    STRUCTURED,
+    Connection,
+    Failed,
+    RpcError,
+    Session,
+    expect,
+    passed,
+    text_of,
+)
 
 TOOLS = {
     "list_tables",
@@ -33,56 +39,17 @@ TABLES = {
     "PlaylistTrack",
     "Track",
 }
-INVALID_PARAMS = -32602
 
-# Seconds. An SDK waits two of them for a server to end by itself, and kills it then.
-SOON = 1.5
-
-# The first revision whose tool results have `structuredContent`.
-STRUCTURED = "2025-06-18"
-# The first revision without `ping`.
-STATELESS = "2026-07-28"
+async def suite(session: Session, connection: Connection) -> None:
+    await Database(connection).all(session.asked, session.transport)
 
 
-class RpcError(Exception):
-    """The server answered with a JSON-RPC error."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(f"{code} {message}")
-        self.code = code
-
-
-class Connection(Protocol):
-    version: str
-    server: str
-
-    async def ping(self) -> None: ...
-
-    async def list_tools(self) -> list[dict[str, Any]]: ...
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]: ...
-
-
-class Failed(Exception):
-    """An expectation that was not met."""
-
-
-def expect(true: bool, what: str, got: Any) -> None:
-    if not true:
-        raise Failed(f"expected {what}, got {got!r}")
-
-
-def passed(what: str) -> None:
-    print(f"  ok: {what}", flush=True)
-
-
-class Walk:
+class Database:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.structured = connection.version >= STRUCTURED
 
-    async def all(self, asked: str, transport: str) -> float:
-        """Every check; returns when it was done, from where on closing is measured."""
+    async def all(self, asked: str, transport: str) -> None:
         self.negotiated(asked, transport)
         await self.ping()
         await self.lists_tools()
@@ -91,10 +58,9 @@ class Walk:
         await self.queries_records()
         await self.executes_queries()
         await self.writes()
-        await self.tells_of_failures()
+        await self.reports_errors()
         await self.refuses_an_unknown_tool()
         await self.answers_many_at_once()
-        return time.monotonic()
 
     async def call(
         self, name: str, arguments: dict[str, Any], text: str
@@ -102,7 +68,7 @@ class Walk:
         """The structured result of a call that works. `None` where the revision has none."""
         result = await self.connection.call(name, arguments)
         expect(not result.get("isError"), f"{name} to work", result)
-        expect(text in only_text(result), f"{text!r} in the text of {name}", result)
+        expect(text in text_of(result), f"{text!r} in the text of {name}", result)
         structured = result.get("structuredContent")
         if not self.structured:
             return None
@@ -220,17 +186,17 @@ class Walk:
         expect(left is None or left["rows"] == [[3, "東京", 7]], "the one row that is left", left)
         passed("delete_record")
 
-    async def tells_of_failures(self) -> None:
+    async def reports_errors(self) -> None:
         await self.fails("describe_table", {"table_name": "Trak"}, "Trak")
         await self.fails("query_records", {"table_name": "Track", "limit": "many"}, "limit")
         await self.fails("update_record", {"table_name": "Track", "filters": {}, "data": {"Name": "x"}}, "all")
         await self.fails("execute_raw_query", {"query": "SELEC 1"}, "SELEC")
-        passed("failures are results that say what is wrong")
+        passed("errors are results that name the problem")
 
     async def fails(self, name: str, arguments: dict[str, Any], text: str) -> None:
         result = await self.connection.call(name, arguments)
         expect(result.get("isError") is True, f"{name} to fail", result)
-        expect(text in only_text(result), f"{text!r} in what {name} says", result)
+        expect(text in text_of(result), f"{text!r} in the text of {name}", result)
 
     async def refuses_an_unknown_tool(self) -> None:
         try:
@@ -253,41 +219,5 @@ class Walk:
         passed("20 calls at once, each with its own result")
 
 
-def only_text(result: dict[str, Any]) -> str:
-    content = result.get("content") or []
-    expect(len(content) == 1 and content[0].get("type") == "text", "one text block", content)
-    return content[0]["text"]
-
-
 def is_object_schema(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "object"
-
-
-def leaf(error: BaseException) -> BaseException:
-    """Out of the groups that task groups wrap what happened in them into."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def main(run: Callable[[str, str, list[str]], Awaitable[float]]) -> None:
-    """Runs `run(version, transport, target)` with the arguments of the command line. It returns what
-    the walk returned, after it has closed the connection."""
-    match sys.argv[1:]:
-        case [version, "http" | "sse" as transport, url]:
-            target = [url]
-        case [version, "stdio" as transport, *target] if target:
-            pass
-        case _:
-            sys.exit(f"usage: {sys.argv[0]} VERSION http URL | sse URL | stdio COMMAND ARGS…")
-    try:
-        done = asyncio.run(run(version, transport, target))
-        closing = time.monotonic() - done
-        expect(closing < SOON, f"the connection to close within {SOON} s", closing)
-    except Exception as error:
-        cause = leaf(error)
-        if isinstance(cause, Failed):
-            sys.exit(f"FAILED: {cause}")
-        traceback.print_exception(cause)
-        sys.exit(f"FAILED: {type(cause).__name__}: {cause}")
-    passed("closed")
