@@ -12,6 +12,11 @@ use crate::protocol::error_code::MISSING_CAPABILITY;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientCapabilities(Arc<Map<String, Value>>);
 
+/// The maximum length of capabilities in bytes. Sessions store them.
+const MAX_BYTES: usize = 16 << 10;
+
+pub(crate) const TOO_LONG: &str = "client capabilities must have at most 16 KiB";
+
 impl ClientCapabilities {
     /// Checks that the client has declared `capability`: `sampling`, `elicitation`, `roots`.
     ///
@@ -38,9 +43,10 @@ impl ClientCapabilities {
         &self.0
     }
 
-    /// The capabilities in the JSON text of an object.
-    pub(crate) fn parse(json: &[u8]) -> Self {
-        Self(Arc::new(serde_json::from_slice(json).unwrap_or_default()))
+    /// The capabilities in the JSON text of an object. `None` if it is too long.
+    pub(crate) fn parse(json: &[u8]) -> Option<Self> {
+        let is_short = json.len() <= MAX_BYTES;
+        is_short.then(|| Self(Arc::new(serde_json::from_slice(json).unwrap_or_default())))
     }
 
     /// Whether the client accepts a form (elicitation without modes, before 2025-11-25, means forms).
@@ -58,7 +64,7 @@ impl<S> FromCall<S> for ClientCapabilities {
 
 /// The client lacks a capability that a tool requires: error -32021.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this tool requires the client capability `{capability}`")]
+#[error("this operation requires the client capability `{capability}`")]
 pub struct MissingCapability {
     /// The capability's name.
     pub capability: String,

@@ -15,6 +15,7 @@ use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 use crate::batch;
 use crate::era::{NO_BATCHES, Transport};
 use crate::fault::{BAD_ID, Fault};
+use crate::message_queue::MessageQueue;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_mcp_id};
 use crate::server::{Server, StartedCall, record_refusal};
@@ -42,7 +43,7 @@ impl Channel {
     /// A channel, and the messages to write to its client.
     pub(crate) fn new(server: Arc<Server>) -> (Self, Outbox) {
         let (out, messages) = mpsc::channel(QUEUE_CAPACITY);
-        let session = Session::default();
+        let session = Session::new(&server.settings.closing);
         let outbox = Outbox { messages, subscription: Arc::clone(&session.subscription) };
         let permits = server.settings.in_flight.min(Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(permits));
@@ -127,11 +128,19 @@ impl Channel {
 
     fn run(&self, started: StartedCall, id: Id, running: (Registration, OwnedSemaphorePermit)) {
         let channel = self.clone();
+        let messages = started.messages.clone();
         let mut following = Box::pin(async move {
             let ended = tokio::select! {
                 biased;
-                () = running.0.cancelled() => return,
-                outcome = channel.follow(started) => outcome,
+                () = running.0.cancelled() => None,
+                outcome = channel.follow(started) => Some(outcome),
+            };
+            let Some(ended) = ended else {
+                // Such as the cancellation of a request to the client.
+                if let Some(messages) = messages {
+                    channel.forward(&messages).await;
+                }
+                return;
             };
             let reply = channel.0.server.rpc.reply(ended, Some(&id));
             let message = Message::reserved(channel.memory(), reply, Some(&id));
@@ -162,12 +171,17 @@ impl Channel {
                 () = messages.filled() => None,
                 Ok(outcome) = &mut future => Some(outcome),
             };
-            while let Some(message) = messages.take_message() {
-                drop(self.0.out.send(message.into()).await);
-            }
+            self.forward(&messages).await;
             if let Some(outcome) = ended {
                 return outcome;
             }
+        }
+    }
+
+    async fn forward(&self, messages: &MessageQueue) {
+        while let Some(message) = messages.take_message() {
+            // This fails only if the client is gone.
+            drop(self.0.out.send(message.into()).await);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Operations that complete the arguments of prompts and the variables of resource templates.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -192,8 +193,9 @@ impl Completions {
                 reason,
             };
             check(completion).map_err(failure)?;
-            if self.0.insert(completion.clone(), Arc::clone(operation)).is_some() {
-                return Err(failure("another operation completes it"));
+            match self.0.entry(completion.clone()) {
+                Entry::Occupied(_) => return Err(failure("another operation completes it")),
+                Entry::Vacant(entry) => drop(entry.insert(Arc::clone(operation))),
             }
         }
         Ok(())

@@ -45,6 +45,8 @@ pub struct McpConfig {
     pub replay_bytes: usize,
     /// Maximum number of resources to whose changes a client subscribes. Default 256.
     pub subscriptions: usize,
+    /// Maximum number of open `subscriptions/listen` requests. Further ones fail with -32005. Default 10,000.
+    pub listeners: usize,
     /// Maximum time until the response to a request that a handler sends to a client. Default 5 minutes.
     pub client_timeout: Duration,
     /// The key that seals the state of calls between their rounds (2026-07-28). Servers that share their clients need
@@ -55,7 +57,7 @@ pub struct McpConfig {
     /// Maximum number of times that a client is asked for input during a call (2026-07-28). Default 16.
     pub rounds: u32,
     /// When cancelled, streams of notifications end. Without it, a server that stops waits for the clients to end
-    /// them. Default: never.
+    /// them. Default: a token that is never cancelled.
     pub closing: CancellationToken,
     /// Interval of comments on an idle SSE stream. Default 15 s.
     pub keep_alive: Duration,
@@ -83,6 +85,7 @@ impl McpConfig {
             session_idle: Duration::from_secs(30 * 60),
             replay_bytes: 64 << 10,
             subscriptions: 256,
+            listeners: 10_000,
             client_timeout: Duration::from_secs(300),
             state_key: None,
             state_lifetime: Duration::from_secs(300),

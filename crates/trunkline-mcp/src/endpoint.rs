@@ -46,8 +46,8 @@ impl Mcp {
     /// A request of the stateless era is cancelled when its client disconnects. An earlier one runs to its end, as
     /// its revision requires, and is cancelled by a notification.
     ///
-    /// `initialize` opens a session, which its client names in later requests. A client that does not is served
-    /// without: it receives notifications of its calls, but no requests and no changes of lists.
+    /// `initialize` opens a session, which its client names in later requests. A client without a session receives the
+    /// notifications of its calls, but no requests and no changes of lists.
     pub fn routes(&self) -> Routes {
         let endpoint = Endpoint(Arc::clone(&self.0));
         let mut router = axum::Router::new();
@@ -225,7 +225,12 @@ impl Endpoint {
                 return refuse(&fault, None, false);
             }
         };
-        let version = header.map_or(Some(Legacy::ASSUMED), Legacy::parse);
+        let Ok(session) = self.session_of(fields, extensions) else {
+            batch.refuse(&UnknownSession.error());
+            return UnknownSession.response(None);
+        };
+        let of_session = session.and_then(|session| session.session.version());
+        let version = header.map_or(of_session.or(Some(Legacy::ASSUMED)), Legacy::parse);
         if !version.is_some_and(Legacy::has_batches) {
             let fault = Fault::Request(NO_BATCHES);
             batch.refuse(&fault.error());
@@ -259,7 +264,7 @@ impl Endpoint {
         let owner = Principal::of(extensions).cloned();
         let memory = self.0.rpc.limits().memory.clone();
         let replay = Replay::new(self.0.settings.replay_bytes, memory);
-        let session = Arc::new(HttpSession::new(owner, replay));
+        let session = Arc::new(HttpSession::new(owner, replay, &self.0.settings.closing));
         let state = Some(&session.session);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let outcome = match outcome.map(|started| started.future.into_outcome()) {

@@ -17,7 +17,7 @@ use crate::message_queue::{MessageQueue, Queued};
 use crate::protocol::Legacy;
 use crate::running::Running;
 use crate::server::Server;
-use crate::session::{Activity, EventReader, HttpSession, Next, StreamId};
+use crate::session::{Activity, EventReader, HttpSession, Next, Replay, StreamId};
 
 /// The source of the events of a stream.
 pub(crate) trait Source: Send + 'static {
@@ -133,15 +133,16 @@ impl SessionStream {
         let (replay, activity) = (Arc::clone(&session.replay), session.activity());
         tokio::spawn(async move {
             let _activity = activity;
+            // Also if the call panics.
+            let _end = EndOnDrop { replay: &replay, id };
             while let Some(entry) = messages.next_entry().await {
                 match entry {
-                    Entry::Queued(queued) => replay.push(id, queued, None),
+                    Entry::Queued(queued) => replay.send(id, queued).await,
                     Entry::Reply(Message { json, memory }) => {
-                        replay.push(id, Queued::Message(json), memory);
+                        replay.send_reply(id, json, memory).await;
                     }
                 }
             }
-            replay.end(id);
         });
         let primes = session.session.version().is_some_and(Legacy::has_priming_events);
         Self { primes, ..Self::resumed(session, reader) }
@@ -175,10 +176,22 @@ impl SessionStream {
             () = self.session.session.ended.cancelled() => false,
             () = self.reader.changed() => true,
             message = self.session.session.subscription.next() => {
-                self.session.replay.push(StreamId::GET, Queued::Message(message), None);
+                self.session.replay.push(StreamId::GET, Queued::Message(message));
                 true
             }
         }
+    }
+}
+
+/// Ends a stream when it is dropped.
+struct EndOnDrop<'r> {
+    replay: &'r Replay,
+    id: StreamId,
+}
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.replay.end(self.id);
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     Malformed(&'static str),
     Params(&'static str),
     Request(&'static str),
+    /// A limit of the server is reached.
+    Busy,
 }
 
 impl Fault {
@@ -71,6 +73,7 @@ impl Fault {
             }
             Self::UnknownResource { uri, code } => resource_not_found(uri, *code),
             Self::Malformed(reason) | Self::Params(reason) => ErrorObject::invalid_params(reason),
+            Self::Busy => ErrorObject::new(code::BUSY, "Server is busy"),
             Self::Request(reason) => ErrorObject::new(code::INVALID_REQUEST, "Invalid Request")
                 .with_data(&json!({ "reason": reason })),
         }
@@ -91,6 +94,7 @@ impl Fault {
             | Self::UnknownPrompt(_)
             | Self::UnknownResource { .. }
             | Self::Malformed(_)
+            | Self::Busy
             | Self::Params(_) => StatusCode::OK,
         }
     }

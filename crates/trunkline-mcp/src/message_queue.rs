@@ -61,11 +61,6 @@ impl MessageQueue {
         self.add(Some(id), method, params)
     }
 
-    /// Queues the first message.
-    pub(crate) fn push_first(&self, json: Vec<u8>) {
-        self.lock().push_back(Queued::Message(json));
-    }
-
     /// Ends the current stream after the queued messages.
     pub(crate) fn close(&self, retry: Duration) {
         // Without space, the stream remains open.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use trunkline::JsonSchema;
 use trunkline::schemars::generate::SchemaSettings;
 
@@ -69,8 +69,55 @@ pub(super) fn schema_of<T: JsonSchema>() -> Result<Value, PeerError> {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
-    let schema = schema.to_value();
+    let mut schema = schema.to_value();
+    if let Some(Value::Object(members)) = schema.get_mut("properties") {
+        members.values_mut().for_each(simplify);
+    }
     check(&schema).map(|()| schema)
+}
+
+/// Brings the schema of a member into the form of the protocol: an optional member has one type, and each choice has a
+/// title.
+fn simplify(member: &mut Value) {
+    let Value::Object(member) = member else { return };
+    if let Some(Value::Array(types)) = member.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [kind] = &**types {
+            let kind = kind.clone();
+            member.insert("type".to_owned(), kind);
+        }
+    }
+    if let Some(Value::Array(choices)) = member.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
+    }
+    // `Option` of an enum.
+    if let Some(Value::Array(options)) = member.get_mut("anyOf") {
+        options.retain(|option| option.get("type").is_none_or(|kind| kind != "null"));
+        if let [Value::Object(option)] = &mut **options {
+            let option = std::mem::take(option);
+            member.remove("anyOf");
+            member.extend(option);
+        }
+    }
+    if let Some(Value::Array(choices)) = member.get("oneOf") {
+        let choices: Value = choices.iter().flat_map(titled).collect();
+        member.insert("oneOf".to_owned(), choices);
+        member.insert("type".to_owned(), "string".into());
+    }
+    // Formats are those of texts.
+    if member.get("type").is_some_and(|kind| kind != "string") {
+        member.remove("format");
+    }
+}
+
+/// The choices of a variant, or of several without a description.
+fn titled(variant: &Value) -> Vec<Value> {
+    let title = variant.get("title").or_else(|| variant.get("description"));
+    let single = variant.get("const").map(std::slice::from_ref);
+    let several = || variant.get("enum").and_then(Value::as_array).map(Vec::as_slice);
+    let values = single.or_else(several).unwrap_or_default();
+    let choice = |value| json!({ "const": value, "title": title.unwrap_or(value) });
+    values.iter().map(choice).collect()
 }
 
 /// Checks that a schema is that of a form (2026-07-28, "Elicitation", "Requested Schema").
@@ -82,12 +129,9 @@ pub(super) fn check(schema: &Value) -> Result<(), PeerError> {
     let none = Map::new();
     let members = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     for (name, member) in members {
-        let kind = member.get("type").and_then(Value::as_str);
-        let is_choice = ["enum", "oneOf", "const"].iter().any(|key| member.get(key).is_some());
-        match kind {
+        match member.get("type").and_then(Value::as_str) {
             Some("string" | "number" | "integer" | "boolean") => {}
             Some("array") if is_list_of_choices(member) => {}
-            None if is_choice => {}
             _ => return refuse(format!("`{name}` is neither a primitive value nor a choice")),
         }
     }
@@ -137,6 +181,46 @@ mod tests {
         schema_of::<Vec<Name>>().unwrap_err();
     }
 
+    #[derive(Deserialize, JsonSchema)]
+    #[schemars(crate = "trunkline::schemars")]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Optional {
+        name: Option<String>,
+        count: Option<u8>,
+        color: Option<Color>,
+        size: Option<Size>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[schemars(crate = "trunkline::schemars")]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        /// Up to 10.
+        Small,
+        Large,
+    }
+
+    #[test]
+    fn optional_members_and_titles_of_choices_have_the_form_of_the_protocol() {
+        let schema = schema_of::<Optional>().unwrap();
+        let properties = &schema["properties"];
+        assert_eq!(properties["name"]["type"], "string");
+        assert_eq!(properties["count"]["type"], "integer");
+        assert_eq!(properties["color"]["enum"], json!(["red", "blue"]));
+        assert_eq!(properties["color"]["type"], "string");
+        let sizes = json!([
+            { "const": "small", "title": "Up to 10." },
+            { "const": "large", "title": "large" },
+        ]);
+        let mut found = properties["size"]["oneOf"].clone();
+        if let Some(found) = found.as_array_mut() {
+            found.sort_by_key(|size| size["const"] == "large");
+        }
+        assert_eq!(found, sizes, "{schema}");
+        assert_eq!(properties["size"]["type"], "string");
+        assert_eq!(schema.get("required"), None);
+    }
+
     #[track_caller]
     fn check_schema(properties: Value, is_form: bool) {
         let schema = json!({ "type": "object", "properties": properties });
@@ -147,7 +231,8 @@ mod tests {
     fn forms_have_primitive_members() {
         check_schema(json!({}), true);
         check_schema(json!({ "a": { "type": "integer", "default": 1 } }), true);
-        check_schema(json!({ "a": { "oneOf": [{ "const": "b", "title": "B" }] } }), true);
+        let choices = json!([{ "const": "b", "title": "B" }]);
+        check_schema(json!({ "a": { "type": "string", "oneOf": choices } }), true);
         check_schema(json!({ "a": { "type": "array", "items": { "enum": ["b"] } } }), true);
         check_schema(json!({ "a": { "type": "array", "items": { "type": "string" } } }), false);
         check_schema(json!({ "a": { "type": "object" } }), false);

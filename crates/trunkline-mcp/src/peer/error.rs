@@ -36,6 +36,15 @@ pub enum PeerError {
         /// The configured time.
         after: Duration,
     },
+    /// The client has gone, or has ended its session.
+    #[error("the client has disconnected")]
+    Disconnected,
+    /// Two concurrent requests of a call have the same key.
+    #[error("another request of this call has the key `{key}`")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
     /// Too many requests to the client are pending, or it does not read its messages.
     #[error("too many requests to the client are pending")]
     Busy,
@@ -58,10 +67,10 @@ impl RpcError for PeerError {
             Self::Unsupported(missing) => missing.into_error_object(),
             Self::Timeout { .. } => reason(code::TIMEOUT, "Client did not respond"),
             Self::Busy => reason(code::BUSY, "Client is busy"),
-            Self::Refused { .. } | Self::Malformed { .. } => {
+            Self::Refused { .. } | Self::Malformed { .. } | Self::Disconnected => {
                 reason(code::INTERNAL_ERROR, "Request to the client failed")
             }
-            Self::Schema { .. } => ErrorObject::internal(&text),
+            Self::Schema { .. } | Self::DuplicateKey { .. } => ErrorObject::internal(&text),
         }
     }
 

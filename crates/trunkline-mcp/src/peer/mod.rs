@@ -15,12 +15,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use trunkline::layers::timeout::ClientWait;
 use trunkline::{Call, ErrorObject, FromCall, JsonSchema};
 
 use crate::capabilities::ClientCapabilities;
 use crate::message_queue::MessageQueue;
-use crate::protocol::method;
+use crate::protocol::{Legacy, method};
 
 pub use self::elicitation::Elicited;
 pub use self::error::PeerError;
@@ -57,8 +58,9 @@ pub(crate) use self::state::{Binding, RoundState};
 ///   for the response.
 /// * In 2026-07-28, the call ends with the result `input_required`, and the client repeats it with the responses. **The
 ///   handler then runs from its beginning again**, and the responses that the client has already sent are returned at
-///   once. So ask first and change data afterwards. Each request has a key, by which its response is recognised.
-///   Requests that a handler sends concurrently, as with `tokio::join!`, are sent together.
+///   once. So ask first and change data afterwards. Each request has a key, by which its response is recognised; a
+///   request that is sent again with the same key replaces the response. Requests that a handler sends concurrently, as
+///   with `tokio::join!`, are sent together.
 ///
 /// If the client does not support a request, or the call came over another protocol, the request fails with
 /// [`PeerError::Unsupported`]. The time in which a handler waits for its client does not count for the timeout of the
@@ -83,8 +85,9 @@ pub(crate) struct Connection {
     /// The maximum time until the response to a request.
     pub(crate) timeout: Duration,
     pub(crate) wait: ClientWait,
-    /// Whether the client expects `elicitationId` in requests for a URL (2025-11-25).
-    pub(crate) has_elicitation_ids: bool,
+    pub(crate) version: Option<Legacy>,
+    /// Cancelled when the client has gone.
+    pub(crate) ended: CancellationToken,
 }
 
 impl Peer {
@@ -97,7 +100,7 @@ impl Peer {
     }
 
     /// Shows the user a form with the members of `T`, which must be primitive values or enums (2025-11-25, "Elicitation").
-    /// `key` identifies the request among those of the call.
+    /// `key` identifies the request among those of the call; concurrent requests need different keys.
     ///
     /// # Errors
     /// See [`PeerError`].
@@ -141,7 +144,7 @@ impl Peer {
         self.require("elicitation.url")?;
         let mut params = json!({ "mode": "url", "message": message, "url": url });
         if let Backend::Connection(connection) = &self.0
-            && connection.has_elicitation_ids
+            && connection.version == Some(Legacy::V2025_11_25)
         {
             params["elicitationId"] = format!("{key}-{}", connection.requests.unused_id()).into();
         }
@@ -184,7 +187,9 @@ impl Peer {
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
         match capability {
-            "elicitation" => self.capabilities().is_some_and(ClientCapabilities::has_forms),
+            "elicitation" | "elicitation.form" => {
+                self.capabilities().is_some_and(ClientCapabilities::has_forms)
+            }
             _ => self.capabilities().is_some_and(|declared| declared.has(capability)),
         }
     }
@@ -193,7 +198,9 @@ impl Peer {
     /// receives the missed messages (2025-11-25, "Resumability and Redelivery"). Use it in long calls, to free the
     /// connection. Calls of other transports and revisions continue unchanged.
     pub fn close_stream(&self, retry: Duration) {
-        if let Backend::Connection(connection) = &self.0 {
+        if let Backend::Connection(connection) = &self.0
+            && connection.version.is_some_and(Legacy::has_priming_events)
+        {
             connection.queue.close(retry);
         }
     }
@@ -222,7 +229,7 @@ impl Peer {
         match &self.0 {
             Backend::None => Err(PeerError::unsupported(method)),
             Backend::Connection(connection) => connection.request(method, params).await,
-            Backend::Rounds(rounds) => Ok(rounds.ask(key, method, params).await),
+            Backend::Rounds(rounds) => rounds.ask(key, method, params).await,
         }
     }
 }
@@ -240,7 +247,11 @@ impl Connection {
         sent.map_err(|_full| PeerError::Busy)?;
         let cancel = CancelOnDrop { queue: &self.queue, id: Some(pending.id) };
         let waiting = self.wait.begin();
-        let response = timeout(self.timeout, pending.response()).await;
+        let response = tokio::select! {
+            biased;
+            response = timeout(self.timeout, pending.response()) => response,
+            () = self.ended.cancelled() => return Err(PeerError::Disconnected),
+        };
         drop(waiting);
         let Ok(response) = response else {
             return Err(PeerError::Timeout { method, after: self.timeout });

@@ -13,6 +13,7 @@ use serde_json::Value;
 use trunkline::Outcome;
 use trunkline::protocol::CallFuture;
 
+use super::error::PeerError;
 use crate::capabilities::ClientCapabilities;
 
 /// The responses that a client has sent so far, and the requests for further ones.
@@ -53,15 +54,33 @@ impl Rounds {
         responses.map(|(key, response)| (key.clone(), response.clone())).collect()
     }
 
-    /// The response to a request. Without one, this never completes, and the call ends with the request.
-    pub(super) async fn ask(&self, key: &str, method: &'static str, params: Value) -> Value {
-        if let Some(response) = self.responses.get(key) {
-            lock(&self.used).insert(key.to_owned());
-            return response.clone();
+    /// The response to a request. Without one, this never completes, and the call ends with the request. The same is
+    /// true if the handler has received the response before: it sends the request again, since it needs another response.
+    pub(super) async fn ask(
+        &self,
+        key: &str,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, PeerError> {
+        if let Some(response) = self.take_response(key) {
+            return Ok(response);
         }
-        lock(&self.requests).insert(key.to_owned(), InputRequest { method, params });
+        let request = InputRequest { method, params };
+        if lock(&self.requests).insert(key.to_owned(), request).is_some() {
+            return Err(PeerError::DuplicateKey { key: key.to_owned() });
+        }
         self.added.wake();
         pending().await
+    }
+
+    fn take_response(&self, key: &str) -> Option<Value> {
+        let response = self.responses.get(key)?;
+        let mut used = lock(&self.used);
+        if used.insert(key.to_owned()) {
+            return Some(response.clone());
+        }
+        used.remove(key);
+        None
     }
 }
 

@@ -77,7 +77,7 @@ impl StateKey {
         binding: Binding,
         lifetime: Duration,
     ) -> Option<String> {
-        let expires = (now() + lifetime).as_secs();
+        let expires = now().saturating_add(lifetime).as_secs();
         let RoundState { round, responses } = state;
         let sealed = Sealed { binding, expires, round, responses };
         let mut text = serde_json::to_vec(&sealed).expect("JSON values serialise");

@@ -189,9 +189,7 @@ impl UriTemplate {
                 TemplatePart::Variable(variable) => {
                     let end = (start + 1..=path.len()).find(|end| next[*end])?;
                     let value = value(path.get(start..end)?)?;
-                    let is_absolute =
-                        path[..start].ends_with('/') && value.starts_with(['/', '\\']);
-                    if is_absolute {
+                    if is_absolute(&value) {
                         return None;
                     }
                     values.push((&*variable.name, value));
@@ -232,6 +230,14 @@ fn match_query<'a>(
 /// The decoded text of a value. `None` if handlers could mistake it for something else.
 fn value(text: &str) -> Option<String> {
     decoded(text).filter(|text| is_safe(text)).map(Cow::into_owned)
+}
+
+/// Whether a value could be mistaken for an absolute path.
+fn is_absolute(text: &str) -> bool {
+    let has_drive = text.as_bytes().get(1) == Some(&b':')
+        && text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
+        && matches!(text.as_bytes().get(2), Some(b'/' | b'\\'));
+    has_drive || text.starts_with(['/', '\\'])
 }
 
 fn is_safe(text: &str) -> bool {

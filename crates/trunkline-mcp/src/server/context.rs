@@ -58,7 +58,9 @@ impl Origin {
         };
         let parts = self.parts.each_ref().map(text);
         let [name, uri, arguments] = parts.each_ref().map(String::as_bytes);
-        let principal = self.principal.as_ref().and_then(Principal::owner_key);
+        // Callers without a name differ from those without a principal.
+        let principal = self.principal.as_ref();
+        let principal = principal.map(|caller| caller.owner_key().unwrap_or_default());
         Binding::new(principal, &[self.method.as_bytes(), name, uri, arguments])
     }
 }

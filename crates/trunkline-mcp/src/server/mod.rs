@@ -17,11 +17,12 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use trunkline::protocol::{CallFuture, Part, ProtocolMethods};
 use trunkline::tool::Rendering;
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
-use crate::capabilities::ClientCapabilities;
+use crate::capabilities::{ClientCapabilities, TOO_LONG};
 use crate::config::McpConfig;
 use crate::era::{self, Era, Transport};
 use crate::error::McpError;
@@ -48,6 +49,8 @@ pub(crate) struct Server {
     /// The clients that are notified of changes.
     pub(crate) subscribers: Subscribers,
     pub(crate) sessions: Sessions,
+    /// The permits of `subscriptions/listen`.
+    listeners: Arc<Semaphore>,
     /// The key of the state of calls, if none is configured.
     random_key: OnceLock<Option<StateKey>>,
     catalog: Catalog,
@@ -75,8 +78,9 @@ impl From<CallFuture> for StartedCall {
 }
 
 impl Mcp {
-    /// Creates a server for the operations of a service. Clients of stdio and HTTP+SSE are notified when
-    /// [dynamic operations](trunkline::DynamicOperations) change; others request the list again.
+    /// Creates a server for the operations of a service. Clients of channels and sessions, and those that have sent
+    /// `subscriptions/listen`, are notified when [dynamic operations](trunkline::DynamicOperations) change; others
+    /// request the lists again.
     ///
     /// # Errors
     /// The first static operation that cannot be offered. A dynamic one that cannot be offered is left out and logged.
@@ -85,7 +89,17 @@ impl Mcp {
         let catalog = Catalog::new(&rpc, &results)?;
         let (subscribers, random_key) = Default::default();
         let sessions = Sessions::new(settings.sessions, settings.session_idle);
-        let server = Server { rpc, settings, subscribers, sessions, random_key, catalog, results };
+        let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
+        let server = Server {
+            rpc,
+            settings,
+            subscribers,
+            sessions,
+            listeners,
+            random_key,
+            catalog,
+            results,
+        };
         let server = Arc::new(server);
         if server.rpc.has_dynamic_operations() {
             let listener = Arc::downgrade(&server);
@@ -218,7 +232,9 @@ impl Server {
                 if let Some(session) = session {
                     let [capabilities] = members(&call, ["capabilities"])?;
                     let capabilities = capabilities.map_or(&b"{}"[..], |part| call.text(part));
-                    session.initialize(version, ClientCapabilities::parse(capabilities));
+                    let capabilities = ClientCapabilities::parse(capabilities);
+                    let capabilities = capabilities.ok_or(Fault::Params(TOO_LONG))?;
+                    session.initialize(version, capabilities);
                 }
                 let lists = session.is_some() && self.rpc.has_dynamic_operations();
                 let notified = Notified { lists, resources: session.is_some() };

@@ -12,14 +12,13 @@ use trunkline::{Call, ErrorObject, Outcome};
 
 use super::context::{Attached, Context, Envelope, Origin};
 use super::{Server, StartedCall};
-use crate::capabilities::ClientCapabilities;
+use crate::capabilities::{ClientCapabilities, TOO_LONG};
 use crate::era::{Era, Transport};
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
 use crate::notify::RequestedNotifications;
 use crate::peer::{Connection, InputRequests, Peer, RoundState, Rounds, StateKey, in_rounds};
-use crate::protocol::Legacy;
 use crate::request::{Request, members, string};
 use crate::session::Session;
 
@@ -63,14 +62,14 @@ impl Server {
             call.extensions_mut().insert(capabilities.clone());
             call.extensions_mut().insert(wait.clone());
         }
-        let has_elicitation_ids = session.version() == Some(Legacy::V2025_11_25);
         call.extensions_mut().insert(Peer::connected(Connection {
             queue: Arc::clone(messages),
             requests: Arc::clone(&session.requests),
             capabilities,
             timeout: self.settings.client_timeout,
             wait,
-            has_elicitation_ids,
+            version: session.version(),
+            ended: session.ended.clone(),
         }));
     }
 
@@ -85,7 +84,7 @@ impl Server {
         let Some(declared) = declared.filter(|text| *text != b"{}") else {
             return Ok(None);
         };
-        let capabilities = ClientCapabilities::parse(declared);
+        let capabilities = ClientCapabilities::parse(declared).ok_or(Fault::Params(TOO_LONG))?;
         let [state, new_responses, uri] = members(call, ["requestState", "inputResponses", "uri"])?;
         let part = |part: Option<Part>| part.map(|part| call.bytes(part));
         let mut origin = Origin {

@@ -6,35 +6,66 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trunkline::protocol::CallFuture;
-use trunkline::{Call, Outcome};
+use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
 use super::context::Context;
 use super::prebuilt::Declared;
 use super::{Server, StartedCall, ready};
+use crate::era::Transport;
 use crate::fault::Fault;
 use crate::message_queue::MessageQueue;
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
-use crate::protocol::meta;
+use crate::protocol::{meta, method};
 use crate::request::{is_object, members, string};
+use crate::resource::Found;
 use crate::subscription::{Filter, Subscription};
 
 impl Server {
-    /// Adds a resource to the subscription of a session.
+    /// Adds a resource to the subscription of a session, if the caller may read it.
     pub(super) fn subscribe(
-        &self,
+        self: &Arc<Self>,
         call: &Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
-        let uri = uri(call)?;
+        let uri = self.uri(call)?.into_owned();
         let session = context.session.ok_or(Fault::Request(NO_SESSION))?;
-        if self.catalog.find_resource(&uri).is_none() {
-            let uri = uri.into_owned();
-            return Err(Fault::UnknownResource { uri, code: RESOURCE_NOT_FOUND });
+        let subscription = Arc::clone(&session.subscription);
+        let (server, call) = (Arc::clone(self), call.duplicate());
+        let future = CallFuture::from_future(async move {
+            let added = match server.check_access(&call, &uri).await {
+                Access::Allowed
+                    if subscription.add_resource(&uri, server.settings.subscriptions) =>
+                {
+                    return Outcome::result(&json!({}));
+                }
+                Access::Allowed => Fault::Params(TOO_MANY).error(),
+                Access::Refused(error) => error,
+                Access::Unknown => Fault::UnknownResource { uri, code: RESOURCE_NOT_FOUND }.error(),
+            };
+            Outcome::error(added)
+        });
+        Ok(future.into())
+    }
+
+    /// Whether the caller may read a resource. The layers of its operation decide; the operation itself does not run.
+    async fn check_access(&self, call: &Call, uri: &str) -> Access {
+        let Some(Found { source, params }) = self.catalog.find_resource(uri) else {
+            return Access::Unknown;
+        };
+        let (call, operation) = (call.duplicate(), Arc::clone(&source.operation));
+        let call = match params {
+            Some(params) => match call.redirect_with(operation, &params) {
+                Ok(call) => call,
+                Err(_) => return Access::Unknown,
+            },
+            None => call.redirect_to(operation, None),
+        };
+        let reached = ErrorObject::new(code::CANCELLED, "Not run");
+        let Ok(outcome) = self.rpc.run(call.with_refusal(reached)).await;
+        match outcome.as_result() {
+            Err(error) if error.code() != code::CANCELLED => Access::Refused(error.clone()),
+            _ => Access::Allowed,
         }
-        if !session.subscription.add_resource(&uri, self.settings.subscriptions) {
-            return Err(Fault::Params(TOO_MANY));
-        }
-        Ok(ready(b"{}"))
     }
 
     /// Removes a resource from the subscription of a session.
@@ -43,15 +74,25 @@ impl Server {
         call: &Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
-        let uri = uri(call)?;
+        let uri = self.uri(call)?;
         if let Some(session) = context.session {
             session.subscription.remove_resource(&uri);
         }
         Ok(ready(b"{}"))
     }
 
-    /// Opens a subscription of the stateless era. The call ends when its client cancels it or the server stops.
-    pub(super) fn listen(&self, call: &Call, context: Context<'_>) -> Result<StartedCall, Fault> {
+    /// Opens a subscription of the stateless era. The call ends when its client cancels it or has gone, or the server
+    /// stops.
+    pub(super) fn listen(
+        self: &Arc<Self>,
+        call: &Call,
+        context: Context<'_>,
+    ) -> Result<StartedCall, Fault> {
+        if let Transport::Http(fields) = context.transport
+            && !fields.accepts_events()
+        {
+            return Err(Fault::Request(NO_EVENTS));
+        }
         let [filter] = members(call, ["notifications"])?;
         let filter = filter.filter(|part| is_object(call, *part)).map(|part| call.text(part));
         let filter = filter.and_then(|json| serde_json::from_slice::<Filter>(json).ok());
@@ -60,25 +101,26 @@ impl Server {
             return Err(Fault::Params(TOO_MANY));
         }
         let id = call.id().ok_or(Fault::Request("a subscription needs an id"))?;
-        let raw: Value = serde_json::from_str(id.as_raw()).unwrap_or_default();
-        let subscription = Arc::new(Subscription::of_request(id, wanted));
-        let messages = Arc::new(MessageQueue::default());
-        messages.push_first(subscription.acknowledgement());
-        self.subscribers.add(&subscription);
-        let (queue, closing) = (Arc::clone(&messages), self.settings.closing.clone());
-        let ended = context.session.map(|channel| channel.ended.clone()).unwrap_or_default();
-        let notify = async move {
-            loop {
-                let message = subscription.next().await;
-                queue.send(message).await;
-            }
+        let Ok(permit) = Arc::clone(&self.listeners).try_acquire_owned() else {
+            return Err(Fault::Busy);
         };
+        let messages = Arc::new(MessageQueue::default());
+        let ended = context.session.map(|channel| channel.ended.clone()).unwrap_or_default();
+        let is_channel = matches!(context.transport, Transport::Channel);
+        let (server, call, queue) = (Arc::clone(self), call.duplicate(), Arc::clone(&messages));
         let future = CallFuture::from_future(async move {
+            let _permit = permit;
+            let closing = server.settings.closing.clone();
             tokio::select! {
                 biased;
                 () = closing.cancelled() => {}
                 () = ended.cancelled() => {}
-                () = notify => {}
+                () = server.notify(&call, id.clone(), wanted, &queue) => {}
+            }
+            let raw: Value = serde_json::from_str(id.as_raw()).unwrap_or_default();
+            if is_channel {
+                // 2026-07-28, "Cancellation": required in addition to the result on stdio.
+                queue.notify(method::CANCELLED, &json!({ "requestId": raw }));
             }
             Outcome::result(&json!({
                 "resultType": "complete",
@@ -88,26 +130,63 @@ impl Server {
         Ok(StartedCall { future, messages: Some(messages) })
     }
 
+    /// Sends the notifications of a subscription, after the acknowledgement. Ends only by being dropped.
+    async fn notify(&self, call: &Call, id: Id, mut wanted: Filter, queue: &MessageQueue) {
+        let mut allowed = BTreeSet::new();
+        for uri in std::mem::take(&mut wanted.resource_subscriptions) {
+            if matches!(self.check_access(call, &uri).await, Access::Allowed) {
+                allowed.insert(uri);
+            }
+        }
+        wanted.resource_subscriptions = allowed;
+        let subscription = Arc::new(Subscription::of_request(id, wanted));
+        self.subscribers.add(&subscription);
+        queue.send(subscription.acknowledgement()).await;
+        loop {
+            let message = subscription.next().await;
+            queue.send(message).await;
+        }
+    }
+
+    fn uri<'c>(&self, call: &'c Call) -> Result<Cow<'c, str>, Fault> {
+        let [uri] = members(call, ["uri"])?;
+        let uri = string(call, uri);
+        let uri = uri.ok_or(Fault::Params("`uri` must be a string: the URI of the resource"))?;
+        if uri.len() > self.settings.uri_bytes {
+            return Err(Fault::Params("`uri` is too long"));
+        }
+        Ok(uri)
+    }
+
     /// The part of a filter that this server supports.
     fn supported(&self, wanted: Filter) -> Filter {
         let has_lists = self.rpc.has_dynamic_operations();
         let Declared { resources, prompts, .. } = self.catalog.declared();
-        let uris = wanted.resource_subscriptions;
+        let uris = wanted.resource_subscriptions.into_iter();
+        let short = |uri: &String| uri.len() <= self.settings.uri_bytes;
         Filter {
             tools_list_changed: wanted.tools_list_changed && has_lists,
             prompts_list_changed: wanted.prompts_list_changed && has_lists && prompts,
             resources_list_changed: wanted.resources_list_changed && has_lists && resources,
-            resource_subscriptions: if resources { uris } else { BTreeSet::new() },
+            resource_subscriptions: if resources {
+                uris.filter(short).collect()
+            } else {
+                BTreeSet::new()
+            },
         }
     }
 }
 
+/// Whether a caller may read a resource.
+enum Access {
+    Allowed,
+    Refused(ErrorObject),
+    /// The resource does not exist.
+    Unknown,
+}
+
+const NO_EVENTS: &str = "a subscription is an event stream; send `Accept: text/event-stream`";
 const NO_SESSION: &str =
     "subscriptions need a session; send the `Mcp-Session-Id` that `initialize` returned";
 const TOO_MANY: &str = "too many resources; unsubscribe from others first";
 const BAD_FILTER: &str = "`notifications` must be an object of the changes to listen to";
-
-fn uri(call: &Call) -> Result<Cow<'_, str>, Fault> {
-    let [uri] = members(call, ["uri"])?;
-    string(call, uri).ok_or(Fault::Params("`uri` must be a string: the URI of the resource"))
-}

@@ -37,19 +37,18 @@ struct State {
     capabilities: ClientCapabilities,
 }
 
-impl Default for Session {
-    fn default() -> Self {
+impl Session {
+    /// A session that ends at the latest when `closing` is cancelled.
+    pub(crate) fn new(closing: &CancellationToken) -> Self {
         let capabilities = ClientCapabilities::default();
         Self {
             state: Mutex::new(State { version: None, level: LogLevel::Info, capabilities }),
             subscription: Arc::new(Subscription::to_lists()),
             requests: Arc::default(),
-            ended: CancellationToken::new(),
+            ended: closing.child_token(),
         }
     }
-}
 
-impl Session {
     pub(crate) fn initialize(&self, version: Legacy, capabilities: ClientCapabilities) {
         let mut state = self.state();
         state.version = Some(version);

@@ -24,8 +24,8 @@ pub(crate) struct Position {
     next: u64,
 }
 
-/// The recent events of all streams of a session. They take `max_bytes`, and in addition the last event of each running
-/// call, until it is sent.
+/// The recent events of all streams of a session. They take `max_bytes`. In addition, a stream that a client reads has up
+/// to `max_bytes` that it has not read, and one more event.
 #[derive(Debug)]
 pub(crate) struct Replay {
     streams: Mutex<Streams>,
@@ -48,16 +48,19 @@ struct Stream {
     /// The number of events that were sent, and may be removed.
     sent: u64,
     has_ended: bool,
-    /// The reader that receives the events. An earlier reader ends.
+    /// The number of the reader that receives the events. An earlier reader ends.
     reader: u64,
+    has_reader: bool,
     changed: Arc<Notify>,
+    /// Notifies the task that adds events.
+    taken: Arc<Notify>,
 }
 
 #[derive(Debug)]
 struct Event {
     queued: Arc<Queued>,
     bytes: usize,
-    _memory: Reservation,
+    _memory: Option<Reservation>,
 }
 
 /// A reader of a stream.
@@ -122,29 +125,61 @@ impl Replay {
     pub(crate) fn open(self: &Arc<Self>) -> (StreamId, EventReader) {
         let mut streams = self.lock();
         let excess = (streams.by_id.len() + 1).saturating_sub(MAX_STREAMS);
-        let ended = streams.by_id.iter().filter(|(_, stream)| stream.has_ended);
+        let ended =
+            streams.by_id.iter().filter(|(_, stream)| stream.has_ended && !stream.has_reader);
         let ended: Vec<_> = ended.map(|(id, _)| *id).take(excess).collect();
         for id in ended {
             streams.remove(id);
         }
         streams.last_id = StreamId(streams.last_id.0 + 1);
         let id = streams.last_id;
-        let stream = Stream::default();
+        let stream = Stream { has_reader: true, ..Stream::default() };
         let reader = self.reader(&stream, Position::start(id));
         streams.by_id.insert(id, stream);
         (id, reader)
     }
 
-    /// Appends an event to a stream. One that exceeds the memory budget is dropped; replies have a reservation.
-    pub(crate) fn push(&self, id: StreamId, queued: Queued, memory: Option<Reservation>) {
-        let bytes = match &queued {
-            Queued::Message(json) => json.len(),
-            Queued::Close(_) => 0,
-        };
-        let memory = match memory.map_or_else(|| self.memory.reserve(bytes), Ok) {
-            Ok(memory) => memory,
-            Err(error) => return tracing::warn!(%error, "an event of a session is dropped"),
-        };
+    /// Appends a message to a stream, after its client has read enough of the earlier ones. One that exceeds the memory
+    /// budget is dropped.
+    pub(crate) async fn send(&self, id: StreamId, queued: Queued) {
+        self.space(id).await;
+        self.push(id, queued);
+    }
+
+    /// Appends the reply to a stream, like a message. It has its own reservation.
+    pub(crate) async fn send_reply(
+        &self,
+        id: StreamId,
+        json: Vec<u8>,
+        memory: Option<Reservation>,
+    ) {
+        self.space(id).await;
+        self.append(id, Queued::Message(json), memory);
+    }
+
+    /// Appends a message to a stream without waiting.
+    pub(crate) fn push(&self, id: StreamId, queued: Queued) {
+        match self.memory.reserve(size(&queued)) {
+            Ok(memory) => self.append(id, queued, Some(memory)),
+            Err(error) => tracing::warn!(%error, "an event of a session is dropped"),
+        }
+    }
+
+    /// Waits until the client of a stream has read enough of it, or has gone.
+    async fn space(&self, id: StreamId) {
+        loop {
+            let taken = match self.lock().by_id.get(&id) {
+                Some(stream) if stream.has_reader && stream.unsent_bytes() > self.max_bytes => {
+                    Arc::clone(&stream.taken)
+                }
+                _ => return,
+            };
+            taken.notified().await;
+        }
+    }
+
+    fn append(&self, id: StreamId, queued: Queued, memory: Option<Reservation>) {
+        let bytes = size(&queued);
         let mut streams = self.lock();
         let Some(stream) = streams.by_id.get_mut(&id) else { return };
         stream.events.push_back(Event { queued: Arc::new(queued), bytes, _memory: memory });
@@ -162,7 +197,7 @@ impl Replay {
     }
 
     /// Reads a stream from a position on, or from its beginning. An earlier reader of the stream ends. `None` if the
-    /// stream is unknown.
+    /// stream or the position is unknown.
     pub(crate) fn read(
         self: &Arc<Self>,
         stream: StreamId,
@@ -170,7 +205,11 @@ impl Replay {
     ) -> Option<EventReader> {
         let mut streams = self.lock();
         let found = streams.by_id.get_mut(&stream)?;
+        if from.is_some_and(|position| position.next > found.first + found.events.len() as u64) {
+            return None;
+        }
         found.reader += 1;
+        found.has_reader = true;
         // Wakes the earlier reader, which keeps the old signal.
         std::mem::take(&mut found.changed).notify_one();
         Some(self.reader(found, from.unwrap_or_else(|| Position::start(stream))))
@@ -193,8 +232,8 @@ impl Streams {
         }
     }
 
-    /// Removes events until the limits hold: first sent ones, from the oldest stream on, then unsent ones, except for the
-    /// last event of each stream.
+    /// Removes events until the limits hold: first those that were sent, from the oldest stream on, then all of streams
+    /// that no client reads.
     fn trim(&mut self, grown: StreamId, max_bytes: usize) {
         if let Some(stream) = self.by_id.get_mut(&grown) {
             while stream.events.len() > MAX_EVENTS {
@@ -203,13 +242,10 @@ impl Streams {
         }
         for only_sent in [true, false] {
             for stream in self.by_id.values_mut() {
-                while self.bytes > max_bytes {
-                    let is_sent = stream.first < stream.sent;
-                    let is_last = stream.events.len() <= 1;
-                    if stream.events.is_empty() || (only_sent && !is_sent) || (is_last && !is_sent)
-                    {
-                        break;
-                    }
+                if self.bytes <= max_bytes {
+                    return;
+                }
+                while self.bytes > max_bytes && stream.can_pop(only_sent) {
                     self.bytes -= stream.pop();
                 }
             }
@@ -218,6 +254,17 @@ impl Streams {
 }
 
 impl Stream {
+    fn can_pop(&self, only_sent: bool) -> bool {
+        let is_sent = self.first < self.sent;
+        !self.events.is_empty() && (is_sent || (!only_sent && !self.has_reader))
+    }
+
+    /// The size of the events that were not sent.
+    fn unsent_bytes(&self) -> usize {
+        let sent = self.sent.saturating_sub(self.first) as usize;
+        self.events.iter().skip(sent).map(|event| event.bytes).sum()
+    }
+
     /// Removes the first event. Returns its size.
     fn pop(&mut self) -> usize {
         let Some(event) = self.events.pop_front() else { return 0 };
@@ -239,6 +286,7 @@ impl EventReader {
             let was_sent = self.position.next < stream.sent;
             self.position.next += 1;
             stream.sent = stream.sent.max(self.position.next);
+            stream.taken.notify_one();
             // A stream is closed once only.
             if !(was_sent && matches!(*event.queued, Queued::Close(_))) {
                 return Next::Event(self.position, Arc::clone(&event.queued));
@@ -255,6 +303,27 @@ impl EventReader {
     /// The position of the last event that was read.
     pub(crate) fn position(&self) -> Position {
         self.position
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        let max_bytes = self.replay.max_bytes;
+        let id = self.position.stream;
+        let mut streams = self.replay.lock();
+        let found = streams.by_id.get_mut(&id);
+        if let Some(stream) = found.filter(|stream| stream.reader == self.reader) {
+            stream.has_reader = false;
+            stream.taken.notify_one();
+            streams.trim(id, max_bytes);
+        }
+    }
+}
+
+fn size(queued: &Queued) -> usize {
+    match queued {
+        Queued::Message(json) => json.len(),
+        Queued::Close(_) => 0,
     }
 }
 
@@ -275,7 +344,7 @@ mod tests {
     }
 
     fn push(replay: &Replay, stream: StreamId, text: &str) {
-        replay.push(stream, Queued::Message(text.as_bytes().to_vec()), None);
+        replay.push(stream, Queued::Message(text.as_bytes().to_vec()));
     }
 
     /// The events from a position on, and whether the stream has ended.
@@ -307,10 +376,10 @@ mod tests {
         assert_eq!(read(&replay, stream, after), ("1-2:b".to_owned(), false));
         replay.end(stream);
         assert_eq!(read(&replay, stream, after), ("1-2:b".to_owned(), true));
-        assert_eq!(read(&replay, stream, "1-9".parse().ok()), (String::new(), true));
+        assert!(replay.read(stream, "1-3".parse().ok()).is_none());
         assert_eq!(read(&replay, StreamId::GET, None), (String::new(), false));
         let (closed, _) = replay.open();
-        replay.push(closed, Queued::Close(RETRY), None);
+        replay.push(closed, Queued::Close(RETRY));
         push(&replay, closed, "c");
         assert_eq!(read(&replay, closed, None).0, "2-1:close 2-2:c");
         assert_eq!(read(&replay, closed, None).0, "2-2:c");
@@ -331,25 +400,46 @@ mod tests {
     }
 
     #[test]
-    fn limits_bytes_and_keeps_the_last_event() {
+    fn limits_the_bytes_of_streams_without_a_reader() {
         let replay = replay(10);
-        let ((one, _), (two, _)) = (replay.open(), replay.open());
+        let ((one, _), (two, reader)) = (replay.open(), replay.open());
         for text in ["aaaa", "bbbb", "cccc"] {
             push(&replay, one, text);
         }
         assert_eq!(read(&replay, one, None), ("1-2:bbbb 1-3:cccc".to_owned(), false));
+        // The unsent events of a stream with a reader remain.
         push(&replay, two, "dddddddddddddddd");
-        assert_eq!(read(&replay, one, None).0, "");
-        assert_eq!(read(&replay, two, None).0, "2-1:dddddddddddddddd");
         push(&replay, two, "e");
+        assert_eq!(replay.lock().bytes, 17);
+        assert_eq!(read(&replay, one, None).0, "");
+        drop(reader);
         assert_eq!(read(&replay, two, None).0, "2-2:e");
         assert_eq!(replay.lock().bytes, 1);
+    }
+
+    #[tokio::test]
+    async fn messages_wait_for_the_reader() {
+        let replay = replay(10);
+        let (stream, mut reader) = replay.open();
+        let message = |text: &str| Queued::Message(text.as_bytes().to_vec());
+        replay.send(stream, message("aaaaaaaaaaaa")).await;
+        let mut waiting = Box::pin(replay.send(stream, message("b")));
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        assert!(matches!(reader.take(), Next::Event(..)));
+        waiting.await;
+        replay.send(stream, message("cccccccccccc")).await;
+        let mut waiting = Box::pin(replay.send(stream, message("d")));
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        drop(reader);
+        waiting.await;
+        assert_eq!(read(&replay, stream, None).0, "1-4:d");
     }
 
     #[test]
     fn limits_events_and_ended_streams() {
         let replay = replay(usize::MAX);
-        let (first, _) = replay.open();
+        let (first, reader) = replay.open();
+        drop(reader);
         for _ in 0..=MAX_EVENTS {
             push(&replay, first, "a");
         }

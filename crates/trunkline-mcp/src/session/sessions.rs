@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use trunkline::Extensions;
 use trunkline::access::Principal;
 use trunkline::stream::Calls;
@@ -39,16 +40,20 @@ pub(crate) struct Activity(Arc<HttpSession>);
 /// The reason why a session cannot be created.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SessionError {
-    /// All sessions are in use.
+    /// All sessions have open streams or running calls.
     TooMany,
     /// The random number generator of the system has failed.
     Random,
 }
 
 impl HttpSession {
-    pub(crate) fn new(owner: Option<Principal>, replay: Replay) -> Self {
+    pub(crate) fn new(
+        owner: Option<Principal>,
+        replay: Replay,
+        closing: &CancellationToken,
+    ) -> Self {
         Self {
-            session: Session::default(),
+            session: Session::new(closing),
             replay: Arc::new(replay),
             calls: Calls::default(),
             owner,
@@ -101,20 +106,18 @@ impl Sessions {
         self.max > 0
     }
 
-    /// Adds a session and returns its id. If there are too many, the oldest one whose client has sent nothing since
-    /// `initialize` is removed.
+    /// Adds a session and returns its id. If there are too many, another one without streams and calls is removed: first
+    /// those whose client has sent nothing since `initialize`, then the least recently used.
     pub(crate) fn insert(&self, session: Arc<HttpSession>) -> Result<String, SessionError> {
         let id = random_id().ok_or(SessionError::Random)?;
         let mut by_id = self.by_id();
+        by_id.retain(|_, session| !session.is_expired(self.idle));
         if by_id.len() >= self.max {
-            by_id.retain(|_, session| !session.is_expired(self.idle));
-        }
-        if by_id.len() >= self.max {
-            let unused = by_id.iter().filter(|(_, session)| {
-                !session.is_confirmed.load(Ordering::Relaxed)
-                    && session.active.load(Ordering::Relaxed) == 0
+            let idle =
+                by_id.iter().filter(|(_, session)| session.active.load(Ordering::Relaxed) == 0);
+            let oldest = idle.min_by_key(|(_, session)| {
+                (session.is_confirmed.load(Ordering::Relaxed), *session.last_used())
             });
-            let oldest = unused.min_by_key(|(_, session)| *session.last_used());
             let oldest = oldest.map(|(id, _)| id.clone()).ok_or(SessionError::TooMany)?;
             by_id.remove(&oldest);
         }
@@ -171,6 +174,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use tokio_util::sync::CancellationToken;
     use trunkline::{Extensions, Limits};
 
     use super::{HttpSession, Replay, SessionError, Sessions};
@@ -178,7 +182,8 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(60);
 
     fn session() -> Arc<HttpSession> {
-        Arc::new(HttpSession::new(None, Replay::new(0, Limits::default().memory)))
+        let replay = Replay::new(0, Limits::default().memory);
+        Arc::new(HttpSession::new(None, replay, &CancellationToken::new()))
     }
 
     fn has(sessions: &Sessions, id: &str) -> bool {
@@ -213,8 +218,18 @@ mod tests {
         for (id, expected) in [(&used, true), (&unused, false), (&later, true), (&last, true)] {
             assert_eq!(has(&sessions, id), expected);
         }
-        assert_eq!(sessions.insert(session()), Err(SessionError::TooMany));
-        sessions.remove(&used, &Extensions::new()).unwrap();
+        // All are used: the least recently used one without activity is replaced.
+        let find = |id: &str| sessions.find(id, &Extensions::new()).unwrap();
+        let _active = find(&used).activity();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        find(&last);
         sessions.insert(session()).unwrap();
+        for (id, expected) in [(&used, true), (&later, false), (&last, true)] {
+            assert_eq!(has(&sessions, id), expected);
+        }
+        let _active = (find(&used).activity(), find(&last).activity());
+        let newest = sessions.insert(session()).unwrap();
+        let _also_active = find(&newest).activity();
+        assert_eq!(sessions.insert(session()), Err(SessionError::TooMany));
     }
 }

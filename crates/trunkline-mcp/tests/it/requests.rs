@@ -248,6 +248,52 @@ async fn a_state_can_be_sent_again_until_it_expires() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_sent_again_replaces_the_response() {
+    let server = serving().await;
+    let mut client = server.client().await;
+    let mut reply = ask(&mut client, &round("ask_until", &json!({}), &Value::Null)).await;
+    for (name, expected) in [("", None), ("", None), ("Ada", Some("\"Ada\""))] {
+        let state = &reply["result"]["requestState"];
+        let responses = json!({ "name": { "action": "accept", "content": { "name": name } } });
+        reply = ask(&mut client, &round("ask_until", &responses, state)).await;
+        let expected = match expected {
+            Some(text) => json!({ "result": { "content": [{ "text": text }] } }),
+            None => json!({ "result": { "resultType": "input_required" } }),
+        };
+        assert_fits(name, &expected, &reply);
+    }
+}
+
+#[tokio::test]
+async fn capabilities_and_keys_are_limited() {
+    let server = serving().await;
+    let large = json!({ "experimental": { "x": "x".repeat(20_000) } });
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": large });
+    let modern = modern("tools/call", json!({ "name": "greet", "_meta": meta }));
+    let reply = ask(&mut server.client().await, &modern).await;
+    assert_fits("stateless", &json!({ "error": { "code": -32602 } }), &reply);
+    let mut message = initialize();
+    message["params"]["capabilities"] = large;
+    let reply = server.client().await.ask(post("/mcp", BOTH, message.to_string())).await;
+    assert_fits("initialize", &json!({ "error": { "code": -32602 } }), &reply.json());
+    let same = ask(&mut server.client().await, &round("ask_same", &json!({}), &Value::Null)).await;
+    assert_fits("same key", &json!({ "result": { "isError": true } }), &same);
+}
+
+#[tokio::test]
+async fn a_handler_does_not_wait_for_a_client_that_has_gone() {
+    let mut pipes = Pipes::open(settings());
+    pipes.send([&initialize()]);
+    pipes.next().await.unwrap();
+    pipes.send([&initialized(), &call("greet")]);
+    assert_eq!(pipes.next().await.unwrap()["method"], "elicitation/create");
+    let (rest, ended) = pipes.finish().await;
+    let failed = json!({ "id": "call", "result": { "isError": true } });
+    assert_fits("failed", &failed, rest.last().unwrap());
+    assert!(ended.is_ok(), "{ended:?}");
+}
+
+#[tokio::test]
 async fn rounds_are_limited() {
     let limited = McpConfig { rounds: 3, ..settings() };
     let server = serve(limited, Default::default()).await;

@@ -180,8 +180,19 @@ async fn unused_sessions_make_room_for_others() {
     for session in &used {
         assert_eq!(ask(&server, session, &ping).await.status, 200);
     }
+    // If all were used, the least recently used one without streams is replaced.
+    let mut streams = Vec::new();
+    for session in &used[1..] {
+        streams.push(stream(&server, without_body("GET", session)).await);
+    }
     let last = open(&server).await;
     assert_eq!(ask(&server, &last, &ping).await.status, 200);
+    let next = open(&server).await;
+    assert_eq!(ask(&server, &next, &ping).await.status, 200);
+    assert_eq!(ask(&server, &used[0], &ping).await.status, 404);
+    for session in [&last, &next] {
+        streams.push(stream(&server, without_body("GET", session)).await);
+    }
     let refused = client.ask(post("/mcp", BOTH, initialize().to_string())).await;
     assert_eq!(refused.status, 503);
     assert_fits("refused", &json!({ "error": { "code": -32005 } }), &refused.json());

@@ -82,6 +82,10 @@ impl ClientWait {
         state.total + state.current.map_or(Duration::ZERO, |(_, since)| since.elapsed())
     }
 
+    fn is_current(&self) -> bool {
+        self.state().current.is_some()
+    }
+
     fn state(&self) -> MutexGuard<'_, WaitState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,11 +194,17 @@ where
                 this.inner.set(None);
                 return Poll::Ready(Ok(timed_out(after)));
             }
-            sleep.as_mut().reset(deadline);
+            // A call that waits cannot reach its deadline, so it is not checked often.
+            let is_waiting = wait.as_ref().is_some_and(ClientWait::is_current);
+            let check = if is_waiting { CHECK_OF_WAITS } else { Duration::ZERO };
+            sleep.as_mut().reset(deadline.max(Instant::now() + check));
         }
         Poll::Pending
     }
 }
+
+/// The minimum interval between checks of the deadline while a call waits for its client.
+const CHECK_OF_WAITS: Duration = Duration::from_millis(100);
 
 fn timed_out(after: Duration) -> Outcome {
     let error = ErrorObject::new(code::TIMEOUT, "Call timed out");

@@ -50,6 +50,8 @@ pub(crate) fn router(gate: &Gate) -> Router {
         tool("ask_twice", ask_twice),
         tool("ask_model", ask_model),
         tool("ask_forever", ask_forever),
+        tool("ask_until", ask_until),
+        tool("ask_same", ask_same),
         tool("steps", steps),
         tool("steps_at_once", steps_at_once),
         tool("last_step", last_step),
@@ -165,6 +167,23 @@ async fn ask_twice(client: Peer) -> Result<String, PeerError> {
 
 async fn ask_model(client: Peer) -> Result<String, PeerError> {
     Ok(client.sample("model", &SamplingRequest::new("What?", 10)).await?.text())
+}
+
+/// Asks the same question until the answer is not empty.
+async fn ask_until(client: Peer) -> Result<String, PeerError> {
+    loop {
+        let answer = client.elicit::<Name>("name", "What is your name?").await?;
+        if let Some(Name { name }) = answer.accepted().filter(|answer| !answer.name.is_empty()) {
+            return Ok(name);
+        }
+    }
+}
+
+/// Asks two questions at once with the same key.
+async fn ask_same(client: Peer) -> Result<String, PeerError> {
+    let ask = || client.elicit::<Name>("name", "What is your name?");
+    tokio::try_join!(ask(), ask())?;
+    Ok(String::new())
 }
 
 /// Asks a new question whatever the answers are.
