@@ -18,6 +18,7 @@ use crate::sdk;
 use crate::tidy;
 use crate::tokens;
 use crate::tools;
+use crate::upstreams;
 use crate::workspace::{Workspace, run};
 
 pub(crate) struct Step {
@@ -35,6 +36,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("example-tools", "the tools in examples/tools work", example_tools::run),
     step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
     step("inspector", "MCP Inspector calls every tool", inspector::run),
+    step(
+        "upstreams",
+        "the MCP client and the gateway use all features of servers of others",
+        upstreams::run,
+    ),
     step("tokens", "the list of tools costs few tokens", tokens::run),
     step(
         "agent",

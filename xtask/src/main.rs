@@ -30,6 +30,7 @@ mod soak;
 mod tidy;
 mod tokens;
 mod tools;
+mod upstreams;
 mod workspace;
 
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow};
 
 use self::client::CLIENTS;
 use self::script::Scripts;
-pub(crate) use self::script::TYPESCRIPT;
+pub(crate) use self::script::{PYTHON, TYPESCRIPT};
 use self::session::{Programs, Session};
 use crate::sample_db;
 use crate::workspace::Workspace;

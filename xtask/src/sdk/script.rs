@@ -10,7 +10,7 @@ use crate::peers::{Node, Python};
 use crate::workspace::Workspace;
 
 pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
-const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
+pub(crate) const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
 
 pub(super) struct Scripts {
     node: Node,
