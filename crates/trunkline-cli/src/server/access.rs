@@ -36,9 +36,9 @@ pub(crate) struct Access {
     /// Repeatable or comma-separated; one match is enough.
     #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
     issuer: Vec<String>,
-    /// URL of this server for OAuth clients, such as https://db.example.com/mcp
+    /// URL of this server for OAuth clients
     ///
-    /// The URL that MCP clients connect to. It is an accepted audience of signed tokens, and its host is an accepted
+    /// The URL that MCP clients connect to, such as https://db.example.com/mcp. It is an accepted audience of signed tokens, and its host is an accepted
     /// host. Clients without a token find the authorization server in the metadata at
     /// /.well-known/oauth-protected-resource (RFC 9728). Requires --jwks and --authorization-server.
     #[arg(long, value_name = "URL", env = "TRUNKLINE_RESOURCE_URL")]
@@ -54,14 +54,14 @@ pub(crate) struct Access {
         value_delimiter = ','
     )]
     authorization_server: Vec<String>,
-    /// Scope that signed tokens need for read-only methods [default: none]
+    /// Scope for read-only methods [default: none]
     ///
-    /// Such as trunkline:read. Requires --jwks.
+    /// Signed tokens must have it, such as trunkline:read. Requires --jwks.
     #[arg(long, value_name = "SCOPE", env = "TRUNKLINE_READ_SCOPE")]
     read_scope: Option<String>,
-    /// Scope that signed tokens need for all other methods [default: --read-scope]
+    /// Scope for other methods [default: --read-scope]
     ///
-    /// Such as trunkline:write. It includes --read-scope. Requires --jwks.
+    /// Signed tokens must have it, such as trunkline:write. It includes --read-scope. Requires --jwks.
     #[arg(long, value_name = "SCOPE", env = "TRUNKLINE_WRITE_SCOPE")]
     write_scope: Option<String>,
     /// Claim that calls of some methods require

@@ -69,7 +69,7 @@ pub(super) struct TimeLimits {
     pub(super) max: Duration,
 }
 
-/// The time limit has passed.
+/// This time limit has passed.
 #[derive(Debug)]
 pub(super) struct Elapsed(pub(super) Duration);
 
@@ -83,6 +83,10 @@ impl Pending {
         result: impl Future<Output = T>,
     ) -> Result<T, Elapsed> {
         let begin = Instant::now();
+        let passed = || {
+            let is_max = begin.elapsed() >= limits.max;
+            Elapsed(if is_max { limits.max } else { limits.timeout })
+        };
         let last = after(limits.max);
         let deadline = after(limits.timeout).min(last);
         let waiting = Waiting { timeout: limits.timeout, deadline, last, progress };
@@ -95,12 +99,12 @@ impl Pending {
                 return Ok(result);
             }
             let mut requests = self.requests();
-            let Some(waiting) = requests.get_mut(&id) else { return Err(Elapsed(begin.elapsed())) };
+            let Some(waiting) = requests.get_mut(&id) else { return Err(passed()) };
             if self.pauses.load(Ordering::Relaxed) > 0 {
                 waiting.extend();
             }
             if waiting.deadline <= Instant::now() {
-                return Err(Elapsed(begin.elapsed()));
+                return Err(passed());
             }
             deadline = waiting.deadline;
         }
