@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, FromCall, RpcError};
 
 use crate::protocol::error_code::MISSING_CAPABILITY;
+use crate::protocol::extension;
 
 /// Extracts the capabilities that the client has declared: in its request (2026-07-28), or when it opened its session
 /// or channel (earlier revisions). Empty for other protocols.
@@ -49,6 +50,12 @@ impl ClientCapabilities {
         is_short.then(|| Self(Arc::new(serde_json::from_slice(json).unwrap_or_default())))
     }
 
+    /// Whether the client supports tasks.
+    pub(crate) fn has_tasks(&self) -> bool {
+        let extensions = self.0.get("extensions");
+        extensions.is_some_and(|extensions| extensions.get(extension::TASKS).is_some())
+    }
+
     /// Whether the client accepts a form (elicitation without modes, before 2025-11-25, means forms).
     pub(crate) fn has_forms(&self) -> bool {
         let modes = self.0.get("elicitation").and_then(Value::as_object);
@@ -75,8 +82,7 @@ impl RpcError for MissingCapability {
         // A part of a capability is nested: `elicitation.url` is `{"elicitation": {"url": {}}}`.
         let nest = |inner, name: &str| json!({ name: inner });
         let required = self.capability.rsplit('.').fold(json!({}), nest);
-        let data = json!({ "requiredCapabilities": required });
-        ErrorObject::new(MISSING_CAPABILITY, "Missing required client capability").with_data(&data)
+        missing(&required)
     }
 
     fn from_error_object(error: &ErrorObject) -> Option<Self> {
@@ -84,4 +90,14 @@ impl RpcError for MissingCapability {
         let capability = data.get("requiredCapabilities")?.as_object()?.keys().next()?.clone();
         (error.code() == MISSING_CAPABILITY).then_some(Self { capability })
     }
+}
+
+/// The error of a client that does not support tasks.
+pub(crate) fn missing_tasks() -> ErrorObject {
+    missing(&json!({ "extensions": { extension::TASKS: {} } }))
+}
+
+fn missing(required: &Value) -> ErrorObject {
+    let data = json!({ "requiredCapabilities": required });
+    ErrorObject::new(MISSING_CAPABILITY, "Missing required client capability").with_data(&data)
 }

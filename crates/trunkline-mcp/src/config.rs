@@ -4,6 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::content::Icon;
 use crate::peer::StateKey;
+use crate::task::TaskConfig;
 
 /// Configuration of an MCP server: its description and its limits.
 #[derive(Debug, Clone)]
@@ -56,8 +57,10 @@ pub struct McpConfig {
     pub state_lifetime: Duration,
     /// Maximum number of times that a client is asked for input during a call (2026-07-28). Default 16.
     pub rounds: u32,
-    /// When cancelled, streams of notifications end. Without it, a server that stops waits for the clients to end
-    /// them. Default: a token that is never cancelled.
+    /// The store and the limits of tasks.
+    pub tasks: TaskConfig,
+    /// When cancelled, streams of notifications end, and tasks are cancelled. Without it, a server that stops waits for
+    /// the clients to end their streams. Default: a token that is never cancelled.
     pub closing: CancellationToken,
     /// Interval of comments on an idle SSE stream. Default 15 s.
     pub keep_alive: Duration,
@@ -90,6 +93,7 @@ impl McpConfig {
             state_key: None,
             state_lifetime: Duration::from_secs(300),
             rounds: 16,
+            tasks: TaskConfig::default(),
             closing: CancellationToken::new(),
             keep_alive: Duration::from_secs(15),
         }

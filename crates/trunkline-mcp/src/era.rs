@@ -183,6 +183,11 @@ fn check_headers(call: &Call, request: &Request, fields: Fields<'_>) -> Result<(
         request.name
     } else if call.has_method(method::RESOURCES_READ) {
         members(call, ["uri"])?[0]
+    } else if [method::TASKS_GET, method::TASKS_UPDATE, method::TASKS_CANCEL]
+        .iter()
+        .any(|method| call.has_method(method))
+    {
+        members(call, ["taskId"])?[0]
     } else {
         return Ok(());
     };

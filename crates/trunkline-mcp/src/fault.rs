@@ -5,6 +5,7 @@ use serde_json::json;
 use trunkline::protocol::excerpt;
 use trunkline::{ErrorObject, code};
 
+use crate::capabilities::missing_tasks;
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
 use crate::protocol::{Legacy, MODERN};
 
@@ -30,6 +31,8 @@ pub(crate) enum Fault {
         uri: String,
         code: i64,
     },
+    /// The client does not support tasks, which the request concerns.
+    MissingTasks,
     /// Params that are malformed for any method.
     Malformed(&'static str),
     Params(&'static str),
@@ -71,6 +74,7 @@ impl Fault {
                 );
                 ErrorObject::invalid_params(&reason)
             }
+            Self::MissingTasks => missing_tasks(),
             Self::UnknownResource { uri, code } => resource_not_found(uri, *code),
             Self::Malformed(reason) | Self::Params(reason) => ErrorObject::invalid_params(reason),
             Self::Busy => ErrorObject::new(code::BUSY, "Server is busy"),
@@ -86,6 +90,7 @@ impl Fault {
             | Self::HeaderMismatch(_)
             | Self::UnsupportedVersion(_)
             | Self::UnknownVersionHeader(_)
+            | Self::MissingTasks
             | Self::Request(_) => StatusCode::BAD_REQUEST,
             Self::UnknownMethod(_) if modern => StatusCode::NOT_FOUND,
             Self::Malformed(_) if modern => StatusCode::BAD_REQUEST,

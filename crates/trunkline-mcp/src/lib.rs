@@ -61,6 +61,7 @@ mod era;
 mod error;
 mod events;
 mod fault;
+mod input_request;
 mod log_level;
 mod message_queue;
 mod notify;
@@ -77,6 +78,7 @@ mod session;
 mod sse;
 mod stdio;
 mod subscription;
+mod task;
 mod tool;
 
 pub use capabilities::{ClientCapabilities, MissingCapability};
@@ -93,6 +95,10 @@ pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};
 pub use resource::{ResourcePage, ResourceUri, uri_value};
 pub use server::Mcp;
+pub use task::{
+    InMemoryTasks, StoreFuture, TaskConfig, TaskQuota, TaskRecord, TaskState, TaskStore,
+    TaskStoreError, TaskSupport,
+};
 pub use tool::ToolError;
 
 /// The pages of the documentation that have code of this crate.

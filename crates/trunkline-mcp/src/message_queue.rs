@@ -1,6 +1,7 @@
 //! The messages of a call to its client: notifications, and requests of its handler.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ pub(crate) struct MessageQueue {
     pending: Mutex<VecDeque<Queued>>,
     filled: Notify,
     taken: Notify,
+    /// Whether the reply follows the pending messages, so that further ones are dropped.
+    is_ended: AtomicBool,
 }
 
 /// An entry of a queue.
@@ -59,6 +62,11 @@ impl MessageQueue {
         params: &impl Serialize,
     ) -> Result<(), Full> {
         self.add(Some(id), method, params)
+    }
+
+    /// Drops further messages.
+    pub(crate) fn end(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
     }
 
     /// Ends the current stream after the queued messages.
@@ -113,6 +121,9 @@ impl MessageQueue {
         method: &str,
         params: &(impl Serialize + ?Sized),
     ) -> Result<(), Full> {
+        if self.is_ended.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         match serde_json::to_vec(&ToClient { jsonrpc: "2.0", id, method, params: Some(params) }) {
             Ok(json) => self.push(Queued::Message(json)),
             Err(error) => {

@@ -12,6 +12,7 @@ use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
 use crate::protocol::method;
 use crate::request::{Request, is_integer, string};
+use crate::task::LiveTask;
 
 /// The notifications that a call may send. An extension of the call.
 #[derive(Debug, Clone)]
@@ -92,7 +93,8 @@ impl<S> FromCall<S> for Log {
 }
 
 /// Extracts a reporter of the progress of a call. Clients that did not request it (`_meta.progressToken`), and those
-/// of other protocols, receive nothing.
+/// of other protocols, receive nothing. The message, or the numbers without one, is the status message of a
+/// [task](crate::McpOperation::task), which clients receive when they poll.
 ///
 /// ```
 /// # use trunkline::{Operation, Router};
@@ -108,8 +110,9 @@ pub struct Progress(Option<Arc<Reporter>>);
 
 #[derive(Debug)]
 struct Reporter {
-    queue: Arc<MessageQueue>,
-    token: Bytes,
+    /// The messages to the client, and the progress token.
+    stream: Option<(Arc<MessageQueue>, Bytes)>,
+    task: Option<Arc<LiveTask>>,
     reached: Mutex<f64>,
 }
 
@@ -124,10 +127,15 @@ impl Progress {
         if progress.is_finite() && progress > *reached {
             *reached = progress;
             let total = total.filter(|total| total.is_finite());
-            let token = std::str::from_utf8(&reporter.token).ok();
-            let progress_token = token.and_then(|token| serde_json::from_str(token).ok());
-            let params = ProgressMessage { progress_token, progress, total, message };
-            reporter.queue.notify(method::PROGRESS, &params);
+            if let Some((queue, token)) = &reporter.stream {
+                let token = std::str::from_utf8(token).ok();
+                let progress_token = token.and_then(|token| serde_json::from_str(token).ok());
+                let params = ProgressMessage { progress_token, progress, total, message };
+                queue.notify(method::PROGRESS, &params);
+            }
+            if let Some(task) = &reporter.task {
+                task.set_message(&status_message(progress, total, message));
+            }
         }
     }
 }
@@ -145,13 +153,23 @@ struct ProgressMessage<'a> {
 
 impl<S> FromCall<S> for Progress {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-        let Some(notifications) = call.extensions().get::<Notifications>() else {
+        let notifications = call.extensions().get::<Notifications>();
+        let stream =
+            notifications.and_then(|all| Some((Arc::clone(&all.queue), all.token.clone()?)));
+        let task = call.extensions().get::<Arc<LiveTask>>().cloned();
+        if stream.is_none() && task.is_none() {
             return Ok(Self::default());
-        };
-        let reporter = notifications.token.clone().map(|token| {
-            let queue = Arc::clone(&notifications.queue);
-            Arc::new(Reporter { queue, token, reached: Mutex::new(f64::NEG_INFINITY) })
-        });
-        Ok(Self(reporter))
+        }
+        let reached = Mutex::new(f64::NEG_INFINITY);
+        Ok(Self(Some(Arc::new(Reporter { stream, task, reached }))))
+    }
+}
+
+/// The progress of a task as its status message.
+fn status_message(progress: f64, total: Option<f64>, message: Option<&str>) -> String {
+    match (message, total) {
+        (Some(message), _) => message.to_owned(),
+        (None, Some(total)) => format!("{progress} of {total}"),
+        (None, None) => progress.to_string(),
     }
 }

@@ -7,6 +7,7 @@ use trunkline::{ErrorObject, Operation};
 use crate::completion::{Completes, Completion, CompletionForm, CompletionParams};
 use crate::content::{Icon, Prompt, Resource, ResourceTemplate};
 use crate::resource::{ListsResources, MissingIf, ResourcePage};
+use crate::task::TaskSupport;
 use crate::tool::{ToolIcons, ToolMeta};
 
 /// Offers an operation to clients of MCP as a resource, a prompt or a completion. It stays callable by its own name, and
@@ -78,6 +79,12 @@ pub trait McpOperation: Sized {
         values: fn(result: &[u8]) -> Vec<String>,
     ) -> Self;
 
+    /// Declares that calls of the tool become tasks if they do not end soon ([`TaskConfig::after`](crate::TaskConfig)) or
+    /// the handler calls [`Peer::start_task`](crate::Peer::start_task): the client receives the id of the task and polls
+    /// for the result (extension `io.modelcontextprotocol/tasks` of 2026-07-28).
+    #[must_use]
+    fn task(self, support: TaskSupport) -> Self;
+
     /// Sets the icons of the tool.
     #[must_use]
     fn tool_icons(self, icons: impl IntoIterator<Item = Icon>) -> Self;
@@ -125,6 +132,10 @@ impl<S> McpOperation for Operation<S> {
     ) -> Self {
         let completions = completions.into_iter().collect();
         self.extension(Completes { completions, form: CompletionForm::By { params, values } })
+    }
+
+    fn task(self, support: TaskSupport) -> Self {
+        self.extension(support)
     }
 
     fn tool_icons(self, icons: impl IntoIterator<Item = Icon>) -> Self {

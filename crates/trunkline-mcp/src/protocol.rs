@@ -13,6 +13,9 @@ pub(crate) mod method {
     pub(crate) const RESOURCES_LIST: &str = "resources/list";
     pub(crate) const RESOURCES_READ: &str = "resources/read";
     pub(crate) const SET_LEVEL: &str = "logging/setLevel";
+    pub(crate) const TASKS_CANCEL: &str = "tasks/cancel";
+    pub(crate) const TASKS_GET: &str = "tasks/get";
+    pub(crate) const TASKS_UPDATE: &str = "tasks/update";
     pub(crate) const TEMPLATES_LIST: &str = "resources/templates/list";
     pub(crate) const TOOLS_CALL: &str = "tools/call";
     pub(crate) const TOOLS_LIST: &str = "tools/list";
@@ -34,6 +37,7 @@ pub(crate) mod method {
     pub(crate) const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
     pub(crate) const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
     pub(crate) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+    pub(crate) const TASK_CHANGED: &str = "notifications/tasks";
     pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 }
 
@@ -59,6 +63,11 @@ pub(crate) mod meta {
     pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+}
+
+/// Extensions of the stateless era.
+pub(crate) mod extension {
+    pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 }
 
 /// Error codes of the protocol.

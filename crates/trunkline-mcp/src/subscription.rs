@@ -1,8 +1,10 @@
 //! Subscriptions of clients to changes of lists and resources.
 
-use std::collections::BTreeSet;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
@@ -29,6 +31,8 @@ pub(crate) struct Subscription {
 struct State {
     wanted: Filter,
     pending: Filter,
+    /// The members of tasks that have changed, by id.
+    tasks: BTreeMap<String, Bytes>,
 }
 
 /// A set of changes (2026-07-28, "Subscriptions", "Notification Filter").
@@ -44,6 +48,8 @@ pub(crate) struct Filter {
     /// URIs of resources.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) resource_subscriptions: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) task_ids: BTreeSet<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
@@ -54,7 +60,7 @@ fn is_false(flag: &bool) -> bool {
 impl Subscribers {
     /// Notifies the clients that have subscribed to changes of lists.
     pub(crate) fn notify_lists(&self, changes: &Filter) {
-        self.notify(|wanted, pending| {
+        self.notify(|State { wanted, pending, .. }| {
             pending.tools_list_changed |= wanted.tools_list_changed && changes.tools_list_changed;
             pending.prompts_list_changed |=
                 wanted.prompts_list_changed && changes.prompts_list_changed;
@@ -65,9 +71,19 @@ impl Subscribers {
 
     /// Notifies the clients that have subscribed to a resource.
     pub(crate) fn notify_resource(&self, uri: &str) {
-        self.notify(|wanted, pending| {
+        self.notify(|State { wanted, pending, .. }| {
             if wanted.resource_subscriptions.contains(uri) {
                 pending.resource_subscriptions.insert(uri.to_owned());
+            }
+        });
+    }
+
+    /// Notifies the clients that have subscribed to a task. `members` creates the JSON text of its members.
+    pub(crate) fn notify_task(&self, id: &str, members: impl FnOnce() -> Bytes) {
+        let members = LazyCell::new(members);
+        self.notify(|state| {
+            if state.wanted.task_ids.contains(id) {
+                state.tasks.insert(id.to_owned(), Bytes::clone(&members));
             }
         });
     }
@@ -80,11 +96,11 @@ impl Subscribers {
         members.push(client);
     }
 
-    fn notify(&self, change: impl Fn(&Filter, &mut Filter)) {
+    fn notify(&self, change: impl Fn(&mut State)) {
         for member in self.members().iter().filter_map(Weak::upgrade) {
-            let State { wanted, pending } = &mut *member.state();
-            change(wanted, pending);
-            if *pending != Filter::default() {
+            let mut state = member.state();
+            change(&mut state);
+            if state.pending != Filter::default() || !state.tasks.is_empty() {
                 member.changed.notify_one();
             }
         }
@@ -102,7 +118,7 @@ impl Subscription {
             tools_list_changed: true,
             prompts_list_changed: true,
             resources_list_changed: true,
-            resource_subscriptions: BTreeSet::new(),
+            ..Filter::default()
         };
         Self::new(None, wanted)
     }
@@ -113,7 +129,7 @@ impl Subscription {
     }
 
     fn new(id: Option<Id>, wanted: Filter) -> Self {
-        let state = Mutex::new(State { wanted, pending: Filter::default() });
+        let state = Mutex::new(State { wanted, ..State::default() });
         Self { id, state, changed: Notify::new() }
     }
 
@@ -131,6 +147,12 @@ impl Subscription {
         let mut state = self.state();
         state.wanted.resource_subscriptions.remove(uri);
         state.pending.resource_subscriptions.remove(uri);
+    }
+
+    /// Adds the current state of a task, unless a later one is pending.
+    pub(crate) fn add_task(&self, id: &str, members: Bytes) {
+        self.state().tasks.entry(id.to_owned()).or_insert(members);
+        self.changed.notify_one();
     }
 
     /// Waits for the next notification: its JSON text.
@@ -154,7 +176,7 @@ impl Subscription {
 
     fn take(&self) -> Option<Vec<u8>> {
         let mut state = self.state();
-        let State { pending, .. } = &mut *state;
+        let State { pending, tasks, .. } = &mut *state;
         for (flag, method) in [
             (&mut pending.tools_list_changed, method::TOOLS_CHANGED),
             (&mut pending.prompts_list_changed, method::PROMPTS_CHANGED),
@@ -164,8 +186,21 @@ impl Subscription {
                 return Some(self.message(method, []));
             }
         }
+        if let Some((_, members)) = tasks.pop_first() {
+            return Some(self.task_message(&members));
+        }
         let uri = pending.resource_subscriptions.pop_first()?;
         Some(self.message(method::RESOURCE_UPDATED, [("uri", uri.into())]))
+    }
+
+    /// The notification of a task with these members, which may be large.
+    fn task_message(&self, members: &[u8]) -> Vec<u8> {
+        let id = self.id.as_ref().map_or("null", Id::as_raw);
+        let (method, key) = (method::TASK_CHANGED, meta::SUBSCRIPTION_ID);
+        let start = format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{key}":{id}}},"#
+        );
+        [start.as_bytes(), members, b"}}"].concat()
     }
 
     fn message<const N: usize>(&self, method: &str, members: [(&str, Value); N]) -> Vec<u8> {

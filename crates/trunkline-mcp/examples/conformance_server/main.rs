@@ -12,6 +12,7 @@ mod changes;
 mod prompts;
 mod requests;
 mod resources;
+mod tasks;
 mod tools;
 mod waits;
 
@@ -46,6 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .nest("rounds", requests::round_trips())
         .nest("changes", changes::tools(&dynamic, &served))
         .nest("waits", waits::tools())
+        .nest("tasks", tasks::tools())
         .dynamic("dynamic", &dynamic)
         .build()?;
     let mcp = Mcp::new(rpc, McpConfig::new("conformance-server", env!("CARGO_PKG_VERSION")))?;

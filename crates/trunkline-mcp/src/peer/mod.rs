@@ -20,6 +20,7 @@ use trunkline::layers::timeout::ClientWait;
 use trunkline::{Call, ErrorObject, FromCall, JsonSchema};
 
 use crate::capabilities::ClientCapabilities;
+use crate::input_request::InputRequest;
 use crate::message_queue::MessageQueue;
 use crate::protocol::{Legacy, method};
 
@@ -27,7 +28,7 @@ pub use self::elicitation::Elicited;
 pub use self::error::PeerError;
 pub(crate) use self::requests::ClientRequests;
 pub use self::roots::Root;
-pub(crate) use self::rounds::{InputRequests, Rounds, in_rounds};
+pub(crate) use self::rounds::{Ended, Rounds, run_round};
 pub use self::sampling::{SamplingRequest, SamplingResult};
 pub use self::state::StateKey;
 pub(crate) use self::state::{Binding, RoundState};
@@ -61,6 +62,7 @@ pub(crate) use self::state::{Binding, RoundState};
 ///   once. So ask first and change data afterwards. Each request has a key, by which its response is recognised; a
 ///   request that is sent again with the same key replaces the response. Requests that a handler sends concurrently, as
 ///   with `tokio::join!`, are sent together.
+/// * In a [task](crate::McpOperation::task), the handler waits for the response, which the client sends to the task.
 ///
 /// If the client does not support a request, or the call came over another protocol, the request fails with
 /// [`PeerError::Unsupported`]. The time in which a handler waits for its client does not count for the timeout of the
@@ -205,6 +207,17 @@ impl Peer {
         }
     }
 
+    /// Makes the call a [task](crate::McpOperation::task) now: its client receives the id of the task, and the handler
+    /// continues in the background. Without effect if the tool or the client does not support tasks.
+    ///
+    /// Before, requests end the call, and the handler runs again with their responses. Afterwards, the handler waits
+    /// for the responses, which the client sends to the task.
+    pub fn start_task(&self) {
+        if let Backend::Rounds(rounds) = &self.0 {
+            rounds.start_task();
+        }
+    }
+
     fn capabilities(&self) -> Option<&ClientCapabilities> {
         match &self.0 {
             Backend::None => None,
@@ -229,7 +242,7 @@ impl Peer {
         match &self.0 {
             Backend::None => Err(PeerError::unsupported(method)),
             Backend::Connection(connection) => connection.request(method, params).await,
-            Backend::Rounds(rounds) => rounds.ask(key, method, params).await,
+            Backend::Rounds(rounds) => rounds.ask(key, InputRequest { method, params }).await,
         }
     }
 }

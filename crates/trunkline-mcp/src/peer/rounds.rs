@@ -4,17 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{pending, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
-use serde::Serialize;
 use serde_json::Value;
+use tokio::time::sleep;
 use trunkline::Outcome;
 use trunkline::protocol::CallFuture;
 
 use super::error::PeerError;
 use crate::capabilities::ClientCapabilities;
+use crate::input_request::{InputRequest, InputRequests};
+use crate::task::{AskError, LiveTask};
 
 /// The responses that a client has sent so far, and the requests for further ones.
 #[derive(Debug)]
@@ -23,19 +26,35 @@ pub(crate) struct Rounds {
     responses: BTreeMap<String, Value>,
     /// The keys of the responses that the call has received.
     used: Mutex<BTreeSet<String>>,
-    requests: Mutex<InputRequests>,
-    /// Wakes the call when a request is added by another task.
-    added: AtomicWaker,
+    progress: Mutex<Progress>,
+    /// Wakes the call when its progress is changed by another task.
+    changed: AtomicWaker,
+    /// The task that the call may become.
+    task: OnceLock<Arc<LiveTask>>,
 }
 
-/// Requests by key.
-pub(crate) type InputRequests = BTreeMap<String, InputRequest>;
+#[derive(Debug, Default)]
+struct Progress {
+    requests: InputRequests,
+    /// Whether the call has become a task, which waits for its responses.
+    is_task: bool,
+}
 
-/// A request to a client.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct InputRequest {
-    method: &'static str,
-    params: Value,
+/// The end of the part of a call for which its client waits.
+pub(crate) enum Ended {
+    Outcome(Outcome),
+    /// The call needs the responses to these requests.
+    Requests(InputRequests),
+    /// The call has become a task.
+    Task(CallFuture),
+}
+
+enum Answer<'r> {
+    Response(Value),
+    /// The task waits for the response.
+    Task(&'r LiveTask),
+    /// The call ends with the request.
+    Later,
 }
 
 impl Rounds {
@@ -43,8 +62,23 @@ impl Rounds {
         capabilities: ClientCapabilities,
         responses: BTreeMap<String, Value>,
     ) -> Self {
-        let (used, requests, added) = Default::default();
-        Self { capabilities, responses, used, requests, added }
+        let (used, progress, changed, task) = Default::default();
+        Self { capabilities, responses, used, progress, changed, task }
+    }
+
+    /// Sets the task that the call may become.
+    pub(crate) fn set_task(&self, task: &Arc<LiveTask>) {
+        // It is set once, before the call runs.
+        drop(self.task.set(Arc::clone(task)));
+    }
+
+    /// Makes the call a task, unless it waits for responses or cannot become one.
+    pub(super) fn start_task(&self) {
+        let mut progress = lock(&self.progress);
+        if self.task.get().is_some() && progress.requests.is_empty() {
+            progress.is_task = true;
+            self.changed.wake();
+        }
     }
 
     /// The responses that the call has received.
@@ -54,32 +88,46 @@ impl Rounds {
         responses.map(|(key, response)| (key.clone(), response.clone())).collect()
     }
 
-    /// The response to a request. Without one, this never completes, and the call ends with the request. The same is
-    /// true if the handler has received the response before: it sends the request again, since it needs another response.
-    pub(super) async fn ask(
-        &self,
-        key: &str,
-        method: &'static str,
-        params: Value,
-    ) -> Result<Value, PeerError> {
-        if let Some(response) = self.take_response(key) {
-            return Ok(response);
+    /// The response to a request. Without one, a task waits for it. Otherwise this never completes, and the call ends
+    /// with the request. The same is true if the handler has received the response before: it sends the request again,
+    /// since it needs another response.
+    pub(super) async fn ask(&self, key: &str, request: InputRequest) -> Result<Value, PeerError> {
+        match self.response_or_task(key, &request)? {
+            Answer::Response(response) => Ok(response),
+            Answer::Task(task) => task.ask(key, request).await.map_err(|error| match error {
+                AskError::DuplicateKey => PeerError::DuplicateKey { key: key.to_owned() },
+                AskError::TooManyRequests => PeerError::Busy,
+            }),
+            Answer::Later => pending().await,
         }
-        let request = InputRequest { method, params };
-        if lock(&self.requests).insert(key.to_owned(), request).is_some() {
-            return Err(PeerError::DuplicateKey { key: key.to_owned() });
-        }
-        self.added.wake();
-        pending().await
     }
 
-    fn take_response(&self, key: &str) -> Option<Value> {
+    /// Without a response and a task, adds the request to those with which the call ends.
+    fn response_or_task(&self, key: &str, request: &InputRequest) -> Result<Answer<'_>, PeerError> {
+        let mut progress = lock(&self.progress);
+        if let Some(response) = self.take_response(key, progress.is_task) {
+            return Ok(Answer::Response(response));
+        }
+        if let Some(task) = self.task.get().filter(|_| progress.is_task) {
+            return Ok(Answer::Task(task));
+        }
+        if progress.requests.insert(key.to_owned(), request.clone()).is_some() {
+            return Err(PeerError::DuplicateKey { key: key.to_owned() });
+        }
+        self.changed.wake();
+        Ok(Answer::Later)
+    }
+
+    /// A response that has not been received. In a round, one that was is discarded.
+    fn take_response(&self, key: &str, is_task: bool) -> Option<Value> {
         let response = self.responses.get(key)?;
         let mut used = lock(&self.used);
         if used.insert(key.to_owned()) {
             return Some(response.clone());
         }
-        used.remove(key);
+        if !is_task {
+            used.remove(key);
+        }
         None
     }
 }
@@ -88,32 +136,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a call until it ends or waits for responses. Then the call is dropped, and `ask` creates the outcome with the
-/// requests.
-pub(crate) fn in_rounds(
+/// Runs a call until it ends, waits for responses, or becomes a task, which it does at the latest after `task_after`.
+pub(crate) async fn run_round(
     mut call: CallFuture,
-    rounds: Arc<Rounds>,
-    ask: impl FnOnce(&Rounds, InputRequests) -> Outcome + Send + 'static,
-) -> CallFuture {
-    call = match call.into_outcome() {
-        Ok(outcome) => return CallFuture::ready(outcome),
-        Err(call) => call,
-    };
-    CallFuture::from_future(async move {
-        let ended = poll_fn(|cx| {
-            rounds.added.register(cx.waker());
-            if let Poll::Ready(Ok(outcome)) = Pin::new(&mut call).poll(cx) {
-                return Poll::Ready(Some(outcome));
-            }
-            if lock(&rounds.requests).is_empty() { Poll::Pending } else { Poll::Ready(None) }
-        });
-        match ended.await {
-            Some(outcome) => outcome,
-            None => {
-                drop(call);
-                let requests = std::mem::take(&mut *lock(&rounds.requests));
-                ask(&rounds, requests)
-            }
+    rounds: &Rounds,
+    task_after: Option<Duration>,
+) -> Ended {
+    let mut timer = task_after.map(|after| Box::pin(sleep(after)));
+    let ended = poll_fn(|cx| {
+        rounds.changed.register(cx.waker());
+        if let Poll::Ready(Ok(outcome)) = Pin::new(&mut call).poll(cx) {
+            return Poll::Ready(Some(Ended::Outcome(outcome)));
         }
-    })
+        // A timer without a duration is not ready in its first poll.
+        let is_due = task_after.is_some_and(|after| after.is_zero())
+            || timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
+        let mut progress = lock(&rounds.progress);
+        if !progress.requests.is_empty() {
+            return Poll::Ready(Some(Ended::Requests(std::mem::take(&mut progress.requests))));
+        }
+        progress.is_task |= is_due;
+        if progress.is_task { Poll::Ready(None) } else { Poll::Pending }
+    });
+    ended.await.unwrap_or(Ended::Task(call))
 }

@@ -195,6 +195,7 @@ impl Snapshot {
             resources: before.resources || both.iter().any(|all| !all.resources.is_empty()),
             prompts: before.prompts || both.iter().any(|all| !all.prompts.is_empty()),
             completions: before.completions || both.iter().any(|all| !all.completions.is_empty()),
+            tasks: before.tasks || both.iter().any(|all| all.tools.has_tasks()),
         };
         let resources = pages(List::Resources, &resources);
         let templates = pages(List::Templates, &templates);

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline::access::Principal;
 use trunkline::protocol::compact;
-use trunkline::{Outcome, code};
+use trunkline::{Call, Outcome, code};
 
+use super::task_runner::PreparedTask;
 use crate::era::{Era, Transport};
 use crate::message_queue::MessageQueue;
 use crate::peer::{Binding, Rounds};
@@ -33,6 +34,8 @@ pub(super) struct Attached {
     pub(super) messages: Option<Arc<MessageQueue>>,
     /// The requests to a client of the stateless era, and the origin of its call.
     pub(super) rounds: Option<(Arc<Rounds>, Origin)>,
+    /// The task that the call may become.
+    pub(super) task: Option<PreparedTask>,
 }
 
 /// The properties of a request that are the same in each of its rounds.
@@ -46,7 +49,17 @@ pub(super) struct Origin {
 impl Attached {
     /// A request of which the client only receives the result.
     pub(super) fn none(era: Era) -> Self {
-        Self { era, messages: None, rounds: None }
+        Self { era, messages: None, rounds: None, task: None }
+    }
+
+    /// Adds the task that the call may become.
+    pub(super) fn add_task(&mut self, call: &mut Call, prepared: PreparedTask) {
+        if let Some((rounds, _)) = &self.rounds {
+            rounds.set_task(&prepared.task);
+            call.extensions_mut().insert(Arc::clone(&prepared.task));
+            call.extensions_mut().insert(prepared.wait.clone());
+            self.task = Some(prepared);
+        }
     }
 }
 

@@ -9,6 +9,8 @@ mod prompts;
 mod resources;
 mod run;
 mod subscriptions;
+mod task_runner;
+mod tasks;
 
 use std::convert::identity;
 use std::fmt;
@@ -34,10 +36,12 @@ use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, members, string};
 use crate::session::{Session, Sessions};
 use crate::subscription::Subscribers;
+use crate::task::TaskMethod;
 use crate::tool::{self, Form, Tool};
 use catalog::Catalog;
 use context::{Attached, Context, is_protocol_error};
 use prebuilt::{List, Notified, PrebuiltResults};
+use task_runner::Tasks;
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
 #[derive(Clone)]
@@ -47,10 +51,11 @@ pub(crate) struct Server {
     pub(crate) rpc: Rpc,
     pub(crate) settings: McpConfig,
     /// The clients that are notified of changes.
-    pub(crate) subscribers: Subscribers,
+    pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) sessions: Sessions,
     /// The permits of `subscriptions/listen`.
     listeners: Arc<Semaphore>,
+    tasks: Tasks,
     /// The key of the state of calls, if none is configured.
     random_key: OnceLock<Option<StateKey>>,
     catalog: Catalog,
@@ -87,20 +92,22 @@ impl Mcp {
     pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, McpError> {
         let results = PrebuiltResults::new(&settings, rpc.has_dynamic_operations());
         let catalog = Catalog::new(&rpc, &results)?;
-        let (subscribers, random_key) = Default::default();
+        let (subscribers, random_key) = <(Arc<Subscribers>, _)>::default();
         let sessions = Sessions::new(settings.sessions, settings.session_idle);
         let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
-        let server = Server {
+        let task_config = settings.tasks.clone();
+        let tasks = Tasks::new(task_config, Arc::clone(&subscribers), &settings.closing);
+        let server = Arc::new(Server {
             rpc,
             settings,
             subscribers,
             sessions,
             listeners,
+            tasks,
             random_key,
             catalog,
             results,
-        };
-        let server = Arc::new(server);
+        });
         if server.rpc.has_dynamic_operations() {
             let listener = Arc::downgrade(&server);
             server.rpc.on_change(move || {
@@ -255,6 +262,12 @@ impl Server {
                 self.unsubscribe(&call, context)
             }
             (method::LISTEN, Era::Modern) => self.listen(&call, context),
+            (name, Era::Modern)
+                if declared.tasks
+                    && let Some(method) = TaskMethod::of(name) =>
+            {
+                self.answer_task(method, &call, context)
+            }
             // Results of the stateless era require members that results of operations lack.
             (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);
@@ -278,9 +291,20 @@ impl Server {
         }
         if let Err(reason) = tool.check(&text) {
             let call = call.redirect_to(tool.operation(), arguments);
-            return Ok(self.refuse(call, era, reason));
+            return Ok(self.refuse(call, era, ErrorObject::invalid_params(&reason), reason));
         }
-        let attached = self.attach(&mut call, context, method::TOOLS_CALL)?;
+        let task = match self.prepare_task(&tool, &call, context) {
+            Ok(task) => task,
+            Err(error) => {
+                let call = call.redirect_to(tool.operation(), arguments);
+                let reason = format!("this tool runs as a task: {}", tool::error_text(&error));
+                return Ok(self.refuse(call, era, error, reason));
+            }
+        };
+        let mut attached = self.attach(&mut call, context, method::TOOLS_CALL)?;
+        if let Some(task) = task {
+            attached.add_task(&mut call, task);
+        }
         let form = match tool.rendering() {
             Rendering::Blocks | Rendering::ToolResult => {
                 Form { revision: context.revision(), ..self.results.form(era) }
@@ -304,9 +328,16 @@ impl Server {
         }))
     }
 
-    /// Reports invalid arguments to a model. The call passes the layers of the tool, which may refuse it first.
-    fn refuse(self: &Arc<Self>, call: Call, era: Era, reason: String) -> StartedCall {
-        let call = call.with_refusal(ErrorObject::invalid_params(&reason));
+    /// Reports to a model that a tool cannot be called in this way. The call passes the layers of the tool, which may
+    /// refuse it first.
+    fn refuse(
+        self: &Arc<Self>,
+        call: Call,
+        era: Era,
+        error: ErrorObject,
+        reason: String,
+    ) -> StartedCall {
+        let call = call.with_refusal(error);
         self.run_operation(call, Attached::none(era), move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
@@ -403,6 +434,9 @@ impl ProtocolMethods for McpMethods {
                 | method::PROMPTS_LIST
                 | method::PROMPTS_GET
                 | method::COMPLETE
+                | method::TASKS_GET
+                | method::TASKS_UPDATE
+                | method::TASKS_CANCEL
         )
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::config::McpConfig;
 use crate::content::Caching;
 use crate::era::Era;
-use crate::protocol::{Legacy, MODERN, meta, method};
+use crate::protocol::{Legacy, MODERN, extension, meta, method};
 use crate::tool::{Form, Tool, list_entry};
 
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(super) struct Declared {
     pub(super) resources: bool,
     pub(super) prompts: bool,
     pub(super) completions: bool,
+    /// In the stateless era only.
+    pub(super) tasks: bool,
 }
 
 /// The changes of which a client can be notified.
@@ -178,10 +180,14 @@ impl PrebuiltResults {
     /// The result of `server/discover`.
     pub(super) fn discover(&self, declared: Declared) -> Bytes {
         let notified = Notified { lists: self.lists_change, resources: true };
+        let mut capabilities = capabilities(declared, notified);
+        if declared.tasks {
+            capabilities["extensions"] = json!({ extension::TASKS: {} });
+        }
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": [MODERN],
-            "capabilities": capabilities(declared, notified),
+            "capabilities": capabilities,
             "ttlMs": milliseconds(self.list_caching),
             "cacheScope": "private",
             "_meta": { meta::SERVER_INFO: self.info },

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use trunkline::access::Principal;
 use trunkline::layers::timeout::ClientWait;
-use trunkline::protocol::Part;
+use trunkline::protocol::{CallFuture, Part};
 use trunkline::{Call, ErrorObject, Outcome};
 
 use super::context::{Attached, Context, Envelope, Origin};
@@ -15,10 +15,11 @@ use super::{Server, StartedCall};
 use crate::capabilities::{ClientCapabilities, TOO_LONG};
 use crate::era::{Era, Transport};
 use crate::fault::Fault;
+use crate::input_request::InputRequests;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
 use crate::notify::RequestedNotifications;
-use crate::peer::{Connection, InputRequests, Peer, RoundState, Rounds, StateKey, in_rounds};
+use crate::peer::{Connection, Ended, Peer, RoundState, Rounds, StateKey, run_round};
 use crate::request::{Request, members, string};
 use crate::session::Session;
 
@@ -51,7 +52,7 @@ impl Server {
                 None
             }
         };
-        Ok(Attached { era, messages, rounds })
+        Ok(Attached { era, messages, rounds, task: None })
     }
 
     /// Adds a client that receives requests during the call.
@@ -122,7 +123,7 @@ impl Server {
         attached: Attached,
         write: impl FnOnce(Outcome, &Envelope) -> Outcome + Send + 'static,
     ) -> StartedCall {
-        let Attached { era, messages, rounds } = attached;
+        let Attached { era, messages, rounds, task } = attached;
         let envelope = self.envelope(era);
         let future = self.rpc.run(call).map(move |outcome| {
             let written = catch_unwind(AssertUnwindSafe(|| write(outcome, &envelope)));
@@ -130,15 +131,31 @@ impl Server {
                 Outcome::error(ErrorObject::internal(&"the rendering of the outcome panicked"))
             })
         });
-        let future = match rounds {
-            None => future,
-            Some((rounds, origin)) => {
-                let server = Arc::clone(self);
-                in_rounds(future, rounds, move |rounds, requests| {
-                    server.input_required(rounds, origin, &requests)
-                })
-            }
+        let Some((rounds, origin)) = rounds else {
+            return StartedCall { future, messages };
         };
+        let call = match future.into_outcome() {
+            Ok(outcome) => return StartedCall { future: CallFuture::ready(outcome), messages },
+            Err(call) => call,
+        };
+        let (server, queue) = (Arc::clone(self), messages.clone());
+        let future = CallFuture::from_future(async move {
+            let task_after = task.as_ref().map(|_| server.settings.tasks.after);
+            let call = match run_round(call, &rounds, task_after).await {
+                Ended::Outcome(outcome) => return outcome,
+                Ended::Requests(requests) => {
+                    return server.input_required(&rounds, origin, &requests);
+                }
+                Ended::Task(call) => call,
+            };
+            if let Some(queue) = queue {
+                queue.end();
+            }
+            match task {
+                Some(task) => server.start_task(task, call).await,
+                None => Outcome::error(ErrorObject::internal(&"a call without a task became one")),
+            }
+        });
         StartedCall { future, messages }
     }
 

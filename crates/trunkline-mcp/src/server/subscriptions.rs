@@ -10,6 +10,7 @@ use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
 use super::context::Context;
 use super::prebuilt::Declared;
+use super::tasks::{owner, require_tasks};
 use super::{Server, StartedCall, ready};
 use crate::era::Transport;
 use crate::fault::Fault;
@@ -96,8 +97,13 @@ impl Server {
         let [filter] = members(call, ["notifications"])?;
         let filter = filter.filter(|part| is_object(call, *part)).map(|part| call.text(part));
         let filter = filter.and_then(|json| serde_json::from_slice::<Filter>(json).ok());
-        let wanted = self.supported(filter.ok_or(Fault::Params(BAD_FILTER))?);
-        if wanted.resource_subscriptions.len() > self.settings.subscriptions {
+        let filter = filter.ok_or(Fault::Params(BAD_FILTER))?;
+        if !filter.task_ids.is_empty() {
+            require_tasks(call, context.request)?;
+        }
+        let wanted = self.supported(filter);
+        let count = wanted.resource_subscriptions.len() + wanted.task_ids.len();
+        if count > self.settings.subscriptions {
             return Err(Fault::Params(TOO_MANY));
         }
         let id = call.id().ok_or(Fault::Request("a subscription needs an id"))?;
@@ -139,9 +145,17 @@ impl Server {
             }
         }
         wanted.resource_subscriptions = allowed;
+        let owner = owner(call);
+        let tasks = self.find_tasks(&wanted.task_ids, owner.as_deref()).await;
+        let ids: BTreeSet<String> = tasks.into_iter().map(|task| task.id).collect();
+        wanted.task_ids.clone_from(&ids);
         let subscription = Arc::new(Subscription::of_request(id, wanted));
         self.subscribers.add(&subscription);
         queue.send(subscription.acknowledgement()).await;
+        // Changes before the subscription.
+        for task in self.find_tasks(&ids, owner.as_deref()).await {
+            subscription.add_task(&task.id, self.tasks.members(&task));
+        }
         loop {
             let message = subscription.next().await;
             queue.send(message).await;
@@ -161,7 +175,7 @@ impl Server {
     /// The part of a filter that this server supports.
     fn supported(&self, wanted: Filter) -> Filter {
         let has_lists = self.rpc.has_dynamic_operations();
-        let Declared { resources, prompts, .. } = self.catalog.declared();
+        let Declared { resources, prompts, tasks, .. } = self.catalog.declared();
         let uris = wanted.resource_subscriptions.into_iter();
         let short = |uri: &String| uri.len() <= self.settings.uri_bytes;
         Filter {
@@ -173,6 +187,7 @@ impl Server {
             } else {
                 BTreeSet::new()
             },
+            task_ids: if tasks { wanted.task_ids } else { BTreeSet::new() },
         }
     }
 }
@@ -188,5 +203,5 @@ enum Access {
 const NO_EVENTS: &str = "a subscription is an event stream; send `Accept: text/event-stream`";
 const NO_SESSION: &str =
     "subscriptions need a session; send the `Mcp-Session-Id` that `initialize` returned";
-const TOO_MANY: &str = "too many resources; unsubscribe from others first";
+const TOO_MANY: &str = "too many resources and tasks; subscribe to fewer";
 const BAD_FILTER: &str = "`notifications` must be an object of the changes to listen to";

@@ -12,11 +12,12 @@ use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{Rendering, is_listed};
 
 pub(crate) use list::{Form, list_entry};
-pub(crate) use result::{failure, write_members, write_result};
+pub(crate) use result::{error_text, failure, write_members, write_result};
 
 use crate::arguments::Arguments;
 use crate::content::Icon;
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
+use crate::task::TaskSupport;
 
 /// Tools by name, and in the order of their registration.
 #[derive(Debug, Default)]
@@ -85,6 +86,11 @@ impl Tools {
         self.by_name.get(name)
     }
 
+    /// Whether calls of a tool become tasks.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.tools.iter().any(|tool| tool.task_support().is_some())
+    }
+
     /// The tools that lists contain.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().map(|tool| &**tool).filter(|tool| is_listed(tool.description()))
@@ -139,6 +145,11 @@ impl Tool {
 
     pub(crate) fn operation(&self) -> Arc<RegisteredOperation> {
         Arc::clone(&self.operation)
+    }
+
+    /// Whether its calls become tasks. `None` if they do not.
+    pub(crate) fn task_support(&self) -> Option<TaskSupport> {
+        self.description().extensions.get().copied()
     }
 
     pub(crate) fn rendering(&self) -> Rendering {

@@ -113,7 +113,7 @@ fn write_is_error(json: &mut Vec<u8>, is_error: bool) {
 }
 
 /// The text of an error: its message, followed by its reason or its data.
-fn error_text(error: &ErrorObject) -> String {
+pub(crate) fn error_text(error: &ErrorObject) -> String {
     let message = error.message();
     let Some(data) = error.data() else {
         return message.to_owned();

@@ -19,3 +19,4 @@ mod sse;
 mod stdio;
 mod subscriptions;
 mod support;
+mod tasks;

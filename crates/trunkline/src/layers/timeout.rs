@@ -52,6 +52,7 @@ impl<S> Layer<S> for TimeoutLayer {
 
 /// The time that a call has spent waiting for its client, as an extension of the call. [`Timeout`] adds it to the
 /// deadline. Protocols that send requests to the client of a call set it, and give those requests their own deadline.
+/// They also suspend the deadline of calls that become tasks, which have another one.
 #[derive(Debug, Clone, Default)]
 pub struct ClientWait(Arc<Mutex<WaitState>>);
 

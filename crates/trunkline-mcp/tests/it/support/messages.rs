@@ -46,7 +46,7 @@ pub(crate) fn headers_of(message: &Value) -> String {
         lines += &format!("Mcp-Method: {method}\r\n");
     }
     let params = &message["params"];
-    if let Some(name) = params["name"].as_str().or_else(|| params["uri"].as_str()) {
+    if let Some(name) = ["name", "uri", "taskId"].iter().find_map(|name| params[name].as_str()) {
         lines += &format!("Mcp-Name: {name}\r\n");
     }
     lines

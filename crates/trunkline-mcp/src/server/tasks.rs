@@ -1,0 +1,160 @@
+//! The methods of tasks (extension `io.modelcontextprotocol/tasks`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use trunkline::access::Principal;
+use trunkline::protocol::CallFuture;
+use trunkline::{Call, ErrorObject, Outcome, code};
+
+use super::context::Context;
+use super::task_runner::{PreparedTask, Unavailable};
+use super::{Server, StartedCall};
+use crate::capabilities::{ClientCapabilities, missing_tasks};
+use crate::era::Era;
+use crate::fault::Fault;
+use crate::request::{Request, members, string};
+use crate::task::{TaskMethod, TaskRecord, TaskStoreError, TaskSupport};
+use crate::tool::Tool;
+
+impl Server {
+    /// Prepares a call of a tool that may become a task. `None` if it cannot.
+    ///
+    /// # Errors
+    /// The tool is available as a task only, and the client does not support tasks, or too many are running.
+    pub(super) fn prepare_task(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        context: Context<'_>,
+    ) -> Result<Option<PreparedTask>, ErrorObject> {
+        let Some(support) = tool.task_support() else {
+            return Ok(None);
+        };
+        let is_required = support == TaskSupport::Required;
+        if context.era == Era::Legacy || !declares_tasks(call, context.request) {
+            return if is_required { Err(missing_tasks()) } else { Ok(None) };
+        }
+        match self.tasks.prepare(owner(call)) {
+            Ok(prepared) => Ok(Some(prepared)),
+            Err(reason) if is_required => Err(reason.error()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Creates a task, and returns the result with its id.
+    pub(super) async fn start_task(&self, prepared: PreparedTask, call: CallFuture) -> Outcome {
+        match self.tasks.start(prepared, call).await {
+            Ok(task) => {
+                let (tail, interval) =
+                    (self.results.tail(Era::Modern), self.settings.tasks.poll_interval);
+                Outcome::from_writer(|json| {
+                    json.extend_from_slice(b"{\"resultType\":\"task\",");
+                    task.write(json, interval);
+                    json.extend_from_slice(&tail);
+                })
+            }
+            Err(TaskStoreError::Full) => Outcome::error(Unavailable::Busy.error()),
+            Err(error) => Outcome::error(ErrorObject::internal_error(&error)),
+        }
+    }
+
+    /// Answers a method of tasks.
+    pub(super) fn answer_task(
+        self: &Arc<Self>,
+        method: TaskMethod,
+        call: &Call,
+        context: Context<'_>,
+    ) -> Result<StartedCall, Fault> {
+        require_tasks(call, context.request)?;
+        let [id, responses] = members(call, ["taskId", "inputResponses"])?;
+        let id = string(call, id).map(Cow::into_owned).ok_or(Fault::Params(BAD_ID))?;
+        let responses: BTreeMap<String, Map<String, Value>> = match (method, responses) {
+            (TaskMethod::Update, Some(part)) => serde_json::from_slice(call.text(part))
+                .map_err(|_| Fault::Params("`inputResponses` must be an object of objects"))?,
+            (TaskMethod::Update, None) => return Err(Fault::Params("`inputResponses` is missing")),
+            (TaskMethod::Get | TaskMethod::Cancel, _) => BTreeMap::new(),
+        };
+        let (server, owner) = (Arc::clone(self), owner(call));
+        let future = CallFuture::from_future(async move {
+            let task = match server.tasks.find(&id, owner.as_deref()).await {
+                Ok(Some(task)) => task,
+                Ok(None) => return Outcome::error(ErrorObject::invalid_params(UNKNOWN_TASK)),
+                Err(error) => return Outcome::error(ErrorObject::internal_error(&error)),
+            };
+            let live = server.tasks.find_live(&id, owner.as_deref());
+            match (method, live) {
+                (TaskMethod::Get, _) => return server.task_result(&task),
+                (TaskMethod::Update, Some(live)) => live.answer(responses),
+                (TaskMethod::Cancel, Some(live)) => live.cancel("Cancelled by the client."),
+                // A task that has ended does not change.
+                (TaskMethod::Update | TaskMethod::Cancel, None) => {}
+            }
+            server.acknowledgement()
+        });
+        Ok(future.into())
+    }
+
+    fn task_result(&self, task: &TaskRecord) -> Outcome {
+        let members = self.tasks.members(task);
+        self.envelope(Era::Modern).write(|json| json.extend_from_slice(&members))
+    }
+
+    fn acknowledgement(&self) -> Outcome {
+        let tail = self.results.tail(Era::Modern);
+        Outcome::from_writer(|json| {
+            json.extend_from_slice(b"{\"resultType\":\"complete\"");
+            json.extend_from_slice(&tail);
+        })
+    }
+
+    /// The tasks with these ids that this caller has created.
+    pub(super) async fn find_tasks(
+        &self,
+        ids: impl IntoIterator<Item = &String>,
+        owner: Option<&str>,
+    ) -> Vec<TaskRecord> {
+        let mut found = Vec::new();
+        for id in ids {
+            match self.tasks.find(id, owner).await {
+                Ok(task) => found.extend(task),
+                Err(error) => tracing::warn!(?error, "a task cannot be read"),
+            }
+        }
+        found
+    }
+}
+
+impl Unavailable {
+    fn error(self) -> ErrorObject {
+        match self {
+            Self::Busy => {
+                let reason = "too many tasks are running; repeat the call when others have ended";
+                ErrorObject::new(code::BUSY, "Server is busy")
+                    .with_data(&serde_json::json!({ "reason": reason }))
+            }
+            Self::Random => ErrorObject::internal(&"the system random number generator failed"),
+        }
+    }
+}
+
+const BAD_ID: &str = "`taskId` must be a string: the id of the task";
+const UNKNOWN_TASK: &str = "unknown `taskId`; the task does not exist or has expired";
+
+/// Checks that the client of a request supports tasks.
+pub(super) fn require_tasks(call: &Call, request: &Request) -> Result<(), Fault> {
+    if declares_tasks(call, request) { Ok(()) } else { Err(Fault::MissingTasks) }
+}
+
+fn declares_tasks(call: &Call, request: &Request) -> bool {
+    let declared = request.meta.client_capabilities.map(|part| call.text(part));
+    let declared = declared.and_then(ClientCapabilities::parse);
+    declared.is_some_and(|declared| declared.has_tasks())
+}
+
+/// The owner of the tasks that a call creates.
+pub(super) fn owner(call: &Call) -> Option<String> {
+    Principal::of(call.extensions()).and_then(Principal::owner_key)
+}
