@@ -35,7 +35,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("test", "`cargo test --workspace`: unit, integration and documentation tests", test),
     step("example-tools", "the tools in examples/tools work", example_tools::run),
     step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
-    step("inspector", "MCP Inspector calls every tool", inspector::run),
+    step(
+        "inspector",
+        "MCP Inspector calls every tool, and reads resources and prompts",
+        inspector::run,
+    ),
     step(
         "upstreams",
         "the MCP client and the gateway use all features of servers of others",

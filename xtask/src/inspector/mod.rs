@@ -1,6 +1,8 @@
-//! The CLI of MCP Inspector as a client of the `trunkline` binary: calls every tool over HTTP and stdio.
+//! The CLI of MCP Inspector as a client: calls every tool of the `trunkline` binary, and reads the resources and prompts
+//! of the example `conformance_server`, over HTTP and stdio.
 
 mod call;
+mod feature;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
 use self::call::{CALLS, Call, TOOLS};
+use self::feature::{FEATURES, Feature};
 use crate::peers::Node;
 use crate::sdk;
 use crate::server_process::ServerProcess;
@@ -76,18 +79,22 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
     let node = node.with_packages(workspace, "inspector", Path::new(PACKAGES))?;
     let program = workspace.build("trunkline")?;
+    let features = workspace.build("conformance_server")?;
     let folder = workspace.fresh_folder("target/inspector")?;
     // Each session has its own server and database; nearly all of the time is spent starting Node.
     std::thread::scope(|scope| {
         let sessions = SESSIONS.map(|(inspector, transport)| {
-            let (node, program, folder) = (&node, &program, &folder);
+            let (node, program, features, folder) = (&node, &program, &features, &folder);
             scope.spawn(move || {
                 let name = format!("{}-{}", inspector.name, transport.name());
                 let folder = folder.join(&name);
                 std::fs::create_dir(&folder)?;
                 let session = Session { workspace, node, inspector, folder };
-                session.run(program, transport).with_context(|| format!("{name} failed"))?;
-                println!("{name}: {} calls", CALLS.len());
+                session
+                    .run(program, transport)
+                    .and_then(|()| session.run_features(features, transport))
+                    .with_context(|| format!("{name} failed"))?;
+                println!("{name}: {} calls, {} other requests", CALLS.len(), FEATURES.len());
                 Ok(())
             })
         });
@@ -133,6 +140,31 @@ impl Session<'_> {
                     .with_context(|| format!("log of the server:\n{}", server.log_tail()))
             }
         }
+    }
+
+    fn run_features(&self, program: &Path, transport: Transport) -> Result<()> {
+        match transport {
+            Transport::Stdio => self.request_all(&[&program.display().to_string(), "--stdio"]),
+            Transport::Http => {
+                let mut serve = self.workspace.command(program);
+                serve.args(["--listen", "127.0.0.1:0"]);
+                let server = ServerProcess::start(&mut serve, &self.folder.join("features.log"))?;
+                self.request_all(&[&server.url])
+            }
+        }
+    }
+
+    fn request_all(&self, server: &[&str]) -> Result<()> {
+        for Feature { method, flags, result: (pointer, part) } in &FEATURES {
+            let (code, result) = self.output(self.command(server, method).args(*flags))?;
+            ensure!(code == 0, "{method}: exit code {code}, expected 0: {result}");
+            let text = result.pointer(pointer).and_then(Value::as_str);
+            ensure!(
+                text.is_some_and(|text| text.contains(part)),
+                "{method}: `{part}` is missing at `{pointer}`: {result}"
+            );
+        }
+        Ok(())
     }
 
     /// `server` is the address of a server, or the command that starts one.

@@ -6,15 +6,19 @@ use self::Transport::{Http, Sse, Stdio};
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) language: Language,
-    /// The script, in the folder of its language.
+    /// The script, in the folder of its language, or the package.
     pub(super) script: &'static str,
     /// Requested protocol versions (`auto` negotiates) and transports.
     sessions: &'static [(&'static str, &'static [Transport])],
 }
 
 pub(super) enum Language {
-    Python { lock: &'static str },
+    Python {
+        lock: &'static str,
+    },
     TypeScript,
+    /// A package of the workspace `bench`. It has only the suite of features.
+    Rust,
 }
 
 #[derive(Clone, Copy)]
@@ -37,7 +41,7 @@ pub(super) enum Suite {
 /// The versions with all features, one for each era. `auto` results in the second.
 const COMPLETE: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-pub(super) const CLIENTS: [Client; 5] = [
+pub(super) const CLIENTS: [Client; 6] = [
     Client {
         name: "python-1",
         language: Language::Python { lock: "requirements-1.txt" },
@@ -85,13 +89,22 @@ pub(super) const CLIENTS: [Client; 5] = [
             ("auto", &[Http, Stdio]),
         ],
     },
+    Client {
+        name: "rmcp",
+        language: Language::Rust,
+        script: "rmcp-client",
+        sessions: &[("2025-11-25", &[Http, Stdio]), ("2026-07-28", &[Http, Stdio])],
+    },
 ];
 
 impl Client {
     pub(super) fn sessions(&self) -> impl Iterator<Item = (Suite, &'static str, Transport)> {
         self.sessions.iter().flat_map(|(version, transports)| {
-            let suites: &[Suite] =
-                if COMPLETE.contains(version) { &[Features, Database] } else { &[Database] };
+            let suites: &[Suite] = match self.language {
+                Language::Rust => &[Features],
+                _ if COMPLETE.contains(version) => &[Features, Database],
+                _ => &[Database],
+            };
             suites.iter().flat_map(move |suite| {
                 transports.iter().map(move |transport| (*suite, *version, *transport))
             })

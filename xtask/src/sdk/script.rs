@@ -1,13 +1,13 @@
 //! The scripts of the clients, and their interpreters.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::client::{CLIENTS, Client, Language};
 use crate::peers::{Node, Python};
-use crate::workspace::Workspace;
+use crate::workspace::{self, Workspace};
 
 pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
 pub(crate) const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
@@ -16,6 +16,8 @@ pub(super) struct Scripts {
     node: Node,
     /// By the name of the client.
     pythons: Vec<(&'static str, Python)>,
+    /// The folder of the programs in Rust.
+    programs: PathBuf,
 }
 
 impl Scripts {
@@ -27,11 +29,13 @@ impl Scripts {
                 pythons.push((*name, Python::with(workspace, name, &lock)?));
             }
         }
-        Ok(Self { node: Node::with(workspace, Path::new(TYPESCRIPT))?, pythons })
+        let node = Node::with(workspace, Path::new(TYPESCRIPT))?;
+        Ok(Self { node, pythons, programs: build_programs(workspace)? })
     }
 
     pub(super) fn command(&self, workspace: &Workspace, client: &Client) -> Result<Command> {
         match client.language {
+            Language::Rust => Ok(workspace.command(self.programs.join(client.script))),
             Language::TypeScript => Ok(self.node.command(workspace, client.script)),
             Language::Python { .. } => {
                 let python = self.pythons.iter().find(|(name, _)| *name == client.name);
@@ -44,4 +48,17 @@ impl Scripts {
             }
         }
     }
+}
+
+/// Builds the clients in Rust. The workspace `bench` has dependencies that are not those of the project.
+fn build_programs(workspace: &Workspace) -> Result<PathBuf> {
+    let target = workspace.path("target/bench-check");
+    let mut build = workspace.cargo(["build", "--manifest-path=bench/Cargo.toml", "--locked"]);
+    for client in &CLIENTS {
+        if let Language::Rust = client.language {
+            build.args(["--package", client.script]);
+        }
+    }
+    workspace::run(build.arg("--target-dir").arg(&target))?;
+    Ok(target.join("debug"))
 }
