@@ -125,8 +125,14 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
 fn fmt(workspace: &Workspace) -> Result<()> {
     let advice = "run `cargo fmt --all` to fix it, in `bench/` as well";
     run(&mut workspace.cargo(["fmt", "--all", "--check"])).context(advice)?;
-    run(&mut workspace.cargo(["fmt", "--manifest-path=bench/Cargo.toml", "--check"]))
-        .context(advice)
+    run(&mut workspace.cargo([
+        "fmt",
+        "--manifest-path=bench/Cargo.toml",
+        "--package=trunkline-bench",
+        "--package=rmcp-client",
+        "--check",
+    ]))
+    .context(advice)
 }
 
 fn clippy(workspace: &Workspace) -> Result<()> {
