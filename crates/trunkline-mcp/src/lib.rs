@@ -55,6 +55,7 @@ mod channel;
 pub mod client;
 mod completion;
 mod config;
+mod confirm;
 mod content;
 mod endpoint;
 mod era;
@@ -84,6 +85,7 @@ mod tool;
 pub use capabilities::{ClientCapabilities, MissingCapability};
 pub use completion::{Completion, CompletionParams, CompletionValues};
 pub use config::McpConfig;
+pub use confirm::{Confirm, ConfirmLayer};
 pub use content::{
     Annotations, Block, BlockKind, Contents, Icon, Prompt, PromptArgument, PromptMessage,
     PromptResult, Resource, ResourceContents, ResourceData, ResourceTemplate, Role, Theme,

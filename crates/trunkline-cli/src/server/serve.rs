@@ -202,6 +202,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         history,
         memory,
         output_schemas,
+        confirm_destructive: arguments.tools.confirm_destructive,
         closing: closing.clone(),
     };
     let mut recorder = None;

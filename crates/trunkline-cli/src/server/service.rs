@@ -10,7 +10,7 @@ use trunkline::layers::rate_limit::Rate;
 use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, CancellationToken, DynamicOperations, Limits, Router};
 use trunkline_gateway::Gateway;
-use trunkline_mcp::{Mcp, McpConfig};
+use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
 use trunkline_sql::Database;
 
 use super::command_tools;
@@ -39,6 +39,7 @@ pub(crate) struct Service {
     pub(crate) memory: MemoryBudget,
     /// Whether MCP lists output schemas.
     pub(crate) output_schemas: bool,
+    pub(crate) confirm_destructive: bool,
     /// Cancelled when the server stops.
     pub(crate) closing: CancellationToken,
 }
@@ -86,10 +87,11 @@ impl Service {
             None => router,
             Some(tools) => router.dynamic(command_tools::NAMESPACE, tools),
         };
-        match &self.gateway {
+        let router = match &self.gateway {
             None => router,
             Some(gateway) => gateway.add_to(router).merge(trunkline_gateway::management(gateway)),
-        }
+        };
+        if self.confirm_destructive { router.layer(ConfirmLayer) } else { router }
     }
 
     fn build(&self, router: Router) -> anyhow::Result<Mcp> {

@@ -59,6 +59,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         history: None,
         memory,
         output_schemas,
+        confirm_destructive: arguments.tools.confirm_destructive,
         closing: closing.clone(),
     };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline_mcp::McpConfig;
+use trunkline::{Effect, Json, Operation, RawParams, Router};
+use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
 
 use crate::support::{
-    Client, Pipes, TestServer, assert_fits, headers_of, legacy, modern, post, serve, settings,
+    Client, Gate, Pipes, TestServer, assert_fits, headers_of, legacy, modern, post, serve, settings,
 };
 
 const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
@@ -163,6 +164,49 @@ async fn the_same_handler_asks_clients_of_all_transports() {
         let (reply, needed) = in_rounds(&server, tool).await;
         assert_fits("stateless", &expected, &reply);
         assert_eq!(needed, rounds, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn users_confirm_destructive_calls() {
+    let delete = || Operation::new("delete", |params: RawParams| Json(params.0)).tool("delete");
+    let by_params = delete().destructive().effect_of(|params| match params.get("all") {
+        Some(_) => Effect::Destructive,
+        None => Effect::ReadOnly,
+    });
+    let rows = [
+        ("destructive", delete().destructive(), json!({}), true),
+        ("additive", delete().additive(), json!({}), false),
+        ("by its params", by_params, json!({ "all": true }), true),
+    ];
+    for (name, operation, arguments, is_asked) in rows {
+        let router = Router::new().operation(operation).layer(ConfirmLayer);
+        let mcp = Mcp::new(router.build().unwrap(), settings()).unwrap();
+        for (confirm, is_error) in [(true, false), (false, is_asked)] {
+            let mut pipes = Pipes::of(mcp.clone(), Gate::new());
+            pipes.send([&initialize()]);
+            pipes.next().await.unwrap();
+            let mut message = call("delete");
+            message["params"]["arguments"] = arguments.clone();
+            pipes.send([&initialized(), &message]);
+            let mut reply = pipes.next().await.unwrap();
+            assert_eq!(reply["method"] == "elicitation/create", is_asked, "{name}");
+            if is_asked {
+                let content = json!({ "confirm": confirm });
+                let answer = json!({ "action": "accept", "content": content });
+                let response = json!({ "jsonrpc": "2.0", "id": reply["id"], "result": answer });
+                pipes.send([&response]);
+                reply = pipes.next().await.unwrap();
+            }
+            assert_fits(name, &json!({ "result": { "isError": is_error } }), &reply);
+        }
+        // A client that cannot be asked.
+        let mut pipes = Pipes::of(mcp, Gate::new());
+        let mut message = call("delete");
+        message["params"]["arguments"] = arguments;
+        pipes.send([&message]);
+        let ran = json!({ "result": { "isError": false } });
+        assert_fits(name, &ran, &pipes.next().await.unwrap());
     }
 }
 
