@@ -92,6 +92,39 @@ fn tools_that_write_are_listed_by_a_writable_server_only() {
 }
 
 #[test]
+fn users_confirm_destructive_calls_if_configured() {
+    let (folder, _path) = with_content(CONTENT);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    let calls = [
+        ("delete_record", json!({"table_name": "emp", "filters": {"id": 2}}), "input_required"),
+        ("execute_raw_query", json!({"query": "SELECT 1"}), "complete"),
+        (
+            "execute_raw_query",
+            json!({"query": "DELETE FROM emp", "read_only": false}),
+            "input_required",
+        ),
+        ("list_tables", json!({}), "complete"),
+    ];
+    let lines: Vec<Value> = calls
+        .iter()
+        .enumerate()
+        .map(|(id, (tool, arguments, _))| {
+            let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+            request(id, "tools/call", &params)
+        })
+        .collect();
+    let arguments = ["--db", "a.db", "--writable", "--confirm-destructive"];
+    let (replies, ended) = stdio(folder.path(), &arguments, &lines);
+    for (id, (tool, _, expected)) in calls.iter().enumerate() {
+        let result = reply_to(&replies, id);
+        assert_eq!(result["resultType"], *expected, "{tool}: {result} {}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_read_only_server_names_the_flag_and_changes_no_byte() {
     let (folder, path) = with_content(CONTENT);
     let before = files(folder.path());
