@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
+use crate::commands::{call, chat, edn, execute, monitor, openrpc, prompts, resources, tools};
 use crate::config::{Config, ConfigArgs, ConfigError};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
@@ -51,9 +51,11 @@ pub(crate) enum Command {
     Call(call::Arguments),
     /// List the tools of an MCP server, or call one
     Tools(tools::Arguments),
+    /// List the prompts of an MCP server, or get one
+    Prompts(prompts::Arguments),
     /// Send a native command to a server
     Execute(execute::Arguments),
-    /// Show the record types of a file or a server
+    /// Show the resources of an MCP server, or the record types of a file or a server
     Resources(resources::Arguments),
     /// Print the OpenRPC document of a JSON-RPC 2.0 server
     Openrpc(openrpc::Arguments),

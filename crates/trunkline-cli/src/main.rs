@@ -11,7 +11,7 @@ mod terminal;
 use std::process::ExitCode;
 
 use arguments::Command;
-use commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
+use commands::{call, chat, edn, execute, monitor, openrpc, prompts, resources, tools};
 use server::{command_tools, serve, stdio};
 use terminal::output;
 
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Mcp(arguments) => stdio::run(&arguments, &config),
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
+        Command::Prompts(arguments) => return prompts::run(&arguments),
         Command::Execute(arguments) => return execute::run(&arguments),
         Command::Resources(arguments) => return resources::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),

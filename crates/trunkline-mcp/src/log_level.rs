@@ -25,7 +25,9 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    pub(crate) fn name(self) -> &'static str {
+    /// The name in messages, such as `warning`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",

@@ -63,20 +63,34 @@ pub(crate) struct Connection {
 /// The format of results that may be tables.
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct Output {
+pub(crate) struct OutputFormat {
     /// Format of the result
     ///
     /// The default is a table if the result is one, else a text or indented JSON.
     #[arg(long, value_enum, conflicts_with = "json")]
     format: Option<Format>,
+}
+
+/// The format of results that may be tables with several pages.
+#[derive(Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    #[command(flatten)]
+    format: OutputFormat,
     /// Print all pages: follow the cursors of the result
     #[arg(long)]
     pub(crate) all: bool,
 }
 
-impl Output {
+impl OutputFormat {
     pub(crate) fn renderer(&self, connection: &Connection) -> Renderer {
         Renderer::for_streams(connection.json, self.format)
+    }
+}
+
+impl Output {
+    pub(crate) fn renderer(&self, connection: &Connection) -> Renderer {
+        self.format.renderer(connection)
     }
 }
 
@@ -119,7 +133,7 @@ fn url_of_environment() -> Result<Url, Failure> {
 }
 
 /// Whether an argument has a scheme or a port, as no method, tool or JSON text has.
-fn is_address(argument: &str) -> bool {
+pub(super) fn is_address(argument: &str) -> bool {
     let authority = argument.split(['/', '?', '#']).next().unwrap_or_default();
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
         let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -158,6 +172,15 @@ impl Connection {
         settings.connect_timeout = self.timeout();
         let http = Http::with_config(url, settings);
         http.map_err(|error| CallError::new(error, None).into())
+    }
+
+    /// Whether there is a token, or another credential in its place.
+    pub(crate) fn has_bearer(&self) -> bool {
+        let is_credential = |header: &String| {
+            let name = header.split(':').next().unwrap_or_default().trim();
+            name.eq_ignore_ascii_case("authorization")
+        };
+        self.bearer.is_some() || self.header.iter().any(is_credential)
     }
 
     pub(crate) fn timeout(&self) -> Duration {

@@ -36,6 +36,8 @@ pub(crate) enum Failure {
     Message(String),
     /// The result could not be printed.
     Output(io::Error),
+    /// A signal with this number ended the command.
+    Interrupted(u8),
 }
 
 impl From<CallError> for Failure {
@@ -68,7 +70,10 @@ impl Failure {
         const FAILED: u8 = 1;
         const USAGE: u8 = 2;
         const PROTOCOL: u8 = 4;
+        /// As shells report a process that a signal has ended.
+        const SIGNAL: u8 = 128;
         ExitCode::from(match self {
+            Self::Interrupted(signal) => SIGNAL + signal,
             Self::Refused(_) | Self::Message(_) | Self::Output(_) => FAILED,
             Self::Usage(_) => USAGE,
             Self::Call(error) | Self::CallWithRemedy(error, _) | Self::Initialize(error) => {
@@ -96,12 +101,19 @@ impl Failure {
                 Some(error) if renderer.is_json() => renderer.json_error(&json(error)),
                 _ => format!("{}  try: {}\n", call(failed), text::line(remedy)),
             },
+            Self::Interrupted(_) => "trunkline: interrupted\n".to_owned(),
             Self::Protocol(text) => format!("trunkline: {}\n", text::line(text)),
             Self::Initialize(error) => format!(
                 "trunkline: the URL is not an MCP endpoint, or it rejects this client\n{}",
                 call(error)
             ),
-            Self::Mcp(error) => format!("trunkline: {}\n", text::line(&error.to_string())),
+            Self::Mcp(error) => {
+                let mut out = format!("trunkline: {}\n", text::line(&error.to_string()));
+                for cause in causes(error) {
+                    out += &format!("  because: {}\n", text::line(&cause.to_string()));
+                }
+                out
+            }
         }
     }
 }

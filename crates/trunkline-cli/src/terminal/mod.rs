@@ -3,6 +3,7 @@
 mod description;
 mod document;
 mod failure;
+mod keyboard;
 mod markdown;
 pub(crate) mod output;
 mod pages;
@@ -10,15 +11,18 @@ mod params;
 mod renderer;
 mod rowset;
 mod similar;
+mod status_line;
 mod table;
 mod text;
 
 pub(crate) use document::indented;
 pub(crate) use failure::{Failure, finish, wait_for};
+pub(crate) use keyboard::Keyboard;
 pub(crate) use markdown::MarkdownStream;
 pub(crate) use pages::{print_all, print_pages};
 pub(crate) use params::{Params, document};
 pub(crate) use renderer::{Format, Renderer};
 pub(crate) use similar::similar;
+pub(crate) use status_line::StatusLine;
 pub(crate) use table::Table;
 pub(crate) use text::{cut, line, lines};

@@ -23,9 +23,16 @@ impl Renderer {
     ///
     /// If CSV was chosen, and the result is not a table.
     pub(crate) fn value(self, value: &RawValue) -> Result<String, Failure> {
-        let mut pages = Pages::new(self);
-        let page = pages.add(value)?;
-        Ok(page.text + &pages.finish())
+        Pages::new(self).text_of(value)
+    }
+
+    /// Like [`value`](Self::value), for commands without `--all`.
+    ///
+    /// # Errors
+    ///
+    /// If CSV was chosen, and the result is not a table.
+    pub(crate) fn only_page(self, value: &RawValue) -> Result<String, Failure> {
+        Pages { more: "there are more rows", ..Pages::new(self) }.text_of(value)
     }
 }
 
@@ -35,6 +42,8 @@ pub(super) struct Pages {
     renderer: Renderer,
     /// Whether all pages become one document.
     is_merged: bool,
+    /// The remark about pages that are not printed.
+    more: &'static str,
     /// The form of the first page; empty if it is not a table.
     form: Option<String>,
     names: Vec<String>,
@@ -106,6 +115,7 @@ impl Pages {
         Self {
             renderer,
             is_merged: false,
+            more: "more with --all",
             form: None,
             names: Vec::new(),
             layout: None,
@@ -115,6 +125,12 @@ impl Pages {
             suffix: "",
             has_table: false,
         }
+    }
+
+    /// The text of the only page.
+    fn text_of(mut self, value: &RawValue) -> Result<String, Failure> {
+        let page = self.add(value)?;
+        Ok(page.text + &self.finish())
     }
 
     pub(super) fn add(&mut self, value: &RawValue) -> Result<Page, Failure> {
@@ -278,7 +294,7 @@ impl Pages {
 
     /// Remarks about rows that are missing.
     fn remarks(&self, found: &Rowset<'_>) -> Vec<String> {
-        let more = (found.next.is_some() && !self.is_merged).then(|| "more with --all".to_owned());
+        let more = (found.next.is_some() && !self.is_merged).then(|| self.more.to_owned());
         found.notes.iter().cloned().chain(more).collect()
     }
 

@@ -261,7 +261,7 @@ fn rejects_invalid_command_lines() {
             "is the URL of /execute, not of /repeat; leave out the path",
         ),
         ("no resource", &["resources", "describe"], "<NAME>"),
-        ("no subcommand", &["resources"], "list"),
+        ("no action", &["resources", "nope"], "unknown action `nope`"),
     ];
     for (name, arguments, stderr) in rows {
         check(name, &client(arguments), 2, &[], &[stderr]);

@@ -238,11 +238,7 @@ fn prints_results() {
             "text",
             mixed,
             &[],
-            (
-                0,
-                &["one\n\\u{1b}[2Jtwo\n[image: image/png, about 3 bytes]\n[resource: file:///a]\n"],
-                &[],
-            ),
+            (0, &["one\n\\u{1b}[2Jtwo\n[image/png, 3 bytes]\n[resource: file:///a]\n"], &[]),
         ),
         (
             "json",

@@ -4,24 +4,51 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use trunkline::client::http::Url;
 
-use crate::commands::connection::{Connection, MORE, NOTES, url};
+use crate::commands::connection::{Connection, MORE, NOTES, OutputFormat, url};
+use crate::commands::mcp::{self, McpArgs};
 use crate::terminal::Format;
 
-/// Show the record types of a file or a server
+/// Show the resources of an MCP server, or the record types of a file or a server
+///
+/// `list` and `describe` as the first word are commands for record types. Everything else concerns the resources of an
+/// MCP server.
 #[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = MORE, after_long_help = mcp::notes(),
+    override_usage = "trunkline resources [OPTIONS] [ADDRESS] [ACTION]\n       \
+                      trunkline resources [OPTIONS] [ACTION] -- COMMAND...\n       \
+                      trunkline resources list|describe [OPTIONS]"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) types: Option<Types>,
+    /// Server URL or HOST:PORT [env: TRUNKLINE_URL] [default: http://127.0.0.1:8080]
+    ///
+    /// The default path is /mcp.
+    pub(super) address: Option<String>,
+    /// `read URI`, `templates`, or `list` after an address [default: list]
+    #[arg(value_name = "ACTION")]
+    pub(super) action: Vec<String>,
+    /// Read the resource again after each change, until Ctrl-C
+    #[arg(long)]
+    pub(super) watch: bool,
+    #[command(flatten)]
+    pub(super) output: OutputFormat,
+    #[command(flatten)]
+    pub(super) mcp: McpArgs,
+    #[command(flatten)]
+    pub(super) connection: Connection,
 }
 
 #[derive(Subcommand)]
-pub(super) enum Command {
-    /// List the types
+pub(super) enum Types {
+    /// List the record types
     ///
     /// Reports why a file cannot be served.
     #[command(after_help = MORE, after_long_help = NOTES)]
     List(Source),
-    /// Describe a type: its fields and commands
+    /// Describe a record type: its fields and commands
     #[command(after_help = MORE, after_long_help = NOTES)]
     Describe {
         /// Type, such as todo

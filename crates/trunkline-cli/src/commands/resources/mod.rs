@@ -1,101 +1,153 @@
-//! `trunkline resources`.
+//! `trunkline resources`: the resources of MCP servers, and the types of records.
 
 mod arguments;
 mod summary;
+mod types;
 
 use std::process::ExitCode;
 
+use serde::Serialize;
+use serde_json::value::RawValue;
+use trunkline_mcp::client::{ReadResult, Resource, ResourceTemplate};
+
 pub(crate) use self::arguments::Arguments;
-use self::arguments::{Command, Source};
-use self::summary::Summary;
-use crate::client::Native;
-use crate::server::records;
-use crate::terminal::output;
-use crate::terminal::{Failure, Format, Renderer, Table, finish, line, wait_for};
+use crate::commands::mcp::{McpArgs, Part, Session, list_text};
+use crate::terminal::{Failure, Format, Renderer, finish, output};
 
-/// Lists the types, or describes one.
+/// A request about the resources of a server.
+enum Action<'a> {
+    List,
+    Templates,
+    Read(&'a str),
+}
+
+/// Lists or reads resources, or shows record types.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let (source, name) = match &arguments.command {
-        Command::List(source) => (source, None),
-        Command::Describe { name, source } => (source, Some(name)),
-    };
-    let renderer = Renderer::for_streams(source.connection.json, source.format);
+    if let Some(command) = &arguments.types {
+        return types::run(command);
+    }
+    let Arguments { address, action, watch, output, mcp, connection, .. } = arguments;
+    let renderer = output.renderer(connection);
     finish(renderer, || {
-        let types = types(source)?;
-        match name {
-            None => {
-                // Without --expose, they can be served.
-                if let Some(alike) = records::tool_conflict(types.iter().map(|kind| &*kind.name)) {
-                    output::message(&format!("trunkline: {}\n", line(&alike)));
-                }
-                list(&types, renderer)
+        let words = address.iter().chain(action).map(String::as_str);
+        let (target, words) = mcp.split_target(words)?;
+        let action = match *words {
+            [] | ["list"] => Action::List,
+            ["templates"] => Action::Templates,
+            ["read", uri] => Action::Read(uri),
+            ["read"] => return Err(Failure::Usage("missing URI after `read`".to_owned())),
+            [other, ..] => {
+                let reason = format!("unknown action `{other}`; use list, templates or read URI");
+                return Err(Failure::Usage(reason));
             }
-            Some(name) => match types.iter().find(|kind| kind.name == *name) {
-                Some(kind) => describe(kind, renderer),
-                None => Err(Failure::Message(unknown_type(name, &types))),
-            },
+        };
+        if *watch && !matches!(action, Action::Read(_)) {
+            return Err(Failure::Usage("--watch requires `read URI`".to_owned()));
+        }
+        let run = mcp.run(target, connection, async |session| match action {
+            Action::List => {
+                let list = session.client.list_resources().await?;
+                list_text(renderer, "resource", &list, |item| (&item.object, Row::of(item)))
+            }
+            Action::Templates => {
+                let list = session.client.list_resource_templates().await?;
+                list_text(renderer, "template", &list, |item| (&item.object, TemplateRow::of(item)))
+            }
+            Action::Read(uri) if *watch => follow(session, uri, mcp, renderer).await,
+            Action::Read(uri) => read(session, uri, mcp, renderer).await,
+        });
+        match run {
+            Err(Failure::Interrupted(_)) if *watch => Ok(String::new()),
+            run => run,
         }
     })
 }
 
-fn types(source: &Source) -> Result<Vec<Summary>, Failure> {
-    let Source { url, connection, .. } = source;
-    let Some(url) = url else {
-        let types = records::types(source.file().as_deref());
-        let types = types.map_err(|error| Failure::Message(output::causes(&error)))?;
-        return Ok(types.iter().map(Summary::from).collect());
-    };
-    let url = url.clone().or_path("/forms");
-    let native = Native::new(connection.connect(url)?, connection.timeout());
-    wait_for(async {
-        let document = native.get().await?;
-        document.and_then(|document| summary::published(&document)).ok_or_else(|| {
-            let message = "trunkline: the response does not describe record types\n";
-            Failure::Message(message.to_owned())
-        })
-    })
+#[derive(Serialize)]
+struct Row<'r> {
+    uri: &'r str,
+    name: &'r str,
+    #[serde(rename = "type")]
+    mime_type: &'r str,
+    size: String,
+    description: &'r str,
 }
 
-fn list(types: &[Summary], renderer: Renderer) -> Result<String, Failure> {
-    let schemas = || types.iter().map(|kind| kind.schema.to_string());
-    match renderer.format() {
-        Some(Format::Json) => {
-            Ok(renderer.json(&format!("[{}]", schemas().collect::<Vec<_>>().join(","))))
-        }
-        Some(Format::Ndjson) => Ok(schemas().map(|schema| renderer.json(&schema)).collect()),
-        Some(_) => renderer.value(&summary::rows(types)),
-        None => {
-            let rows = types.iter().map(|kind| {
-                let fields: Vec<&str> = kind.fields.iter().map(|field| &*field.name).collect();
-                [kind.name.clone(), fields.join(", "), kind.description.clone()]
-            });
-            Ok(renderer.table(&Table::from_texts(["name", "fields", "description"], rows)))
+impl<'r> Row<'r> {
+    fn of(item: &'r Resource) -> Self {
+        Self {
+            uri: &item.uri,
+            name: item.title.as_deref().unwrap_or(&item.name),
+            mime_type: item.mime_type.as_deref().unwrap_or_default(),
+            size: item.size.map(|size| size.to_string()).unwrap_or_default(),
+            description: item.description.as_deref().unwrap_or_default(),
         }
     }
 }
 
-fn describe(kind: &Summary, renderer: Renderer) -> Result<String, Failure> {
-    match renderer.format() {
-        Some(Format::Json | Format::Ndjson) => return Ok(renderer.json(&kind.schema.to_string())),
-        Some(_) => return renderer.value(&summary::field_rows(kind)),
-        None => {}
-    }
-    let colon = if kind.description.is_empty() { "" } else { ": " };
-    let heading = format!("{}{colon}{}", line(&kind.name), line(&kind.description));
-    let rows = kind.fields.iter().map(|field| {
-        let required = if field.is_required { "yes" } else { "" }.to_owned();
-        let values = field.values.join(", ");
-        [&field.name, &field.kind, &required, &field.default, &values, &field.description]
-            .map(Clone::clone)
-    });
-    let header = ["field", "type", "required", "default", "values", "description"];
-    let table = renderer.table(&Table::from_texts(header, rows));
-    let commands = line(&kind.commands.join(", ")).into_owned();
-    let commands = renderer.cut(&format!("commands: {commands}"));
-    Ok(renderer.cut(&heading) + "\n" + &table + "\n" + &commands)
+#[derive(Serialize)]
+struct TemplateRow<'r> {
+    template: &'r str,
+    name: &'r str,
+    #[serde(rename = "type")]
+    mime_type: &'r str,
+    description: &'r str,
 }
 
-fn unknown_type(name: &str, types: &[Summary]) -> String {
-    let names: Vec<_> = types.iter().map(|kind| line(&kind.name)).collect();
-    format!("trunkline: unknown type `{}`; the types are {}\n", line(name), names.join(", "))
+impl<'r> TemplateRow<'r> {
+    fn of(item: &'r ResourceTemplate) -> Self {
+        Self {
+            template: &item.uri_template,
+            name: item.title.as_deref().unwrap_or(&item.name),
+            mime_type: item.mime_type.as_deref().unwrap_or_default(),
+            description: item.description.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+async fn read(
+    session: &Session,
+    uri: &str,
+    mcp: &McpArgs,
+    renderer: Renderer,
+) -> Result<String, Failure> {
+    let result = session.client.read_resource_with(uri, session.options()).await?;
+    session.clear_status();
+    let parts = || result.contents.iter().cloned().map(Part::of_resource).collect();
+    match (renderer.format(), document(&result)) {
+        (Some(Format::Json), _) => {
+            mcp.save(parts())?;
+            Ok(renderer.json(result.object.get()))
+        }
+        (Some(_), Some(document)) => renderer.only_page(&document),
+        _ => mcp.text(parts()),
+    }
+}
+
+/// The content, if it is one JSON document.
+fn document(result: &ReadResult) -> Option<Box<RawValue>> {
+    match &*result.contents {
+        [contents] => serde_json::from_str(contents.text.as_deref()?).ok(),
+        _ => None,
+    }
+}
+
+/// Prints the content of a resource now and after each change.
+async fn follow(
+    session: &Session,
+    uri: &str,
+    mcp: &McpArgs,
+    renderer: Renderer,
+) -> Result<String, Failure> {
+    session.client.subscribe(uri).await?;
+    loop {
+        let text = read(session, uri, mcp, renderer).await?;
+        output::data(&text).map_err(Failure::Output)?;
+        tokio::select! {
+            () = session.updated() => {}
+            () = session.client.closed() => {
+                return Err(Failure::Message("trunkline: the server has closed the connection\n".to_owned()));
+            }
+        }
+    }
 }

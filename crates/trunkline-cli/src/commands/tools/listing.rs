@@ -2,7 +2,6 @@
 
 use anstyle::Style;
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use trunkline_mcp::client::Tool;
 
 use super::property::{Property, properties};
@@ -35,26 +34,23 @@ pub(super) fn text(tools: &[Tool], renderer: Renderer) -> String {
     out + &renderer.paint(REMARK, &format!("{count} (* required argument)")) + "\n"
 }
 
-/// A row for each tool, as JSON.
-pub(super) fn rows(tools: &[Tool]) -> Box<RawValue> {
-    #[derive(Serialize)]
-    struct Row<'t> {
-        name: &'t str,
-        access: Option<&'static str>,
-        arguments: String,
-        description: String,
+/// A row of the list.
+#[derive(Serialize)]
+pub(super) struct Row<'t> {
+    name: &'t str,
+    access: Option<&'static str>,
+    arguments: String,
+    description: String,
+}
+
+pub(super) fn row(tool: &Tool) -> Row<'_> {
+    let arguments: Vec<String> = properties(&tool.input_schema).iter().map(starred).collect();
+    Row {
+        name: &tool.name,
+        access: hint(tool),
+        arguments: arguments.join(", "),
+        description: first_sentence(&tool.description),
     }
-    let mut rows = Vec::new();
-    for tool in tools {
-        let arguments: Vec<String> = properties(&tool.input_schema).iter().map(starred).collect();
-        rows.push(Row {
-            name: &tool.name,
-            access: hint(tool),
-            arguments: arguments.join(", "),
-            description: first_sentence(&tool.description),
-        });
-    }
-    to_raw_value(&rows).expect("text is JSON")
 }
 
 fn hint(tool: &Tool) -> Option<&'static str> {

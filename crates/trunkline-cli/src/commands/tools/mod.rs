@@ -7,23 +7,21 @@ use std::io::stdin;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::Value;
 use serde_json::value::RawValue;
-use trunkline_mcp::client::{Client, List, McpClientConfig, Tool, ToolResult};
+use trunkline_mcp::client::{List, Tool, ToolResult};
 
 use self::property::{Property, properties};
 use super::call::with_cursor;
-use crate::commands::connection::{Connection, MORE, NOTES, Output, split_address};
-use crate::terminal::output;
-use crate::terminal::{
-    Failure, Format, Params, Renderer, finish, line, lines, print_all, similar, wait_for,
-};
+use crate::commands::connection::{Connection, MORE, Output};
+use crate::commands::mcp::{self, McpArgs, Part, Session, list_text, report_rejected};
+use crate::terminal::{Failure, Format, Params, Renderer, finish, line, print_all, similar};
 
 /// List the tools of an MCP server, or call one
 #[derive(Args)]
 #[command(
-    after_help = MORE, after_long_help = NOTES,
-    override_usage = "trunkline tools [OPTIONS] [ADDRESS] [NAME] [ARGUMENTS]..."
+    after_help = MORE, after_long_help = mcp::notes(),
+    override_usage = "trunkline tools [OPTIONS] [ADDRESS] [[call] NAME [ARGUMENTS]...]\n       \
+                      trunkline tools [OPTIONS] [[call] NAME [ARGUMENTS]...] -- COMMAND..."
 )]
 pub(crate) struct Arguments {
     /// Server URL or HOST:PORT [env: TRUNKLINE_URL] [default: http://127.0.0.1:8080]
@@ -41,6 +39,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
+    mcp: McpArgs,
+    #[command(flatten)]
     connection: Connection,
 }
 
@@ -48,81 +48,91 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let renderer = arguments.output.renderer(&arguments.connection);
     finish(renderer, || {
-        let Arguments { address, name, arguments: params, connection, .. } = arguments;
+        let Arguments { address, name, arguments: params, mcp, connection, .. } = arguments;
         let words = address.iter().chain(name).chain(params).map(String::as_str);
-        let (url, words) = split_address(words)?;
-        let call = match &*words {
+        let (target, words) = mcp.split_target(words)?;
+        let call = match without_verb(&words) {
             [] => None,
-            [name, arguments @ ..] => {
-                let arguments = Params::read(arguments, stdin()).map_err(Failure::Usage)?;
-                if matches!(&arguments, Params::Json(json) if !json.get().starts_with('{')) {
+            [name, params @ ..] => {
+                let params = Params::read(params, stdin()).map_err(Failure::Usage)?;
+                if matches!(&params, Params::Json(json) if !json.get().starts_with('{')) {
                     let reason = "the arguments of a tool must be a JSON object";
                     return Err(Failure::Usage(reason.to_owned()));
                 }
-                Some((*name, arguments))
+                Some(ToolCall { name, params, arguments, renderer })
             }
         };
-        let mut settings = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
-        settings.timeout = connection.timeout();
-        let http = connection.connect(url.or_path("/mcp"))?;
-        wait_for(async {
-            let client = Client::connect(http, settings).await?;
-            let outcome = match call {
-                None => list(&client, renderer).await,
-                Some(call) => run_tool(&client, call, arguments.output.all, renderer).await,
-            };
-            client.close().await;
-            outcome
+        mcp.run(target, connection, async |session| match call {
+            None => list(session, renderer).await,
+            Some(call) => call.run(session).await,
         })
     })
 }
 
-async fn list(client: &Client, renderer: Renderer) -> Result<String, Failure> {
-    let List { items: tools, rejected, .. } = client.list_tools().await?;
-    for (name, reason) in &rejected {
-        output::message(&format!("trunkline: omitted tool {}: {}\n", line(name), line(reason)));
-    }
-    let objects: Vec<&str> = tools.iter().map(|tool| tool.object.get()).collect();
-    match renderer.format() {
-        Some(Format::Json) => Ok(renderer.json(&format!("[{}]", objects.join(",")))),
-        Some(Format::Ndjson) => Ok(objects.iter().map(|object| renderer.json(object)).collect()),
-        Some(_) => renderer.value(&listing::rows(&tools)),
-        None => Ok(listing::text(&tools, renderer)),
+/// The positional arguments without `call`. A tool of that name is not followed by another name.
+fn without_verb<'w>(words: &'w [&'w str]) -> &'w [&'w str] {
+    match words {
+        ["call", name, ..]
+            if *name != "-" && !name.contains('=') && !name.starts_with(['{', '[']) =>
+        {
+            &words[1..]
+        }
+        words => words,
     }
 }
 
-async fn run_tool(
-    client: &Client,
-    (name, params): (&str, Params),
-    is_all: bool,
-    renderer: Renderer,
-) -> Result<String, Failure> {
-    let List { items: tools, rejected, .. } = client.list_tools().await?;
-    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
-        return Err(Failure::Message(unknown_tool(name, &tools, &rejected)));
-    };
-    let properties = properties(&tool.input_schema);
-    let is_text = |name: &str| {
-        let property = properties.iter().find(|property| property.name == name);
-        property.is_some_and(Property::is_text)
-    };
-    let empty = || RawValue::from_string("{}".to_owned()).expect("an object is JSON");
-    let arguments = params.into_json(is_text).unwrap_or_else(empty);
-    if !is_all {
-        return answer_text(&client.call_tool(tool, &arguments).await?, renderer);
+async fn list(session: &Session, renderer: Renderer) -> Result<String, Failure> {
+    let list = session.client.list_tools().await?;
+    if renderer.format().is_none() {
+        report_rejected("tool", &list.rejected);
+        return Ok(listing::text(&list.items, renderer));
     }
-    print_all(renderer, async |cursor| {
-        let arguments = with_cursor(Some(&arguments), cursor)?.unwrap_or_else(empty);
-        let answer = client.call_tool(tool, &arguments).await?;
-        match data(&answer) {
-            Some(value) => Ok(Some(value)),
-            // An error, or no page.
-            None => answer_text(&answer, renderer).and_then(|text| {
-                Err(Failure::Message(format!("trunkline: the result has no pages\n{text}")))
-            }),
+    list_text(renderer, "tool", &list, |tool| (&tool.object, listing::row(tool)))
+}
+
+/// A call of a tool from the command line.
+struct ToolCall<'a> {
+    name: &'a str,
+    params: Params,
+    arguments: &'a Arguments,
+    renderer: Renderer,
+}
+
+impl ToolCall<'_> {
+    async fn run(self, session: &Session) -> Result<String, Failure> {
+        let Self { name, params, arguments: Arguments { output, mcp, .. }, renderer } = self;
+        let List { items: tools, rejected, .. } = session.client.list_tools().await?;
+        let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+            return Err(Failure::Message(unknown_tool(name, &tools, &rejected)));
+        };
+        let properties = properties(&tool.input_schema);
+        let is_text = |name: &str| {
+            let property = properties.iter().find(|property| property.name == name);
+            property.is_some_and(Property::is_text)
+        };
+        let empty = || RawValue::from_string("{}".to_owned()).expect("an object is JSON");
+        let arguments = params.into_json(is_text).unwrap_or_else(empty);
+        let call = async |arguments: &RawValue| {
+            let answer = session.client.call_tool_with(tool, arguments, session.options()).await?;
+            session.clear_status();
+            Ok::<_, Failure>(answer)
+        };
+        if !output.all {
+            return answer_text(&call(&arguments).await?, mcp, renderer);
         }
-    })
-    .await
+        print_all(renderer, async |cursor| {
+            let arguments = with_cursor(Some(&arguments), cursor)?.unwrap_or_else(empty);
+            let answer = call(&arguments).await?;
+            match data(&answer) {
+                Some(value) => Ok(Some(value)),
+                // An error, or no page.
+                None => answer_text(&answer, mcp, renderer).and_then(|text| {
+                    Err(Failure::Message(format!("trunkline: the result has no pages\n{text}")))
+                }),
+            }
+        })
+        .await
+    }
 }
 
 /// The structured content of a success, or its only text if that is a JSON object or array.
@@ -139,44 +149,32 @@ fn data(answer: &ToolResult) -> Option<Box<RawValue>> {
     })
 }
 
-/// The data of a result, or its content as text.
-fn answer_text(answer: &ToolResult, renderer: Renderer) -> Result<String, Failure> {
+/// The data of a result, or its content as text. With `--output`, binary content is saved.
+fn answer_text(answer: &ToolResult, mcp: &McpArgs, renderer: Renderer) -> Result<String, Failure> {
     let json = answer.object.get();
     let is_json = renderer.format() == Some(Format::Json);
-    let text = match data(answer) {
+    let parts = || answer.content.iter().map(Part::of_block).collect();
+    let data = match &answer.structured {
+        Some(value) if answer.content.is_empty() => Some(value.clone()),
+        _ => data(answer),
+    };
+    let text = match data {
         _ if is_json && answer.is_error => renderer.json_error(json),
-        _ if is_json => renderer.json(json),
-        Some(value) => renderer.value(&value)?,
-        None => match &answer.structured {
-            Some(value) if answer.content.is_empty() => renderer.value(value)?,
-            _ => {
-                let text: String = answer.content.iter().map(content).collect();
-                // In a pipe, a model may read it.
-                if renderer.columns().is_some() { without_data_marks(&text) } else { text }
-            }
-        },
+        Some(_) | None if is_json => {
+            mcp.save(parts())?;
+            renderer.json(json)
+        }
+        Some(value) => {
+            mcp.save(parts())?;
+            renderer.value(&value)?
+        }
+        None => {
+            let text = mcp.text(parts())?;
+            // In a pipe, a model may read it.
+            if renderer.columns().is_some() { without_data_marks(&text) } else { text }
+        }
     };
     if answer.is_error { Err(Failure::Message(text)) } else { Ok(text) }
-}
-
-/// A content block as text.
-fn content(block: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
-    let kind = text(&block["type"]);
-    let summary = match (kind.as_str(), &block["resource"]) {
-        ("text", _) => return format!("{}\n", lines(&text(&block["text"]))),
-        ("resource", resource) if resource["text"].is_string() => {
-            return format!("{}\n", lines(&text(&resource["text"])));
-        }
-        ("resource", resource) => format!("resource: {}", text(&resource["uri"])),
-        ("resource_link", _) => format!("resource: {}", text(&block["uri"])),
-        ("image" | "audio", _) => {
-            let bytes = block["data"].as_str().map_or(0, |data| data.len() / 4 * 3);
-            format!("{kind}: {}, about {bytes} bytes", text(&block["mimeType"]))
-        }
-        _ => kind,
-    };
-    format!("[{}]\n", line(&summary))
 }
 
 /// Removes the marks around data, which are for models.

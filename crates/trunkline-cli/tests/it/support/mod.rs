@@ -3,6 +3,7 @@
 mod database;
 mod http;
 mod json;
+mod mcp_server;
 mod model;
 mod pipe;
 mod process;
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub(crate) use database::{files, tpch, with_content};
 pub(crate) use http::{Connection, post};
 pub(crate) use json::{cases, mismatch};
+pub(crate) use mcp_server::{McpServer, PICTURE};
 pub(crate) use model::{Model, Question, Speech};
 pub(crate) use process::{Ended, Server, run, runs, trunkline};
 pub(crate) use terminal::Terminal;

@@ -1,0 +1,66 @@
+//! The progress of a call in one line.
+
+use trunkline_mcp::client::ProgressUpdate;
+
+use crate::terminal::line;
+
+/// A bar with the percentage, if the total is known, the progress, and the message.
+pub(super) fn text(update: &ProgressUpdate, columns: usize) -> String {
+    /// The width of the bar without its brackets, and the number of columns from which on it is shown.
+    const BAR: usize = 20;
+    const MIN_COLUMNS: usize = 50;
+    let total = update.total.filter(|total| *total > 0.0);
+    let mut parts = Vec::new();
+    if let Some(total) = total {
+        let fraction = (update.progress / total).clamp(0.0, 1.0);
+        if columns >= MIN_COLUMNS {
+            let filled = (fraction * BAR as f64).floor() as usize;
+            parts.push(format!("[{:-<BAR$}]", "#".repeat(filled)));
+        }
+        parts.push(format!("{:3}%", (fraction * 100.0).floor()));
+    }
+    match total {
+        Some(100.0) => {}
+        Some(total) => parts.push(format!("{}/{}", number(update.progress), number(total))),
+        None => parts.push(number(update.progress)),
+    }
+    parts.extend(update.message.as_deref().map(|message| line(message).into_owned()));
+    parts.join(" ")
+}
+
+/// A number with at most one decimal.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e15 => format!("{value:.1e}"),
+        _ if value.fract() == 0.0 => format!("{value}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(update: serde_json::Value, columns: usize, expected: &str) {
+        let update = serde_json::from_value(update).unwrap();
+        assert_eq!(text(&update, columns), expected);
+    }
+
+    #[test]
+    fn shows_bars_and_numbers() {
+        check(json!({"progress": 45, "total": 100}), 80, "[#########-----------]  45%");
+        check(
+            json!({"progress": 1, "total": 3, "message": "copying\u{1b}[2J"}),
+            80,
+            "[######--------------]  33% 1/3 copying\\u{1b}[2J",
+        );
+        check(json!({"progress": 7, "total": 3}), 49, "100% 7/3");
+        check(json!({"progress": -1, "total": 3}), 49, "  0% -1/3");
+        check(json!({"progress": 1.25, "message": "a"}), 80, "1.2 a");
+        check(json!({"progress": 1e300, "total": 0}), 80, "1.0e300");
+        check(json!({"progress": 3, "total": 3}), 80, "[####################] 100% 3/3");
+    }
+}
