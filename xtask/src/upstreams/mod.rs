@@ -1,7 +1,9 @@
 //! MCP servers of others, with the client of `trunkline-mcp`, and as upstreams of the gateway.
 //!
-//! The example `interop_client` sends the requests of a file to a server, directly and through the gateway.
+//! The example `interop_client` sends the requests of a file to a server, directly and through the gateway. The commands
+//! of `trunkline` send some of them.
 
+mod command_line;
 mod server;
 
 use std::path::{Path, PathBuf};
@@ -31,15 +33,17 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         files: launcher.files(),
         folder: &folder,
     };
+    let trunkline = workspace.build("trunkline")?;
     for (server, target) in SERVERS.iter().zip(launcher.start_all(&folder)?) {
         client
             .run(server.steps, &["--version", server.version], target.arguments())
+            .and_then(|()| command_line::check(workspace, &trunkline, server, &target))
             .with_context(|| format!("{} failed", server.name))?;
     }
 
     let database = folder.join("gateway.db");
     std::fs::copy(sample_db::cached(workspace)?, &database)?;
-    let mut serve = workspace.command(workspace.build("trunkline")?);
+    let mut serve = workspace.command(&trunkline);
     serve.args(["serve", "--listen", "127.0.0.1:0", "--db"]).arg(database);
     // The first clients have added tools to their servers.
     let targets = launcher.start_all(&folder)?;
