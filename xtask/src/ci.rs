@@ -42,7 +42,7 @@ pub(crate) const STEPS: &[Step] = &[
     ),
     step(
         "upstreams",
-        "the MCP client and the gateway use all features of servers of others",
+        "the MCP client, its commands and the gateway use servers of others",
         upstreams::run,
     ),
     step("tokens", "the list of tools costs few tokens", tokens::run),
