@@ -4,6 +4,7 @@ mod arguments;
 mod client;
 mod commands;
 mod config;
+mod oauth;
 mod server;
 mod shell;
 mod terminal;

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use trunkline::client::http::{Bearer, Url};
+use trunkline_mcp::client::Authorization;
 
 use crate::filter::ToolFilter;
 
@@ -71,17 +73,19 @@ pub enum Target {
 }
 
 /// A server at a URL. Requests have only these credentials, never those of a caller.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpTarget {
     /// The URL.
     pub url: Url,
     /// The token. Default: none.
     pub bearer: Option<Bearer>,
+    /// Obtains and refreshes tokens (OAuth), if there is no [`bearer`](Self::bearer). Default: none.
+    pub authorization: Option<Arc<dyn Authorization>>,
     /// The headers of all requests. Default: none.
     pub headers: HeaderMap,
-    /// The URLs that the server may redirect to. Default: none, so a redirect is an error. The credentials are sent
-    /// there, too.
+    /// The URLs that the server may redirect to. Default: none, so a redirect is an error. The bearer token and the
+    /// headers are sent there, too.
     pub redirects: Vec<Url>,
 }
 
@@ -132,11 +136,19 @@ impl UpstreamConfig {
     }
 }
 
+/// Omits the credentials.
+impl fmt::Debug for HttpTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTarget").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
 impl HttpTarget {
     /// A server at this URL, without credentials.
     #[must_use]
     pub fn new(url: Url) -> Self {
-        Self { url, bearer: None, headers: HeaderMap::new(), redirects: Vec::new() }
+        let (bearer, authorization, headers, redirects) = Default::default();
+        Self { url, bearer, authorization, headers, redirects }
     }
 
     /// Adds a header to all requests.

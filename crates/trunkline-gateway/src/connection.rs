@@ -165,8 +165,9 @@ fn or_empty<T>(list: Result<List<T>, Error>) -> Result<List<T>, Error> {
 async fn connect_http(
     target: &HttpTarget,
     config: &UpstreamConfig,
-    settings: McpClientConfig,
+    mut settings: McpClientConfig,
 ) -> Result<Client, String> {
+    settings.authorization.clone_from(&target.authorization);
     let mut url = target.url.clone().or_path("/mcp");
     for _ in 0..=MAX_REDIRECTS {
         let http = http(url, target, config)?;
@@ -178,6 +179,8 @@ async fn connect_http(
             Some(to) => allowed(target, to)?,
             None => return Err(reason(&error)),
         };
+        // Tokens of OAuth are those of the first URL.
+        settings.authorization = None;
     }
     Err(format!("more than {MAX_REDIRECTS} redirects"))
 }

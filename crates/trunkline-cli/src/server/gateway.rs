@@ -9,6 +9,7 @@ use trunkline_gateway::{Gateway, GatewayConfig, Supervisor, Target};
 
 use super::command_tools;
 use crate::config::{Config, upstream};
+use crate::oauth;
 
 /// The flag of upstream servers.
 #[derive(Args)]
@@ -62,6 +63,13 @@ impl UpstreamArgs {
             bail!(
                 "the name of the upstream `{name}` is the prefix of other methods: choose another name"
             );
+        }
+        for upstream in upstreams.values_mut() {
+            if let Target::Http(target) = &mut upstream.target
+                && target.bearer.is_none()
+            {
+                target.authorization = oauth::earlier(&target.url.clone().or_path("/mcp"))?;
+            }
         }
         let mut settings = GatewayConfig::default();
         settings.approvals = Some(data_dir.join(APPROVALS));

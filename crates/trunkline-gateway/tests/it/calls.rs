@@ -1,5 +1,6 @@
 //! Names, lists, calls and results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -136,25 +137,30 @@ async fn tools_that_cannot_be_offered_are_rejected() {
 
 #[tokio::test]
 async fn credentials_are_those_of_the_upstream() {
-    let upstreams = [Scripted::start(tools(&["a"])).await, Scripted::start(tools(&["a"])).await];
-    let [mut with_token, without] = [upstreams[0].config(), upstreams[1].config()];
+    let start = || Scripted::start(tools(&["a"]));
+    let upstreams = [start().await, start().await, start().await];
+    let [mut with_token, without, mut with_oauth] = upstreams.each_ref().map(Scripted::config);
+    let Target::Http(target) = &mut with_oauth.target else { unreachable!() };
+    target.authorization = Some(Arc::new("user-token".to_owned()));
     let Target::Http(target) = &mut with_token.target else { unreachable!() };
     target.bearer = Some("upstream-token".parse().unwrap());
     *target = target.clone().header("X-Api-Key", "key").unwrap();
-    let service = Service::start(vec![("one", with_token), ("other", without)]).await;
+    let service =
+        Service::start(vec![("one", with_token), ("other", without), ("oauth", with_oauth)]).await;
     // A caller with a token.
     let config = HttpClientConfig {
         bearer: Some("caller-token".parse().unwrap()),
         ..HttpClientConfig::default()
     };
     let client = Client::new(Http::with_config(service.url.parse().unwrap(), config).unwrap());
-    for method in ["one.a", "other.a"] {
+    for method in ["one.a", "other.a", "oauth.a"] {
         client.call::<Value>(method, &json!({})).await.unwrap();
     }
     let header = |index: usize, name: &str| upstreams[index].header(name);
     assert_eq!(header(0, "authorization").as_deref(), Some("Bearer upstream-token"));
     assert_eq!(header(0, "x-api-key").as_deref(), Some("key"));
     assert_eq!(header(1, "authorization"), None);
+    assert_eq!(header(2, "authorization").as_deref(), Some("Bearer user-token"));
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ pub(crate) use self::content::Part;
 use self::handler::Handler;
 use self::questions::Questions;
 use super::connection::{Connection, NOTES, is_address, split_address};
+use crate::oauth;
 use crate::terminal::{Failure, Format, Keyboard, Renderer, StatusLine, line, output, wait_for};
 
 /// Connection to an MCP server.
@@ -236,7 +237,9 @@ impl McpArgs {
                 Err(Failure::Usage(reason.to_owned()))
             }
             (true, false) => login::with_browser(url, status).map(Some),
-            (false, false) => login::earlier(url),
+            (false, false) => {
+                oauth::earlier(url).map_err(|error| Failure::Usage(error.to_string()))
+            }
             (false, true) => Ok(None),
         }
     }

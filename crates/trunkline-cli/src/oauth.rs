@@ -1,0 +1,59 @@
+//! OAuth of MCP servers: the tokens of the user.
+
+use std::env;
+use std::future::ready;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use trunkline::client::http::Url;
+use trunkline_mcp::client::oauth::{FileStore, Grant, Loopback, OAuth, OAuthConfig, OAuthError};
+use trunkline_mcp::client::{Authorization, AuthorizationError, Challenge};
+
+/// The authorization for a server, with tokens in this directory. `open` shows the user a page.
+///
+/// # Errors
+///
+/// When the URL is not supported.
+pub(crate) fn of_user(
+    url: &Url,
+    folder: PathBuf,
+    open: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<OAuth, OAuthError> {
+    let mut config = OAuthConfig::new(Grant::AuthorizationCode(Loopback::new(open).into()));
+    "Trunkline".clone_into(&mut config.client_name);
+    config.store = Arc::new(FileStore::new(folder));
+    OAuth::new(&url.to_string(), config)
+}
+
+/// The tokens of an earlier login, which are refreshed. `None` if the directory does not exist.
+///
+/// # Errors
+///
+/// When the URL is not supported.
+pub(crate) fn earlier(url: &Url) -> Result<Option<Arc<dyn Authorization>>, OAuthError> {
+    let Some(folder) = folder().filter(|folder| folder.is_dir()) else { return Ok(None) };
+    Ok(Some(Arc::new(Earlier(of_user(url, folder, |_| {})?))))
+}
+
+/// Tokens that are refreshed, but not obtained: that requires the user.
+struct Earlier(OAuth);
+
+type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthorizationError>> + Send + 'a>>;
+
+impl Authorization for Earlier {
+    fn token(&self) -> Outcome<'_, Option<String>> {
+        self.0.token()
+    }
+
+    fn challenged(&self, _challenge: Challenge) -> Outcome<'_, bool> {
+        Box::pin(ready(Ok(false)))
+    }
+}
+
+/// `trunkline/tokens` in the user's data directory, as the XDG Base Directory Specification defines it.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let data = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = data.or_else(|| env::home_dir().map(|home| home.join(".local/share")));
+    Some(data?.join("trunkline/tokens")).filter(|path| path.is_absolute())
+}
