@@ -29,6 +29,12 @@ pub(crate) fn write_result(
         (outcome, Rendering::Text(render) | Rendering::TextOnly(render)) => {
             write_text(json, &render(arguments, outcome));
         }
+        // The text of a string, and the JSON of other results.
+        (Ok(result), Rendering::Json) if result.starts_with(b"\"") => {
+            json.extend_from_slice(b"\"content\":[{\"type\":\"text\",\"text\":");
+            json.extend_from_slice(result);
+            json.extend_from_slice(b"}]");
+        }
         // A result is JSON, which is UTF-8.
         (Ok(result), Rendering::Json | Rendering::ToolResult) => {
             write_text(json, &String::from_utf8_lossy(result));

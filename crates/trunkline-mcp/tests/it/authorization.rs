@@ -147,5 +147,5 @@ async fn scopes_are_not_required_over_stdio() {
     pipes.write(format!("{}\n", legacy("tools/call", call("delete"))));
     let (replies, ended) = pipes.finish().await;
     assert!(ended.is_ok(), "{ended:?}");
-    assert_fits("stdio", &json!([completed(1, "\"deleted\"")]), &json!(replies));
+    assert_fits("stdio", &json!([completed(1, "deleted")]), &json!(replies));
 }

@@ -66,7 +66,7 @@ async fn check(pipes: &mut Pipes, expected: &[&str]) {
         assert_eq!(listed(&ask(pipes, &list).await), expected);
     }
     for name in expected {
-        let result = completed(1, &format!("\"{name}\""));
+        let result = completed(1, name);
         assert_fits(name, &result, &ask(pipes, &call(name)).await);
     }
 }

@@ -156,7 +156,7 @@ async fn the_same_handler_asks_clients_of_all_transports() {
         ("ask_twice", "Ada Lovelace, 2 roots", 3),
         ("ask_model", "That.", 2),
     ] {
-        let text = Value::from(format!("\"{text}\""));
+        let text = Value::from(text);
         let expected = json!({ "result": { "content": [{ "text": text }], "isError": false } });
         assert_fits("session", &expected, &over_session(&server, tool).await);
         assert_fits("HTTP+SSE", &expected, &over_sse(&server, tool).await);
@@ -244,7 +244,7 @@ async fn second_round(server: &TestServer, change: impl Fn(&mut Value)) -> Value
 #[tokio::test]
 async fn states_are_valid_for_their_request_only() {
     let server = serving().await;
-    let hello = json!({ "result": { "content": [{ "text": "\"Hello, Ada!\"" }] } });
+    let hello = json!({ "result": { "content": [{ "text": "Hello, Ada!" }] } });
     let refused = json!({ "error": { "code": -32602, "data": { "reason": "*requestState*" } } });
     let again = json!({ "result": { "resultType": "input_required" } });
     type Change = fn(&mut Value);
@@ -282,7 +282,7 @@ async fn a_state_can_be_sent_again_until_it_expires() {
     let responses = json!({ "name": { "action": "decline" } });
     let second = round("greet", &responses, &first["result"]["requestState"]);
     for _ in 0..2 {
-        let expected = json!({ "result": { "content": [{ "text": "\"Hello!\"" }] } });
+        let expected = json!({ "result": { "content": [{ "text": "Hello!" }] } });
         assert_fits("again", &expected, &ask(&mut client, &second).await);
     }
     let expired = McpConfig { state_lifetime: Duration::ZERO, ..settings() };
@@ -296,7 +296,7 @@ async fn a_request_that_is_sent_again_replaces_the_response() {
     let server = serving().await;
     let mut client = server.client().await;
     let mut reply = ask(&mut client, &round("ask_until", &json!({}), &Value::Null)).await;
-    for (name, expected) in [("", None), ("", None), ("Ada", Some("\"Ada\""))] {
+    for (name, expected) in [("", None), ("", None), ("Ada", Some("Ada"))] {
         let state = &reply["result"]["requestState"];
         let responses = json!({ "name": { "action": "accept", "content": { "name": name } } });
         reply = ask(&mut client, &round("ask_until", &responses, state)).await;
@@ -383,6 +383,6 @@ async fn responses_that_are_not_expected_are_ignored() {
         pipes.send([&wrong]);
     }
     pipes.send([&response(&request)]);
-    let hello = json!({ "id": "call", "result": { "content": [{ "text": "\"Hello, Ada!\"" }] } });
+    let hello = json!({ "id": "call", "result": { "content": [{ "text": "Hello, Ada!" }] } });
     assert_fits("after wrong responses", &hello, &pipes.next().await.unwrap());
 }

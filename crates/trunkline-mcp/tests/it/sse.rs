@@ -80,7 +80,7 @@ async fn messages_are_answered_on_the_stream() {
     let rows = [
         (initialize, json!({ "id": 1, "result": { "protocolVersion": "2024-11-05" } })),
         (ping(), pong()),
-        (call(7, "steps"), completed(7, "\"done\"")),
+        (call(7, "steps"), completed(7, "done")),
         (call(8, "nope"), json!({ "id": 8, "error": { "code": -32602 } })),
         (
             call(9, "newlines"),
@@ -138,7 +138,7 @@ async fn session_ids_are_random_and_distinguish_clients() {
     one.post(&server, &cancel).await;
     until("one call to be dropped", || server.gate.dropped() == 1).await;
     server.gate.open(1);
-    assert_eq!(two.events.message().await, Some(completed(1, "\"done\"")));
+    assert_eq!(two.events.message().await, Some(completed(1, "done")));
     assert_eq!(one.ask(&server, &ping()).await, pong());
     assert_eq!(server.gate.dropped(), 1);
 }
@@ -302,7 +302,7 @@ async fn concurrent_requests_of_a_client_are_limited() {
     let again = stream.ask(&server, &call(1, "nothing")).await;
     assert_fits("the id runs", &json!({ "id": 1, "error": { "code": -32600 } }), &again);
     server.gate.open(1);
-    assert_eq!(stream.events.message().await, Some(completed(1, "\"done\"")));
+    assert_eq!(stream.events.message().await, Some(completed(1, "done")));
 }
 
 #[tokio::test]
@@ -315,7 +315,7 @@ async fn progress_comes_on_the_stream() {
         let expected = json!({ "params": { "progressToken": 5, "progress": done } });
         assert_fits("progress", &expected, &stream.events.message().await.unwrap());
     }
-    assert_eq!(stream.events.message().await, Some(completed(1, "\"done\"")));
+    assert_eq!(stream.events.message().await, Some(completed(1, "done")));
 }
 
 #[tokio::test]

@@ -222,7 +222,7 @@ async fn calls_run_side_by_side() {
     let gate = pipes.gate.clone();
     until("both to wait", || gate.entered() == 2).await;
     gate.open(2);
-    let done = [completed(1, "\"done\""), completed(2, "\"done\"")];
+    let done = [completed(1, "done"), completed(2, "done")];
     assert_fits("both", &json!(done), &json!(pipes.sorted(2).await));
     let (rest, ended) = pipes.finish().await;
     assert_eq!(rest, Vec::<Value>::new());
@@ -259,7 +259,7 @@ async fn an_id_is_one_request_at_a_time() {
     pipes.send([&ping("1")]);
     assert_eq!(pipes.next().await, Some(pong("1")));
     gate.open(1);
-    assert_eq!(pipes.next().await, Some(completed(1, "\"done\"")));
+    assert_eq!(pipes.next().await, Some(completed(1, "done")));
     pipes.send([&ping(1)]);
     assert_eq!(pipes.next().await, Some(pong(1)));
     assert!(pipes.finish().await.1.is_ok());
@@ -279,7 +279,7 @@ async fn concurrent_requests_are_limited() {
     assert_eq!(pipes.next().await, Some(pong(4)));
     gate.open(1);
     let (rest, ended) = pipes.finish().await;
-    assert_eq!(rest, [completed(2, "\"done\"")]);
+    assert_eq!(rest, [completed(2, "done")]);
     assert!(ended.is_ok());
 }
 
@@ -309,7 +309,7 @@ async fn pending_requests_are_answered_after_closing() {
     until("the call to wait", || gate.entered() == 1).await;
     pipes.closing.cancel();
     gate.open(1);
-    assert_eq!(pipes.next().await, Some(completed(1, "\"done\"")));
+    assert_eq!(pipes.next().await, Some(completed(1, "done")));
     // The input is still open.
     assert!(pipes.end().await.is_ok());
 }
@@ -408,7 +408,7 @@ async fn calls_that_run_at_the_end_of_the_input_are_answered() {
     pipes.close();
     gate.open(1);
     let (rest, ended) = pipes.finish().await;
-    assert_eq!(rest, [completed(1, "\"done\"")]);
+    assert_eq!(rest, [completed(1, "done")]);
     assert!(ended.is_ok());
 }
 
@@ -471,7 +471,7 @@ async fn progress_and_log_messages_come_before_the_reply() {
             &told,
         );
     }
-    assert_eq!(pipes.next().await, Some(completed(1, "\"done\"")));
+    assert_eq!(pipes.next().await, Some(completed(1, "done")));
     assert!(pipes.finish().await.1.is_ok());
 }
 
@@ -491,7 +491,7 @@ async fn the_client_sets_the_level_of_log_messages() {
             let told = pipes.next().await.unwrap();
             assert_fits("level", &json!({ "params": { "level": level } }), &told);
         }
-        assert_eq!(pipes.next().await, Some(completed(1, "\"done\"")), "{level}");
+        assert_eq!(pipes.next().await, Some(completed(1, "done")), "{level}");
     }
     // A request of the stateless era contains its own level.
     pipes.send([&modern("tools/call", json!({ "name": "logs" }))]);
@@ -508,7 +508,7 @@ async fn a_flood_of_notifications_does_not_delay_the_reply() {
     loop {
         let message = pipes.next().await.unwrap();
         let Some(done) = message["params"]["progress"].as_f64() else {
-            assert_eq!(message, completed(1, "\"done\""));
+            assert_eq!(message, completed(1, "done"));
             break;
         };
         assert!(done > reached);
