@@ -69,7 +69,7 @@ pub(super) struct TimeLimits {
     pub(super) max: Duration,
 }
 
-/// This time limit has passed.
+/// No result arrived within this time.
 #[derive(Debug)]
 pub(super) struct Elapsed(pub(super) Duration);
 
@@ -83,28 +83,27 @@ impl Pending {
         result: impl Future<Output = T>,
     ) -> Result<T, Elapsed> {
         let begin = Instant::now();
-        let passed = || {
-            let is_max = begin.elapsed() >= limits.max;
-            Elapsed(if is_max { limits.max } else { limits.timeout })
-        };
         let last = after(limits.max);
-        let deadline = after(limits.timeout).min(last);
-        let waiting = Waiting { timeout: limits.timeout, deadline, last, progress };
+        let first = after(limits.timeout).min(last);
+        let waiting = Waiting { timeout: limits.timeout, deadline: first, last, progress };
         self.requests().insert(id, waiting);
         let _guard = Registered { pending: self, id };
         let mut result = std::pin::pin!(result);
-        let mut deadline = deadline;
+        let mut deadline = first;
+        // The configured time, unless it was extended.
+        let passed =
+            |deadline| Elapsed(if deadline == first { limits.timeout } else { begin.elapsed() });
         loop {
             if let Ok(result) = timeout_at(deadline, &mut result).await {
                 return Ok(result);
             }
             let mut requests = self.requests();
-            let Some(waiting) = requests.get_mut(&id) else { return Err(passed()) };
+            let Some(waiting) = requests.get_mut(&id) else { return Err(passed(deadline)) };
             if self.pauses.load(Ordering::Relaxed) > 0 {
                 waiting.extend();
             }
             if waiting.deadline <= Instant::now() {
-                return Err(passed());
+                return Err(passed(waiting.deadline));
             }
             deadline = waiting.deadline;
         }
