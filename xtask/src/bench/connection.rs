@@ -9,6 +9,9 @@ use anyhow::{Result, bail, ensure};
 use super::contender::Case;
 use crate::workspace::Workspace;
 
+/// The start of a successful reply, in lower case.
+const OK: &str = "http/1.1 200 ";
+
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A part of every result.
@@ -54,21 +57,10 @@ impl Connection {
 
     /// Sends the request and reads the reply.
     pub(super) fn exchange(&mut self) -> Result<()> {
-        self.stream.get_mut().write_all(self.request.as_bytes())?;
-        let mut length = None;
-        let mut head = String::new();
-        loop {
-            let start = head.len();
-            ensure!(self.stream.read_line(&mut head)? > 0, "the server closed the connection");
-            let line = head[start..].trim_end().to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = Some(value.trim().parse()?);
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let (true, Some(length)) = (head.starts_with("HTTP/1.1 200 "), length) else {
+        let head = self.head()?;
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+        let length = length.map(|value| value.trim().parse()).transpose()?;
+        let (true, Some(length)) = (head.starts_with(OK), length) else {
             bail!("unexpected head of the reply: {head:?}");
         };
         self.body.resize(length, 0);
@@ -80,5 +72,31 @@ impl Connection {
             self.expected
         );
         Ok(())
+    }
+
+    /// Sends the request and reads the first event of the reply, which is an event stream.
+    pub(super) fn begin_events(&mut self) -> Result<()> {
+        let head = self.head()?;
+        let is_stream = head.contains("content-type: text/event-stream");
+        ensure!(head.starts_with(OK) && is_stream, "unexpected head of the reply: {head:?}");
+        let mut line = String::new();
+        while !line.starts_with("data:") {
+            line.clear();
+            ensure!(self.stream.read_line(&mut line)? > 0, "the server closed the connection");
+        }
+        Ok(())
+    }
+
+    /// Sends the request and reads the head of the reply, in lower case.
+    fn head(&mut self) -> Result<String> {
+        self.stream.get_mut().write_all(self.request.as_bytes())?;
+        let mut head = String::new();
+        loop {
+            let start = head.len();
+            ensure!(self.stream.read_line(&mut head)? > 0, "the server closed the connection");
+            if head[start..].trim_end().is_empty() {
+                return Ok(head.to_ascii_lowercase());
+            }
+        }
     }
 }

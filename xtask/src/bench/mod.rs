@@ -24,6 +24,7 @@ mod sample;
 mod server;
 mod spread;
 mod sql;
+mod streams;
 mod turns;
 
 use std::path::Path;
@@ -94,6 +95,11 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
     if options.includes(Part::Mcp) {
         let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;
         report.add_mcp(&rounds);
+    }
+    if options.includes(Part::Streams) {
+        connections::allow_files()?;
+        let round = || streams::round(workspace, bench.binaries);
+        report.add_streams(&options.rounds_of("streams", round)?);
     }
     if options.includes(Part::Sql) {
         eprintln!("building the server in release, installing Toolbox, writing a database");

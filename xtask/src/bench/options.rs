@@ -10,7 +10,8 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
   --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
                 latency: requests per second and latency of a single call, at 1, 16 and 256 connections
                 connections: memory of an idle connection
-                mcp: tools/call beside rmcp
+                mcp: tools/call and tools/list of 100 tools beside rmcp
+                streams: memory of open subscriptions and abandoned sessions of MCP
                 sql: a database beside Google's MCP Toolbox
                 execute: records natively and by JSON-RPC, and how many can be made to last
                 client: a client and a server in one process, beside jsonrpsee's
@@ -36,6 +37,7 @@ pub(super) enum Part {
     Latency,
     Connections,
     Mcp,
+    Streams,
     Sql,
     Execute,
     Client,
@@ -44,11 +46,12 @@ pub(super) enum Part {
     Layers,
 }
 
-const PARTS: [(&str, Part); 10] = [
+const PARTS: [(&str, Part); 11] = [
     ("rpc", Part::Rpc),
     ("latency", Part::Latency),
     ("connections", Part::Connections),
     ("mcp", Part::Mcp),
+    ("streams", Part::Streams),
     ("sql", Part::Sql),
     ("execute", Part::Execute),
     ("client", Part::Client),

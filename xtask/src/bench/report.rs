@@ -17,6 +17,7 @@ use super::layers;
 use super::sample::Sample;
 use super::spread::Spread;
 use super::sql::{self, Measurements, Sizes};
+use super::streams;
 
 #[derive(Serialize)]
 pub(super) struct Report {
@@ -26,6 +27,7 @@ pub(super) struct Report {
     in_process: Vec<InProcess>,
     latency: Option<latency::Report>,
     connections: Option<connections::Report>,
+    streams: Option<streams::Report>,
     sql: Option<sql::Report>,
     execute: Option<execute::Report>,
     client: Option<client::Report>,
@@ -59,6 +61,7 @@ impl Report {
             in_process: Vec::new(),
             latency: None,
             connections: None,
+            streams: None,
             sql: None,
             execute: None,
             client: None,
@@ -88,6 +91,10 @@ impl Report {
     pub(super) fn add_mcp(&mut self, rounds: &[Vec<Sample>]) {
         self.http.extend(Http::of_field(rounds, &MCP));
         self.goals.extend(goals::of_mcp(rounds));
+    }
+
+    pub(super) fn add_streams(&mut self, rounds: &[streams::Sample]) {
+        self.streams = Some(streams::Report::of(rounds));
     }
 
     pub(super) fn add_sql(&mut self, rounds: &[Vec<Measurements>], sizes: &Sizes) {
@@ -189,9 +196,10 @@ impl fmt::Display for Report {
             )?;
         }
 
-        let parts: [Option<&dyn fmt::Display>; 8] = [
+        let parts: [Option<&dyn fmt::Display>; 9] = [
             self.latency.as_ref().map(|part| part as _),
             self.connections.as_ref().map(|part| part as _),
+            self.streams.as_ref().map(|part| part as _),
             self.sql.as_ref().map(|part| part as _),
             self.execute.as_ref().map(|part| part as _),
             self.client.as_ref().map(|part| part as _),
