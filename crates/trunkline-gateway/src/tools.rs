@@ -75,7 +75,7 @@ pub(crate) struct OfferedPrompt {
     pub(crate) prompt: Prompt,
 }
 
-/// The lists of resources and prompts, as received, or the reasons why there are none.
+/// The lists of resources and prompts, as received, or the reasons why they are missing.
 #[derive(Debug)]
 pub(crate) struct OtherLists {
     pub(crate) resources: Result<Vec<Box<RawValue>>, String>,

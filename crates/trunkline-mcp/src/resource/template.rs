@@ -317,7 +317,7 @@ fn check_scheme(uri: &str) -> Result<(), &'static str> {
 mod tests {
     use super::{UriTemplate, uri_value};
 
-    /// `expected` has the values in the order of the match, separated by `|`, or is none.
+    /// `expected` has the values in the order of the match, separated by `|`; `None` if nothing matches.
     #[track_caller]
     fn check(template: &str, uri: &str, expected: Option<&str>) {
         let parsed = UriTemplate::parse(template).unwrap();

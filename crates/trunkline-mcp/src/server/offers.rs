@@ -19,7 +19,8 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Those of static operations. `is_complete` is whether there are no dynamic ones, to which completions may refer.
+    /// Those of static operations. `is_complete` is whether all operations are static; otherwise, completions may refer to
+    /// dynamic ones.
     ///
     /// # Errors
     /// The first operation that cannot be offered.
