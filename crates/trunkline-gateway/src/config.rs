@@ -45,6 +45,9 @@ pub struct UpstreamConfig {
     pub pin: bool,
     /// The timeout of a call. Default 60 s.
     pub call_timeout: Duration,
+    /// The maximum time in which a caller answers a question of the server: elicitation, sampling or roots. It does not
+    /// count for the timeout of the call. Default 5 min.
+    pub input_timeout: Duration,
     /// The timeout for connecting and listing the tools. Default 15 s.
     pub connect_timeout: Duration,
     /// The interval of listing the tools again, which also checks the connection. Default 60 s. Between them, the list
@@ -125,6 +128,7 @@ impl UpstreamConfig {
             tools: ToolFilter::default(),
             pin: false,
             call_timeout: Duration::from_secs(60),
+            input_timeout: Duration::from_secs(300),
             connect_timeout: Duration::from_secs(15),
             refresh_interval: Duration::from_secs(60),
             max_tools: 1_000,

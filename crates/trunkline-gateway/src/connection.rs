@@ -7,17 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use trunkline::client::http::{HttpClientConfig, Url};
 use trunkline::client::{Error as CallError, Http, ProtocolError};
 use trunkline::code;
+use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
-    Change, Client, ClientHandler, Error, HandlerFeatures, List, McpClientConfig, RequestError,
-    StdioConfig, Tool, Transport,
+    CallOptions, Change, Client, ClientHandler, Error, HandlerFeatures, List, McpClientConfig,
+    RequestError, StdioConfig, Tool, Transport,
 };
 
 use crate::config::{CommandTarget, GatewayConfig, HttpTarget, Target, UpstreamConfig};
 use crate::name::UpstreamName;
+use crate::running_call::MAX_QUESTIONS;
 use crate::tools::OtherLists;
 
 /// A connected client.
@@ -25,6 +27,10 @@ use crate::tools::OtherLists;
 pub(crate) struct Connection {
     client: Client,
     changes: Arc<Changes>,
+    /// Whether the server has one level of log messages for all calls.
+    has_common_level: bool,
+    /// The lowest level so far.
+    level: Mutex<Option<LogLevel>>,
 }
 
 /// The notifications of changed lists.
@@ -33,6 +39,8 @@ struct Changes {
     lists: Notify,
 }
 
+/// The first revision without sessions.
+const STATELESS: &str = "2026-07-28";
 /// The maximum number of redirects.
 const MAX_REDIRECTS: usize = 3;
 
@@ -57,7 +65,10 @@ impl Connection {
                 connected.map_err(|error| reason(&error))?
             }
         };
-        Ok(Self { client, changes })
+        let server = client.server();
+        let is_legacy = server.protocol_version.as_str() < STATELESS;
+        let has_common_level = is_legacy && server.capabilities.logging;
+        Ok(Self { client, changes, has_common_level, level: Mutex::default() })
     }
 
     /// Lists the tools, if the server has any.
@@ -81,8 +92,13 @@ impl Connection {
     }
 
     /// Reads a resource. Returns the members `contents` and `_meta`, as received.
-    pub(crate) async fn read(&self, uri: &str) -> Result<Box<RawValue>, Error> {
-        let result = self.client.read_resource(uri).await?;
+    pub(crate) async fn read(
+        &self,
+        uri: &str,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Error> {
+        self.set_level(options.level).await;
+        let result = self.client.read_resource_with(uri, options).await?;
         let mut members: BTreeMap<String, &RawValue> =
             serde_json::from_str(result.object.get()).unwrap_or_default();
         members.retain(|name, _| matches!(name.as_str(), "contents" | "_meta"));
@@ -94,8 +110,10 @@ impl Connection {
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
+        options: CallOptions,
     ) -> Result<Box<RawValue>, Error> {
-        Ok(self.client.get_prompt(name, arguments).await?.object)
+        self.set_level(options.level).await;
+        Ok(self.client.get_prompt_with(name, arguments, options).await?.object)
     }
 
     /// Waits until the server notifies of a changed list.
@@ -117,8 +135,24 @@ impl Connection {
         &self,
         tool: &Tool,
         arguments: &RawValue,
+        options: CallOptions,
     ) -> Result<Box<RawValue>, Error> {
-        Ok(self.client.call_tool(tool, arguments).await?.object)
+        self.set_level(options.level).await;
+        Ok(self.client.call_tool_with(tool, arguments, options).await?.object)
+    }
+
+    /// Makes a server of an earlier revision than 2026-07-28, which has one level for all calls, send log messages of
+    /// this level. The level of a caller is applied when a message is passed on.
+    async fn set_level(&self, level: Option<LogLevel>) {
+        let Some(level) = level.filter(|_| self.has_common_level) else { return };
+        let mut lowest = self.level.lock().await;
+        if lowest.is_some_and(|lowest| lowest <= level) {
+            return;
+        }
+        if let Err(error) = self.client.set_level(level).await {
+            tracing::debug!(%error, "cannot set the level of log messages");
+        }
+        *lowest = Some(level);
     }
 
     /// Ends the connection, and the process of a command.
@@ -131,6 +165,11 @@ impl ClientHandler for Changes {
     fn features(&self) -> HandlerFeatures {
         let mut features = HandlerFeatures::default();
         features.list_changes = true;
+        // Servers of earlier revisions than 2026-07-28 learn them once, before there are calls. Requests that belong to no
+        // call are refused.
+        (features.forms, features.urls) = (true, true);
+        (features.sampling, features.sampling_tools) = (true, true);
+        features.roots = true;
         features
     }
 
@@ -203,7 +242,9 @@ fn client_config(config: &UpstreamConfig, changes: &Arc<Changes>) -> McpClientCo
     let handler: Arc<dyn ClientHandler> = Arc::<Changes>::clone(changes);
     let mut settings = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
     settings.timeout = config.call_timeout.max(config.connect_timeout).saturating_add(MARGIN);
-    settings.max_timeout = settings.timeout;
+    settings.handler_timeout = config.input_timeout.saturating_add(MARGIN);
+    let input = settings.handler_timeout.saturating_mul(MAX_QUESTIONS);
+    settings.max_timeout = settings.timeout.saturating_add(input);
     settings.probe_timeout = settings.probe_timeout.min(config.connect_timeout / 3);
     settings.max_items = config.max_tools;
     settings.handler = handler;

@@ -34,6 +34,14 @@ pub enum UpstreamError {
         /// The reason.
         reason: String,
     },
+    /// The caller answers a question of a call that has ended, or of another one.
+    #[error(
+        "the call of the upstream `{upstream}` that asked for this input has ended; call again without the input"
+    )]
+    Ended {
+        /// The upstream.
+        upstream: UpstreamName,
+    },
     /// The timeout elapsed. The tool may have run.
     #[error("the upstream `{upstream}` did not answer within {} ms", after.as_millis())]
     Timeout {
@@ -82,6 +90,7 @@ impl RpcError for UpstreamError {
                 (code::INVALID_PARAMS, "Invalid params", "arguments", upstream)
             }
             Self::Busy { upstream } => (code::BUSY, BUSY, "busy", upstream),
+            Self::Ended { upstream } => (code::TOOL_EXECUTION, FAILED, "ended", upstream),
             Self::Timeout { upstream, after } => {
                 let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
                 details.insert("timeout_ms".to_owned(), after.into());

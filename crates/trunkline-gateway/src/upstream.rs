@@ -4,37 +4,42 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline::layers::ValidateLayer;
-use trunkline::tool::ToolOperation;
-use trunkline::{DynamicOperations, Operation, RawParams, Router};
-use trunkline_mcp::client::Error;
-use trunkline_mcp::{McpOperation, Resource, ResourceTemplate, ResourceUri};
+use trunkline::{DynamicOperations, Router};
+use trunkline_mcp::client::{CallOptions, Error};
 
 use crate::approvals::{Approval, Approvals};
 use crate::backoff::Backoff;
+use crate::caller::{Caller, Relay};
 use crate::config::{GatewayConfig, UpstreamConfig};
 use crate::connection::{Connection, reason};
 use crate::error::UpstreamError;
 use crate::name::UpstreamName;
+use crate::running_call::{Elapsed, Reply, RunningCall, Subject, Waiting};
 use crate::status::{RejectedItem, UpstreamState, UpstreamStatus};
-use crate::tools::{OfferedPrompt, OfferedTool, Selection};
+use crate::tools::{OfferedTool, Selection};
 
 /// An upstream and its state.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: UpstreamName,
-    config: UpstreamConfig,
+    pub(crate) config: UpstreamConfig,
     gateway: Arc<GatewayConfig>,
     approvals: Arc<Approvals>,
     pub(crate) operations: DynamicOperations,
     state: Mutex<State>,
     /// The permits of running calls.
-    running: Semaphore,
+    running: Arc<Semaphore>,
     waiting: AtomicUsize,
+    /// The calls that wait for input.
+    asking: Waiting,
+    /// Held while operations are replaced, so that those of the last selection remain.
+    publishing: Mutex<()>,
     /// Notified when the connection may have failed, or should be opened without a delay.
     check: Notify,
     /// Notified after the first attempt to connect.
@@ -80,7 +85,9 @@ impl Upstream {
         };
         Self {
             name,
-            running: Semaphore::new(config.in_flight),
+            running: Arc::new(Semaphore::new(config.in_flight)),
+            asking: Waiting::new((config.in_flight / 2).max(1), config.input_timeout),
+            publishing: Mutex::default(),
             config,
             gateway,
             approvals,
@@ -114,7 +121,9 @@ impl Upstream {
         tokio::select! {
             () = closing.cancelled() => {}
             () = failing => {}
+            () = self.asking.expire() => {}
         }
+        self.asking.clear();
         let connection = {
             let mut state = self.lock();
             (state.phase, state.retry_at) = (UpstreamState::Stopped, None);
@@ -147,13 +156,14 @@ impl Upstream {
 
     /// Approves the current definitions of tools: of one, or of all. Returns how many there are.
     pub(crate) fn approve(self: &Arc<Self>, tool: Option<&str>) -> usize {
+        let turn = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let selection = Arc::clone(&self.lock().selection);
         let tools =
             selection.offered.iter().filter(|one| tool.is_none_or(|name| one.tool.name == name));
         let tools: Vec<_> = tools.map(|one| (one.tool.name.clone(), one.digest.clone())).collect();
         let count = tools.len();
         self.approvals.approve(&self.name, tools);
-        self.publish(selection);
+        self.replace(selection, &turn);
         count
     }
 
@@ -232,8 +242,12 @@ impl Upstream {
     }
 
     /// Registers the tools, except those that are withheld.
-    fn publish(self: &Arc<Self>, selection: impl Into<Arc<Selection>>) {
-        let selection = selection.into();
+    fn publish(self: &Arc<Self>, selection: Selection) {
+        let turn = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.replace(Arc::new(selection), &turn);
+    }
+
+    fn replace(self: &Arc<Self>, selection: Arc<Selection>, _turn: &MutexGuard<'_, ()>) {
         let digests = selection.offered.iter().map(|one| (one.tool.name.as_str(), &one.digest));
         let (approvals, has_new) = self.approvals.review(&self.name, self.config.pin, digests);
         if has_new {
@@ -251,12 +265,8 @@ impl Upstream {
             return;
         }
         self.log_flagged(&selection, &approvals);
-        let tools = tools.map(|tool| self.operation(tool));
-        let resources = selection.resources.iter().map(|resource| self.resource(resource));
-        let templates = selection.templates.iter().map(|template| self.template(template));
-        let prompts = selection.prompts.iter().map(|prompt| self.prompt(prompt));
-        let operations = tools.chain(resources).chain(templates).chain(prompts);
-        let router = operations.fold(Router::new(), Router::operation);
+        let operations = self.offer(&selection, tools);
+        let router = operations.into_iter().fold(Router::new(), Router::operation);
         let mut selection = selection;
         if let Err(error) = self.operations.replace(router.layer(ValidateLayer::new())) {
             tracing::error!(upstream = %self.name, %error, "tool refresh failed; keeping the previous tools");
@@ -293,137 +303,47 @@ impl Upstream {
         }
     }
 
-    fn operation(self: &Arc<Self>, tool: &Arc<OfferedTool>) -> Operation {
-        let definition = &tool.definition;
-        let (upstream, called) = (Arc::clone(self), Arc::clone(tool));
-        let run = move |RawParams(arguments): RawParams| {
-            let (upstream, called) = (Arc::clone(&upstream), Arc::clone(&called));
-            async move { upstream.call(&called, arguments).await }
-        };
-        let mut operation = Operation::new(&*tool.exposed, run)
-            .description(definition.description.as_deref().unwrap_or_default())
-            .input_schema(definition.input_schema.clone())
-            .output_schema(tool.output_schema())
-            .errors::<UpstreamError>()
-            .timeout(self.limit())
-            .tool(&*tool.prefixed)
-            .revision(&*tool.digest.0)
-            .tool_result();
-        if let Some(title) = definition.title.as_ref().or(definition.annotations.title.as_ref()) {
-            operation = operation.title(&**title);
-        }
-        definition.annotations.apply(operation)
-    }
-
-    fn resource(self: &Arc<Self>, resource: &Resource) -> Operation {
-        let (upstream, uri) = (Arc::clone(self), resource.uri.clone());
-        let read = move || {
-            let (upstream, uri) = (Arc::clone(&upstream), uri.clone());
-            async move { upstream.read(&uri).await }
-        };
-        let name = format!("resources.{}", self.name.exposed(&resource.uri));
-        let operation = Operation::new(name, read).resource(resource.clone());
-        self.reading(operation, resource.description.as_deref())
-    }
-
-    fn template(self: &Arc<Self>, template: &ResourceTemplate) -> Operation {
-        let upstream = Arc::clone(self);
-        let read = move |ResourceUri(uri): ResourceUri, RawParams(_): RawParams| {
-            let upstream = Arc::clone(&upstream);
-            async move { upstream.read(&uri).await }
-        };
-        let name = format!("templates.{}", self.name.exposed(&template.uri_template));
-        let operation = Operation::new(name, read).resource_template(template.clone());
-        self.reading(operation, template.description.as_deref())
-    }
-
-    fn prompt(self: &Arc<Self>, offered: &OfferedPrompt) -> Operation {
-        let (upstream, prompt) = (Arc::clone(self), offered.name.clone());
-        let get = move |RawParams(arguments): RawParams| {
-            let (upstream, prompt) = (Arc::clone(&upstream), prompt.clone());
-            async move { upstream.get_prompt(&prompt, arguments).await }
-        };
-        let operation = Operation::new(format!("prompts.{}", offered.exposed), get);
-        let description = offered.prompt.description.as_deref();
-        self.reading(operation.prompt(offered.prompt.clone()), description)
-    }
-
-    /// Declares what operations of resources and prompts have in common.
-    fn reading(&self, operation: Operation, description: Option<&str>) -> Operation {
-        let operation = operation.errors::<UpstreamError>().timeout(self.limit()).read_only();
-        match description {
-            Some(description) => operation.description(description),
-            None => operation,
-        }
-    }
-
-    /// The timeout of operations. That of the request has a better message.
-    fn limit(&self) -> Duration {
-        self.config.call_timeout.saturating_add(Duration::from_secs(1))
-    }
-
-    /// Calls a tool. Returns the result as received.
-    async fn call(
+    /// Sends a request, within the limits of the upstream, or continues one whose caller repeats it with answers.
+    pub(crate) async fn request(
         &self,
-        tool: &OfferedTool,
-        arguments: Option<Box<RawValue>>,
+        caller: Caller,
+        subject: Subject,
+        send: impl FnOnce(Arc<Connection>, CallOptions) -> BoxFuture<'static, Reply>,
     ) -> Result<Box<RawValue>, UpstreamError> {
-        // Positional params are empty here, since the operations declare no names.
-        let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
-        let arguments = arguments.unwrap_or_else(empty_object);
-        self.request(async |connection| connection.call(&tool.tool, &arguments).await).await
-    }
-
-    async fn read(&self, uri: &str) -> Result<Box<RawValue>, UpstreamError> {
-        self.request(async |connection| connection.read(uri).await).await
-    }
-
-    async fn get_prompt(
-        &self,
-        name: &str,
-        arguments: Option<Box<RawValue>>,
-    ) -> Result<Box<RawValue>, UpstreamError> {
-        let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
-        let arguments = arguments.map(|arguments| serde_json::from_str(arguments.get()));
-        let arguments = arguments.transpose().map_err(|error| UpstreamError::Arguments {
-            upstream: self.name.clone(),
-            reason: error.to_string(),
-        })?;
-        let arguments = arguments.unwrap_or_default();
-        self.request(async |connection| connection.prompt(name, &arguments).await).await
-    }
-
-    /// Sends a request, within the limits of the upstream.
-    async fn request<F>(
-        &self,
-        send: impl FnOnce(Arc<Connection>) -> F,
-    ) -> Result<Box<RawValue>, UpstreamError>
-    where
-        F: Future<Output = Result<Box<RawValue>, Error>>,
-    {
-        let _permit = self.permit().await?;
-        let connection = self.connection()?;
+        let peer = caller.peer.clone();
         let after = self.config.call_timeout;
-        match timeout(after, send(connection)).await {
+        let resumed = self.asking.resume(&self.name, &caller, &subject);
+        let resumed = resumed.map_err(|_| UpstreamError::Ended { upstream: self.name.clone() });
+        let call = match resumed? {
+            Some(call) => call,
+            None => {
+                let permit = self.permit().await?;
+                let connection = self.connection()?;
+                let send = |relay: &Arc<Relay>| send(connection, relay.options());
+                RunningCall::new((&self.name, caller), subject, after, permit, send)
+            }
+        };
+        match call.run(&peer, &self.asking).await {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(error)) => Err(self.failed(&error)),
-            Err(_) => {
+            Err(Elapsed) => {
                 self.check();
                 Err(UpstreamError::Timeout { upstream: self.name.clone(), after })
             }
         }
     }
 
-    async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>, UpstreamError> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, UpstreamError> {
         let busy = || UpstreamError::Busy { upstream: self.name.clone() };
-        if let Ok(permit) = self.running.try_acquire() {
+        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
             return Ok(permit);
         }
-        let waiting = Waiting::new(&self.waiting);
+        let waiting = Queued::new(&self.waiting);
         if waiting.before >= self.config.queue {
             return Err(busy());
         }
-        let permit = timeout(self.config.call_timeout, self.running.acquire()).await;
+        let permit =
+            timeout(self.config.call_timeout, Arc::clone(&self.running).acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or_else(busy)
     }
 
@@ -457,6 +377,7 @@ impl Upstream {
         state.failures += 1;
         state.has_attempted = true;
         drop(state);
+        self.asking.clear();
         self.attempted.notify_waiters();
     }
 
@@ -475,19 +396,19 @@ impl State {
 }
 
 /// A call that waits for a permit, until this is dropped.
-struct Waiting<'c> {
+struct Queued<'c> {
     count: &'c AtomicUsize,
     /// The number of calls that waited before.
     before: usize,
 }
 
-impl<'c> Waiting<'c> {
+impl<'c> Queued<'c> {
     fn new(count: &'c AtomicUsize) -> Self {
         Self { count, before: count.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
@@ -509,8 +430,4 @@ fn timed_out(action: &str, limit: Duration) -> String {
 
 fn excerpt(text: &str) -> String {
     trunkline::protocol::excerpt(text, MAX_ERROR).to_string()
-}
-
-fn empty_object() -> Box<RawValue> {
-    serde_json::from_str("{}").expect("the text is an object")
 }

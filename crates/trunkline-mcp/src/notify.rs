@@ -69,19 +69,34 @@ pub struct Log(Option<(Arc<MessageQueue>, LogLevel)>);
 impl Log {
     /// Sends a message. One that does not serialize is dropped.
     pub fn send(&self, level: LogLevel, data: &(impl Serialize + ?Sized)) {
-        let Some((queue, least)) = &self.0 else {
-            return;
-        };
-        if level < *least {
-            return;
+        self.notify(&LogMessage { level, logger: None, data });
+    }
+
+    /// Like [`send`](Self::send), with the name of the logger.
+    pub fn send_from(&self, logger: &str, level: LogLevel, data: &(impl Serialize + ?Sized)) {
+        self.notify(&LogMessage { level, logger: Some(logger), data });
+    }
+
+    /// The minimum level of messages. `None` if the client receives none.
+    #[must_use]
+    pub fn level(&self) -> Option<LogLevel> {
+        self.0.as_ref().map(|(_, level)| *level)
+    }
+
+    fn notify<T: Serialize + ?Sized>(&self, message: &LogMessage<'_, T>) {
+        if let Some((queue, least)) = &self.0
+            && message.level >= *least
+        {
+            queue.notify(method::MESSAGE, message);
         }
-        queue.notify(method::MESSAGE, &LogMessage { level, data });
     }
 }
 
 #[derive(Serialize)]
 struct LogMessage<'a, T: ?Sized> {
     level: LogLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logger: Option<&'a str>,
     data: &'a T,
 }
 
@@ -117,6 +132,12 @@ struct Reporter {
 }
 
 impl Progress {
+    /// Whether the client has requested the progress of the call.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reports that `progress` of `total` is done. Values that do not increase are dropped, as the protocol requires,
     /// and so are infinite numbers and NaN.
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {

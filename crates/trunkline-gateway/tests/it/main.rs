@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod approvals;
+mod caller;
 mod calls;
 mod failures;
 mod resources;
 mod support;
+mod upstream;

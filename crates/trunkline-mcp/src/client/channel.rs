@@ -117,12 +117,12 @@ impl Channel {
             Ok(Incoming::Response(response)) => self.deliver(response),
             Ok(Incoming::Notification(notification)) => {
                 self.end_subscription(&notification);
-                self.0.inbox.notify(&notification);
+                self.0.inbox.notify(&notification, None);
                 Ok(())
             }
             Ok(Incoming::Request(request)) => {
                 let channel = self.clone();
-                self.0.inbox.answer(request, |response| async move {
+                self.0.inbox.answer(request, None, |response| async move {
                     if let Err(error) = channel.0.sender.send(response).await {
                         tracing::debug!(%error, "cannot send a response");
                     }

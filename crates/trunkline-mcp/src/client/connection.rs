@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -7,24 +8,50 @@ use serde_json::{Map, Value};
 use trunkline::client::TransportError;
 
 use super::error::Error;
+use super::handler::ClientHandler;
 use super::inbox::Inbox;
 use super::link::Link;
 use super::message::{self, Params};
-use super::pending::{ProgressCallback, TimeLimits};
+use super::pending::{Listeners, ProgressCallback, TimeLimits};
 use super::request::{Answer, Outgoing};
 use super::session::Session;
 use crate::log_level::LogLevel;
 
 /// Options of one request.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
     /// Receives the progress. Default: none, and the server is not asked for it.
     pub progress: Option<ProgressCallback>,
+    /// The handler of the server's requests and log messages that belong to this request. Default: that of the
+    /// configuration.
+    ///
+    /// A request or message belongs to this request if the server sends it in the result or on the stream of this
+    /// request. On stdio and HTTP+SSE, and on the stream outside requests, it belongs to the only running request that
+    /// has a handler. If there are several, a request of the server is refused, and a log message goes to the handler
+    /// of the configuration.
+    ///
+    /// Since 2026-07-28, the capabilities that the client declares are those of this handler. Earlier servers know
+    /// those of the configuration.
+    pub handler: Option<Arc<dyn ClientHandler>>,
+    /// The minimum level of log messages that belong to this request, since 2026-07-28. Default: that of
+    /// [`Client::set_level`](super::Client::set_level).
+    pub level: Option<LogLevel>,
     /// The timeout. Default: that of the configuration.
     pub timeout: Option<Duration>,
     /// Further members of `_meta`.
     pub meta: Map<String, Value>,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("progress", &self.progress)
+            .field("level", &self.level)
+            .field("timeout", &self.timeout)
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A connection whose era may not be known yet.
@@ -78,7 +105,8 @@ impl Connection {
         if let (Some(meta), Some(_)) = (&mut params.meta, &options.progress) {
             meta.insert("progressToken".to_owned(), id.into());
         }
-        session.complete(&mut params, config, parts.level);
+        let features = options.handler.as_ref().unwrap_or(&config.handler).features();
+        session.complete(&mut params, config, features, options.level.or(parts.level));
         let request = Outgoing {
             id,
             method,
@@ -101,8 +129,9 @@ impl Connection {
         let timeout = options.timeout.unwrap_or(config.timeout);
         let limits = TimeLimits { timeout, max: config.max_timeout.max(timeout) };
         let answer = self.link.request(session, request);
-        let progress = options.progress.clone();
-        let answer = self.inbox.pending.wait(request.id, limits, progress, answer).await;
+        let listeners =
+            Listeners { progress: options.progress.clone(), handler: options.handler.clone() };
+        let answer = self.inbox.pending.wait(request.id, limits, listeners, answer).await;
         answer.unwrap_or_else(|elapsed| {
             let target = self.link.target();
             Err(TransportError::Timeout { target, after: elapsed.0 }.into())

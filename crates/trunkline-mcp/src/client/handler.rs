@@ -236,6 +236,10 @@ pub enum HandlerError {
     /// The request or its answer is invalid.
     #[error("{0}")]
     Invalid(String),
+    /// Several requests with [handlers](super::CallOptions::handler) are running, and the transport does not show to
+    /// which of them the request of the server belongs.
+    #[error("several requests are running; it is unknown which of them this request belongs to")]
+    Ambiguous,
     /// The user has refused.
     #[error("the user refused the request: {0}")]
     Refused(String),
@@ -257,7 +261,7 @@ impl HandlerError {
             Self::Invalid(_) => -32602,
             // The code in the examples of the specification ("Sampling").
             Self::Refused(_) => -1,
-            Self::Timeout | Self::Busy | Self::Failed(_) => -32603,
+            Self::Ambiguous | Self::Timeout | Self::Busy | Self::Failed(_) => -32603,
         };
         ErrorObject::new(code, self.to_string())
     }

@@ -79,17 +79,16 @@ impl HttpLink {
     ) -> Result<Answer, Error> {
         let mut reply = self.endpoint.post(headers, request.body.clone()).await?;
         let (status, headers) = (reply.status, reply.headers.clone());
-        let id = Id::from(request.id);
         if status.is_success() && reply.media_type() == "text/event-stream" {
             let mut stream = EventStream::new(reply, self.inbox().config.message_bytes);
             if request.is_open_ended {
                 stream = stream.without_end();
             }
-            let result = self.read_stream(session, &id, stream).await?;
+            let result = self.read_stream(session, request.id, stream).await?;
             return Ok(Answer { result, headers });
         }
         reply.set_limit(self.inbox().config.message_bytes);
-        let result = read_json(&id, reply).await;
+        let result = read_json(&Id::from(request.id), reply).await;
         let result = result.map_err(|error| RequestError::with_status(error, status))?;
         Ok(Answer { result, headers })
     }
@@ -98,21 +97,21 @@ impl HttpLink {
     async fn read_stream(
         &self,
         session: &Session,
-        id: &Id,
+        request: i64,
         mut stream: EventStream,
     ) -> Result<Box<RawValue>, Error> {
-        let status = stream.status();
+        let (status, id) = (stream.status(), Id::from(request));
         let (mut last, mut retry, mut resumptions) = (None, RETRY, 0);
         loop {
             let before = last.clone();
             let ended = loop {
                 match stream.next_message().await {
                     Ok(Some(message)) => {
-                        let response = self.receive(session, &message);
+                        let response = self.receive(session, &message, Some(request));
                         let response =
                             response.map_err(|error| RequestError::with_status(error, status))?;
                         if let Some(response) = response {
-                            let outcome = response.outcome_of(id).map_err(Into::into);
+                            let outcome = response.outcome_of(&id).map_err(Into::into);
                             let result = outcome.and_then(|outcome| result(&outcome));
                             return result
                                 .map_err(|error| RequestError::with_status(error, status).into());
@@ -144,18 +143,20 @@ impl HttpLink {
         }
     }
 
-    /// Handles a message of a stream. Returns it if it is a response.
+    /// Handles a message of the stream of the request `related`, or of that outside requests. Returns it if it is a
+    /// response.
     pub(super) fn receive(
         &self,
         session: &Session,
         message: &Bytes,
+        related: Option<i64>,
     ) -> Result<Option<Response>, ProtocolError> {
         match Incoming::parse(message)? {
             Incoming::Response(response) => return Ok(Some(response)),
-            Incoming::Notification(notification) => self.inbox().notify(&notification),
+            Incoming::Notification(notification) => self.inbox().notify(&notification, related),
             Incoming::Request(request) => {
                 let (link, headers) = (self.clone(), session.headers());
-                self.inbox().answer(request, |response| async move {
+                self.inbox().answer(request, related, |response| async move {
                     link.deliver(headers, response).await;
                 });
             }

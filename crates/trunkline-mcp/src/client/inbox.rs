@@ -20,7 +20,7 @@ use trunkline::stream::Key;
 use super::cache::Cache;
 use super::config::McpClientConfig;
 use super::form;
-use super::handler::{Change, Elicitation, Elicited, HandlerError, Sampling};
+use super::handler::{Change, ClientHandler, Elicitation, Elicited, HandlerError, Sampling};
 use super::message::{Notification, ServerRequest, raw, response};
 use super::pending::{Pending, ProgressUpdate};
 use super::tasks::Tasks;
@@ -93,8 +93,9 @@ impl Inbox {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles a notification. Those that are unknown or malformed are ignored.
-    pub(super) fn notify(&self, notification: &Notification) {
+    /// Handles a notification. Those that are unknown or malformed are ignored. `related` is the request on whose
+    /// stream it arrived.
+    pub(super) fn notify(&self, notification: &Notification, related: Option<i64>) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Progress {
@@ -119,7 +120,8 @@ impl Inbox {
             }
             method::MESSAGE => {
                 if let Some(message) = read(params) {
-                    self.config.handler.log(message);
+                    let handler = self.pending.handler(related).ok().flatten();
+                    handler.as_ref().unwrap_or(&self.config.handler).log(message);
                 }
             }
             method::TOOLS_CHANGED => self.change(Change::Tools),
@@ -165,10 +167,11 @@ impl Inbox {
     }
 
     /// Answers a request of the server in a task, which `send`s the response. Ignores the request if too many responses
-    /// wait to be sent.
+    /// wait to be sent. `related` is the request on whose stream it arrived.
     pub(super) fn answer<F>(
         self: &Arc<Self>,
         request: ServerRequest,
+        related: Option<i64>,
         send: impl FnOnce(Bytes) -> F + Send + 'static,
     ) where
         F: Future<Output = ()> + Send,
@@ -182,7 +185,7 @@ impl Inbox {
         let inbox = Arc::clone(self);
         self.tasks.spawn(async move {
             let _permit = permit;
-            if let Some(response) = inbox.response(&request).await
+            if let Some(response) = inbox.response(&request, related).await
                 && timeout(SEND_TIMEOUT, send(response)).await.is_err()
             {
                 tracing::debug!("cannot send a response in time");
@@ -191,13 +194,17 @@ impl Inbox {
     }
 
     /// The response to a request, unless the server cancels it.
-    async fn response(&self, request: &ServerRequest) -> Option<Bytes> {
+    async fn response(&self, request: &ServerRequest, related: Option<i64>) -> Option<Bytes> {
         let answering = Answering::begin(self, Key::of(request.id.get()));
         let result = match &answering {
             _ if request.method == method::PING => Ok(raw(&json!({}))),
             None => Err(HandlerError::Busy),
             Some(answering) => {
-                let answer = self.fulfil(&request.method, request.params.as_deref());
+                let answer = async {
+                    let handler = self.pending.handler(related);
+                    let handler = handler.map_err(|_| HandlerError::Ambiguous)?;
+                    self.fulfil(&request.method, request.params.as_deref(), handler.as_ref()).await
+                };
                 answering.cancelled.run_until_cancelled(answer).await?
             }
         };
@@ -208,20 +215,22 @@ impl Inbox {
         Some(response(&request.id, result.as_ref().map(|result| *result)))
     }
 
-    /// Obtains the result of a request of the server from the handler.
+    /// Obtains the result of a request of the server from a handler, or from that of the configuration.
     pub(super) async fn fulfil(
         &self,
         method: &str,
         params: Option<&RawValue>,
+        handler: Option<&Arc<dyn ClientHandler>>,
     ) -> Result<Box<RawValue>, HandlerError> {
         let _pause = self.pending.pause();
-        let features = self.config.handler.features();
+        let handler = &**handler.unwrap_or(&self.config.handler);
+        let features = handler.features();
         let params = params.unwrap_or(RawValue::NULL);
         let answer: BoxFuture<'_, Result<Box<RawValue>, HandlerError>> = match method {
-            method::ELICIT => Box::pin(self.elicit(params)),
-            method::SAMPLE if features.sampling => Box::pin(self.sample(params)),
+            method::ELICIT => Box::pin(elicit(handler, params)),
+            method::SAMPLE if features.sampling => Box::pin(sample(handler, params)),
             method::ROOTS if features.roots => Box::pin(async {
-                let roots = self.config.handler.roots().await?;
+                let roots = handler.roots().await?;
                 Ok(raw(&json!({ "roots": roots })))
             }),
             _ => return Err(HandlerError::Unsupported),
@@ -232,48 +241,6 @@ impl Inbox {
             return Err(HandlerError::Invalid(format!("answer exceeds {MAX_RESPONSE} bytes")));
         }
         Ok(answer)
-    }
-
-    async fn elicit(&self, params: &RawValue) -> Result<Box<RawValue>, HandlerError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params {
-            mode: Option<String>,
-            message: String,
-            requested_schema: Option<Box<RawValue>>,
-            url: Option<String>,
-        }
-        let handler = &self.config.handler;
-        let features = handler.features();
-        let Params { mode, message, requested_schema, url } = parse(params)?;
-        let missing = |member: &str| HandlerError::Invalid(format!("`{member}` is missing"));
-        let elicited = match mode.as_deref() {
-            None | Some("form") if features.forms => {
-                let schema = requested_schema.ok_or_else(|| missing("requestedSchema"))?;
-                let form = Elicitation::Form { message, schema: schema.clone() };
-                match handler.elicit(form).await? {
-                    Elicited::Accept(content) => {
-                        Elicited::Accept(form::complete(&schema, content)?)
-                    }
-                    refused => refused,
-                }
-            }
-            Some("url") if features.urls => {
-                let url = url.ok_or_else(|| missing("url"))?;
-                match handler.elicit(Elicitation::Url { message, url }).await? {
-                    Elicited::Accept(_) => Elicited::Accept(serde_json::Map::new()),
-                    refused => refused,
-                }
-            }
-            _ => return Err(HandlerError::Unsupported),
-        };
-        Ok(elicited.into_result())
-    }
-
-    async fn sample(&self, params: &RawValue) -> Result<Box<RawValue>, HandlerError> {
-        let mut sampling: Sampling = parse(params)?;
-        sampling.params = params.to_owned();
-        Ok(self.config.handler.sample(sampling).await?.result)
     }
 
     fn answers(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
@@ -311,6 +278,51 @@ impl Drop for Answering<'_> {
     fn drop(&mut self) {
         self.inbox.answers().remove(&self.key);
     }
+}
+
+async fn elicit(
+    handler: &dyn ClientHandler,
+    params: &RawValue,
+) -> Result<Box<RawValue>, HandlerError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params {
+        mode: Option<String>,
+        message: String,
+        requested_schema: Option<Box<RawValue>>,
+        url: Option<String>,
+    }
+    let features = handler.features();
+    let Params { mode, message, requested_schema, url } = parse(params)?;
+    let missing = |member: &str| HandlerError::Invalid(format!("`{member}` is missing"));
+    let elicited = match mode.as_deref() {
+        None | Some("form") if features.forms => {
+            let schema = requested_schema.ok_or_else(|| missing("requestedSchema"))?;
+            let form = Elicitation::Form { message, schema: schema.clone() };
+            match handler.elicit(form).await? {
+                Elicited::Accept(content) => Elicited::Accept(form::complete(&schema, content)?),
+                refused => refused,
+            }
+        }
+        Some("url") if features.urls => {
+            let url = url.ok_or_else(|| missing("url"))?;
+            match handler.elicit(Elicitation::Url { message, url }).await? {
+                Elicited::Accept(_) => Elicited::Accept(serde_json::Map::new()),
+                refused => refused,
+            }
+        }
+        _ => return Err(HandlerError::Unsupported),
+    };
+    Ok(elicited.into_result())
+}
+
+async fn sample(
+    handler: &dyn ClientHandler,
+    params: &RawValue,
+) -> Result<Box<RawValue>, HandlerError> {
+    let mut sampling: Sampling = parse(params)?;
+    sampling.params = params.to_owned();
+    Ok(handler.sample(sampling).await?.result)
 }
 
 fn read<T: DeserializeOwned>(params: &RawValue) -> Option<T> {

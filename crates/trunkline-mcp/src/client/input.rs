@@ -55,7 +55,8 @@ pub(super) async fn request(
             return Err(Error::malformed(method, format!("more than {MAX_INPUTS} input requests")));
         }
         let answers = members.input_requests.into_iter().map(async |(key, request)| {
-            let answer = core.inbox().fulfil(&request.method, request.params.as_deref()).await;
+            let (params, handler) = (request.params.as_deref(), parts.options.handler.as_ref());
+            let answer = core.inbox().fulfil(&request.method, params, handler).await;
             let answer =
                 answer.map_err(|source| Error::Input { method: request.method, source })?;
             Ok::<_, Error>((key, answer))

@@ -140,7 +140,7 @@ async fn listen(core: &Core, session: &Session, wanted: &Wanted, is_first: bool)
     let config = &core.inbox().config;
     let id = core.connection.next_id();
     let mut params = Params { notifications: Some(filter(config, wanted)), ..Params::default() };
-    session.complete(&mut params, config, None);
+    session.complete(&mut params, config, config.handler.features(), None);
     let request = Outgoing {
         id,
         method: method::LISTEN,
@@ -219,7 +219,7 @@ async fn get(
         let message = stream.next_message().await;
         *last_event_id = stream.last_event_id().map(str::to_owned).or(last_event_id.take());
         match message {
-            Ok(Some(message)) => match link.receive(session, &message) {
+            Ok(Some(message)) => match link.receive(session, &message, None) {
                 Ok(None) => {}
                 Ok(Some(_)) => {
                     tracing::debug!("ignoring a response on the stream of notifications");

@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
+use super::handler::ClientHandler;
+
 /// The progress of a request.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
@@ -51,8 +53,25 @@ struct Waiting {
     timeout: Duration,
     deadline: Instant,
     last: Instant,
-    progress: Option<ProgressCallback>,
+    listeners: Listeners,
 }
+
+/// The receivers of messages that belong to a request.
+#[derive(Default)]
+pub(super) struct Listeners {
+    pub(super) progress: Option<ProgressCallback>,
+    pub(super) handler: Option<Arc<dyn ClientHandler>>,
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listeners").field("progress", &self.progress).finish_non_exhaustive()
+    }
+}
+
+/// Several requests may be the one to which a message belongs.
+#[derive(Debug)]
+pub(super) struct Ambiguous;
 
 impl Waiting {
     fn extend(&mut self) {
@@ -79,13 +98,13 @@ impl Pending {
         &self,
         id: i64,
         limits: TimeLimits,
-        progress: Option<ProgressCallback>,
+        listeners: Listeners,
         result: impl Future<Output = T>,
     ) -> Result<T, Elapsed> {
         let begin = Instant::now();
         let last = after(limits.max);
         let first = after(limits.timeout).min(last);
-        let waiting = Waiting { timeout: limits.timeout, deadline: first, last, progress };
+        let waiting = Waiting { timeout: limits.timeout, deadline: first, last, listeners };
         self.requests().insert(id, waiting);
         let _guard = Registered { pending: self, id };
         let mut result = std::pin::pin!(result);
@@ -114,10 +133,28 @@ impl Pending {
         let mut requests = self.requests();
         let Some(waiting) = requests.get_mut(&token) else { return };
         waiting.extend();
-        let callback = waiting.progress.clone();
+        let callback = waiting.listeners.progress.clone();
         drop(requests);
         if let Some(ProgressCallback(callback)) = callback {
             callback(update);
+        }
+    }
+
+    /// The handler of a message that belongs to the request `related`, if the transport shows that. Otherwise, that of
+    /// the only request that has one.
+    pub(super) fn handler(
+        &self,
+        related: Option<i64>,
+    ) -> Result<Option<Arc<dyn ClientHandler>>, Ambiguous> {
+        let requests = self.requests();
+        let handler = |waiting: &Waiting| waiting.listeners.handler.clone();
+        if let Some(id) = related {
+            return Ok(requests.get(&id).and_then(handler));
+        }
+        let mut handlers = requests.values().filter_map(handler);
+        match (handlers.next(), handlers.next()) {
+            (_, Some(_)) => Err(Ambiguous),
+            (handler, None) => Ok(handler),
         }
     }
 
@@ -178,7 +215,7 @@ mod tests {
             }
             pending::<()>().await;
         };
-        requests.wait(1, LIMITS, None, extending).await.unwrap_err().0.as_secs()
+        requests.wait(1, LIMITS, Listeners::default(), extending).await.unwrap_err().0.as_secs()
     }
 
     #[tokio::test(start_paused = true)]
@@ -197,7 +234,7 @@ mod tests {
             drop(pause);
             pending::<()>().await;
         };
-        let elapsed = requests.wait(1, LIMITS, None, paused).await.unwrap_err();
+        let elapsed = requests.wait(1, LIMITS, Listeners::default(), paused).await.unwrap_err();
         assert_eq!(elapsed.0.as_secs(), 22);
     }
 }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::config::McpClientConfig;
+use super::handler::HandlerFeatures;
 use super::message::Params;
 use crate::log_level::LogLevel;
 use crate::protocol::{Legacy, MODERN, header, meta};
@@ -88,6 +89,7 @@ impl Session {
         &self,
         params: &mut Params<'_>,
         config: &McpClientConfig,
+        features: HandlerFeatures,
         level: Option<LogLevel>,
     ) {
         if !self.is_modern() {
@@ -96,8 +98,7 @@ impl Session {
         let meta = params.meta.get_or_insert_with(Map::new);
         meta.insert(meta::PROTOCOL_VERSION.to_owned(), MODERN.into());
         meta.insert(meta::CLIENT_INFO.to_owned(), config.client_info());
-        let capabilities = config.handler.features().capabilities();
-        meta.insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
+        meta.insert(meta::CLIENT_CAPABILITIES.to_owned(), features.capabilities());
         if let Some(level) = level {
             meta.insert(meta::LOG_LEVEL.to_owned(), level.name().into());
         }

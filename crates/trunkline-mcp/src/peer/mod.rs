@@ -218,6 +218,23 @@ impl Peer {
         }
     }
 
+    /// Whether a request to the client ends the call, which the client then repeats with the response (2026-07-28).
+    /// Handlers that keep their work between these calls find it by the [keys of the responses](Self::response_keys).
+    #[must_use]
+    pub fn ends_call(&self) -> bool {
+        matches!(self.0, Backend::Rounds(_))
+    }
+
+    /// The keys of the responses that the client has sent with the call, of this round and of earlier ones. They are not
+    /// trusted: a client may send any.
+    pub fn response_keys(&self) -> impl Iterator<Item = &str> {
+        let rounds = match &self.0 {
+            Backend::Rounds(rounds) => Some(rounds),
+            Backend::None | Backend::Connection(_) => None,
+        };
+        rounds.into_iter().flat_map(|rounds| rounds.response_keys())
+    }
+
     fn capabilities(&self) -> Option<&ClientCapabilities> {
         match &self.0 {
             Backend::None => None,

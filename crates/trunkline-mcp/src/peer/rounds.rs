@@ -66,6 +66,11 @@ impl Rounds {
         Self { capabilities, responses, used, progress, changed, task }
     }
 
+    /// The keys of the responses.
+    pub(super) fn response_keys(&self) -> impl Iterator<Item = &str> {
+        self.responses.keys().map(String::as_str)
+    }
+
     /// Sets the task that the call may become.
     pub(crate) fn set_task(&self, task: &Arc<LiveTask>) {
         // It is set once, before the call runs.

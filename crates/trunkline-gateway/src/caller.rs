@@ -1,0 +1,243 @@
+//! The caller of an operation, which receives the messages and requests that an upstream sends during the call.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use trunkline::access::Principal;
+use trunkline::{Call, ErrorObject, FromCall};
+use trunkline_mcp::client::{
+    CallOptions, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
+    ProgressCallback, Root, Sampled, Sampling,
+};
+use trunkline_mcp::{Elicited as Answer, Log, Peer, PeerError, Progress, SamplingRequest};
+
+use crate::name::UpstreamName;
+
+/// Extracts the caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) peer: Peer,
+    pub(crate) owner: Option<String>,
+    progress: Progress,
+    log: Log,
+}
+
+/// A request of the upstream: sends it to a client, with this key, and passes the answer on. It may be sent repeatedly.
+/// Dropped, it is refused.
+pub(crate) type Question = Box<dyn Fn(Peer, String) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Passes the messages of an upstream in one call on to its caller, and its requests to the [`Question`]s.
+pub(crate) struct Relay {
+    upstream: UpstreamName,
+    caller: Mutex<Caller>,
+    questions: mpsc::Sender<Question>,
+}
+
+/// The maximum number of requests of the upstream that wait until the call reads them.
+const MAX_UNREAD: usize = 16;
+
+impl<S> FromCall<S> for Caller {
+    fn from_call(call: &mut Call, state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self {
+            peer: Peer::from_call(call, state)?,
+            owner: Principal::of(call.extensions()).and_then(Principal::owner_key),
+            progress: Progress::from_call(call, state)?,
+            log: Log::from_call(call, state)?,
+        })
+    }
+}
+
+impl Relay {
+    pub(crate) fn new(
+        upstream: UpstreamName,
+        caller: Caller,
+    ) -> (Arc<Self>, mpsc::Receiver<Question>) {
+        let (questions, receiver) = mpsc::channel(MAX_UNREAD);
+        (Arc::new(Self { upstream, caller: Mutex::new(caller), questions }), receiver)
+    }
+
+    /// The options of the request to the upstream.
+    pub(crate) fn options(self: &Arc<Self>) -> CallOptions {
+        let mut options = CallOptions::default();
+        let Caller { progress, log, .. } = self.caller().clone();
+        if progress.is_requested() {
+            let relay = Arc::clone(self);
+            options.progress = Some(ProgressCallback::new(move |update| {
+                let progress = relay.caller().progress.clone();
+                progress.report(update.progress, update.total, update.message.as_deref());
+            }));
+        }
+        options.level = log.level();
+        options.handler = Some(Arc::<Self>::clone(self));
+        options
+    }
+
+    /// Replaces the caller by the next one of the same call.
+    pub(crate) fn set_caller(&self, caller: Caller) {
+        *self.caller() = caller;
+    }
+
+    fn caller(&self) -> MutexGuard<'_, Caller> {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The text for the user, who should know which server asks.
+    fn message(&self, message: &str) -> String {
+        format!("{}: {message}", self.upstream)
+    }
+
+    /// Adds a question, and waits for its answer.
+    fn ask<T, F>(
+        &self,
+        ask: impl Fn(Peer, String) -> F + Send + Sync + 'static,
+    ) -> BoxFuture<'_, Result<T, HandlerError>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, PeerError>> + Send + 'static,
+    {
+        let (sender, answer) = oneshot::channel();
+        let sender = Arc::new(Mutex::new(Some(sender)));
+        let ended = CancellationToken::new();
+        // The upstream may cancel its request.
+        let guard = ended.clone().drop_guard();
+        let question: Question = Box::new(move |peer, key| {
+            let (asked, sender) = (ask(peer, key), Arc::clone(&sender));
+            let ended = ended.clone();
+            Box::pin(async move {
+                let Some(found) = ended.run_until_cancelled(asked).await else { return };
+                let sender = sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(sender) = sender {
+                    drop(sender.send(found.map_err(refusal)));
+                }
+            })
+        });
+        let sent = self.questions.try_send(question);
+        Box::pin(async move {
+            let _guard = guard;
+            sent.map_err(|_full| HandlerError::Busy)?;
+            answer.await.unwrap_or(Err(HandlerError::Busy))
+        })
+    }
+}
+
+impl ClientHandler for Relay {
+    fn features(&self) -> HandlerFeatures {
+        let peer = self.caller().peer.clone();
+        let mut features = HandlerFeatures::default();
+        features.forms = peer.supports("elicitation");
+        features.urls = peer.supports("elicitation.url");
+        features.sampling = peer.supports("sampling");
+        features.sampling_tools = peer.supports("sampling.tools");
+        features.roots = peer.supports("roots");
+        features
+    }
+
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
+        match elicitation {
+            Elicitation::Form { message, schema, .. } => {
+                let message = self.message(&message);
+                let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+                self.ask(move |peer, key| {
+                    let (message, schema) = (message.clone(), schema.clone());
+                    async move { Ok(elicited(peer.elicit_form(&key, &message, schema).await?)) }
+                })
+            }
+            Elicitation::Url { message, url, .. } => {
+                let message = self.message(&message);
+                self.ask(move |peer, key| {
+                    let (message, url) = (message.clone(), url.clone());
+                    async move {
+                        Ok(match peer.elicit_url(&key, &message, &url).await? {
+                            Answer::Accepted(()) => Elicited::Accept(Map::new()),
+                            Answer::Declined => Elicited::Decline,
+                            Answer::Cancelled => Elicited::Cancel,
+                        })
+                    }
+                })
+            }
+            _ => Box::pin(async { Err(HandlerError::Unsupported) }),
+        }
+    }
+
+    fn sample(&self, sampling: Sampling) -> BoxFuture<'_, Result<Sampled, HandlerError>> {
+        let request = match sampling_request(&sampling) {
+            Ok(request) => request,
+            Err(error) => return Box::pin(async { Err(error) }),
+        };
+        self.ask(move |peer, key| {
+            let request = request.clone();
+            async move {
+                let found = peer.sample(&key, &request).await?;
+                let mut result = json!({
+                    "role": found.role,
+                    "content": found.content,
+                    "model": found.model,
+                });
+                if let Some(reason) = found.stop_reason {
+                    result["stopReason"] = reason.into();
+                }
+                Ok(Sampled::from_result(raw(&result)))
+            }
+        })
+    }
+
+    fn roots(&self) -> BoxFuture<'_, Result<Vec<Root>, HandlerError>> {
+        self.ask(|peer, key| async move {
+            let roots = peer.roots(&key).await?;
+            Ok(roots.into_iter().map(|root| Root { uri: root.uri, name: root.name }).collect())
+        })
+    }
+
+    fn log(&self, message: LogMessage) {
+        let logger = match &message.logger {
+            Some(logger) => format!("{}/{logger}", self.upstream),
+            None => self.upstream.to_string(),
+        };
+        let log = self.caller().log.clone();
+        log.send_from(&logger, message.level, &message.data);
+    }
+}
+
+fn elicited(answer: Answer<Map<String, Value>>) -> Elicited {
+    match answer {
+        Answer::Accepted(content) => Elicited::Accept(content),
+        Answer::Declined => Elicited::Decline,
+        Answer::Cancelled => Elicited::Cancel,
+    }
+}
+
+/// The request as received, without the members that concern the connection of the upstream.
+fn sampling_request(sampling: &Sampling) -> Result<SamplingRequest, HandlerError> {
+    let invalid = |reason: String| HandlerError::Invalid(format!("malformed params: {reason}"));
+    let params: Result<Map<String, Value>, _> = serde_json::from_str(sampling.params.get());
+    let mut options = params.map_err(|error| invalid(error.to_string()))?;
+    for member in ["messages", "maxTokens", "systemPrompt", "_meta", "task"] {
+        options.remove(member);
+    }
+    let max_tokens = u32::try_from(sampling.max_tokens);
+    let max_tokens = max_tokens.map_err(|_| invalid("`maxTokens` is too large".to_owned()))?;
+    let mut request = SamplingRequest::new(String::new(), max_tokens);
+    request.messages.clone_from(&sampling.messages);
+    request.system_prompt.clone_from(&sampling.system_prompt);
+    request.options = options;
+    Ok(request)
+}
+
+fn refusal(error: PeerError) -> HandlerError {
+    match error {
+        PeerError::Unsupported(_) => HandlerError::Unsupported,
+        PeerError::Refused { error, .. } => HandlerError::Refused(error.message().to_owned()),
+        PeerError::Timeout { .. } => HandlerError::Timeout,
+        PeerError::Busy => HandlerError::Busy,
+        PeerError::Schema { .. } => HandlerError::Invalid(error.to_string()),
+        other => HandlerError::Failed(other.into()),
+    }
+}
+
+fn raw(value: &Value) -> Box<RawValue> {
+    to_raw_value(value).expect("JSON serialises into memory")
+}
