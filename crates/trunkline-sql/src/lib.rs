@@ -1,16 +1,17 @@
-//! SQLite databases as a small set of safe, typed operations.
+//! SQL databases as a small set of safe, typed operations.
 //!
-//! A [`Database`] serves one SQLite file: **read-only**, unless [`SqliteConfig::writable`] adds one writer.
-//! Every call runs on a dedicated thread under a deadline, and its result is limited in rows and bytes; a change is
-//! one transaction. Independent layers restrict callers; the private module `sqlite::security` lists them.
+//! A [`Database`] serves one database of any engine: **read-only**, unless its configuration sets `writable`. Every call
+//! has a deadline, and its result is limited in rows and bytes; a change is one transaction. Independent layers restrict
+//! callers. The engine is a [`Backend`]: [`sqlite::Sqlite`].
 //!
 //! ```
-//! use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
+//! use trunkline_sql::sqlite::{Sqlite, SqliteConfig, create_empty};
+//! use trunkline_sql::{Database, RawQuery};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("empty.db");
 //! create_empty(&path)?;
-//! let database = Database::open(&path, SqliteConfig::default())?;
+//! let database = Database::from(Sqlite::open(&path, SqliteConfig::default())?);
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 //! # runtime.block_on(async {
 //! let query = RawQuery::new("SELECT 1 AS a, 2 AS a");
@@ -26,13 +27,17 @@
 
 #![forbid(unsafe_code)]
 
+mod backend;
+mod database;
 mod model;
 mod operations;
 mod query;
 #[cfg(feature = "sample")]
 pub mod sample;
-mod sqlite;
+pub mod sqlite;
 
+pub use backend::{Backend, Call, Engine};
+pub use database::Database;
 pub use model::change::{
     Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
 };
@@ -43,11 +48,11 @@ pub use model::describe::{
     ColumnDescription, DescribeTable, ForeignKey, Generated, Index, ListTables, TableDescription,
     TableList, TableSummary, Trigger,
 };
-pub use model::error::{Details, Error, ErrorClass, OpenError};
+pub use model::error::{BoxError, Details, Error, ErrorClass};
+pub use model::limits::QueryLimits;
 pub use model::read::{
     Changed, Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery,
 };
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::schema::TableKind;
 pub use operations::operations;
-pub use sqlite::{Database, SqliteConfig, create_empty};

@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, value_parser};
+use trunkline_sql::Database;
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
-use trunkline_sql::{Database, OpenError, SqliteConfig};
+use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 
 /// The flags of the database.
 #[derive(Args)]
@@ -117,14 +118,17 @@ impl DatabaseArgs {
         };
         let config = SqliteConfig {
             writable: self.writable,
-            max_rows: limits.max_rows,
-            max_affected: limits.max_affected,
-            timeout: Duration::from_millis(limits.query_timeout_ms),
+            limits: trunkline_sql::QueryLimits {
+                max_rows: limits.max_rows,
+                max_affected: limits.max_affected,
+                timeout: Duration::from_millis(limits.query_timeout_ms),
+                ..trunkline_sql::QueryLimits::default()
+            },
             heap_limit: limits.heap_limit,
             ..SqliteConfig::default()
         };
-        match Database::open(&path, config) {
-            Ok(database) => Ok(Opened { path, database, preparation }),
+        match Sqlite::open(&path, config) {
+            Ok(database) => Ok(Opened { path, database: database.into(), preparation }),
             Err(OpenError::Missing { path }) => Err(missing(&path)),
             Err(error) if error.is_locked() => bail!(
                 "{} is locked by another process; end its transaction, and try again",
@@ -159,8 +163,7 @@ impl DatabaseArgs {
 
 /// Creates an empty database, and describes the result.
 fn create(path: &Path) -> anyhow::Result<String> {
-    trunkline_sql::create_empty(path)
-        .with_context(|| format!("cannot create {}", path.display()))?;
+    create_empty(path).with_context(|| format!("cannot create {}", path.display()))?;
     let remedy = with_sample("; --sample fills it with sample data");
     Ok(format!("created {}, which is empty{remedy}", path.display()))
 }

@@ -71,7 +71,7 @@ impl Service {
     fn router(&self) -> Router {
         let database = self.database.clone();
         // A batch leaves half of the readers to the calls of others.
-        let batch_parallelism = (database.config().readers / 2).max(1);
+        let batch_parallelism = (database.parallelism() / 2).max(1);
         let router = Router::new()
             .nest("db", trunkline_sql::operations(database))
             .info("trunkline", env!("CARGO_PKG_VERSION"))
@@ -131,7 +131,7 @@ impl Service {
 
     fn instructions(&self) -> String {
         let exposed = self.records.as_ref().map_or(&[][..], |records| &records.exposed);
-        let access = match self.database.config().writable {
+        let access = match self.database.is_writable() {
             true => "The other tools change the database.",
             false => "The database is read-only.",
         };

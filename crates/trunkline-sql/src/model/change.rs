@@ -37,7 +37,7 @@ pub struct InsertRecord {
     pub returning: Option<Returning>,
     /// Maximum number of rows that the call changes in addition to the inserted records: rows that `replace` deletes,
     /// and rows that foreign keys and triggers change. Beyond it, the call fails and inserts nothing. Default:
-    /// [`SqliteConfig::max_affected`](crate::SqliteConfig).
+    /// [`QueryLimits::max_affected`](crate::QueryLimits).
     #[serde(default, deserialize_with = "arguments::optional_count")]
     #[schemars(
         schema_with = "arguments::count",
@@ -157,7 +157,7 @@ pub struct UpdateRecord {
     )]
     pub all: bool,
     /// Maximum number of rows to change, including those that foreign keys and triggers change. Beyond it, the call
-    /// fails and changes nothing. Default: [`SqliteConfig::max_affected`](crate::SqliteConfig).
+    /// fails and changes nothing. Default: [`QueryLimits::max_affected`](crate::QueryLimits).
     #[serde(default, deserialize_with = "arguments::optional_count")]
     #[schemars(
         schema_with = "arguments::count",
@@ -190,7 +190,7 @@ pub struct DeleteRecord {
     )]
     pub all: bool,
     /// Maximum number of rows to delete, including those that foreign keys and triggers change. Beyond it, the call
-    /// fails and deletes nothing. Default: [`SqliteConfig::max_affected`](crate::SqliteConfig).
+    /// fails and deletes nothing. Default: [`QueryLimits::max_affected`](crate::QueryLimits).
     #[serde(default, deserialize_with = "arguments::optional_count")]
     #[schemars(
         schema_with = "arguments::count",

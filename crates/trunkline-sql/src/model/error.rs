@@ -1,9 +1,11 @@
-//! Errors of calls and of opening a database.
+//! Errors of calls.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
+
+/// An error of an engine, for the log.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why a call failed.
 ///
@@ -137,7 +139,7 @@ pub enum Error {
         /// The limit.
         message: String,
     },
-    /// The running queries need more memory than [`SqliteConfig::heap_limit`](crate::SqliteConfig).
+    /// The running queries need more memory than [`SqliteConfig::heap_limit`](crate::sqlite::SqliteConfig).
     #[error(
         "out of memory: the running queries have reached the SQLite heap limit; request less data, or try again \
          later"
@@ -164,7 +166,7 @@ pub enum Error {
     Changing,
     /// The database can no longer be opened.
     #[error("the database cannot be opened")]
-    Unavailable(#[source] OpenError),
+    Unavailable(#[source] BoxError),
     /// The database file was removed or renamed while it was served.
     #[error("the database file was removed or renamed; calls fail until it is back")]
     Missing,
@@ -182,9 +184,9 @@ pub enum Error {
     /// The disk is full. Nothing was changed.
     #[error("the disk is full, or the database has reached its maximum size; nothing was changed")]
     DiskFull,
-    /// SQLite could not read or write the database.
+    /// The engine could not read or write the database.
     #[error("the database cannot be read or written")]
-    Failure(#[source] rusqlite::Error),
+    Failure(#[source] BoxError),
     /// The thread of the call ended without a result. This is a bug in this crate.
     #[error("the database thread ended without a result")]
     ReaderLost,
@@ -350,83 +352,6 @@ impl Error {
             Self::ReaderLost => (Database, "reader_lost"),
             Self::Unconfirmed => (Database, "unconfirmed"),
         }
-    }
-}
-
-/// The reason why a database file cannot be served. For the operator: it names the file.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The file does not exist.
-    #[error("database file {} does not exist", .path.display())]
-    Missing {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The path is that of a directory, a socket or another special file.
-    #[error("{} is not a regular file", .path.display())]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The served file was replaced, and a log next to it may be that of the old file.
-    #[error("{} was replaced while it had a log", .path.display())]
-    Replaced {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The file's content is not a SQLite database.
-    #[error("{} is not a SQLite database", .path.display())]
-    NotADatabase {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A crashed writer left a journal, which only a writer can roll back.
-    #[error("{} holds an unfinished transaction; open it once for writing", .path.display())]
-    NeedsRecovery {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The file is to be served writable, but its permissions do not allow writing.
-    #[error("{} cannot be written; change its permissions, or serve it read-only", .path.display())]
-    NotWritable {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
-    #[error("cannot read {}", .path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
-    /// SQLite refused the file or a setting.
-    #[error("cannot open {}", .path.display())]
-    Sqlite {
-        /// The path.
-        path: PathBuf,
-        /// The error of SQLite.
-        source: rusqlite::Error,
-    },
-    /// A reader thread cannot be started.
-    #[error("cannot start a reader thread")]
-    Thread(#[source] std::io::Error),
-    /// A setting is invalid.
-    #[error("setting `{setting}` must be at least 1")]
-    Setting {
-        /// The field of [`SqliteConfig`](crate::SqliteConfig).
-        setting: &'static str,
-    },
-}
-
-impl OpenError {
-    /// Whether another process locks the database.
-    #[must_use]
-    pub fn is_locked(&self) -> bool {
-        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
-        let Self::Sqlite { source, .. } = self else { return false };
-        matches!(source.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked))
     }
 }
 

@@ -6,6 +6,8 @@ pub(crate) mod create_table;
 pub(crate) mod cursor;
 pub(crate) mod describe;
 pub(crate) mod error;
+pub(crate) mod json_text;
+pub(crate) mod limits;
 pub(crate) mod read;
 pub(crate) mod rowset;
 pub(crate) mod schema;

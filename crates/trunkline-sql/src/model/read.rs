@@ -30,8 +30,8 @@ pub struct QueryRecords {
     #[serde(default, deserialize_with = "arguments::optional_names")]
     #[schemars(schema_with = "arguments::names", description = "Default all")]
     pub columns: Option<Vec<String>>,
-    /// Maximum number of rows. Default [`SqliteConfig::default_rows`](crate::SqliteConfig), 100; at most
-    /// [`SqliteConfig::max_rows`](crate::SqliteConfig).
+    /// Maximum number of rows. Default [`QueryLimits::default_rows`](crate::QueryLimits), 100; at most
+    /// [`QueryLimits::max_rows`](crate::QueryLimits).
     #[serde(default, deserialize_with = "arguments::optional_count")]
     #[schemars(schema_with = "arguments::count", description = "Maximum rows. Default 100")]
     pub limit: Option<u64>,
@@ -165,8 +165,8 @@ pub struct RawQuery {
     #[serde(default = "yes")]
     #[schemars(schema_with = "arguments::flag", description = "Set false to change data")]
     pub read_only: bool,
-    /// Maximum number of rows. Default [`SqliteConfig::default_rows`](crate::SqliteConfig), 100; at most
-    /// [`SqliteConfig::max_rows`](crate::SqliteConfig).
+    /// Maximum number of rows. Default [`QueryLimits::default_rows`](crate::QueryLimits), 100; at most
+    /// [`QueryLimits::max_rows`](crate::QueryLimits).
     #[serde(default, deserialize_with = "arguments::optional_count")]
     #[schemars(schema_with = "arguments::count", description = "Default 100")]
     pub max_rows: Option<u64>,
@@ -180,7 +180,7 @@ pub struct RawQuery {
     pub format: Option<Format>,
     /// Maximum number of rows that a statement with `read_only: false` inserts, updates and deletes, including those
     /// that foreign keys and triggers change. Beyond it, the call fails and changes nothing. Default:
-    /// [`SqliteConfig::max_affected`](crate::SqliteConfig).
+    /// [`QueryLimits::max_affected`](crate::QueryLimits).
     #[serde(default, deserialize_with = "arguments::optional_count")]
     #[schemars(
         schema_with = "arguments::count",

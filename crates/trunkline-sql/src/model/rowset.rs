@@ -1,12 +1,14 @@
 //! Results: columns with their types, rows as arrays, and the reason for truncation.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::arguments;
+use super::error::Error;
 
 /// The rows of one query.
 ///
@@ -65,6 +67,86 @@ impl Rowset {
     pub(crate) fn is_first_row_too_large(&self) -> bool {
         self.row_count == 0 && self.truncated_by == Some(TruncatedBy::Bytes)
     }
+}
+
+/// The maximum size of a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) max_rows: u64,
+    /// Of the rows' JSON text.
+    pub(crate) max_bytes: usize,
+}
+
+/// The JSON text of the rows of a result, up to its maximum size.
+#[derive(Debug)]
+pub(crate) struct RowWriter {
+    bounds: Bounds,
+    started: Instant,
+    text: Vec<u8>,
+    row_count: u64,
+    truncated_by: Option<TruncatedBy>,
+}
+
+impl RowWriter {
+    pub(crate) fn new(bounds: Bounds, started: Instant) -> Self {
+        // For blocks of 1 KiB or more, glibc consolidates its free lists each time.
+        let mut text = Vec::with_capacity(512);
+        text.push(b'[');
+        Self { bounds, started, text, row_count: 0, truncated_by: None }
+    }
+
+    /// Whether the result has its maximum size.
+    pub(crate) fn is_full(&self) -> bool {
+        self.truncated_by.is_some()
+    }
+
+    /// Adds a row, and returns whether it fits. `write` appends an array of at most `max_bytes` bytes in total, and
+    /// returns false if there is not enough space.
+    pub(crate) fn row<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>, usize) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        if self.row_count == self.bounds.max_rows {
+            self.truncated_by = Some(TruncatedBy::Rows);
+            return Ok(false);
+        }
+        let start = self.text.len();
+        if self.row_count > 0 {
+            self.text.push(b',');
+        }
+        // One more byte for the end of the list.
+        let fits = write(&mut self.text, self.bounds.max_bytes)?
+            && self.text.len() < self.bounds.max_bytes;
+        if fits {
+            self.row_count += 1;
+        } else {
+            self.text.truncate(start);
+            self.truncated_by = Some(TruncatedBy::Bytes);
+        }
+        Ok(fits)
+    }
+
+    pub(crate) fn finish(mut self, columns: Vec<ResultColumn>) -> Result<Rowset, Error> {
+        self.text.push(b']');
+        Ok(Rowset {
+            columns,
+            rows: raw_json(self.text)?,
+            row_count: self.row_count,
+            truncated: self.truncated_by.is_some(),
+            truncated_by: self.truncated_by,
+            next_cursor: None,
+            hint: None,
+            elapsed_ms: (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
+        })
+    }
+}
+
+fn raw_json(text: Vec<u8>) -> Result<Box<RawValue>, Error> {
+    // The text is valid by construction, but a constructor without the check is unsafe.
+    String::from_utf8(text)
+        .ok()
+        .and_then(|text| RawValue::from_string(text).ok())
+        .ok_or(Error::ReaderLost)
 }
 
 /// A column of a result.

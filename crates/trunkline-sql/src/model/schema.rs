@@ -18,11 +18,23 @@ pub enum TableKind {
     Virtual,
 }
 
+/// The SQL of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    #[expect(dead_code, reason = "for the PostgreSQL back end")]
+    Postgres,
+}
+
 /// An existing table, with the names in the spelling of the schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
+    pub(crate) dialect: Dialect,
+    /// The namespace of PostgreSQL that contains it.
+    pub(crate) schema: Option<String>,
     pub(crate) name: String,
     pub(crate) kind: TableKind,
+    /// Whether rows have no number. Always true for PostgreSQL.
     pub(crate) without_rowid: bool,
     pub(crate) columns: Vec<Column>,
     /// Names of further columns, which are not valid UTF-8.

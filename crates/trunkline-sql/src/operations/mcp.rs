@@ -8,7 +8,7 @@ use trunkline_mcp::{
     Resource, ResourcePage, ResourceTemplate, Role, uri_value,
 };
 
-use crate::sqlite::Database;
+use crate::database::Database;
 
 const TABLES: &str = "db://main/tables";
 const TABLE: &str = "db://main/table/{table_name}{?sample_rows}";

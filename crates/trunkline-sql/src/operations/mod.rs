@@ -9,13 +9,13 @@ use serde_json::Value;
 use trunkline::tool::ToolOperation;
 use trunkline::{Effect, ErrorObject, Operation, Params, Router, Schema, State, code};
 
+use crate::database::Database;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::{Details, Error, ErrorClass};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
-use crate::sqlite::Database;
 
 /// The operation of a method of [`Database`], which is a tool of the same name.
 macro_rules! operation {
@@ -49,7 +49,8 @@ macro_rules! operation {
 /// Errors are -32602 for invalid arguments, -32004 for a timeout, -32005 for a call that can be retried (no free
 /// reader or writer, a lock, a file that keeps changing), and -32003 for other errors of the database. `data` contains
 /// the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
-pub fn operations<S>(database: Database) -> Router<S> {
+pub fn operations<S>(database: impl Into<Database>) -> Router<S> {
+    let database = database.into();
     router(&database).with_state(database)
 }
 
@@ -58,7 +59,7 @@ fn router(database: &Database) -> Router<Database> {
     let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome)
         .render_text(render::raw_outcome)
         .title("Execute SQL");
-    let raw_query = if database.config().writable {
+    let raw_query = if database.is_writable() {
         raw_query
             .description("Runs one SQLite statement. Changes require \"read_only\": false.")
             .destructive()
@@ -124,7 +125,7 @@ fn router(database: &Database) -> Router<Database> {
         .operation(query_records)
         .operation(raw_query);
     // Models of a read-only server need not read about these; their calls name the flag that allows them.
-    let listed = |operation: Operation<Database>| match database.config().writable {
+    let listed = |operation: Operation<Database>| match database.is_writable() {
         true => operation,
         false => operation.unlisted(),
     };

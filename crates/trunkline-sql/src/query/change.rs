@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::identifier::quote;
 use crate::model::change::{DeleteRecord, OnConflict, Returning, UpdateRecord};
 use crate::model::error::Error;
-use crate::model::schema::{Table, Visibility};
+use crate::model::schema::{Column, Dialect, Table, Visibility};
 use crate::model::value::{self, Value};
 
 /// For example, `INSERT INTO docs(docs) VALUES ('delete-all')` empties a full-text index.
@@ -45,7 +45,7 @@ impl<'t> Record<'t> {
     }
 }
 
-/// A statement that changes rows, with the values of its `?`.
+/// A statement that changes rows, with the values of its parameters.
 pub(crate) struct Change {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
@@ -53,53 +53,99 @@ pub(crate) struct Change {
 
 impl Change {
     pub(crate) fn update(table: &Table, request: &UpdateRecord) -> Result<Self, Error> {
-        let filter = filter(table, &request.filters, request.all)?;
+        check_filters(&request.filters, request.all)?;
         let record = Record::read(table, &request.data)?;
         if record.columns.is_empty() {
             let reason = "it is empty; send at least one column with its new value";
             return Err(Error::argument("data", reason));
         }
-        let set: Vec<String> =
-            record.columns.iter().map(|column| format!("{} = ?", quote(column))).collect();
-        let sql =
-            format!("UPDATE OR ABORT {} SET {}{}", quote(&table.name), set.join(", "), filter.sql);
-        let mut values = record.values;
-        values.extend(filter.values);
-        Ok(Self { sql, values })
+        let dialect = table.dialect;
+        let set = |(number, column): (usize, &&str)| {
+            format!("{} = {}", quote(column), dialect.parameter(number))
+        };
+        let set: Vec<String> = (1..).zip(&record.columns).map(set).collect();
+        let verb = match dialect {
+            Dialect::Sqlite => "UPDATE OR ABORT",
+            Dialect::Postgres => "UPDATE",
+        };
+        let filter = Filter::all(table, &request.filters, record.values)?;
+        let sql = format!("{verb} {} SET {}{}", table.source(), set.join(", "), filter.sql);
+        Ok(Self { sql, values: filter.values })
     }
 
     pub(crate) fn delete(table: &Table, request: &DeleteRecord) -> Result<Self, Error> {
-        let filter = filter(table, &request.filters, request.all)?;
-        let sql = format!("DELETE FROM {}{}", quote(&table.name), filter.sql);
+        check_filters(&request.filters, request.all)?;
+        let filter = Filter::all(table, &request.filters, Vec::new())?;
+        let sql = format!("DELETE FROM {}{}", table.source(), filter.sql);
         Ok(Self { sql, values: filter.values })
     }
 }
 
-/// The filter of a change. Without conditions it matches every row, which requires `all`.
-fn filter(table: &Table, filters: &Map<String, Json>, all: bool) -> Result<Filter, Error> {
+/// Filters without conditions match every row, which requires `all`.
+fn check_filters(filters: &Map<String, Json>, all: bool) -> Result<(), Error> {
     if filters.is_empty() && !all {
         return Err(Error::argument(
             "filters",
             "empty filters match every row of the table; add conditions, or send \"all\": true",
         ));
     }
-    Filter::all(table, filters)
+    Ok(())
 }
 
 /// The text of an `INSERT` of one record.
-pub(crate) fn insert(table: &Table, columns: &[&str], on_conflict: OnConflict) -> String {
-    let verb = match on_conflict {
-        OnConflict::Abort => "INSERT OR ABORT",
-        OnConflict::Ignore => "INSERT OR IGNORE",
-        OnConflict::Replace => "INSERT OR REPLACE",
+///
+/// # Errors
+///
+/// [`Error::BadArgument`] if PostgreSQL is to replace rows of a table without a key.
+pub(crate) fn insert(
+    table: &Table,
+    columns: &[&str],
+    on_conflict: OnConflict,
+) -> Result<String, Error> {
+    let verb = match (table.dialect, on_conflict) {
+        (Dialect::Postgres, _) => "INSERT",
+        (Dialect::Sqlite, OnConflict::Abort) => "INSERT OR ABORT",
+        (Dialect::Sqlite, OnConflict::Ignore) => "INSERT OR IGNORE",
+        (Dialect::Sqlite, OnConflict::Replace) => "INSERT OR REPLACE",
     };
-    let name = quote(&table.name);
+    let clause = match (table.dialect, on_conflict) {
+        (Dialect::Postgres, OnConflict::Ignore) => " ON CONFLICT DO NOTHING".to_owned(),
+        (Dialect::Postgres, OnConflict::Replace) => replace(table, columns)?,
+        _ => String::new(),
+    };
+    let name = table.quoted();
     if columns.is_empty() {
-        return format!("{verb} INTO {name} DEFAULT VALUES");
+        return Ok(format!("{verb} INTO {name} DEFAULT VALUES{clause}"));
     }
-    let columns: Vec<String> = columns.iter().map(|column| quote(column)).collect();
-    let marks = vec!["?"; columns.len()].join(", ");
-    format!("{verb} INTO {name} ({}) VALUES ({marks})", columns.join(", "))
+    let names: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+    let parameters: Vec<String> =
+        (1..=columns.len()).map(|number| table.dialect.parameter(number)).collect();
+    let (names, parameters) = (names.join(", "), parameters.join(", "));
+    Ok(format!("{verb} INTO {name} ({names}) VALUES ({parameters}){clause}"))
+}
+
+/// The clause by which PostgreSQL replaces the row with the same key. Columns that are not in the record get their
+/// defaults, as in a new row.
+fn replace(table: &Table, columns: &[&str]) -> Result<String, Error> {
+    let key = table.row_identity();
+    if key.is_empty() {
+        let reason = "`replace` requires a table with a primary key or a unique key";
+        return Err(Error::argument("on_conflict", reason));
+    }
+    let is_stored = |column: &&Column| column.visibility == Visibility::Normal;
+    let others = table.columns.iter().filter(is_stored).map(|column| column.name.as_str());
+    let set = others.filter(|name| !key.contains(name)).map(|name| {
+        let is_given = columns.contains(&name);
+        let name = quote(name);
+        if is_given { format!("{name} = EXCLUDED.{name}") } else { format!("{name} = DEFAULT") }
+    });
+    let set: Vec<String> = set.collect();
+    let key: Vec<String> = key.into_iter().map(quote).collect();
+    let action = match set.as_slice() {
+        [] => "NOTHING".to_owned(),
+        set => format!("UPDATE SET {}", set.join(", ")),
+    };
+    Ok(format!(" ON CONFLICT ({}) DO {action}", key.join(", ")))
 }
 
 /// The `RETURNING` clause, if the caller requests one.

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::identifier::quote;
 use crate::model::error::Error;
-use crate::model::schema::Table;
+use crate::model::schema::{Dialect, Table};
 use crate::model::value::{self, Value};
 
-/// A `WHERE` clause, or nothing, with the values of its `?`.
-#[derive(Debug, Default)]
+/// A `WHERE` clause, or nothing, and the values of the statement's parameters so far.
+#[derive(Debug)]
 pub(super) struct Filter {
+    dialect: Dialect,
     pub(super) sql: String,
     pub(super) values: Vec<Value>,
 }
@@ -18,13 +18,18 @@ pub(super) struct Filter {
 const OPERATORS: &str = "eq, ne, gt, gte, lt, lte, in, like, is_null";
 
 impl Filter {
-    /// The filter under which all conditions hold.
-    pub(super) fn all(table: &Table, filters: &Map<String, Json>) -> Result<Self, Error> {
-        let mut filter = Self::default();
+    /// The filter under which all conditions hold. `values` are those of the statement before it.
+    pub(super) fn all(
+        table: &Table,
+        filters: &Map<String, Json>,
+        values: Vec<Value>,
+    ) -> Result<Self, Error> {
+        let dialect = table.dialect;
+        let mut filter = Self { dialect, sql: String::new(), values };
         for (name, condition) in filters {
             let column = &table.column(name)?.name;
             filter
-                .add(&quote(column), condition)
+                .add(&dialect.column(column), condition)
                 .map_err(|reason| Error::BadFilter { column: column.clone(), reason })?;
         }
         Ok(filter)
@@ -66,10 +71,10 @@ impl Filter {
     /// `= NULL` holds for no row, so null means `IS NULL`.
     fn add_equality(&mut self, column: &str, operand: &Json, negated: bool) -> Result<(), String> {
         match (scalar(operand)?, negated) {
-            (Value::Null, false) => self.push(&format!("{column} IS NULL"), []),
-            (Value::Null, true) => self.push(&format!("{column} IS NOT NULL"), []),
-            (value, false) => self.push(&format!("{column} = ?"), [value]),
-            (value, true) => self.push(&format!("{column} <> ?"), [value]),
+            (Value::Null, false) => self.push(&format!("{column} IS NULL")),
+            (Value::Null, true) => self.push(&format!("{column} IS NOT NULL")),
+            (value, false) => self.compare(column, "=", value),
+            (value, true) => self.compare(column, "<>", value),
         }
         Ok(())
     }
@@ -78,7 +83,7 @@ impl Filter {
         match scalar(operand)? {
             Value::Null => Err("null cannot be compared; use \"is_null\"".to_owned()),
             value => {
-                self.push(&format!("{column} {sign} ?"), [value]);
+                self.compare(column, sign, value);
                 Ok(())
             }
         }
@@ -90,16 +95,19 @@ impl Filter {
         };
         let members: Vec<Value> = members.iter().map(scalar).collect::<Result<_, _>>()?;
         let count = members.len();
-        let values: Vec<Value> =
-            members.into_iter().filter(|value| *value != Value::Null).collect();
-        let marks = vec!["?"; values.len()].join(", ");
-        // In SQL, `NULL IN (NULL)` is not true.
-        let sql = if values.len() < count {
-            format!("({column} IN ({marks}) OR {column} IS NULL)")
-        } else {
-            format!("{column} IN ({marks})")
+        let values = members.into_iter().filter(|value| *value != Value::Null);
+        let parameters: Vec<String> = values.map(|value| self.bind(value)).collect();
+        let membership = match parameters.as_slice() {
+            // PostgreSQL has no empty list.
+            [] => "FALSE".to_owned(),
+            parameters => format!("{column} IN ({})", parameters.join(", ")),
         };
-        self.push(&sql, values);
+        // In SQL, `NULL IN (NULL)` is not true.
+        if parameters.len() < count {
+            self.push(&format!("({membership} OR {column} IS NULL)"));
+        } else {
+            self.push(&membership);
+        }
         Ok(())
     }
 
@@ -107,7 +115,8 @@ impl Filter {
         let Json::String(pattern) = operand else {
             return Err("\"like\" requires a string".to_owned());
         };
-        self.push(&format!("{column} LIKE ?"), [Value::Text(pattern.clone())]);
+        let parameter = self.bind(Value::Text(pattern.clone()));
+        self.push(&self.dialect.like(column, &parameter));
         Ok(())
     }
 
@@ -117,15 +126,24 @@ impl Filter {
             Json::Bool(false) => "IS NOT NULL",
             _ => return Err("\"is_null\" requires true or false".to_owned()),
         };
-        self.push(&format!("{column} {test}"), []);
+        self.push(&format!("{column} {test}"));
         Ok(())
     }
 
-    fn push(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+    fn compare(&mut self, column: &str, sign: &str, value: Value) {
+        let parameter = self.bind(value);
+        self.push(&format!("{column} {sign} {parameter}"));
+    }
+
+    fn bind(&mut self, value: Value) -> String {
+        self.values.push(value);
+        self.dialect.parameter(self.values.len())
+    }
+
+    fn push(&mut self, sql: &str) {
         let joint = if self.sql.is_empty() { " WHERE " } else { " AND " };
         self.sql.push_str(joint);
         self.sql.push_str(sql);
-        self.values.extend(values);
     }
 }
 

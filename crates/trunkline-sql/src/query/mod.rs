@@ -3,7 +3,9 @@
 
 pub(crate) mod change;
 pub(crate) mod create_table;
+mod dialect;
 mod filter;
 pub(crate) mod identifier;
 mod order;
+pub(crate) mod raw;
 pub(crate) mod select;

@@ -1,11 +1,11 @@
-use super::identifier::quote;
 use crate::model::error::Error;
 use crate::model::read::{OrderBy, OrderTerm};
-use crate::model::schema::{Column, Table};
+use crate::model::schema::{Column, Dialect, Table};
 use crate::model::value::Value;
 
 /// The order of a request, in terms of columns.
 pub(super) struct Order {
+    dialect: Dialect,
     terms: Vec<Term>,
     /// Whether no two rows are equal in all terms.
     is_total: bool,
@@ -37,7 +37,7 @@ pub(super) fn by(table: &Table, order: Option<&OrderBy>) -> Result<Order, Error>
     let is_total = !identity.is_empty();
     let identity = identity.into_iter().map(str::to_owned);
     terms.extend(identity.map(|column| Term { column, desc, is_nullable: false }));
-    Ok(Order { terms, is_total })
+    Ok(Order { dialect: table.dialect, terms, is_total })
 }
 
 impl Order {
@@ -46,9 +46,7 @@ impl Order {
 
     /// The `ORDER BY` clause, if there is an order.
     pub(super) fn clause(&self) -> String {
-        let term = |term: &Term| {
-            format!("{}{}", quote(&term.column), if term.desc { " DESC" } else { "" })
-        };
+        let term = |term: &Term| self.dialect.order(&term.column, term.desc, term.is_nullable);
         let terms: Vec<String> = self.terms.iter().map(term).collect();
         match terms.as_slice() {
             [] => String::new(),
@@ -69,18 +67,21 @@ impl Order {
     pub(super) fn after(&self, key: &[Value], first: usize) -> String {
         let mut condition = "FALSE".to_owned();
         for (index, (term, value)) in self.terms.iter().zip(key).enumerate().rev() {
-            let parameter = first + index;
-            let (beyond, column) = (term.beyond(value, parameter), quote(&term.column));
-            condition = format!("({beyond} OR ({column} IS ?{parameter} AND {condition}))");
+            let parameter = self.dialect.parameter(first + index);
+            let column = self.dialect.column(&term.column);
+            let beyond = term.beyond(&column, value, &parameter);
+            let same = self.dialect.is(&column, &parameter);
+            condition = format!("({beyond} OR ({same} AND {condition}))");
         }
-        // Implied by the condition, and lets SQLite find the first row by an index.
+        // Implied by the condition, and lets the engine find the first row by an index.
         match (self.terms.first(), key.first()) {
             (Some(term), Some(value)) if *value != Value::Null => {
-                let column = quote(&term.column);
+                let column = self.dialect.column(&term.column);
+                let parameter = self.dialect.parameter(first);
                 match term {
-                    Term { desc: false, .. } => format!("{column} >= ?{first} AND {condition}"),
+                    Term { desc: false, .. } => format!("{column} >= {parameter} AND {condition}"),
                     Term { is_nullable: false, .. } => {
-                        format!("{column} <= ?{first} AND {condition}")
+                        format!("{column} <= {parameter} AND {condition}")
                     }
                     _ => condition,
                 }
@@ -95,18 +96,16 @@ impl Term {
         Self { column: column.name.clone(), desc, is_nullable: !column.not_null }
     }
 
-    /// The condition under which a row comes after another value of this term alone. In SQLite, NULL is the smallest
-    /// value.
-    fn beyond(&self, value: &Value, parameter: usize) -> String {
-        let column = quote(&self.column);
+    /// The condition under which a row comes after another value of this term alone. NULL is the smallest value.
+    fn beyond(&self, column: &str, value: &Value, parameter: &str) -> String {
         match (self.desc, value) {
             (false, Value::Null) => format!("{column} IS NOT NULL"),
-            (false, _) => format!("{column} > ?{parameter}"),
+            (false, _) => format!("{column} > {parameter}"),
             (true, Value::Null) => "FALSE".to_owned(),
             (true, _) if self.is_nullable => {
-                format!("({column} < ?{parameter} OR {column} IS NULL)")
+                format!("({column} < {parameter} OR {column} IS NULL)")
             }
-            (true, _) => format!("{column} < ?{parameter}"),
+            (true, _) => format!("{column} < {parameter}"),
         }
     }
 }

@@ -1,9 +1,12 @@
+use serde_json::Map;
+
 use super::filter::Filter;
-use super::identifier::quote;
 use super::order;
 use crate::model::cursor::{self, Fingerprint, Position};
 use crate::model::error::Error;
+use crate::model::limits::QueryLimits;
 use crate::model::read::QueryRecords;
+use crate::model::rowset::{Bounds, Rowset, TruncatedBy};
 use crate::model::schema::Table;
 use crate::model::value::Value;
 
@@ -11,25 +14,35 @@ use crate::model::value::Value;
 pub(crate) struct PageQuery {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
+    /// The maximum size of the result.
+    pub(crate) bounds: Bounds,
     /// The number of columns at the end of each row that are its key, and not in the result.
     pub(crate) key_width: usize,
     /// The number of rows before the page.
-    pub(crate) offset: u64,
+    offset: u64,
     fingerprint: Fingerprint,
 }
 
 impl PageQuery {
-    /// The query for at most `max_rows` rows, plus one that shows whether more exist.
-    pub(crate) fn new(request: &QueryRecords, table: &Table, max_rows: u64) -> Result<Self, Error> {
+    /// The query for one row more than the result can have, which shows whether more rows exist.
+    pub(crate) fn new(
+        request: &QueryRecords,
+        table: &Table,
+        limits: &QueryLimits,
+    ) -> Result<Self, Error> {
+        let max_rows = request.limit.unwrap_or(limits.default_rows).min(limits.max_rows);
         let columns = columns(table, request.columns.as_deref())?;
         let filter = match &request.filters {
-            Some(filters) => Filter::all(table, filters)?,
-            None => Filter::default(),
+            Some(filters) => Filter::all(table, filters, Vec::new())?,
+            None => Filter::all(table, &Map::new(), Vec::new())?,
         };
         let order = order::by(table, request.order_by.as_ref())?;
 
         let key: Vec<&str> = order.key().collect();
-        let mut sql = select(columns.iter().copied().chain(key.iter().copied()), &table.name);
+        let dialect = table.dialect;
+        let keys = key.iter().map(|name| dialect.key(name));
+        let columns = columns.into_iter().map(|name| dialect.column(name));
+        let mut sql = select(columns.chain(keys), table);
         sql.push_str(&filter.sql);
         let clause = order.clause();
         let mut values = filter.values;
@@ -49,23 +62,65 @@ impl PageQuery {
             skipped = 0;
         }
         sql.push_str(&clause);
-        sql.push_str(&format!(" LIMIT ?{} OFFSET ?{}", values.len() + 1, values.len() + 2));
+        let [limit, offset_parameter] = [1, 2].map(|next| dialect.parameter(values.len() + next));
+        sql.push_str(&format!(" LIMIT {limit} OFFSET {offset_parameter}"));
         values.push(integer("limit", max_rows.saturating_add(1))?);
         values.push(integer("offset", skipped)?);
-        Ok(Self { sql, values, key_width: key.len(), offset, fingerprint })
+        let bounds = Bounds { max_rows, max_bytes: limits.max_bytes };
+        Ok(Self { sql, values, bounds, key_width: key.len(), offset, fingerprint })
+    }
+
+    /// Adds the cursor of the next page, given the key of the last row, and instructions for reading it.
+    pub(crate) fn complete(
+        &self,
+        mut rowset: Rowset,
+        last: Option<Vec<Value>>,
+        request: &QueryRecords,
+        limits: &QueryLimits,
+    ) -> Result<Rowset, Error> {
+        if rowset.is_first_row_too_large() {
+            return Err(row_over_limit(self.offset, limits.max_bytes));
+        }
+        // The cursor of a page without rows would lead to the same page.
+        if rowset.truncated && rowset.row_count > 0 {
+            rowset.next_cursor = Some(self.next_cursor(rowset.row_count, last));
+        }
+        let is_limit_of_caller = request.limit.is_some_and(|limit| limit <= limits.max_rows);
+        if is_limit_of_caller && rowset.truncated_by == Some(TruncatedBy::Rows) {
+            rowset.truncated = false;
+            rowset.truncated_by = None;
+        }
+        Ok(rowset.with_hint(|rowset| match rowset.next_cursor {
+            Some(_) => {
+                r#"repeat the call with "cursor" set to next_cursor for the next rows, or narrow "filters""#
+                    .to_owned()
+            }
+            None => r#"raise "limit" to read rows"#.to_owned(),
+        }))
     }
 
     /// The cursor of the next page, after `row_count` rows of this one, the last of which has this key.
-    pub(crate) fn next_cursor(&self, row_count: u64, key: Option<Vec<Value>>) -> String {
+    fn next_cursor(&self, row_count: u64, key: Option<Vec<Value>>) -> String {
         let key = key.filter(|key| !key.is_empty());
         Position::cursor(self.offset.saturating_add(row_count), key, self.fingerprint)
     }
 }
 
+/// The error of a row that exceeds the maximum size. An empty page would hide it and all later rows.
+fn row_over_limit(offset: u64, max_bytes: usize) -> Error {
+    Error::OverLimit {
+        message: format!(
+            "the row at offset {offset} alone exceeds the {max_bytes} bytes of a result; \
+             select fewer \"columns\", or continue with \"offset\": {} and no cursor",
+            offset.saturating_add(1)
+        ),
+    }
+}
+
 /// The beginning of a query for columns of a table: `SELECT … FROM …`.
-pub(crate) fn select<'n>(columns: impl Iterator<Item = &'n str>, table: &str) -> String {
-    let columns: Vec<String> = columns.map(quote).collect();
-    format!("SELECT {} FROM {}", columns.join(", "), quote(table))
+pub(crate) fn select(columns: impl Iterator<Item = String>, table: &Table) -> String {
+    let columns: Vec<String> = columns.collect();
+    format!("SELECT {} FROM {}", columns.join(", "), table.source())
 }
 
 fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t str>, Error> {

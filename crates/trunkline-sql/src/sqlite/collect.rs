@@ -2,20 +2,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use rusqlite::{Row, Statement};
-use serde_json::value::RawValue;
 
 use super::value;
 use crate::model::error::Error;
-use crate::model::rowset::{ResultColumn, Rowset, TruncatedBy};
+use crate::model::rowset::{Bounds, ResultColumn, RowWriter, Rowset};
 use crate::model::value::Value;
-
-/// The maximum size of a result.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    pub(super) max_rows: u64,
-    /// Of the rows' JSON text.
-    pub(super) max_bytes: usize,
-}
 
 /// Steps a statement with bound parameters until its end or a limit.
 pub(super) fn collect(
@@ -30,11 +21,7 @@ pub(super) fn collect(
 
 /// Collects the rows of one result, from one statement or from several with the same columns.
 pub(super) struct Collector {
-    bounds: Bounds,
-    started: Instant,
-    text: Vec<u8>,
-    row_count: u64,
-    truncated_by: Option<TruncatedBy>,
+    rows: RowWriter,
     columns: Option<Vec<ResultColumn>>,
     /// The number of columns at the end that are the key of a row, and not in the result.
     key_width: usize,
@@ -43,19 +30,7 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(bounds: Bounds, started: Instant) -> Self {
-        // For blocks of 1 KiB or more, glibc consolidates its free lists each time.
-        let mut text = Vec::with_capacity(512);
-        text.push(b'[');
-        Self {
-            bounds,
-            started,
-            text,
-            row_count: 0,
-            truncated_by: None,
-            columns: None,
-            key_width: 0,
-            key: None,
-        }
+        Self { rows: RowWriter::new(bounds, started), columns: None, key_width: 0, key: None }
     }
 
     /// Uses the last columns as the key of each row and omits them from the result.
@@ -75,10 +50,10 @@ impl Collector {
         let is_reading = statement.readonly();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
-            if self.truncated_by.is_none() {
+            if !self.rows.is_full() {
                 self.take_row(row)?;
             }
-            if self.truncated_by.is_some() && is_reading {
+            if self.rows.is_full() && is_reading {
                 break;
             }
         }
@@ -91,37 +66,15 @@ impl Collector {
         // After the first step, in which SQLite recompiles the statement if the schema has changed.
         let columns = || result_columns(row.as_ref(), self.key_width);
         let width = self.columns.get_or_insert_with(columns).len();
-        if self.row_count == self.bounds.max_rows {
-            self.truncated_by = Some(TruncatedBy::Rows);
-            return Ok(());
-        }
-        let row_start = self.text.len();
-        if self.row_count > 0 {
-            self.text.push(b',');
-        }
-        if write_row(&mut self.text, row, width, self.bounds.max_bytes)? {
-            self.row_count += 1;
+        if self.rows.row(|text, max_bytes| write_row(text, row, width, max_bytes))? {
             let keys = (width..width + self.key_width).map(|index| row.get(index).ok());
             self.key = keys.collect();
-        } else {
-            self.text.truncate(row_start);
-            self.truncated_by = Some(TruncatedBy::Bytes);
         }
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Rowset, Error> {
-        self.text.push(b']');
-        Ok(Rowset {
-            columns: self.columns.unwrap_or_default(),
-            rows: raw_json(self.text)?,
-            row_count: self.row_count,
-            truncated: self.truncated_by.is_some(),
-            truncated_by: self.truncated_by,
-            next_cursor: None,
-            hint: None,
-            elapsed_ms: (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
-        })
+    pub(super) fn finish(self) -> Result<Rowset, Error> {
+        self.rows.finish(self.columns.unwrap_or_default())
     }
 }
 
@@ -148,7 +101,7 @@ fn write_row(
     row: &Row<'_>,
     width: usize,
     max_bytes: usize,
-) -> Result<bool, Error> {
+) -> Result<bool, rusqlite::Error> {
     text.push(b'[');
     for index in 0..width {
         if index > 0 {
@@ -162,14 +115,5 @@ fn write_row(
         value::write(text, cell);
     }
     text.push(b']');
-    // One more for the end of the array.
-    Ok(text.len() < max_bytes)
-}
-
-fn raw_json(text: Vec<u8>) -> Result<Box<RawValue>, Error> {
-    // The text is valid by construction, but a constructor without the check is unsafe.
-    String::from_utf8(text)
-        .ok()
-        .and_then(|text| RawValue::from_string(text).ok())
-        .ok_or(Error::ReaderLost)
+    Ok(true)
 }

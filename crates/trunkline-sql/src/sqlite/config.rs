@@ -1,8 +1,12 @@
 use std::time::Duration;
 
-/// Configuration of a [`Database`](crate::Database). The defaults suit a server whose callers are not trusted.
+use crate::model::limits::QueryLimits;
+
+/// Configuration of [`Sqlite`](crate::Sqlite). The defaults suit a server whose callers are not trusted.
 #[derive(Clone, Debug)]
 pub struct SqliteConfig {
+    /// The limits of each call.
+    pub limits: QueryLimits,
     /// Whether callers may change the database. Default false: no call changes a byte of the file. If true, the file is
     /// opened a second time, for one writer.
     pub writable: bool,
@@ -19,20 +23,6 @@ pub struct SqliteConfig {
     pub write_queue: usize,
     /// Maximum wait for a reader or the writer before a call fails with `Busy`. Default 2 s.
     pub queue_wait: Duration,
-    /// Number of rows of a result if the caller does not specify one. Default 100.
-    pub default_rows: u64,
-    /// Maximum number of rows of one result, whatever the caller specifies. Default 1,000.
-    pub max_rows: u64,
-    /// Maximum size of one result's rows as JSON text, in bytes. Default 1 MiB.
-    pub max_bytes: usize,
-    /// Maximum number of rows that one call changes, including those that foreign keys and triggers change. For
-    /// `insert_record`, the inserted records do not count; for `execute_raw_query`, they do. It protects against
-    /// mistakes, not against attackers: a call may specify another limit, lower or higher. Default 1,000.
-    pub max_affected: u64,
-    /// Maximum number of records of one `insert_record`. Default 1,000.
-    pub max_records: usize,
-    /// Timeout of one call, including the wait. A caller may specify a shorter one. Default 5 s.
-    pub timeout: Duration,
     /// Maximum wait for a lock of another connection or process before a call fails with `Locked`. Default 1 s.
     pub lock_wait: Duration,
     /// Maximum memory that SQLite allocates, in bytes, **for the whole process**: SQLite has no smaller unit. The lowest
@@ -47,18 +37,13 @@ pub struct SqliteConfig {
 impl Default for SqliteConfig {
     fn default() -> Self {
         Self {
+            limits: QueryLimits::default(),
             writable: false,
             readers: 4,
             stuck_readers: 16,
             queue: 64,
             write_queue: 256,
             queue_wait: Duration::from_secs(2),
-            default_rows: 100,
-            max_rows: 1_000,
-            max_bytes: 1 << 20,
-            max_affected: 1_000,
-            max_records: 1_000,
-            timeout: Duration::from_secs(5),
             lock_wait: Duration::from_secs(1),
             heap_limit: 256 << 20,
             statement_cache: 64,

@@ -14,7 +14,7 @@ impl From<rusqlite::Error> for Error {
             rusqlite::Error::SqlInputError { error: cause, msg, offset, .. } => {
                 (cause, Some(msg.as_str()), usize::try_from(*offset).ok())
             }
-            _ => return Self::Failure(error),
+            _ => return Self::Failure(error.into()),
         };
         let message = message.unwrap_or("no message");
         match cause.code {
@@ -48,7 +48,7 @@ impl From<rusqlite::Error> for Error {
             // The worker distinguishes the deadline from a cancellation.
             ErrorCode::OperationInterrupted => Self::Cancelled,
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked,
-            _ => Self::Failure(error),
+            _ => Self::Failure(error.into()),
         }
     }
 }
@@ -78,10 +78,11 @@ fn needs_recovery(extended_code: i32) -> bool {
 /// SQLite reports most of its limits as plain errors. A name of the schema may follow these prefixes, but no message
 /// begins with a name.
 fn is_limit(message: &str) -> bool {
-    const BEGINNINGS: [&str; 12] = [
+    const BEGINNINGS: [&str; 13] = [
         "too many columns ",
         "too many FROM clause terms, max: ",
         "too many SQL variables",
+        "variable number must be between ",
         "too many terms in ",
         "too many arguments on function ",
         "too many references to ",

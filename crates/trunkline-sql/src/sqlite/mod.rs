@@ -1,11 +1,12 @@
 //! SQLite: the file, its connections, their threads, and the calls that run on them.
 
+mod backend;
 mod collect;
 mod config;
-mod database;
 mod error;
 mod execute;
 mod file;
+mod open_error;
 mod row_limit;
 mod schema;
 mod security;
@@ -13,6 +14,7 @@ mod session;
 mod value;
 mod workers;
 
+pub use backend::Sqlite;
 pub use config::SqliteConfig;
-pub use database::Database;
 pub use file::create_empty;
+pub use open_error::OpenError;

@@ -32,7 +32,7 @@ impl RowLimit {
         max_affected: Option<u64>,
         uncounted: u64,
     ) -> Result<Self, Error> {
-        let max = max_affected.unwrap_or(session.config().max_affected);
+        let max = max_affected.unwrap_or(session.config().limits.max_affected);
         let special = session.special_tables()?;
         if let Some(writer_state) = session.writer_state() {
             writer_state.limit_rows(max.saturating_add(uncounted), Arc::clone(&special.shadow));

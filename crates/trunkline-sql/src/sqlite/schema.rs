@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::session::{Session, SpecialTables, TableCache};
 use super::value;
 use crate::model::error::Error;
-use crate::model::schema::{Column, Table, TableKind, Visibility, nearest_names};
+use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
 
 impl Session<'_> {
     /// A table or view, cached until the schema changes.
@@ -81,8 +81,15 @@ pub(super) fn load(
     without_rowid: bool,
 ) -> Result<Table, Error> {
     let found = columns(session, &name).map_err(|error| error.on_table(&name))?;
-    let mut table =
-        Table { name, kind, without_rowid, columns: Vec::new(), unreadable_columns: Vec::new() };
+    let mut table = Table {
+        dialect: Dialect::Sqlite,
+        schema: None,
+        name,
+        kind,
+        without_rowid,
+        columns: Vec::new(),
+        unreadable_columns: Vec::new(),
+    };
     for column in found {
         match column {
             Ok(column) => table.columns.push(column),

@@ -1,14 +1,10 @@
 //! Values of SQLite: as parameters, as JSON text, and as names of the schema.
 
-use std::io::Write;
-
-use base64::display::Base64Display;
-use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value as Owned, ValueRef};
 use rusqlite::{Row, Statement};
 
 use crate::model::error::Error;
-use crate::model::rowset::MAX_EXACT;
+use crate::model::json_text;
 use crate::model::value::Value;
 
 impl ToSql for Value {
@@ -81,47 +77,14 @@ pub(super) fn least_bytes(value: ValueRef<'_>) -> usize {
 pub(super) fn write(text: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => text.extend_from_slice(b"null"),
-        ValueRef::Integer(value) if value.unsigned_abs() <= MAX_EXACT => put(text, &value),
-        ValueRef::Integer(value) => put(text, &value.to_string()),
-        ValueRef::Real(value) if value.is_finite() => put(text, &value),
-        ValueRef::Real(value) => {
-            let sign = if value < 0.0 { "-" } else { "" };
-            put_format(text, format_args!(r#"{{"$float":"{sign}Infinity"}}"#));
-        }
+        ValueRef::Integer(value) => json_text::integer(text, value),
+        ValueRef::Real(value) => json_text::real(text, value),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(valid) => put_text(text, valid),
-            Err(_) => put_bytes(text, "$text", bytes),
+            Ok(valid) => json_text::string(text, valid),
+            Err(_) => json_text::bytes(text, "$text", bytes),
         },
-        ValueRef::Blob(bytes) => put_bytes(text, "$blob", bytes),
+        ValueRef::Blob(bytes) => json_text::bytes(text, "$blob", bytes),
     }
-}
-
-/// Writes a string. Most need no escapes, which is checked first.
-fn put_text(text: &mut Vec<u8>, value: &str) {
-    // Without an early return, the compiler compares several bytes at once.
-    let is_plain = |plain, byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\');
-    if value.bytes().fold(true, is_plain) {
-        text.push(b'"');
-        text.extend_from_slice(value.as_bytes());
-        text.push(b'"');
-    } else {
-        put(text, value);
-    }
-}
-
-fn put_bytes(text: &mut Vec<u8>, tag: &str, bytes: &[u8]) {
-    let base64 = Base64Display::new(bytes, &STANDARD);
-    let length = bytes.len();
-    put_format(text, format_args!(r#"{{"{tag}":"{base64}","bytes":{length}}}"#));
-}
-
-/// Writes a number or a string as JSON. Writing into a `Vec` cannot fail.
-fn put(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
-    drop(serde_json::to_writer(text, value));
-}
-
-fn put_format(text: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
-    drop(text.write_fmt(arguments));
 }
 
 #[cfg(test)]

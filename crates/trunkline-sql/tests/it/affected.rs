@@ -1,9 +1,10 @@
 //! `max_affected`: the counted rows, and changes beyond the limit.
 
 use serde_json::{Value, json};
-use trunkline_sql::SqliteConfig;
+use trunkline_sql::QueryLimits;
+use trunkline_sql::sqlite::SqliteConfig;
 
-use crate::fixture::{Fixture, create, kind};
+use crate::fixture::{Fixture, create, kind, open};
 
 /// Tables with 5 children for each parent, by foreign keys, triggers and without row numbers.
 const SCHEMA: &str = "
@@ -50,7 +51,7 @@ fn fixture(sql: &[&str]) -> Fixture {
     let path = fixture.folder.path().join("affected.db");
     sql.iter().for_each(|sql| create(&path, sql));
     let config = SqliteConfig { writable: true, ..SqliteConfig::default() };
-    fixture.database = trunkline_sql::Database::open(&path, config).unwrap();
+    fixture.database = open(&path, config).unwrap();
     fixture.path = path;
     fixture
 }
@@ -258,12 +259,15 @@ fn cost_of_counting() {
         connection.execute_batch("PRAGMA cache_size = -8192; PRAGMA cache_spill = 0").unwrap();
         let config = SqliteConfig {
             writable: true,
-            max_affected: u64::MAX,
-            timeout: std::time::Duration::from_secs(60),
             heap_limit: 0,
+            limits: QueryLimits {
+                max_affected: u64::MAX,
+                timeout: std::time::Duration::from_secs(60),
+                ..QueryLimits::default()
+            },
             ..SqliteConfig::default()
         };
-        let database = trunkline_sql::Database::open(&counted, config).unwrap();
+        let database = open(&counted, config).unwrap();
         for (fastest, sql) in fastest.iter_mut().zip(&statements) {
             let started = std::time::Instant::now();
             connection.execute_batch(sql).unwrap();

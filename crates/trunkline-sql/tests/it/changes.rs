@@ -1,7 +1,8 @@
 //! `update_record` and `delete_record`.
 
 use serde_json::{Value, json};
-use trunkline_sql::{DeleteRecord, SqliteConfig, UpdateRecord};
+use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::{DeleteRecord, QueryLimits, UpdateRecord};
 
 use crate::fixture::{Fixture, create, kind};
 
@@ -99,7 +100,11 @@ fn changing_every_row_requires_all() {
 
 #[test]
 fn affected_rows_are_limited() {
-    let config = SqliteConfig { writable: true, max_affected: 3, ..SqliteConfig::default() };
+    let config = SqliteConfig {
+        writable: true,
+        limits: QueryLimits { max_affected: 3, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    };
     let fixture = Fixture::with(config);
     let delete = |filters, rest: Value| {
         let mut arguments = json!({"table_name": "emp", "filters": filters});

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trunkline_sql::SqliteConfig;
+use trunkline_sql::QueryLimits;
+use trunkline_sql::sqlite::SqliteConfig;
 
 use crate::fixture::{Fixture, kind};
 
@@ -107,8 +108,11 @@ fn results_have_limits() {
 fn queries_and_changes_have_timeouts() {
     let fixture = Fixture::with(SqliteConfig {
         writable: true,
-        max_affected: u64::MAX,
-        timeout: Duration::from_millis(200),
+        limits: QueryLimits {
+            max_affected: u64::MAX,
+            timeout: Duration::from_millis(200),
+            ..QueryLimits::default()
+        },
         ..SqliteConfig::default()
     });
     let endless = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n)";

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::ErrorObject;
-use trunkline_sql::{Error, ErrorClass, OpenError};
+use trunkline_sql::sqlite::OpenError;
+use trunkline_sql::{Error, ErrorClass};
 
 use crate::fixture::{Fixture, request};
 
@@ -84,7 +85,7 @@ fn messages_are_limited_in_length() {
 
 #[test]
 fn errors_do_not_reveal_paths() {
-    let error = Error::Unavailable(OpenError::Missing { path: "/srv/secret/a.db".into() });
+    let error = Error::Unavailable(OpenError::Missing { path: "/srv/secret/a.db".into() }.into());
     check(
         &error,
         ErrorClass::Database,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use serde::Serialize;
@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset, SqliteConfig};
+use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig};
+use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset};
 
 /// SQLite's heap limit applies to the process. Tests that reach it hold this lock for writing, all others for reading.
 pub(crate) static MEMORY: RwLock<()> = RwLock::new(());
@@ -45,7 +46,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("emp.db");
         create(&path, include_str!("../data/emp.sql"));
-        let database = Database::open(&path, config).unwrap();
+        let database = open(&path, config).unwrap();
         Self { folder, path, database, runtime: runtime(), _memory: None }
     }
 
@@ -75,6 +76,10 @@ impl Fixture {
     }
 }
 
+pub(crate) fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Database, OpenError> {
+    Sqlite::open(path, config).map(Database::from)
+}
+
 pub(crate) async fn call(
     database: &Database,
     operation: &str,
@@ -98,7 +103,7 @@ pub(crate) fn rows(outcome: RawOutcome) -> Rowset {
     outcome.into_rows().unwrap()
 }
 
-pub(crate) fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     entries
         .map(|entry| {
@@ -108,7 +113,7 @@ pub(crate) fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-pub(crate) fn create(path: &std::path::Path, sql: &str) {
+pub(crate) fn create(path: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(path).unwrap();
     connection.execute_batch(sql).unwrap();
 }

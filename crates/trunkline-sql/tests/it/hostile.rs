@@ -5,7 +5,8 @@
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use trunkline_sql::{Error, RawOutcome, RawQuery, SqliteConfig};
+use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::{Error, QueryLimits, RawOutcome, RawQuery};
 
 use crate::fixture::{Fixture, MEMORY, create, files_here, kind};
 
@@ -36,11 +37,14 @@ fn config(writable: bool) -> SqliteConfig {
     SqliteConfig {
         writable,
         readers: 2,
-        max_rows: 100,
-        max_bytes: 64 << 10,
-        max_affected: u64::MAX,
-        timeout: Duration::from_millis(300),
         heap_limit: 128 << 20,
+        limits: QueryLimits {
+            max_rows: 100,
+            max_bytes: 64 << 10,
+            max_affected: u64::MAX,
+            timeout: Duration::from_millis(300),
+            ..QueryLimits::default()
+        },
         ..SqliteConfig::default()
     }
 }

@@ -1,9 +1,10 @@
 //! `insert_record`.
 
 use serde_json::{Value, json};
-use trunkline_sql::{InsertRecord, SqliteConfig};
+use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::{InsertRecord, QueryLimits};
 
-use crate::fixture::{Fixture, create, kind};
+use crate::fixture::{Fixture, create, kind, open};
 
 /// The reply without null members, or the kind of error.
 #[track_caller]
@@ -136,7 +137,11 @@ fn inserted_rows() {
 
 #[test]
 fn returned_rows_are_limited_and_all_records_inserted() {
-    let config = SqliteConfig { writable: true, max_bytes: 30, ..SqliteConfig::default() };
+    let config = SqliteConfig {
+        writable: true,
+        limits: QueryLimits { max_bytes: 30, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    };
     let fixture = Fixture::with(config);
     let data: Vec<Value> = (0..20).map(|v| json!({"v": v})).collect();
     let arguments = json!({"table_name": "extremes", "data": data, "returning": ["v"]});
@@ -186,7 +191,7 @@ fn speed() {
         let fixture = Fixture::new();
         create(&fixture.path, &format!("PRAGMA journal_mode = {mode}"));
         let config = SqliteConfig { writable: true, ..SqliteConfig::default() };
-        let database = trunkline_sql::Database::open(&fixture.path, config).unwrap();
+        let database = open(&fixture.path, config).unwrap();
         let records = |count: usize, round: usize| -> Vec<Value> {
             let record = |v| json!({"dept_no": 1_000 + round * count + v, "title": "a title of some length"});
             (0..count).map(record).collect()

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use trunkline_sql::{Database, OpenError, SqliteConfig, create_empty};
+use trunkline_sql::Database;
+use trunkline_sql::sqlite::{OpenError, SqliteConfig, create_empty};
 
-use crate::fixture::{create, files, request, rows, runtime};
+use crate::fixture::{create, files, open, request, rows, runtime};
 
 const COUNT: &str = "SELECT count(*) FROM t";
 
@@ -16,8 +17,8 @@ fn count(database: &Database) -> String {
     rows(outcome.unwrap()).rows.get().to_owned()
 }
 
-fn open(path: &Path) -> Database {
-    Database::open(path, SqliteConfig::default()).unwrap()
+fn read_only(path: &Path) -> Database {
+    open(path, SqliteConfig::default()).unwrap()
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn leaves_no_files_in_any_journal_mode() {
             let before = files(folder.path());
             set_read_only(folder.path(), read_only_folder);
 
-            let database = open(&path);
+            let database = read_only(&path);
             assert_eq!(count(&database), "[[2]]", "{mode}");
             let during = files(folder.path());
             drop(database);
@@ -59,7 +60,7 @@ fn a_writer_of_a_closed_wal_database_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wal.db");
     create(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t(a); INSERT INTO t VALUES (1)");
-    let database = open(&path);
+    let database = read_only(&path);
     assert_eq!(count(&database), "[[1]]");
 
     // The row is in the log only, and after the end of the writer in the file only.
@@ -80,7 +81,7 @@ fn a_database_may_change_its_journal_mode() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (1)");
-    let database = open(&path);
+    let database = read_only(&path);
     for (mode, expected) in [("DELETE", "[[2]]"), ("WAL", "[[3]]"), ("DELETE", "[[4]]")] {
         create(&path, &format!("PRAGMA journal_mode = {mode}; INSERT INTO t VALUES (0)"));
         let before = files(folder.path());
@@ -109,7 +110,7 @@ fn opening_and_closing_keeps_the_locks_of_other_connections() {
     let is_listed = |_| fs::read_to_string("/proc/locks").unwrap().contains(&place);
     let is_locked = || (0..20).any(is_listed);
     assert!(is_locked(), "before");
-    drop(open(&path));
+    drop(read_only(&path));
     // Its readers end some time later, which must have no effect.
     let watched = std::time::Instant::now();
     while watched.elapsed() < std::time::Duration::from_millis(100) {
@@ -127,7 +128,7 @@ fn no_answer_mixes_two_states_of_a_wal_database() {
          WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
          INSERT INTO t SELECT 0, hex(randomblob(60)) FROM n",
     );
-    let database = open(&path);
+    let database = read_only(&path);
     let runtime = runtime();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -169,13 +170,13 @@ fn files_that_cannot_be_served() {
         ("text", &text, |e| matches!(e, OpenError::NotADatabase { .. })),
     ];
     for (name, path, expected) in rows {
-        let error = Database::open(path, SqliteConfig::default()).unwrap_err();
+        let error = open(path, SqliteConfig::default()).unwrap_err();
         assert!(expected(&error), "{name}: {error:?}");
     }
     assert!(!missing.exists());
 
     let no_readers = SqliteConfig { readers: 0, ..SqliteConfig::default() };
-    let error = Database::open(&text, no_readers).unwrap_err();
+    let error = open(&text, no_readers).unwrap_err();
     assert!(matches!(error, OpenError::Setting { setting: "readers" }));
 }
 
@@ -193,7 +194,7 @@ fn an_unfinished_transaction_needs_a_writer() {
     fs::copy(&path, &crashed).unwrap();
     fs::copy(folder.path().join("a.db-journal"), folder.path().join("crashed.db-journal")).unwrap();
     let before = fs::read(&crashed).unwrap();
-    let error = Database::open(&crashed, SqliteConfig::default()).unwrap_err();
+    let error = open(&crashed, SqliteConfig::default()).unwrap_err();
     assert!(matches!(error, OpenError::NeedsRecovery { .. }), "{error:?}");
     assert!(fs::read(&crashed).unwrap() == before);
 }
@@ -203,7 +204,7 @@ fn an_empty_database_is_created_only_if_missing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.db");
     create_empty(&path).unwrap();
-    let database = open(&path);
+    let database = read_only(&path);
     let list = database.list_tables(request(serde_json::json!({})));
     assert!(runtime().block_on(list).unwrap().tables.is_empty());
     let error = create_empty(&path).unwrap_err();

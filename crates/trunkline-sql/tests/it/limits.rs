@@ -1,7 +1,8 @@
 //! Limits of results.
 
 use serde_json::json;
-use trunkline_sql::SqliteConfig;
+use trunkline_sql::QueryLimits;
+use trunkline_sql::sqlite::SqliteConfig;
 
 use crate::fixture::{Fixture, create, reply, request};
 
@@ -10,8 +11,10 @@ const MANY: &str =
 
 #[test]
 fn rows_and_bytes() {
-    let fixture =
-        Fixture::with(SqliteConfig { max_rows: 4, max_bytes: 25, ..SqliteConfig::default() });
+    let fixture = Fixture::with(SqliteConfig {
+        limits: QueryLimits { max_rows: 4, max_bytes: 25, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    });
     let rows = [
         ("as many as allowed", format!("{MANY} LIMIT 4"), json!(null), json!([4, false, null])),
         ("one more", format!("{MANY} LIMIT 5"), json!(null), json!([4, true, "rows"])),
@@ -44,7 +47,10 @@ fn rows_and_bytes() {
 
 #[test]
 fn a_first_row_that_does_not_fit_is_an_error() {
-    let fixture = Fixture::with(SqliteConfig { max_bytes: 25, ..SqliteConfig::default() });
+    let fixture = Fixture::with(SqliteConfig {
+        limits: QueryLimits { max_bytes: 25, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    });
     for (name, query) in [
         ("one byte over", "SELECT 'aaaaaaaaaaaaaaaaaaaa'"),
         ("escapes count", r#"SELECT '""""""""""""'"#),

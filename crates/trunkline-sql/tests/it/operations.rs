@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Router, Rpc};
-use trunkline_sql::{SqliteConfig, operations};
+use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::{QueryLimits, operations};
 
 use crate::fixture::Fixture;
 
@@ -157,7 +158,11 @@ fn unknown_arguments_are_refused() {
 
 #[test]
 fn texts_for_models() {
-    let config = SqliteConfig { writable: true, max_rows: 3, ..SqliteConfig::default() };
+    let config = SqliteConfig {
+        writable: true,
+        limits: QueryLimits { max_rows: 3, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    };
     let fixture = Fixture::with(config);
     let rpc = rpc(&fixture);
     let render = |operation: &str, params: Value| text(&fixture, &rpc, operation, &params);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, kind};
+use crate::fixture::{Fixture, kind, open};
 
 fn run(fixture: &Fixture, sql: &str) -> Result<Value, trunkline_sql::Error> {
     fixture.call("execute_raw_query", json!({"query": sql, "read_only": false}))
@@ -146,8 +146,8 @@ fn cached_statements_have_no_permissions_of_other_calls() {
     let prepare = "CREATE TABLE big (a INTEGER PRIMARY KEY AUTOINCREMENT, b); CREATE INDEX big_b ON big (b); \
                    INSERT INTO big (b) VALUES (1); ANALYZE";
     crate::fixture::create(&fixture.path, prepare);
-    let config = trunkline_sql::SqliteConfig { writable: true, ..Default::default() };
-    let database = trunkline_sql::Database::open(&fixture.path, config).unwrap();
+    let config = trunkline_sql::sqlite::SqliteConfig { writable: true, ..Default::default() };
+    let database = open(&fixture.path, config).unwrap();
     let call = |operation, arguments| {
         fixture.runtime.block_on(crate::fixture::call(&database, operation, arguments))
     };

@@ -1,7 +1,8 @@
 //! `query_records`: filters, order, pages.
 
 use serde_json::{Value, json};
-use trunkline_sql::{Error, QueryRecords, Rowset, SqliteConfig};
+use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::{Error, QueryLimits, QueryRecords, Rowset};
 
 use crate::fixture::{Fixture, kind, reply, request};
 
@@ -200,7 +201,10 @@ fn a_cursor_is_valid_for_its_own_request_only() {
 
 #[test]
 fn pages_truncated_by_bytes_continue() {
-    let fixture = Fixture::with(SqliteConfig { max_bytes: 30, ..SqliteConfig::default() });
+    let fixture = Fixture::with(SqliteConfig {
+        limits: QueryLimits { max_bytes: 30, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    });
     let columns = json!(["id", "name"]);
     let first = run(&fixture, json!({"table_name": "emp", "columns": columns})).unwrap();
     assert_eq!(first.rows.get(), r#"[[1,"Ada"],[2,"Ben"]]"#);

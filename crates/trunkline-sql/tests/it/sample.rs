@@ -3,10 +3,11 @@
 use std::fs;
 
 use serde_json::json;
+use trunkline_sql::RawQuery;
 use trunkline_sql::sample::{self, SampleError, Scale};
-use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
+use trunkline_sql::sqlite::{SqliteConfig, create_empty};
 
-use crate::fixture::{create, files, reply, request, rows, runtime};
+use crate::fixture::{create, files, open, reply, request, rows, runtime};
 
 #[test]
 fn the_sample_is_complete_and_consistent() {
@@ -24,7 +25,7 @@ fn the_sample_is_complete_and_consistent() {
     let dangling = check("PRAGMA foreign_key_check");
     assert_eq!(dangling, Err(rusqlite::Error::QueryReturnedNoRows));
 
-    let database = Database::open(&path, SqliteConfig::default()).unwrap();
+    let database = open(&path, SqliteConfig::default()).unwrap();
     let list = runtime().block_on(database.list_tables(request(json!({}))));
     let tables = reply(list.unwrap())["tables"].take();
     let summaries: Vec<_> = tables.as_array().unwrap().iter().collect();

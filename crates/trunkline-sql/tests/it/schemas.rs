@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use trunkline::tool::{Rendering, is_listed};
 use trunkline::{Effect, Router};
-use trunkline_sql::{SqliteConfig, operations};
+use trunkline_sql::operations;
+use trunkline_sql::sqlite::SqliteConfig;
 
 use crate::fixture::Fixture;
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use trunkline_sql::{Database, Error, RawOutcome, RawQuery, SqliteConfig};
+use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::{Database, Error, QueryLimits, RawOutcome, RawQuery};
 
 use crate::fixture::{Fixture, kind};
 
@@ -22,7 +23,7 @@ fn one_reader(timeout: Duration) -> Fixture {
         stuck_readers: 0,
         queue: 1,
         queue_wait: Duration::from_millis(100),
-        timeout,
+        limits: QueryLimits { timeout, ..QueryLimits::default() },
         ..SqliteConfig::default()
     })
 }
@@ -116,7 +117,7 @@ fn stuck_readers_are_replaced_up_to_a_limit() {
         readers: 1,
         stuck_readers: 1,
         queue: 0,
-        timeout: Duration::from_millis(100),
+        limits: QueryLimits { timeout: Duration::from_millis(100), ..QueryLimits::default() },
         ..SqliteConfig::default()
     });
     fixture.runtime.block_on(async {
@@ -158,8 +159,8 @@ fn another_process_with_a_lock() {
 fn the_longest_times() {
     let longest = SqliteConfig {
         queue_wait: Duration::MAX,
-        timeout: Duration::MAX,
         lock_wait: Duration::MAX,
+        limits: QueryLimits { timeout: Duration::MAX, ..QueryLimits::default() },
         ..SqliteConfig::default()
     };
     let fixture = Fixture::with(longest);

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use trunkline_sql::{Database, Error, OpenError, RawQuery, SqliteConfig};
+use trunkline_sql::sqlite::{OpenError, SqliteConfig};
+use trunkline_sql::{Database, Error, QueryLimits, RawQuery};
 
-use crate::fixture::{Fixture, call, create, files, kind, runtime};
+use crate::fixture::{Fixture, call, create, files, kind, open, runtime};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -17,7 +18,11 @@ const ENDLESS: &str = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UN
                        SELECT i + 1 FROM n) SELECT hex(randomblob(50)) FROM n";
 
 fn config() -> SqliteConfig {
-    SqliteConfig { writable: true, max_affected: u64::MAX, ..SqliteConfig::default() }
+    SqliteConfig {
+        writable: true,
+        limits: QueryLimits { max_affected: u64::MAX, ..QueryLimits::default() },
+        ..SqliteConfig::default()
+    }
 }
 
 fn writing(sql: &str) -> RawQuery {
@@ -40,8 +45,13 @@ fn changes_are_visible_to_readers_at_once() {
             &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(a); INSERT INTO t VALUES (0)"),
         );
         // Long enough for a busy machine.
-        let patient = SqliteConfig { lock_wait: PATIENCE, timeout: PATIENCE * 3, ..config() };
-        let database = Database::open(&path, patient).unwrap();
+        let patient = SqliteConfig {
+            lock_wait: PATIENCE,
+            queue_wait: PATIENCE,
+            limits: QueryLimits { timeout: PATIENCE * 3, ..config().limits },
+            ..config()
+        };
+        let database = open(&path, patient).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_time()
@@ -88,7 +98,10 @@ fn changes_are_visible_to_readers_at_once() {
 
 #[test]
 fn a_stopped_change_is_undone() {
-    let fixture = Fixture::with(SqliteConfig { timeout: Duration::from_secs(60), ..config() });
+    let fixture = Fixture::with(SqliteConfig {
+        limits: QueryLimits { timeout: Duration::from_secs(60), ..config().limits },
+        ..config()
+    });
     let before = fixture.files();
     fixture.runtime.block_on(async {
         let database = &fixture.database;
@@ -118,7 +131,10 @@ fn a_stopped_change_is_undone() {
 
 #[test]
 fn a_change_that_times_out_is_rolled_back() {
-    let fixture = Fixture::with(SqliteConfig { timeout: Duration::from_secs(60), ..config() });
+    let fixture = Fixture::with(SqliteConfig {
+        limits: QueryLimits { timeout: Duration::from_secs(60), ..config().limits },
+        ..config()
+    });
     let mut made = 0;
     for round in 0..300_u64 {
         // Around the commit, whose duration depends on the machine.
@@ -179,7 +195,7 @@ fn a_long_reader_of_another_process_delays_the_writer() {
 fn long_readers_of_our_own_do_not_starve_the_writer() {
     let fixture = Fixture::with(SqliteConfig {
         lock_wait: Duration::from_millis(150),
-        timeout: Duration::from_secs(2),
+        limits: QueryLimits { timeout: Duration::from_secs(2), ..config().limits },
         ..config()
     });
     fixture.runtime.block_on(async {
@@ -232,7 +248,11 @@ fn a_large_change_does_not_block_readers() {
 
 #[test]
 fn many_changes_at_the_same_time_wait_for_each_other() {
-    let patient = SqliteConfig { queue_wait: PATIENCE * 3, timeout: PATIENCE * 3, ..config() };
+    let patient = SqliteConfig {
+        queue_wait: PATIENCE * 3,
+        limits: QueryLimits { timeout: PATIENCE * 3, ..config().limits },
+        ..config()
+    };
     let fixture = Fixture::with(patient);
     fixture.runtime.block_on(async {
         let mut inserts = tokio::task::JoinSet::new();
@@ -253,7 +273,7 @@ fn the_queue_of_the_writer_is_bounded() {
     let fixture = Fixture::with(SqliteConfig {
         write_queue: 1,
         queue_wait: Duration::from_millis(100),
-        timeout: Duration::from_millis(600),
+        limits: QueryLimits { timeout: Duration::from_millis(600), ..config().limits },
         ..config()
     });
     fixture.runtime.block_on(async {
@@ -288,12 +308,12 @@ fn the_write_ahead_log_is_shared_and_removed() {
         runtime.block_on(insert).unwrap();
     };
 
-    let database = Database::open(&path, config()).unwrap();
+    let database = open(&path, config()).unwrap();
     assert_eq!(count(&database), 0);
     insert(&database);
     assert_eq!((count(&database), names().len()), (1, 3));
     // A second server, which only reads.
-    let beside = Database::open(&path, SqliteConfig::default()).unwrap();
+    let beside = open(&path, SqliteConfig::default()).unwrap();
     insert(&database);
     assert_eq!((count(&database), count(&beside)), (2, 2));
     assert!(beside.close(PATIENCE));
@@ -301,7 +321,7 @@ fn the_write_ahead_log_is_shared_and_removed() {
     assert_eq!(names(), ["wal.db"]);
 
     // Without a close, at its end.
-    let database = Database::open(&path, config()).unwrap();
+    let database = open(&path, config()).unwrap();
     insert(&database);
     drop(database);
     let ended = Instant::now();
@@ -309,7 +329,7 @@ fn the_write_ahead_log_is_shared_and_removed() {
         assert!(ended.elapsed() < PATIENCE, "{:?}", names());
         std::thread::yield_now();
     }
-    assert_eq!(count(&Database::open(&path, SqliteConfig::default()).unwrap()), 3);
+    assert_eq!(count(&open(&path, SqliteConfig::default()).unwrap()), 3);
 }
 
 #[test]
@@ -338,7 +358,7 @@ fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
     std::fs::copy(&path, &crashed).unwrap();
     std::fs::copy(folder.path().join("a.db-journal"), folder.path().join("crashed.db-journal"))
         .unwrap();
-    let database = Database::open(&crashed, config()).unwrap();
+    let database = open(&crashed, config()).unwrap();
     let query = json!({"query": "SELECT count(*) FROM t WHERE a = zeroblob(100000)"});
     let reply = runtime().block_on(call(&database, "execute_raw_query", query)).unwrap();
     assert_eq!(reply["rows"], json!([[1]]));
@@ -352,7 +372,7 @@ fn an_unfinished_transaction_of_another_process_is_reported() {
     let (path, served) = (folder.path().join("a.db"), folder.path().join("served.db"));
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
     std::fs::copy(&path, &served).unwrap();
-    let database = Database::open(&served, SqliteConfig::default()).unwrap();
+    let database = open(&served, SqliteConfig::default()).unwrap();
     let read = || {
         let query = json!({"query": "SELECT count(*) FROM t WHERE a = zeroblob(100000)"});
         runtime().block_on(call(&database, "execute_raw_query", query))
@@ -369,7 +389,7 @@ fn an_unfinished_transaction_of_another_process_is_reported() {
     assert_eq!(error.details().kind, "unavailable");
     assert!(error.to_string().ends_with("open it once for writing to roll it back"), "{error}");
     // A writer rolls it back, and the readers continue.
-    assert!(Database::open(&served, config()).unwrap().close(PATIENCE));
+    assert!(open(&served, config()).unwrap().close(PATIENCE));
     assert_eq!(read().unwrap()["rows"], json!([[1]]));
 }
 
@@ -382,11 +402,11 @@ fn a_file_that_cannot_be_written_is_not_served_for_writing() {
     permissions.set_readonly(true);
     std::fs::set_permissions(&path, permissions).unwrap();
     let may_anything = std::fs::OpenOptions::new().append(true).open(&path).is_ok();
-    match Database::open(&path, config()) {
+    match open(&path, config()) {
         Err(OpenError::NotWritable { .. }) => {}
         outcome => assert!(may_anything && outcome.is_ok(), "{outcome:?}"),
     }
-    let missing = Database::open(folder.path().join("missing.db"), config());
+    let missing = open(folder.path().join("missing.db"), config());
     assert!(matches!(missing, Err(OpenError::Missing { .. })));
     assert!(!folder.path().join("missing.db").exists());
 }
@@ -396,7 +416,7 @@ fn the_heap_limit_fails_single_queries() {
     let _memory = crate::fixture::MEMORY.write().unwrap_or_else(std::sync::PoisonError::into_inner);
     let fixture = Fixture::under_lock(SqliteConfig {
         heap_limit: 96 << 20,
-        timeout: PATIENCE * 6,
+        limits: QueryLimits { timeout: PATIENCE * 6, ..config().limits },
         ..config()
     });
     let hungry = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n), \

@@ -4,10 +4,10 @@ use crate::model::describe::{
     ColumnDescription, DescribeTable, ForeignKey, Generated, Index, TableDescription, Trigger,
 };
 use crate::model::error::Error;
-use crate::model::rowset::Rowset;
+use crate::model::rowset::{Bounds, Rowset};
 use crate::model::schema::{Column, Table, Visibility};
 use crate::query::select::select;
-use crate::sqlite::collect::{Bounds, collect};
+use crate::sqlite::collect::collect;
 use crate::sqlite::schema;
 use crate::sqlite::session::Session;
 use crate::sqlite::value;
@@ -145,9 +145,9 @@ fn readable<T>(found: Vec<Result<T, String>>, unreadable: &mut Vec<String>) -> V
 
 fn sample(session: &mut Session<'_>, table: &Table, rows: u64) -> Result<Rowset, Error> {
     let started = Instant::now();
-    let columns = table.visible_columns().map(|column| column.name.as_str());
-    let sql = format!("{} LIMIT {rows}", select(columns, &table.name));
-    let bounds = Bounds { max_rows: rows, max_bytes: session.config().max_bytes };
+    let columns = table.visible_columns().map(|column| table.dialect.column(&column.name));
+    let sql = format!("{} LIMIT {rows}", select(columns, table));
+    let bounds = Bounds { max_rows: rows, max_bytes: session.config().limits.max_bytes };
     let collected = session.with_statement(&sql, |statement| collect(statement, bounds, started));
     let sample = collected.map_err(|error| error.on_table(&table.name))?;
     Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))

@@ -4,11 +4,11 @@ use rusqlite::Statement;
 
 use crate::model::change::{InsertRecord, Inserted, OnConflict};
 use crate::model::error::Error;
-use crate::model::rowset::RowNumber;
+use crate::model::rowset::{Bounds, RowNumber};
 use crate::model::schema::{Table, TableKind};
 use crate::query::change::{self, Record};
 use crate::query::identifier::quote;
-use crate::sqlite::collect::{Bounds, Collector};
+use crate::sqlite::collect::Collector;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::session::Session;
 use crate::sqlite::value;
@@ -18,7 +18,7 @@ pub(crate) fn insert_record(
     request: &InsertRecord,
 ) -> Result<Inserted, Error> {
     let started = Instant::now();
-    check_count(request.records().len(), session.config().max_records)?;
+    check_count(request.records().len(), session.config().limits.max_records)?;
     let table = session.table(&request.table_name)?;
     let inserted = match request.on_conflict {
         Some(OnConflict::Replace) => replace(session, request, &table, started),
@@ -98,7 +98,7 @@ fn insert_all(
 ) -> Result<Inserted, Error> {
     let returning = change::returning(table, request.returning.as_ref())?;
     let config = session.config();
-    let bounds = Bounds { max_rows: config.max_rows, max_bytes: config.max_bytes };
+    let bounds = Bounds { max_rows: config.limits.max_rows, max_bytes: config.limits.max_bytes };
     let mut rows = Collector::new(bounds, started);
     let mut rows_affected = 0;
     let mut id = None;
@@ -109,8 +109,11 @@ fn insert_all(
         let statement = match compiled.take() {
             Some((columns, statement)) if columns == record.columns => statement,
             _ => {
-                let sql =
-                    change::insert(table, &record.columns, request.on_conflict.unwrap_or_default());
+                let sql = change::insert(
+                    table,
+                    &record.columns,
+                    request.on_conflict.unwrap_or_default(),
+                )?;
                 let sql = sql + returning.as_deref().unwrap_or_default();
                 session.prepare(&sql)?
             }

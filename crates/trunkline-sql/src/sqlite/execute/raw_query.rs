@@ -1,79 +1,35 @@
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Statement;
 use serde_json::{Map, Value as Json};
 
 use crate::model::error::Error;
 use crate::model::read::{Changed, Params, RawOutcome, RawQuery};
-use crate::model::rowset::{RowNumber, Rowset, TruncatedBy};
+use crate::model::rowset::RowNumber;
 use crate::model::value;
-use crate::sqlite::collect::{Bounds, Collector};
-use crate::sqlite::config::SqliteConfig;
+use crate::query::raw;
+use crate::sqlite::collect::Collector;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::schema::suggest_names;
 use crate::sqlite::security::WriterState;
 use crate::sqlite::session::Session;
 
-/// The timeout of a call.
-pub(crate) fn timeout(request: &RawQuery, config: &SqliteConfig) -> Result<Duration, Error> {
-    match request.timeout_ms {
-        Some(0) => Err(Error::argument("timeout_ms", "the minimum is 1")),
-        Some(requested) => Ok(config.timeout.min(Duration::from_millis(requested))),
-        None => Ok(config.timeout),
-    }
-}
-
-fn bounds(request: &RawQuery, config: &SqliteConfig) -> Bounds {
-    Bounds {
-        max_rows: request.max_rows.unwrap_or(config.default_rows).min(config.max_rows),
-        max_bytes: config.max_bytes,
-    }
-}
-
-/// Whether a statement begins like one that the writer allows. Affects only the message of an error.
-pub(crate) fn looks_like_change(sql: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["ALTER", "CREATE", "DELETE", "DROP", "INSERT", "REPLACE", "UPDATE", "WITH"];
-    let first = without_comments(sql).split(|c: char| !c.is_ascii_alphabetic()).next();
-    first.is_some_and(|first| WORDS.iter().any(|word| word.eq_ignore_ascii_case(first)))
-}
-
-fn without_comments(sql: &str) -> &str {
-    let mut rest = sql.trim_start();
-    loop {
-        let end = match (rest.strip_prefix("--"), rest.strip_prefix("/*")) {
-            (Some(comment), _) => comment.split_once('\n'),
-            (_, Some(comment)) => comment.split_once("*/"),
-            _ => return rest,
-        };
-        rest = end.map_or("", |(_, rest)| rest).trim_start();
-    }
-}
-
 /// On a reader.
 pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
-    let mut rows = Collector::new(bounds(request, session.config()), Instant::now());
+    let mut rows = Collector::new(raw::bounds(request, &session.config().limits), Instant::now());
     let read = session.with_statement(&request.query, |statement| {
         bind(statement, request.params.as_ref())?;
         rows.take(statement)
     });
     read.map_err(|error| suggest_names(session, &request.query, error))?;
-    let rowset = rowset(rows, session.config())?;
-    let max_rows = session.config().max_rows;
-    Ok(RawOutcome::Rows(rowset.with_hint(|rowset| match rowset.row_count {
-        0 => r#"raise "max_rows" to read rows"#.to_owned(),
-        rows if rowset.truncated_by == Some(TruncatedBy::Rows) && rows < max_rows => format!(
-            "add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows, or raise \
-             \"max_rows\" (maximum {max_rows})"
-        ),
-        rows => format!("add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows"),
-    })))
+    let limits = &session.config().limits;
+    Ok(RawOutcome::Rows(raw::complete(rows.finish()?, limits)?))
 }
 
 /// On the writer.
 pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
-    let mut rows = Collector::new(bounds(request, session.config()), Instant::now());
+    let mut rows = Collector::new(raw::bounds(request, &session.config().limits), Instant::now());
     let limit = RowLimit::begin(session, request.max_affected, 0)?;
     let before = session.connection().total_changes();
     // Compiled in each call, since the authorizer records the target of an insert while it is compiled.
@@ -89,11 +45,8 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
     // `ALTER TABLE` has columns too, those of an internal query.
     if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
         let is_change = !statement.readonly();
-        let rowset = rowset(rows, session.config())?;
-        return Ok(RawOutcome::Rows(rowset.with_hint(|_| {
-            let done = if is_change { "the change is complete; " } else { "" };
-            format!("{done}use a SELECT with \"read_only\": true for the other rows")
-        })));
+        let rowset = raw::complete_write(rows.finish()?, &session.config().limits, is_change)?;
+        return Ok(RawOutcome::Rows(rowset));
     }
     let inserted_row = session.writer_state().and_then(WriterState::inserted_row);
     Ok(RawOutcome::Changed(Changed {
@@ -116,20 +69,6 @@ fn refuse_index_of_shadow(
         return Err(Error::Forbidden { reason });
     }
     Ok(())
-}
-
-fn rowset(rows: Collector, config: &SqliteConfig) -> Result<Rowset, Error> {
-    let rowset = rows.finish()?;
-    if rowset.is_first_row_too_large() {
-        return Err(Error::OverLimit {
-            message: format!(
-                "the first row alone exceeds the {} bytes of a result; \
-                 select fewer columns, or parts of them",
-                config.max_bytes
-            ),
-        });
-    }
-    Ok(rowset)
 }
 
 /// Binds the parameters. One without a value would be NULL, so it is an error, as is a value without a parameter.

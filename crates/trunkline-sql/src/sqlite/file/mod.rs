@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::model::error::OpenError;
 use crate::sqlite::config::SqliteConfig;
+use crate::sqlite::open_error::OpenError;
 use crate::sqlite::security::{self, Role};
 use fingerprint::FileFingerprint;
 use watch::{OpenFile, PathWatch};

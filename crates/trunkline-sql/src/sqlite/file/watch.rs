@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::fingerprint::with_suffix;
-use crate::model::error::OpenError;
+use crate::sqlite::open_error::OpenError;
 
 /// The served path, and the file that was last found there.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use super::cancellation::{self, Cancellation};
 use super::lock;
 use super::slots::{Answer, Job, Slots, Work, WorkerGuard};
 use super::worker::{self, Kind, WaitGroup};
-use crate::model::error::{Error, ErrorClass, OpenError};
+use crate::model::error::{Error, ErrorClass};
 use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::file::{DatabaseFile, HardenedConnection};
+use crate::sqlite::open_error::OpenError;
 use crate::sqlite::session::Session;
 
 /// Workers of one role, and the calls that wait for them.

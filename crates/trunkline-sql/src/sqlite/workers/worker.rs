@@ -9,9 +9,10 @@ use rusqlite::ErrorCode;
 use super::lock;
 use super::slots::{Job, Task};
 use super::transaction::Transaction;
-use crate::model::error::{Error, OpenError};
+use crate::model::error::Error;
 use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::file::{DatabaseFile, HardenedConnection};
+use crate::sqlite::open_error::OpenError;
 use crate::sqlite::security::Role;
 use crate::sqlite::session::Session;
 
@@ -125,14 +126,14 @@ impl Worker {
     }
 }
 
-/// Opens a connection. It reads the schema, so the deadline and cancellation apply.
+/// The error of a call whose connection cannot be opened.
 pub(super) fn unavailable(error: OpenError) -> Error {
     match error {
         OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
         OpenError::NeedsRecovery { .. } => Error::NeedsRecovery,
         OpenError::Missing { .. } => Error::Missing,
         OpenError::Replaced { .. } => Error::Replaced,
-        other => Error::Unavailable(other),
+        other => Error::Unavailable(other.into()),
     }
 }
 

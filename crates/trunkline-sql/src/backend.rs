@@ -1,0 +1,83 @@
+//! The interface between the operations and the engines.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::error::Error;
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+
+/// The future of a call.
+pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// The engine of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Engine {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+impl Engine {
+    /// The name, as its project spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
+        }
+    }
+}
+
+/// An engine that runs the operations on one database.
+///
+/// # Cancel safety
+///
+/// Dropping the future of a call interrupts the call. A change is then rolled back, unless its commit has begun.
+pub trait Backend: Debug + Send + Sync + 'static {
+    /// The engine, for descriptions.
+    fn engine(&self) -> Engine;
+
+    /// Whether callers may change the database.
+    fn is_writable(&self) -> bool;
+
+    /// Number of calls that can run at the same time.
+    fn parallelism(&self) -> usize;
+
+    /// The reason why the last calls could not read or change the database. It is safe to send to a client.
+    fn problem(&self) -> Option<String>;
+
+    /// Ends the connections and returns whether that took at most `patience`. Running calls end normally, later ones
+    /// fail with [`Error::Closed`]. Blocks.
+    fn close(&self, patience: Duration) -> bool;
+
+    /// [`Database::list_tables`](crate::Database::list_tables).
+    fn list_tables(&self, request: ListTables) -> Call<'_, TableList>;
+
+    /// [`Database::describe_table`](crate::Database::describe_table).
+    fn describe_table(&self, request: DescribeTable) -> Call<'_, TableDescription>;
+
+    /// [`Database::query_records`](crate::Database::query_records).
+    fn query_records(&self, request: QueryRecords) -> Call<'_, Rowset>;
+
+    /// [`Database::execute_raw_query`](crate::Database::execute_raw_query).
+    fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome>;
+
+    /// [`Database::insert_record`](crate::Database::insert_record).
+    fn insert_record(&self, request: InsertRecord) -> Call<'_, Inserted>;
+
+    /// [`Database::update_record`](crate::Database::update_record).
+    fn update_record(&self, request: UpdateRecord) -> Call<'_, Affected>;
+
+    /// [`Database::delete_record`](crate::Database::delete_record).
+    fn delete_record(&self, request: DeleteRecord) -> Call<'_, Affected>;
+
+    /// [`Database::create_table`](crate::Database::create_table).
+    fn create_table(&self, request: CreateTable) -> Call<'_, Created>;
+}

@@ -1,0 +1,137 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::{Backend, Engine};
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::error::Error;
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+
+/// A database of any engine. Clones share its connections, which end with the last clone.
+///
+/// # Cancel safety
+///
+/// Dropping the future of a call interrupts the call. A change is then rolled back, unless its commit has begun.
+#[derive(Clone, Debug)]
+pub struct Database {
+    backend: Arc<dyn Backend>,
+}
+
+/// Methods that call the method of the same name of the back end.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($request:ty) -> $result:ty;)*) => {$(
+        $(#[$doc])*
+        pub async fn $name(&self, request: $request) -> Result<$result, Error> {
+            self.backend.$name(request).await
+        }
+    )*};
+}
+
+impl Database {
+    /// The engine.
+    pub fn engine(&self) -> Engine {
+        self.backend.engine()
+    }
+
+    /// Whether callers may change the database.
+    pub fn is_writable(&self) -> bool {
+        self.backend.is_writable()
+    }
+
+    /// Number of calls that can run at the same time.
+    pub fn parallelism(&self) -> usize {
+        self.backend.parallelism()
+    }
+
+    /// The reason why the last calls could not read or change the database. It is safe to send to a client. Checks
+    /// the state of the database at most once per second.
+    pub fn problem(&self) -> Option<String> {
+        self.backend.problem()
+    }
+
+    /// Ends the connections of all clones and waits until the database is closed. Returns false if that takes longer
+    /// than `patience`. Running calls end normally, later ones fail with [`Error::Closed`]. Blocks.
+    pub fn close(&self, patience: Duration) -> bool {
+        self.backend.close(patience)
+    }
+
+    calls! {
+        /// Lists tables and views.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::BadCursor`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        list_tables(ListTables) -> TableList;
+
+        /// Describes one table or view.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::UnknownTable`], [`Error::BadArgument`], and the errors
+        /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        describe_table(DescribeTable) -> TableDescription;
+
+        /// Reads rows of one table or view.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
+        /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and the errors
+        /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        query_records(QueryRecords) -> Rowset;
+
+        /// Runs one SQL statement: a reading one, or with `read_only: false` any permitted one.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::ReadOnly`]; errors of the statement ([`Error::Sql`], [`Error::Forbidden`],
+        /// [`Error::NoStatement`], [`Error::MultipleStatements`], [`Error::NulInSql`], [`Error::OverLimit`],
+        /// [`Error::Constraint`]), of its parameters ([`Error::BadParams`]) or of the request
+        /// ([`Error::BadArgument`]). For every operation: [`Error::Timeout`],
+        /// [`Error::OutOfMemory`]; [`Error::Busy`], [`Error::Locked`], [`Error::Changing`] and
+        /// [`Error::Closed`], which can be retried; and [`Error::Unavailable`], [`Error::Failure`],
+        /// [`Error::ReaderLost`] and [`Error::Unconfirmed`], which are not the caller's fault.
+        execute_raw_query(RawQuery) -> RawOutcome;
+
+        /// Inserts records into a table, all or none.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
+        /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for a view or a generated
+        /// column, and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        insert_record(InsertRecord) -> Inserted;
+
+        /// Changes the rows of a table that match filters.
+        ///
+        /// # Errors
+        ///
+        /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
+        /// [`Error::TooManyRows`].
+        update_record(UpdateRecord) -> Affected;
+
+        /// Deletes the rows of a table that match filters.
+        ///
+        /// # Errors
+        ///
+        /// As of [`update_record`](Self::update_record).
+        delete_record(DeleteRecord) -> Affected;
+
+        /// Creates a table.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
+        /// [`Error::OverLimit`] for too many columns, and the errors
+        /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        create_table(CreateTable) -> Created;
+    }
+}
+
+impl<B: Backend> From<B> for Database {
+    fn from(backend: B) -> Self {
+        Self { backend: Arc::new(backend) }
+    }
+}

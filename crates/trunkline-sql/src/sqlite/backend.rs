@@ -1,0 +1,161 @@
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::config::SqliteConfig;
+use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
+use super::file::DatabaseFile;
+use super::open_error::OpenError;
+use super::session::Session;
+use super::workers::Pool;
+use crate::backend::{Backend, Call, Engine};
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::error::Error;
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+use crate::query::raw;
+
+/// A served SQLite database.
+pub struct Sqlite {
+    // Dropped in this order: the readers end before the writer.
+    readers: Pool,
+    writer: Option<Pool>,
+}
+
+impl Sqlite {
+    /// Opens a database file and starts its readers, and its writer if [`SqliteConfig::writable`] is set. Reads the
+    /// file once to check that it can be served. Blocks for at most [`SqliteConfig::lock_wait`].
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
+        if config.readers == 0 {
+            return Err(OpenError::Setting { setting: "readers" });
+        }
+        let file = Arc::new(DatabaseFile::find(path.as_ref())?);
+        let config = Arc::new(config);
+        let writing = if config.writable { Some(file.connect_for_writing(&config)?) } else { None };
+        file.connect(&config)?;
+        let readers = Pool::readers(file, config)?;
+        let writer = match writing {
+            Some(connection) => Some(Pool::writer(connection, &readers)?),
+            None => None,
+        };
+        Ok(Self { readers, writer })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &SqliteConfig {
+        self.readers.config()
+    }
+
+    /// The remedy for a statement that writes in a read-only call.
+    fn write_remedy(&self) -> &'static str {
+        match self.writer {
+            Some(_) => "a statement that changes the database requires \"read_only\": false",
+            None => {
+                "the database is served read-only; start the server with --writable to allow changes"
+            }
+        }
+    }
+
+    async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
+        let limits = &self.config().limits;
+        if !request.read_only {
+            let (writer, timeout) = (self.writer()?, raw::timeout(&request, limits)?);
+            let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
+            return writer.call(timeout, work).await;
+        }
+        let timeout = raw::timeout(&request, limits)?;
+        let remedy = raw::looks_like_change(&request.query).then(|| self.write_remedy());
+        let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
+        let outcome = self.readers.call(timeout, work).await;
+        outcome.map_err(|error| match (error, remedy) {
+            (Error::Forbidden { reason }, Some(remedy)) => {
+                Error::Forbidden { reason: format!("{reason}; {remedy}") }
+            }
+            (error, _) => error,
+        })
+    }
+
+    async fn read<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        self.readers.call(self.config().limits.timeout, work).await
+    }
+
+    async fn write<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        self.writer()?.call(self.config().limits.timeout, work).await
+    }
+
+    fn writer(&self) -> Result<&Pool, Error> {
+        self.writer.as_ref().ok_or(Error::ReadOnly)
+    }
+}
+
+/// A call that runs a function of `execute` on a reader or on the writer.
+macro_rules! calls {
+    ($($name:ident($request:ty) -> $result:ty, $run:ident by $module:ident;)*) => {$(
+        fn $name(&self, request: $request) -> Call<'_, $result> {
+            Box::pin(self.$run(move |session| $module::$name(session, &request)))
+        }
+    )*};
+}
+
+impl Backend for Sqlite {
+    fn engine(&self) -> Engine {
+        Engine::Sqlite
+    }
+
+    fn is_writable(&self) -> bool {
+        self.config().writable
+    }
+
+    fn parallelism(&self) -> usize {
+        self.config().readers
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.readers.problem().or_else(|| self.writer.as_ref()?.problem())
+    }
+
+    /// A writable database in WAL mode has a log file until it is closed. If the process ends earlier, the log remains,
+    /// and SQLite applies it when the file is opened next. A read-only database need not be closed.
+    fn close(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        self.writer.iter().for_each(Pool::close);
+        self.readers.close();
+        let are_readers_done = self.readers.wait_for_end(until);
+        are_readers_done && self.writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
+    }
+
+    calls! {
+        list_tables(ListTables) -> TableList, read by list_tables;
+        describe_table(DescribeTable) -> TableDescription, read by describe_table;
+        query_records(QueryRecords) -> Rowset, read by query_records;
+        insert_record(InsertRecord) -> Inserted, write by insert;
+        update_record(UpdateRecord) -> Affected, write by change;
+        delete_record(DeleteRecord) -> Affected, write by change;
+        create_table(CreateTable) -> Created, write by change;
+    }
+
+    fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
+        Box::pin(self.run(request))
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sqlite").field("config", self.config()).finish_non_exhaustive()
+    }
+}
