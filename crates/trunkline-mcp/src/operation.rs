@@ -1,5 +1,7 @@
 //! Declarations of operations for MCP.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Operation};
@@ -51,7 +53,10 @@ pub trait McpOperation: Sized {
     /// The same for an operation whose result has another form: `resources` reads them from the JSON text of a result. The
     /// operation is called again for further ones, at most 100 times.
     #[must_use]
-    fn resource_list_by(self, resources: fn(result: &[u8]) -> ResourcePage) -> Self;
+    fn resource_list_by(
+        self,
+        resources: impl Fn(&[u8]) -> ResourcePage + Send + Sync + 'static,
+    ) -> Self;
 
     /// Declares the errors of the operation which mean that the resource does not exist.
     #[must_use]
@@ -107,8 +112,11 @@ impl<S> McpOperation for Operation<S> {
         self.extension(ListsResources::AsResult).for_users()
     }
 
-    fn resource_list_by(self, resources: fn(result: &[u8]) -> ResourcePage) -> Self {
-        self.extension(ListsResources::By(resources))
+    fn resource_list_by(
+        self,
+        resources: impl Fn(&[u8]) -> ResourcePage + Send + Sync + 'static,
+    ) -> Self {
+        self.extension(ListsResources::By(Arc::new(resources)))
     }
 
     fn resource_missing_if(self, is_missing: fn(&ErrorObject) -> bool) -> Self {

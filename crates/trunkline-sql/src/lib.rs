@@ -29,6 +29,7 @@
 
 mod backend;
 mod database;
+mod databases;
 mod model;
 mod operations;
 mod query;
@@ -38,6 +39,7 @@ pub mod sqlite;
 
 pub use backend::{Backend, Call, Engine};
 pub use database::Database;
+pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError};
 pub use model::change::{
     Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
 };
@@ -55,4 +57,4 @@ pub use model::read::{
 };
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::schema::TableKind;
-pub use operations::operations;
+pub use operations::{operations, separate_operations};

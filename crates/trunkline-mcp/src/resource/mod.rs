@@ -53,13 +53,16 @@ pub(crate) struct Found {
 }
 
 /// Marks an operation that lists resources. An extension of its description.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum ListsResources {
     /// The result is an array of resources.
     AsResult,
     /// A function reads them from a result.
-    By(fn(result: &[u8]) -> ResourcePage),
+    By(Arc<ReadPage>),
 }
+
+/// Reads resources from the JSON text of a result.
+type ReadPage = dyn Fn(&[u8]) -> ResourcePage + Send + Sync;
 
 /// Resources that an operation lists.
 #[derive(Debug, Clone, Default, PartialEq)]

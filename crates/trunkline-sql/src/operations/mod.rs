@@ -1,67 +1,148 @@
-//! The operations of a database in a router. The only module that depends on JSON-RPC.
+//! The operations of databases in a router. The only module that depends on JSON-RPC.
 
 #[cfg(feature = "mcp")]
-mod mcp;
+mod prompts;
 mod render;
+#[cfg(feature = "mcp")]
+mod resources;
+mod selection;
 
 use serde::Serialize;
 use serde_json::Value;
 use trunkline::tool::ToolOperation;
-use trunkline::{Effect, ErrorObject, Operation, Params, Router, Schema, State, code};
+use trunkline::{Effect, ErrorObject, JsonSchema, Operation, Params, Router, Schema, State, code};
 
 use crate::database::Database;
+use crate::databases::{DatabaseName, Databases};
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::{Details, Error, ErrorClass};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use selection::Selection;
 
-/// The operation of a method of [`Database`], which is a tool of the same name.
+/// The operation of a method of [`Database`](crate::Database), which is a tool of the same name.
 macro_rules! operation {
-    ($name:ident($request:ty) -> $result:ty) => {{
+    ($names:ident, $name:ident($request:ty) -> $result:ty) => {{
         async fn $name(
-            State(database): State<Database>,
+            State(databases): State<Databases>,
             Params(request): Params<$request>,
         ) -> Result<$result, ErrorObject> {
-            Ok(database.$name(request).await?)
+            Ok(databases.first().$name(request).await?)
         }
-        Operation::new(stringify!($name), $name)
+        async fn on_selected(
+            State(databases): State<Databases>,
+            Params(Selection { database, request }): Params<Selection<$request>>,
+        ) -> Result<$result, ErrorObject> {
+            Ok(databases.get(database.as_deref())?.$name(request).await?)
+        }
+        let operation = match $names.are_selected() {
+            true => Operation::new(stringify!($name), on_selected),
+            false => Operation::new(stringify!($name), $name),
+        };
+        operation
             // The request reads more forms of values than its schema publishes.
-            .input_schema(Schema::of_input::<$request>().checked_by_name())
+            .input_schema($names.schema(Schema::of_input::<$request>()).checked_by_name())
             .output::<$result>()
             .closed_world()
-            .tool(stringify!($name))
+            .tool($names.tool(stringify!($name)))
     }};
 }
 
-/// The operations of a database: `list_tables`, `describe_table`, `query_records`, `execute_raw_query`,
+/// The operations of databases: `list_tables`, `describe_table`, `query_records`, `execute_raw_query`,
 /// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name, usually `db`. Each is
 /// also a tool of the same name for language models.
 ///
+/// With several databases, each operation has the argument `database`, the name of one; the default is the first.
+/// [`separate_operations`] avoids the argument.
+///
 /// All eight exist for a read-only database too. Those that write then return an error, and lists of tools omit them.
 ///
-/// With the feature `mcp`, tables are also resources, `db://main/table/NAME`, and there are prompts for exploring the
-/// database: `explore_database`, `explain_table` and `profile_column`.
+/// With the feature `mcp`, tables are also resources, `db://DATABASE/table/NAME`, and there are prompts for exploring the
+/// database: `explore_database`, `explain_table` and `profile_column`. The name of a single database is `main`, unless
+/// [`Databases::new`] sets another one.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
 /// Errors are -32602 for invalid arguments, -32004 for a timeout, -32005 for a call that can be retried (no free
 /// reader or writer, a lock, a file that keeps changing), and -32003 for other errors of the database. `data` contains
 /// the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
-pub fn operations<S>(database: impl Into<Database>) -> Router<S> {
-    let database = database.into();
-    router(&database).with_state(database)
+pub fn operations<S>(databases: impl Into<Databases>) -> Router<S> {
+    let databases = databases.into();
+    let names = match databases.are_several() {
+        true => Names::Selected(&databases),
+        false => Names::of_single(&databases),
+    };
+    router(&databases, &names).with_state(databases)
+}
+
+/// The operations of each database, nested under its name (`sales.list_tables`), as tools with that prefix
+/// (`sales_list_tables`).
+pub fn separate_operations<S: Clone + Send + Sync + 'static>(databases: &Databases) -> Router<S> {
+    databases.iter().fold(Router::new(), |router, (name, database)| {
+        let names = Names::Prefixed(name);
+        let database = Databases::from(database.clone());
+        let operations = self::router(&database, &names).with_state(database);
+        router.nest(name.as_str(), operations)
+    })
+}
+
+/// The names under which databases are addressed.
+enum Names<'d> {
+    /// One database, whose name occurs only in URIs.
+    Single(&'d DatabaseName),
+    /// Several, which the argument `database` selects.
+    Selected(&'d Databases),
+    /// One of several, whose name is the prefix of its tools.
+    Prefixed(&'d DatabaseName),
+}
+
+impl<'d> Names<'d> {
+    fn of_single(databases: &'d Databases) -> Self {
+        let (name, _) = databases.iter().next().expect("there is at least one database");
+        Self::Single(name)
+    }
+
+    fn are_selected(&self) -> bool {
+        matches!(self, Self::Selected(_))
+    }
+
+    fn schema(&self, schema: Schema) -> Schema {
+        match self {
+            Self::Selected(databases) => selection::with_database(&schema, databases),
+            Self::Single(_) | Self::Prefixed(_) => schema,
+        }
+    }
+
+    /// The name of a tool or a prompt.
+    fn tool(&self, name: &str) -> String {
+        match self {
+            Self::Prefixed(database) => format!("{database}_{name}"),
+            Self::Single(_) | Self::Selected(_) => name.to_owned(),
+        }
+    }
+
+    /// The beginning of the URIs of a database.
+    #[cfg(feature = "mcp")]
+    fn uri(&self) -> String {
+        match self {
+            Self::Single(name) | Self::Prefixed(name) => format!("db://{name}"),
+            Self::Selected(_) => "db://{database}".to_owned(),
+        }
+    }
 }
 
 /// Not generic, so that it is compiled in this crate.
-fn router(database: &Database) -> Router<Database> {
-    let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome)
+fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
+    let is_writable = databases.is_any_writable();
+    let engine = engine(databases);
+    let raw_query = operation!(names, execute_raw_query(RawQuery) -> RawOutcome)
         .render_text(render::raw_outcome)
         .title("Execute SQL");
-    let raw_query = if database.is_writable() {
+    let raw_query = if is_writable {
         raw_query
-            .description("Runs one SQLite statement. Changes require \"read_only\": false.")
+            .description(format!("Runs one {engine} statement. Changes require \"read_only\": false."))
             .destructive()
             // With `read_only`, the database refuses every change.
             .effect_of(|params| match params.get("read_only") {
@@ -69,26 +150,26 @@ fn router(database: &Database) -> Router<Database> {
                 _ => Effect::ReadOnly,
             })
     } else {
-        raw_query.description("Runs one reading SQLite statement.").read_only()
+        raw_query.description(format!("Runs one reading {engine} statement.")).read_only()
     };
-    let list_tables = operation!(list_tables(ListTables) -> TableList)
+    let list_tables = operation!(names, list_tables(ListTables) -> TableList)
         .render_text(render::as_json)
         .title("List tables")
         .description("Lists tables and views with estimated row counts. Start here.")
         .read_only();
-    let describe_table = operation!(describe_table(DescribeTable) -> TableDescription)
+    let describe_table = operation!(names, describe_table(DescribeTable) -> TableDescription)
         .render_text_only(render::described)
         .title("Describe a table")
         .description("Returns the SQL of a table with its indexes and triggers, and sample rows.")
         .read_only();
-    let query_records = operation!(query_records(QueryRecords) -> Rowset)
+    let query_records = operation!(names, query_records(QueryRecords) -> Rowset)
         .render_text(render::rows)
         .title("Query records")
         .description(
             "Reads rows of one table by filters. Use execute_raw_query for joins and aggregates.",
         )
         .read_only();
-    let insert_record = operation!(insert_record(InsertRecord) -> Inserted).render_text(render::inserted)
+    let insert_record = operation!(names, insert_record(InsertRecord) -> Inserted).render_text(render::inserted)
         .title("Insert records")
         .description("Inserts records into a table, all or none.")
         .destructive()
@@ -98,39 +179,90 @@ fn router(database: &Database) -> Router<Database> {
             Some(Value::String(word)) if word == "abort" || word == "ignore" => Effect::Additive,
             _ => Effect::Destructive,
         });
-    let update_record = operation!(update_record(UpdateRecord) -> Affected)
+    let update_record = operation!(names, update_record(UpdateRecord) -> Affected)
         .render_text(render::updated)
         .title("Update records")
         .description("Updates the rows of a table that match filters.")
         .destructive();
-    let delete_record = operation!(delete_record(DeleteRecord) -> Affected)
+    let delete_record = operation!(names, delete_record(DeleteRecord) -> Affected)
         .render_text(render::deleted)
         .title("Delete records")
         .description("Deletes the rows of a table that match filters.")
         .destructive();
-    let create_table = operation!(create_table(CreateTable) -> Created)
+    let create_table = operation!(names, create_table(CreateTable) -> Created)
         .render_text(render::created)
         .title("Create a table")
         .description("Creates a table.")
         .additive();
     #[cfg(feature = "mcp")]
-    let (list_tables, describe_table, query_records) =
-        (mcp::tables(list_tables), mcp::table(describe_table), mcp::rows(query_records));
+    let (list_tables, describe_table, query_records) = (
+        resources::tables(list_tables, names),
+        resources::table(describe_table, names),
+        resources::rows(query_records, names),
+    );
     let readers = Router::new();
     #[cfg(feature = "mcp")]
-    let readers = mcp::prompts().into_iter().fold(readers, Router::operation);
+    let readers = prompts::prompts(names, engine).into_iter().fold(readers, Router::operation);
     let readers = readers
         .operation(list_tables)
         .operation(describe_table)
         .operation(query_records)
         .operation(raw_query);
+    let readers = match names {
+        Names::Selected(_) => readers.operation(list_databases(names)),
+        Names::Single(_) | Names::Prefixed(_) => readers,
+    };
     // Models of a read-only server need not read about these; their calls name the flag that allows them.
-    let listed = |operation: Operation<Database>| match database.is_writable() {
+    let listed = |operation: Operation<Databases>| match is_writable {
         true => operation,
         false => operation.unlisted(),
     };
     let writers = [insert_record, update_record, delete_record, create_table];
     writers.into_iter().map(listed).fold(readers, Router::operation)
+}
+
+/// The databases of a service.
+#[derive(Serialize, JsonSchema)]
+struct DatabaseList {
+    databases: Vec<DatabaseSummary>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DatabaseSummary {
+    /// The argument `database` of the other operations.
+    name: String,
+    /// The engine, which determines the SQL.
+    engine: &'static str,
+    /// Whether the database can be changed.
+    writable: bool,
+}
+
+fn list_databases(names: &Names<'_>) -> Operation<Databases> {
+    async fn list(State(databases): State<Databases>) -> trunkline::Json<DatabaseList> {
+        let summary = |(name, database): (&DatabaseName, &Database)| DatabaseSummary {
+            name: name.to_string(),
+            engine: database.engine().name(),
+            writable: database.is_writable(),
+        };
+        trunkline::Json(DatabaseList { databases: databases.iter().map(summary).collect() })
+    }
+    let list_databases = Operation::new("list_databases", list)
+        .output::<DatabaseList>()
+        .title("List databases")
+        .description("Lists the databases and their engines.")
+        .read_only()
+        .closed_world()
+        .tool(names.tool("list_databases"));
+    #[cfg(feature = "mcp")]
+    let list_databases = resources::databases(list_databases, names);
+    list_databases
+}
+
+/// The name of the engine in descriptions, if all databases have the same.
+fn engine(databases: &Databases) -> &'static str {
+    let engine = databases.first().engine();
+    let is_common = databases.iter().all(|(_, database)| database.engine() == engine);
+    if is_common { engine.name() } else { "SQL" }
 }
 
 impl From<Error> for ErrorObject {

@@ -22,6 +22,7 @@ mod round_trip;
 #[cfg(feature = "sample")]
 mod sample;
 mod schemas;
+mod several;
 mod spellings;
 mod stops;
 mod virtual_tables;
