@@ -5,12 +5,8 @@ use trunkline::{Json, JsonSchema, Operation, Params, Schema};
 use trunkline_mcp::{Annotations, Block, McpOperation, Prompt, PromptMessage, Role};
 
 use super::Names;
-use super::resources::resource_of;
+use super::resources::{EXPLAIN, EXPLORE, PROFILE, resource_of};
 use crate::databases::Databases;
-
-pub(super) const EXPLORE: &str = "explore_database";
-pub(super) const EXPLAIN: &str = "explain_table";
-pub(super) const PROFILE: &str = "profile_column";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,8 +8,12 @@ use trunkline_mcp::{
 };
 
 use super::Names;
-use super::prompts::{EXPLAIN, EXPLORE, PROFILE};
 use crate::databases::Databases;
+
+// The names of prompts, whose arguments are completed here.
+pub(super) const EXPLORE: &str = "explore_database";
+pub(super) const EXPLAIN: &str = "explain_table";
+pub(super) const PROFILE: &str = "profile_column";
 
 /// The URIs of a database, after its name.
 const TABLES: &str = "/tables";
