@@ -13,6 +13,7 @@ use trunkline::{Call, ErrorObject, Id, Outcome, Rpc, code};
 use super::caller::Caller;
 use super::capability::Capability;
 use super::config::AgentConfig;
+use super::content::{blocks_text, tool_result_text};
 use super::event::Event;
 use super::reply::{Step, StepError};
 
@@ -160,7 +161,14 @@ fn result_text(
         (Rendering::Text(render) | Rendering::TextOnly(render), outcome) => {
             render(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
         }
-        (_, Ok(json)) => String::from_utf8_lossy(json).into_owned(),
+        (rendering, Ok(json)) => {
+            let text = match rendering {
+                Rendering::Blocks => blocks_text(json),
+                Rendering::ToolResult => tool_result_text(json),
+                _ => None,
+            };
+            text.unwrap_or_else(|| String::from_utf8_lossy(json).into_owned())
+        }
         (_, Err(error)) => error_text(error),
     }
 }

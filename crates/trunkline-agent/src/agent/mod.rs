@@ -4,6 +4,7 @@ mod active_turns;
 mod caller;
 mod capability;
 mod config;
+mod content;
 mod context;
 mod error;
 mod event;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trunkline::{DynamicOperations, Extensions, Operation, Router, Rpc, code};
+use trunkline::tool::ToolOperation;
+use trunkline::{DynamicOperations, Extensions, Json, Operation, Router, Rpc, code};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, Caller, ChatReply, ChatRequest, Error};
@@ -165,5 +166,44 @@ async fn confirmation_fails_after_the_command_changed() {
         folder.reload().unwrap();
         changing.replace(trunkline_tools::operations(&folder)).unwrap();
         includes(name, &confirm(&agent, &reply).await, &json!([expected]));
+    }
+}
+
+/// The content of tools of other MCP servers is text for the model, not the JSON of their results.
+#[tokio::test]
+async fn content_blocks_are_text_for_the_model() {
+    let blocks = || {
+        json!([
+            { "type": "text", "text": "Two\nlines." },
+            { "type": "image", "data": "AAAA", "mimeType": "image/png" },
+            { "type": "resource", "resource": { "uri": "docs://a", "text": "Embedded." } },
+            { "type": "resource_link", "uri": "docs://b", "name": "b" },
+            { "type": "other" },
+        ])
+    };
+    const TEXT: &str = "Two\nlines.\n[image: image/png]\nEmbedded.\n[resource: docs://b]\n[other]";
+    let failed = json!({ "content": [{ "type": "text", "text": "No." }], "isError": true });
+    let structured = json!({ "content": [], "structuredContent": { "a": 1 } });
+    for (result, is_whole, expected) in [
+        (blocks(), false, TEXT.to_owned()),
+        (json!({ "content": blocks(), "structuredContent": {} }), true, TEXT.to_owned()),
+        (failed, true, "Error: No.".to_owned()),
+        (structured, true, "{\"a\":1}".to_owned()),
+    ] {
+        let returned = result.clone();
+        let operation = Operation::new("a.b", move || Json(returned.clone())).read_only();
+        let operation = operation.tool("a__b");
+        let operation = if is_whole { operation.tool_result() } else { operation.blocks() };
+        let rpc = Router::new().operation(operation).build().unwrap();
+        let config =
+            AgentConfig { allow: ["a__b"].into_iter().collect(), ..AgentConfig::default() };
+        let first = Answer::calls(&[("1", "a__b", "")]);
+        let (_directory, model_server, agent) = agent(rpc, config, first).await;
+        let steps = serde_json::to_value(go(&agent).await.steps).unwrap();
+        // Clients receive the result unchanged.
+        assert_eq!(steps[0]["result"], result);
+        let requests = model_server.requests();
+        let messages = requests[1]["messages"].as_array().unwrap();
+        assert_eq!(messages.last().unwrap()["content"], expected);
     }
 }
