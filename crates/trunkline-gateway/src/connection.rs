@@ -11,21 +11,22 @@ use tokio::sync::{Mutex, Notify};
 use trunkline::client::http::{HttpClientConfig, Url};
 use trunkline::client::{Error as CallError, Http, ProtocolError};
 use trunkline::code;
-use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, ClientHandler, Error, HandlerFeatures, List, McpClientConfig,
-    RequestError, StdioConfig, Tool, Transport,
+    CallOptions, Change, Client, ClientHandler, CompletionTarget, Error, HandlerFeatures, List,
+    McpClientConfig, RequestError, StdioConfig, Tool, Transport,
 };
+use trunkline_mcp::{CompletionParams, CompletionValues, LogLevel};
 
 use crate::config::{CommandTarget, GatewayConfig, HttpTarget, Target, UpstreamConfig};
 use crate::name::UpstreamName;
 use crate::running_call::MAX_QUESTIONS;
+use crate::subscriptions::Subscriptions;
 use crate::tools::OtherLists;
 
 /// A connected client.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    client: Client,
+    pub(crate) client: Client,
     changes: Arc<Changes>,
     /// Whether the server has one level of log messages for all calls.
     has_common_level: bool,
@@ -33,10 +34,11 @@ pub(crate) struct Connection {
     level: Mutex<Option<LogLevel>>,
 }
 
-/// The notifications of changed lists.
-#[derive(Debug, Default)]
+/// The notifications of changes.
+#[derive(Debug)]
 struct Changes {
     lists: Notify,
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// The first revision without sessions.
@@ -54,8 +56,10 @@ impl Connection {
         name: &UpstreamName,
         config: &UpstreamConfig,
         gateway: &GatewayConfig,
+        subscriptions: &Arc<Subscriptions>,
     ) -> Result<Self, String> {
-        let changes = Arc::new(Changes::default());
+        let subscriptions = Arc::clone(subscriptions);
+        let changes = Arc::new(Changes { lists: Notify::new(), subscriptions });
         let settings = client_config(config, &changes);
         let client = match &config.target {
             Target::Http(target) => connect_http(target, config, settings).await?,
@@ -88,7 +92,8 @@ impl Connection {
         if capabilities.prompts {
             prompts = objects(self.client.list_prompts().await, |one| one.object);
         }
-        OtherLists { resources, templates, prompts }
+        let has_completions = capabilities.completions;
+        OtherLists { resources, templates, prompts, has_completions }
     }
 
     /// Reads a resource. Returns the members `contents` and `_meta`, as received.
@@ -114,6 +119,19 @@ impl Connection {
     ) -> Result<Box<RawValue>, Error> {
         self.set_level(options.level).await;
         Ok(self.client.get_prompt_with(name, arguments, options).await?.object)
+    }
+
+    /// Suggests values for an argument of a prompt, or for a variable of a template.
+    pub(crate) async fn complete(
+        &self,
+        target: CompletionTarget<'_>,
+        params: &CompletionParams,
+    ) -> Result<CompletionValues, Error> {
+        let argument = (&*params.argument, &*params.value);
+        let found = self.client.complete(target, argument, &params.context).await?;
+        let mut values = CompletionValues::new(found.values);
+        (values.total, values.has_more) = (found.total, found.has_more);
+        Ok(values)
     }
 
     /// Waits until the server notifies of a changed list.
@@ -174,8 +192,10 @@ impl ClientHandler for Changes {
     }
 
     fn changed(&self, change: Change) {
-        if let Change::Tools | Change::Resources | Change::Prompts = change {
-            self.lists.notify_one();
+        match change {
+            Change::Tools | Change::Resources | Change::Prompts => self.lists.notify_one(),
+            Change::Resource(uri) => self.subscriptions.updated(&uri),
+            _ => {}
         }
     }
 }

@@ -34,6 +34,12 @@ pub enum UpstreamError {
         /// The reason.
         reason: String,
     },
+    /// The upstream has no subscriptions to resources, or refuses this one.
+    #[error("the upstream `{upstream}` does not support subscriptions to this resource")]
+    NoSubscriptions {
+        /// The upstream.
+        upstream: UpstreamName,
+    },
     /// The caller answers a question of a call that has ended, or of another one.
     #[error(
         "the call of the upstream `{upstream}` that asked for this input has ended; call again without the input"
@@ -90,6 +96,9 @@ impl RpcError for UpstreamError {
                 (code::INVALID_PARAMS, "Invalid params", "arguments", upstream)
             }
             Self::Busy { upstream } => (code::BUSY, BUSY, "busy", upstream),
+            Self::NoSubscriptions { upstream } => {
+                (code::INVALID_PARAMS, "Invalid params", "no_subscriptions", upstream)
+            }
             Self::Ended { upstream } => (code::TOOL_EXECUTION, FAILED, "ended", upstream),
             Self::Timeout { upstream, after } => {
                 let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);

@@ -27,6 +27,7 @@ mod offers;
 mod operations;
 mod running_call;
 mod status;
+mod subscriptions;
 mod supervisor;
 mod tools;
 mod upstream;

@@ -1,13 +1,17 @@
 //! The operations of an upstream.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::tool::ToolOperation;
-use trunkline::{Operation, RawParams};
-use trunkline_mcp::{McpOperation, Resource, ResourceTemplate, ResourceUri};
+use trunkline::{Operation, Params, RawParams, RpcError};
+use trunkline_mcp::client::CompletionTarget;
+use trunkline_mcp::{
+    Completion, CompletionParams, McpOperation, Resource, ResourceTemplate, ResourceUri,
+    uri_variables,
+};
 
 use crate::caller::Caller;
 use crate::error::UpstreamError;
@@ -26,7 +30,14 @@ impl Upstream {
         let resources = selection.resources.iter().map(|resource| self.resource(resource));
         let templates = selection.templates.iter().map(|template| self.template(template));
         let prompts = selection.prompts.iter().map(|prompt| self.prompt(prompt));
-        tools.chain(resources).chain(templates).chain(prompts).collect()
+        let operations = tools.chain(resources).chain(templates).chain(prompts);
+        if !selection.has_completions {
+            return operations.collect();
+        }
+        let prompts = selection.prompts.iter().filter_map(|prompt| self.prompt_completion(prompt));
+        let templates = &selection.templates;
+        let templates = templates.iter().filter_map(|template| self.template_completion(template));
+        operations.chain(prompts).chain(templates).collect()
     }
 
     fn operation(self: &Arc<Self>, tool: &Arc<OfferedTool>) -> Operation {
@@ -58,7 +69,7 @@ impl Upstream {
             async move { upstream.read(caller, uri).await }
         };
         let name = format!("resources.{}", self.name.exposed(&resource.uri));
-        let operation = Operation::new(name, read).resource(resource.clone());
+        let operation = self.subscribing(Operation::new(name, read).resource(resource.clone()));
         self.reading(operation, resource.description.as_deref())
     }
 
@@ -70,6 +81,7 @@ impl Upstream {
         };
         let name = format!("templates.{}", self.name.exposed(&template.uri_template));
         let operation = Operation::new(name, read).resource_template(template.clone());
+        let operation = self.subscribing(operation);
         self.reading(operation, template.description.as_deref())
     }
 
@@ -82,6 +94,54 @@ impl Upstream {
         let operation = Operation::new(format!("prompts.{}", offered.exposed), get);
         let description = offered.prompt.description.as_deref();
         self.reading(operation.prompt(offered.prompt.clone()), description)
+    }
+
+    /// The operation that completes the arguments of a prompt.
+    fn prompt_completion(self: &Arc<Self>, offered: &OfferedPrompt) -> Option<Operation> {
+        let prompt = offered.prompt.name.as_str();
+        let arguments = offered.prompt.arguments.iter().map(|argument| argument.name.as_str());
+        let completions: Vec<_> =
+            arguments.map(|argument| Completion::prompt(prompt, argument)).collect();
+        let (upstream, name) = (Arc::clone(self), offered.name.clone());
+        let complete = move |Params(params): Params<CompletionParams>| {
+            let (upstream, name) = (Arc::clone(&upstream), name.clone());
+            async move { upstream.complete(CompletionTarget::Prompt(&name), &params).await }
+        };
+        let operation =
+            Operation::new(format!("completions.prompts.{}", offered.exposed), complete);
+        self.completing(operation, completions)
+    }
+
+    /// The operation that completes the variables of a template.
+    fn template_completion(self: &Arc<Self>, template: &ResourceTemplate) -> Option<Operation> {
+        let (upstream, text) = (Arc::clone(self), template.uri_template.clone());
+        let variables = uri_variables(&text).into_iter();
+        let completions: Vec<_> =
+            variables.map(|variable| Completion::template(&*text, variable)).collect();
+        let name = format!("completions.templates.{}", self.name.exposed(&text));
+        let complete = move |Params(params): Params<CompletionParams>| {
+            let (upstream, text) = (Arc::clone(&upstream), text.clone());
+            async move { upstream.complete(CompletionTarget::Resource(&text), &params).await }
+        };
+        self.completing(Operation::new(name, complete), completions)
+    }
+
+    fn completing(&self, operation: Operation, all: Vec<Completion>) -> Option<Operation> {
+        let operation = operation.input::<CompletionParams>().completes(all.clone());
+        (!all.is_empty()).then(|| self.reading(operation, Some("Completes an argument.")))
+    }
+
+    /// Passes subscriptions to resources on.
+    fn subscribing(self: &Arc<Self>, operation: Operation) -> Operation {
+        let upstream = Arc::downgrade(self);
+        operation.on_subscribe(move |resource| {
+            let upstream = Weak::clone(&upstream);
+            Box::pin(async move {
+                // An upstream that has gone does not change.
+                let Some(upstream) = upstream.upgrade() else { return Ok(()) };
+                upstream.subscribe(resource).await.map_err(RpcError::into_error_object)
+            })
+        })
     }
 
     /// Declares what operations of resources and prompts have in common.

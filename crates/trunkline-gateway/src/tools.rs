@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use trunkline::protocol::excerpt;
 use trunkline::{Operation, Schema};
 use trunkline_mcp::client::{List, Tool};
 use trunkline_mcp::{Prompt, Resource, ResourceTemplate, ToolError};
@@ -62,6 +63,8 @@ pub(crate) struct Selection {
     pub(crate) templates: Vec<ResourceTemplate>,
     pub(crate) prompts: Vec<OfferedPrompt>,
     pub(crate) rejected: Vec<RejectedItem>,
+    /// Whether the server completes arguments of prompts and variables of templates.
+    pub(crate) has_completions: bool,
 }
 
 /// A prompt that can be offered.
@@ -81,12 +84,14 @@ pub(crate) struct OtherLists {
     pub(crate) resources: Result<Vec<Box<RawValue>>, String>,
     pub(crate) templates: Result<Vec<Box<RawValue>>, String>,
     pub(crate) prompts: Result<Vec<Box<RawValue>>, String>,
+    pub(crate) has_completions: bool,
 }
 
 impl Selection {
     /// Adds resources and prompts. URIs stay unchanged, since results contain them.
     pub(crate) fn add(&mut self, upstream: &UpstreamName, lists: OtherLists) {
-        let OtherLists { resources, templates, prompts } = lists;
+        let OtherLists { resources, templates, prompts, has_completions } = lists;
+        self.has_completions = has_completions;
         let mut uris = HashSet::new();
         for mut resource in self.read::<Resource>("resources/list", resources) {
             if uris.insert(resource.uri.clone()) {
@@ -168,9 +173,11 @@ impl Selection {
     }
 
     fn reject(&mut self, name: String, reason: String) {
-        /// The names come from the server.
+        /// The texts come from the server.
         const MAX_NAME: usize = 128;
-        let name = trunkline::protocol::excerpt(&name, MAX_NAME).to_string();
+        const MAX_REASON: usize = 500;
+        let name = excerpt(&name, MAX_NAME).to_string();
+        let reason = excerpt(&reason, MAX_REASON).to_string();
         self.rejected.push(RejectedItem { name, reason });
     }
 }

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline::layers::ValidateLayer;
 use trunkline::{DynamicOperations, Router};
-use trunkline_mcp::client::{CallOptions, Error};
+use trunkline_mcp::client::{CallOptions, CompletionTarget, Error};
+use trunkline_mcp::{CompletionParams, CompletionValues, SubscribedResource};
 
 use crate::approvals::{Approval, Approvals};
 use crate::backoff::Backoff;
@@ -22,6 +23,7 @@ use crate::error::UpstreamError;
 use crate::name::UpstreamName;
 use crate::running_call::{Elapsed, Reply, RunningCall, Subject, Waiting};
 use crate::status::{RejectedItem, UpstreamState, UpstreamStatus};
+use crate::subscriptions::{Refusal, Subscriptions};
 use crate::tools::{OfferedTool, Selection};
 
 /// An upstream and its state.
@@ -32,6 +34,7 @@ pub(crate) struct Upstream {
     gateway: Arc<GatewayConfig>,
     approvals: Arc<Approvals>,
     pub(crate) operations: DynamicOperations,
+    subscriptions: Arc<Subscriptions>,
     state: Mutex<State>,
     /// The permits of running calls.
     running: Arc<Semaphore>,
@@ -92,6 +95,7 @@ impl Upstream {
             gateway,
             approvals,
             operations: DynamicOperations::new(),
+            subscriptions: Arc::default(),
             state: Mutex::new(state),
             waiting: AtomicUsize::new(0),
             check: Notify::new(),
@@ -200,7 +204,9 @@ impl Upstream {
     async fn serve(self: &Arc<Self>) -> String {
         let limit = self.config.connect_timeout;
         let opened = async {
-            let connection = Connection::open(&self.name, &self.config, &self.gateway).await?;
+            let (config, subscriptions) = (&self.config, &self.subscriptions);
+            let connection =
+                Connection::open(&self.name, config, &self.gateway, subscriptions).await?;
             let selection = self.list(&connection).await?;
             Ok::<_, String>((Arc::new(connection), selection))
         };
@@ -218,6 +224,10 @@ impl Upstream {
             tracing::info!(upstream = %self.name, tools, "upstream is ready");
         }
         self.attempted.notify_waiters();
+        let restored = timeout(limit, self.subscriptions.restore(&connection.client)).await;
+        if restored.is_err() {
+            return timed_out("subscribe to resources", limit);
+        }
         loop {
             let refreshed = Instant::now();
             tokio::select! {
@@ -230,6 +240,10 @@ impl Upstream {
                 Ok(Ok(selection)) => self.publish(selection),
                 Ok(Err(error)) => return error,
                 Err(_) => return timed_out("list the tools", limit),
+            }
+            let released = timeout(limit, self.subscriptions.release(&connection.client)).await;
+            if released.is_err() {
+                return timed_out("end subscriptions", limit);
             }
         }
     }
@@ -333,6 +347,45 @@ impl Upstream {
         }
     }
 
+    /// Suggests values.
+    pub(crate) async fn complete(
+        &self,
+        target: CompletionTarget<'_>,
+        params: &CompletionParams,
+    ) -> Result<CompletionValues, UpstreamError> {
+        let _permit = self.permit().await?;
+        let connection = self.connection()?;
+        let after = self.config.call_timeout;
+        match timeout(after, connection.complete(target, params)).await {
+            Ok(found) => found.map_err(|error| self.failed(&error)),
+            Err(_) => Err(UpstreamError::Timeout { upstream: self.name.clone(), after }),
+        }
+    }
+
+    /// Subscribes to a resource. While the upstream is not connected, it is subscribed when it is.
+    pub(crate) async fn subscribe(
+        &self,
+        resource: SubscribedResource,
+    ) -> Result<(), UpstreamError> {
+        let upstream = || self.name.clone();
+        let connection = self.lock().connection.clone();
+        let client = connection.as_ref().map(|connection| &connection.client);
+        if client.is_some_and(|client| !client.server().capabilities.subscribe) {
+            return Err(UpstreamError::NoSubscriptions { upstream: upstream() });
+        }
+        let (after, added) = (self.config.call_timeout, self.subscriptions.add(client, resource));
+        let Ok(added) = timeout(after, added).await else {
+            return Err(UpstreamError::Timeout { upstream: upstream(), after });
+        };
+        added.map_err(|refusal| match refusal {
+            Refusal::TooMany => UpstreamError::Busy { upstream: upstream() },
+            Refusal::Upstream(Error::NoSubscription(_)) => {
+                UpstreamError::NoSubscriptions { upstream: upstream() }
+            }
+            Refusal::Upstream(error) => self.failed(&error),
+        })
+    }
+
     async fn permit(&self) -> Result<OwnedSemaphorePermit, UpstreamError> {
         let busy = || UpstreamError::Busy { upstream: self.name.clone() };
         if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
@@ -420,6 +473,7 @@ fn is_same(one: &Selection, other: &Selection) -> bool {
         && one.resources == other.resources
         && one.templates == other.templates
         && one.prompts == other.prompts
+        && one.has_completions == other.has_completions
         && one.offered.len() == other.offered.len()
         && one.offered.iter().zip(&other.offered).all(|(one, other)| key(one) == key(other))
 }

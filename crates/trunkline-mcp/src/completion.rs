@@ -47,6 +47,9 @@ pub(crate) enum Target {
 #[schemars(crate = "trunkline::schemars")]
 #[non_exhaustive]
 pub struct CompletionParams {
+    /// The name of the argument or variable, for operations that complete several.
+    #[serde(default)]
+    pub argument: String,
     /// The text so far.
     pub value: String,
     /// The other arguments or variables that are known.
@@ -95,8 +98,8 @@ impl Target {
 }
 
 impl CompletionParams {
-    pub(crate) fn new(value: String, context: BTreeMap<String, String>) -> Self {
-        Self { value, context }
+    pub(crate) fn new(argument: String, value: String, context: BTreeMap<String, String>) -> Self {
+        Self { argument, value, context }
     }
 
     /// The values that begin with the text so far, followed by those that contain it. Case is ignored.

@@ -9,6 +9,7 @@ use trunkline::{ErrorObject, Operation};
 use crate::completion::{Completes, Completion, CompletionForm, CompletionParams};
 use crate::content::{Icon, Prompt, Resource, ResourceTemplate};
 use crate::resource::{ListsResources, MissingIf, ResourcePage};
+use crate::subscription::{OnSubscribe, SubscribedResource, SubscriptionFuture};
 use crate::task::TaskSupport;
 use crate::tool::{ToolIcons, ToolMeta};
 
@@ -61,6 +62,15 @@ pub trait McpOperation: Sized {
     /// Declares the errors of the operation which mean that the resource does not exist.
     #[must_use]
     fn resource_missing_if(self, is_missing: fn(&ErrorObject) -> bool) -> Self;
+
+    /// Sets a function that is called when a client subscribes to a resource of the operation and may read it. The client
+    /// receives the reply after it; an error refuses the subscription. The function may be called repeatedly for the same
+    /// resource. Without it, the service notifies of changes with [`Mcp::resource_updated`](crate::Mcp::resource_updated).
+    #[must_use]
+    fn on_subscribe(
+        self,
+        subscribe: impl Fn(SubscribedResource) -> SubscriptionFuture + Send + Sync + 'static,
+    ) -> Self;
 
     /// Offers the operation as a prompt. The params are the arguments, by name, and the result is text (one message of the
     /// user), messages, or a [`PromptResult`](crate::PromptResult).
@@ -121,6 +131,13 @@ impl<S> McpOperation for Operation<S> {
 
     fn resource_missing_if(self, is_missing: fn(&ErrorObject) -> bool) -> Self {
         self.extension(MissingIf(is_missing))
+    }
+
+    fn on_subscribe(
+        self,
+        subscribe: impl Fn(SubscribedResource) -> SubscriptionFuture + Send + Sync + 'static,
+    ) -> Self {
+        self.extension(OnSubscribe(Box::new(subscribe)))
     }
 
     fn prompt(self, prompt: Prompt) -> Self {

@@ -2,13 +2,15 @@
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
-use trunkline::Id;
+use trunkline::{ErrorObject, Id};
 
 use crate::message_queue::notification;
 use crate::protocol::{meta, method};
@@ -16,6 +18,58 @@ use crate::protocol::{meta, method};
 /// The subscriptions of all connected clients.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers(Mutex<Vec<Weak<Subscription>>>);
+
+/// A resource to which clients have subscribed. See [`McpOperation::on_subscribe`](crate::McpOperation::on_subscribe).
+#[derive(Debug, Clone)]
+pub struct SubscribedResource {
+    uri: Arc<str>,
+    subscribers: Weak<Subscribers>,
+}
+
+/// The future of a function that is called for a subscription.
+pub type SubscriptionFuture = BoxFuture<'static, Result<(), ErrorObject>>;
+
+/// A function that is called for a subscription. An extension of the description of an operation.
+pub(crate) struct OnSubscribe(
+    pub(crate) Box<dyn Fn(SubscribedResource) -> SubscriptionFuture + Send + Sync>,
+);
+
+impl fmt::Debug for OnSubscribe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnSubscribe")
+    }
+}
+
+impl SubscribedResource {
+    pub(crate) fn new(uri: &str, subscribers: &Arc<Subscribers>) -> Self {
+        Self { uri: uri.into(), subscribers: Arc::downgrade(subscribers) }
+    }
+
+    /// The URI.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Notifies the clients that the resource has changed.
+    pub fn updated(&self) {
+        if let Some(subscribers) = self.subscribers.upgrade() {
+            subscribers.notify_resource(&self.uri);
+        }
+    }
+
+    /// Whether a client subscribes to the resource.
+    #[must_use]
+    pub fn is_subscribed(&self) -> bool {
+        self.subscribers.upgrade().is_some_and(|subscribers| subscribers.has_resource(&self.uri))
+    }
+
+    /// Whether both are the same resource of the same server.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.uri == other.uri && self.subscribers.ptr_eq(&other.subscribers)
+    }
+}
 
 /// The changes of which a client is notified. Changes that it has not read are merged, so that a client that does not
 /// read takes no memory.
@@ -76,6 +130,13 @@ impl Subscribers {
                 pending.resource_subscriptions.insert(uri.to_owned());
             }
         });
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        let mut members = self.members();
+        members.retain(|member| member.strong_count() > 0);
+        let mut all = members.iter().filter_map(Weak::upgrade);
+        all.any(|member| member.state().wanted.resource_subscriptions.contains(uri))
     }
 
     /// Notifies the clients that have subscribed to a task. `members` creates the JSON text of its members.

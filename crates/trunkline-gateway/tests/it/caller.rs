@@ -9,28 +9,45 @@ use serde_json::{Value, json};
 use trunkline::client::Http;
 use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
-    CallOptions, Client, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures,
-    LogMessage, McpClientConfig, ProgressCallback, Root, Sampled, Sampling,
+    CallOptions, Change, Client, ClientHandler, Elicitation, Elicited, HandlerError,
+    HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Root, Sampled, Sampling,
 };
 
 use crate::support::Service;
 use crate::upstream::{Era, Transport, UPSTREAMS, Upstream};
 
-const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
+pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A user, who records what it receives.
 #[derive(Default)]
-struct User {
+pub(crate) struct User {
     name: &'static str,
     can_answer: bool,
     messages: Mutex<Vec<String>>,
     logs: Mutex<Vec<(LogLevel, String, Value)>>,
+    changes: Mutex<Vec<Change>>,
 }
 
 impl User {
-    fn new(name: &'static str) -> Arc<Self> {
+    pub(crate) fn new(name: &'static str) -> Arc<Self> {
         Arc::new(Self { name, can_answer: true, ..Self::default() })
+    }
+}
+
+impl User {
+    /// Waits until all these resources have changed, and forgets the changes.
+    pub(crate) async fn changed(&self, uris: &[&str]) {
+        let has_changed = |uri: &&str| {
+            self.changes.lock().unwrap().contains(&Change::Resource((*uri).to_owned()))
+        };
+        let all = async {
+            while !uris.iter().all(has_changed) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, all).await.unwrap();
+        self.changes.lock().unwrap().clear();
     }
 }
 
@@ -68,9 +85,13 @@ impl ClientHandler for User {
         let logger = message.logger.unwrap_or_default();
         self.logs.lock().unwrap().push((message.level, logger, message.data));
     }
+
+    fn changed(&self, change: Change) {
+        self.changes.lock().unwrap().push(change);
+    }
 }
 
-async fn connect(service: &Service, era: Era, user: &Arc<User>) -> Client {
+pub(crate) async fn connect(service: &Service, era: Era, user: &Arc<User>) -> Client {
     let http = Http::connect(&format!("{}mcp", service.url)).unwrap();
     let mut config = McpClientConfig::new("caller", "1");
     config.handler = Arc::<User>::clone(user);
@@ -81,7 +102,7 @@ async fn connect(service: &Service, era: Era, user: &Arc<User>) -> Client {
 }
 
 /// Calls a tool. Returns whether it failed, and the text of its result.
-async fn call(client: &Client, tool: &str, options: CallOptions) -> (bool, String) {
+pub(crate) async fn call(client: &Client, tool: &str, options: CallOptions) -> (bool, String) {
     let tools = client.list_tools().await.unwrap();
     let tool = tools.items.iter().find(|known| known.name == tool).unwrap();
     let arguments = to_raw_value(&json!({})).unwrap();

@@ -7,5 +7,6 @@ mod caller;
 mod calls;
 mod failures;
 mod resources;
+mod subscriptions;
 mod support;
 mod upstream;

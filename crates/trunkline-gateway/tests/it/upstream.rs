@@ -3,6 +3,7 @@
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use axum::extract::Request;
@@ -14,10 +15,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use trunkline::{Operation, Router};
+use trunkline::{Operation, Params, RawParams, Router};
 use trunkline_gateway::{CommandTarget, HttpTarget, Target, UpstreamConfig};
 use trunkline_mcp::{
-    Elicited, Log, LogLevel, Mcp, McpConfig, Peer, PeerError, Progress, SamplingRequest,
+    Completion, CompletionParams, Elicited, Log, LogLevel, Mcp, McpConfig, McpOperation, Peer,
+    PeerError, Progress, Prompt, PromptArgument, Resource, ResourceTemplate, SamplingRequest,
+    SubscribedResource,
 };
 
 /// The era of an upstream or of a caller.
@@ -170,7 +173,48 @@ fn mcp() -> Mcp {
         .operation(tool(Operation::new("name", ask_name), "name"))
         .operation(tool(Operation::new("later", ask_later), "later"))
         .operation(tool(Operation::new("begun", begun), "begun"));
-    Mcp::new(router.build().unwrap(), McpConfig::new("upstream", "1")).unwrap()
+    let own: Arc<OnceLock<Mcp>> = Arc::default();
+    let touched = Arc::clone(&own);
+    let touch = move || {
+        touched.get().unwrap().resource_updated("test://note");
+        touched.get().unwrap().resource_updated("test://items/7");
+        "touched"
+    };
+    let subscribed: Arc<Mutex<Option<SubscribedResource>>> = Arc::default();
+    let current = Arc::clone(&subscribed);
+    let note = Operation::new("note", || "A note.").resource(Resource::new("test://note", "note"));
+    let note = note.on_subscribe(move |resource| {
+        *current.lock().unwrap() = Some(resource);
+        Box::pin(async { Ok(()) })
+    });
+    let is_subscribed = move || {
+        let resource = subscribed.lock().unwrap();
+        resource.as_ref().is_some_and(SubscribedResource::is_subscribed).to_string()
+    };
+    let items = Operation::new("items", |RawParams(_): RawParams| "An item.")
+        .resource_template(ResourceTemplate::new("test://items/{id}", "item"));
+    let arguments = ["language", "style"].map(PromptArgument::new);
+    let review = arguments.into_iter().fold(Prompt::new("re.view"), Prompt::argument);
+    let complete = |Params(params): Params<CompletionParams>| {
+        let context = params.context.get("language").cloned().unwrap_or_default();
+        vec![format!("{}={}{context}", params.argument, params.value)]
+    };
+    let completions = [
+        Completion::prompt("re.view", "language"),
+        Completion::prompt("re.view", "style"),
+        Completion::template("test://items/{id}", "id"),
+    ];
+    let router = router
+        .operation(tool(Operation::new("touch", touch), "touch"))
+        .operation(tool(Operation::new("subscribed", is_subscribed), "subscribed"))
+        .operation(tool(Operation::new("end", end), "end"))
+        .operation(note)
+        .operation(items)
+        .operation(Operation::new("review", || "Review.").prompt(review))
+        .operation(Operation::new("complete", complete).completes(completions));
+    let mcp = Mcp::new(router.build().unwrap(), McpConfig::new("upstream", "1")).unwrap();
+    own.set(mcp.clone()).unwrap();
+    mcp
 }
 
 /// Reports its progress, and logs.
@@ -199,6 +243,10 @@ async fn ask(peer: Peer) -> Result<String, PeerError> {
 async fn ask_later(peer: Peer) -> Result<String, PeerError> {
     sleep(Duration::from_millis(500)).await;
     ask_name(peer).await
+}
+
+fn end() -> String {
+    std::process::exit(1)
 }
 
 fn begun() -> String {

@@ -14,8 +14,8 @@ use crate::arguments::{Arguments, typed};
 use crate::content::{Caching, Resource, ResourceTemplate};
 use crate::error::McpError;
 pub(crate) use result::write_contents;
-pub use template::uri_value;
 use template::{UriTemplate, check_uri};
+pub use template::{uri_value, uri_variables};
 
 /// Resources by URI, and all of them in the order of their registration.
 #[derive(Debug, Default)]

@@ -273,6 +273,18 @@ pub fn uri_value(text: &str) -> Option<String> {
     Some(encoded)
 }
 
+/// The names of the variables of a URI template, in order. Empty if the template is invalid.
+///
+/// ```
+/// # use trunkline_mcp::uri_variables;
+/// assert_eq!(uri_variables("docs://{section}/{page}"), ["section", "page"]);
+/// ```
+#[must_use]
+pub fn uri_variables(template: &str) -> Vec<String> {
+    let parsed = UriTemplate::parse(template);
+    parsed.iter().flat_map(UriTemplate::names).map(str::to_owned).collect()
+}
+
 /// Decodes percent-encodings. `None` if one is malformed, or the result is not UTF-8.
 fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {

@@ -104,7 +104,7 @@ impl Server {
         };
         let attached = Attached::none(context.era);
         let known = known.unwrap_or_default().arguments.unwrap_or_default();
-        let known = CompletionParams::new(argument.value, known);
+        let known = CompletionParams::new(completion.argument, argument.value, known);
         let form = CompletionForm::of(&operation);
         let call = match form {
             CompletionForm::AsResult => call.redirect_with(Arc::clone(&operation), &known),

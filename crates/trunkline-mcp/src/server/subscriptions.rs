@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use trunkline::protocol::CallFuture;
 use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
@@ -19,7 +20,7 @@ use crate::protocol::error_code::RESOURCE_NOT_FOUND;
 use crate::protocol::{meta, method};
 use crate::request::{is_object, members, string};
 use crate::resource::Found;
-use crate::subscription::{Filter, Subscription};
+use crate::subscription::{Filter, OnSubscribe, SubscribedResource, Subscription};
 
 impl Server {
     /// Adds a resource to the subscription of a session, if the caller may read it.
@@ -37,7 +38,15 @@ impl Server {
                 Access::Allowed
                     if subscription.add_resource(&uri, server.settings.subscriptions) =>
                 {
-                    return Outcome::result(&json!({}));
+                    // A client may open its stream of notifications later.
+                    server.subscribers.add(&subscription);
+                    match server.begin_subscription(&uri).await {
+                        Ok(()) => return Outcome::result(&json!({})),
+                        Err(error) => {
+                            subscription.remove_resource(&uri);
+                            error
+                        }
+                    }
                 }
                 Access::Allowed => Fault::Params(TOO_MANY).error(),
                 Access::Refused(error) => error,
@@ -67,6 +76,16 @@ impl Server {
             Err(error) if error.code() != code::CANCELLED => Access::Refused(error.clone()),
             _ => Access::Allowed,
         }
+    }
+
+    /// Calls the function of a resource for subscriptions, if it has one.
+    async fn begin_subscription(&self, uri: &str) -> Result<(), ErrorObject> {
+        let Some(Found { source, .. }) = self.catalog.find_resource(uri) else { return Ok(()) };
+        let extensions = &source.operation.description().extensions;
+        let Some(OnSubscribe(subscribe)) = extensions.get() else { return Ok(()) };
+        let begun = subscribe(SubscribedResource::new(uri, &self.subscribers));
+        let begun = timeout(self.settings.client_timeout, begun).await;
+        begun.unwrap_or_else(|_| Err(ErrorObject::new(code::TIMEOUT, "Subscription timed out")))
     }
 
     /// Removes a resource from the subscription of a session.
@@ -149,8 +168,14 @@ impl Server {
         let tasks = self.find_tasks(&wanted.task_ids, owner.as_deref()).await;
         let ids: BTreeSet<String> = tasks.into_iter().map(|task| task.id).collect();
         wanted.task_ids.clone_from(&ids);
-        let subscription = Arc::new(Subscription::of_request(id, wanted));
+        let subscription = Arc::new(Subscription::of_request(id, wanted.clone()));
         self.subscribers.add(&subscription);
+        for uri in &wanted.resource_subscriptions {
+            if let Err(error) = self.begin_subscription(uri).await {
+                tracing::debug!(uri, %error, "a subscription is refused");
+                subscription.remove_resource(uri);
+            }
+        }
         queue.send(subscription.acknowledgement()).await;
         // Changes before the subscription.
         for task in self.find_tasks(&ids, owner.as_deref()).await {

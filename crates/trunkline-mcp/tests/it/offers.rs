@@ -192,7 +192,11 @@ async fn layers_see_the_operation_once() {
             json!({ "name": "typed", "arguments": { "count": "1" } }),
             vec![r#"p.typed {"count":1}"#],
         ),
-        ("completion/complete", complete, vec![r#"c.names {"value":"a","context":{}}"#]),
+        (
+            "completion/complete",
+            complete,
+            vec![r#"c.names {"argument":"must","value":"a","context":{}}"#],
+        ),
     ] {
         for request in [legacy, modern] {
             ask(&rpc, &request(method, params.clone())).await;
