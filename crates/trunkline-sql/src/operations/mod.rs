@@ -1,5 +1,6 @@
 //! The operations of databases in a router. The only module that depends on JSON-RPC.
 
+mod names;
 #[cfg(feature = "mcp")]
 mod prompts;
 mod render;
@@ -20,6 +21,7 @@ use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableL
 use crate::model::error::{Details, Error, ErrorClass};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use names::Names;
 use selection::Selection;
 
 /// The operation of a method of [`Database`](crate::Database), which is a tool of the same name.
@@ -86,51 +88,6 @@ pub fn separate_operations<S: Clone + Send + Sync + 'static>(databases: &Databas
         let operations = self::router(&database, &names).with_state(database);
         router.nest(name.as_str(), operations)
     })
-}
-
-/// The names under which databases are addressed.
-enum Names<'d> {
-    /// One database, whose name occurs only in URIs.
-    Single(&'d DatabaseName),
-    /// Several, which the argument `database` selects.
-    Selected(&'d Databases),
-    /// One of several, whose name is the prefix of its tools.
-    Prefixed(&'d DatabaseName),
-}
-
-impl<'d> Names<'d> {
-    fn of_single(databases: &'d Databases) -> Self {
-        let (name, _) = databases.iter().next().expect("there is at least one database");
-        Self::Single(name)
-    }
-
-    fn are_selected(&self) -> bool {
-        matches!(self, Self::Selected(_))
-    }
-
-    fn schema(&self, schema: Schema) -> Schema {
-        match self {
-            Self::Selected(databases) => selection::with_database(&schema, databases),
-            Self::Single(_) | Self::Prefixed(_) => schema,
-        }
-    }
-
-    /// The name of a tool or a prompt.
-    fn tool(&self, name: &str) -> String {
-        match self {
-            Self::Prefixed(database) => format!("{database}_{name}"),
-            Self::Single(_) | Self::Selected(_) => name.to_owned(),
-        }
-    }
-
-    /// The beginning of the URIs of a database.
-    #[cfg(feature = "mcp")]
-    fn uri(&self) -> String {
-        match self {
-            Self::Single(name) | Self::Prefixed(name) => format!("db://{name}"),
-            Self::Selected(_) => "db://{database}".to_owned(),
-        }
-    }
 }
 
 /// Not generic, so that it is compiled in this crate.

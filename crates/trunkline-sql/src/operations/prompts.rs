@@ -4,7 +4,7 @@ use serde::Deserialize;
 use trunkline::{Json, JsonSchema, Operation, Params, Schema};
 use trunkline_mcp::{Annotations, Block, McpOperation, Prompt, PromptMessage, Role};
 
-use super::Names;
+use super::names::Names;
 use super::resources::{EXPLAIN, EXPLORE, PROFILE, resource_of};
 use crate::databases::Databases;
 

@@ -7,7 +7,7 @@ use trunkline_mcp::{
     Completion, CompletionParams, McpOperation, Resource, ResourcePage, ResourceTemplate, uri_value,
 };
 
-use super::Names;
+use super::names::Names;
 use crate::databases::Databases;
 
 // The names of prompts, whose arguments are completed here.
