@@ -19,6 +19,9 @@ pub struct McpConfig {
     pub instructions: Option<String>,
     /// Whether `tools/list` contains output schemas. Default false: they take more tokens than the rest of the list.
     pub output_schemas: bool,
+    /// Whether the server announces [notifications](crate::Notifier::resource_list_changed) of a changed list of
+    /// resources, although its operations are static. Default false.
+    pub resource_list_changes: bool,
     /// The website.
     pub website: Option<String>,
     /// Icons for user interfaces.
@@ -75,6 +78,7 @@ impl McpConfig {
             title: None,
             instructions: None,
             output_schemas: false,
+            resource_list_changes: false,
             website: None,
             icons: Vec::new(),
             list_ttl: Duration::from_secs(300),

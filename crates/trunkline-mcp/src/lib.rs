@@ -95,9 +95,9 @@ pub use log_level::LogLevel;
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};
-pub use resource::{ResourcePage, ResourceUri, uri_value, uri_variables};
+pub use resource::{ResourcePage, ResourceUri, uri_text, uri_value, uri_variables};
 pub use server::Mcp;
-pub use subscription::{SubscribedResource, SubscriptionFuture};
+pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
 pub use task::{
     InMemoryTasks, StoreFuture, TaskConfig, TaskQuota, TaskRecord, TaskState, TaskStore,
     TaskStoreError, TaskSupport,

@@ -71,6 +71,34 @@ impl SubscribedResource {
     }
 }
 
+/// Notifies the clients of a server of changes. A client that does not read its notifications receives one for several
+/// changes. Clones belong to the same server, and do not keep it alive.
+#[derive(Debug, Clone)]
+pub struct Notifier(Arc<Subscribers>);
+
+impl Notifier {
+    pub(crate) fn new(subscribers: &Arc<Subscribers>) -> Self {
+        Self(Arc::clone(subscribers))
+    }
+
+    /// Notifies the clients that have subscribed to a resource that it has changed.
+    pub fn resource_updated(&self, uri: &str) {
+        self.0.notify_resource(uri);
+    }
+
+    /// Notifies the clients that have subscribed to resources for whose URIs `is_changed` returns true. It must not
+    /// block.
+    pub fn resources_updated(&self, is_changed: impl Fn(&str) -> bool) {
+        self.0.notify_resources(is_changed);
+    }
+
+    /// Notifies the clients that the list of resources has changed. The server announces these notifications if
+    /// [`McpConfig::resource_list_changes`](crate::McpConfig::resource_list_changes) is set.
+    pub fn resource_list_changed(&self) {
+        self.0.notify_lists(&Filter { resources_list_changed: true, ..Filter::default() });
+    }
+}
+
 /// The changes of which a client is notified. Changes that it has not read are merged, so that a client that does not
 /// read takes no memory.
 #[derive(Debug)]
@@ -124,11 +152,15 @@ impl Subscribers {
     }
 
     /// Notifies the clients that have subscribed to a resource.
-    pub(crate) fn notify_resource(&self, uri: &str) {
+    fn notify_resource(&self, uri: &str) {
+        self.notify_resources(|subscribed| subscribed == uri);
+    }
+
+    /// Notifies the clients that have subscribed to changed resources.
+    fn notify_resources(&self, is_changed: impl Fn(&str) -> bool) {
         self.notify(|State { wanted, pending, .. }| {
-            if wanted.resource_subscriptions.contains(uri) {
-                pending.resource_subscriptions.insert(uri.to_owned());
-            }
+            let changed = wanted.resource_subscriptions.iter().filter(|uri| is_changed(uri));
+            pending.resource_subscriptions.extend(changed.cloned());
         });
     }
 

@@ -53,10 +53,12 @@ pub use config::ResourcesConfig;
 pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 #[cfg(feature = "resources")]
 pub use error::Error;
+#[cfg(feature = "mcp")]
+pub use operations::notify_subscribers;
 #[cfg(feature = "resources")]
 pub use operations::operations;
 #[cfg(feature = "resources")]
-pub use resources::{Caller, Context, Mode, Resources};
+pub use resources::{Caller, Context, Mode, RecordChange, Resources};
 #[cfg(feature = "resources")]
 pub use routes::routes;
 #[cfg(feature = "resources")]

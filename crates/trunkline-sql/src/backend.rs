@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
@@ -52,6 +53,12 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// The reason why the last calls could not read or change the database. It is safe to send to a client.
     fn problem(&self) -> Option<String>;
+
+    /// [`Database::on_change`](crate::Database::on_change). By default, listeners are never called.
+    fn on_change(&self, _listener: ChangeListener) {}
+
+    /// [`Database::check_for_changes`](crate::Database::check_for_changes). By default, does nothing.
+    fn check_for_changes(&self) {}
 
     /// Ends the connections and returns whether that took at most `patience`. Running calls end normally, later ones
     /// fail with [`Error::Closed`]. Blocks.

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use crate::backend::{Backend, Engine};
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::committed_change::CommittedChange;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
@@ -49,6 +50,19 @@ impl Database {
     /// the state of the database at most once per second.
     pub fn problem(&self) -> Option<String> {
         self.backend.problem()
+    }
+
+    /// Calls `listener` after each committed change by a call, before the call returns; and after changes by other
+    /// processes, which the next [check](Self::check_for_changes) or the next write detects. The listener must not block,
+    /// nor add listeners. It may be called although nothing has changed.
+    pub fn on_change(&self, listener: impl Fn(&CommittedChange) + Send + Sync + 'static) {
+        self.backend.on_change(Box::new(listener));
+    }
+
+    /// Notifies the [listeners](Self::on_change) if another process has changed the database since the last check. SQLite
+    /// compares the metadata of the file and its log. Blocks for a few calls of the operating system.
+    pub fn check_for_changes(&self) {
+        self.backend.check_for_changes();
     }
 
     /// Ends the connections of all clones and waits until the database is closed. Returns false if that takes longer

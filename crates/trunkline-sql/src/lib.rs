@@ -43,6 +43,7 @@ pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError};
 pub use model::change::{
     Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
 };
+pub use model::committed_change::{ChangeListener, CommittedChange};
 pub use model::create_table::{
     ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey,
 };
@@ -57,4 +58,6 @@ pub use model::read::{
 };
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::schema::TableKind;
+#[cfg(feature = "mcp")]
+pub use operations::notify_subscribers;
 pub use operations::{operations, separate_operations};

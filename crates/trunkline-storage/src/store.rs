@@ -83,8 +83,27 @@ impl Store {
         bytes: usize,
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
+        self.write_then(cancel, bytes, work, |_| {}).await
+    }
+
+    /// Like [`write`](Self::write), and calls `committed` with the value of the work after the commit, also if the
+    /// future was dropped. It runs on the thread of the writer, and must not block.
+    ///
+    /// # Errors
+    /// An error of the work, or of the store.
+    ///
+    /// # Cancel safety
+    /// As of [`write`](Self::write).
+    pub async fn write_then<T: Send + 'static, E: WorkError>(
+        &self,
+        cancel: impl Future<Output = ()>,
+        bytes: usize,
+        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+        committed: impl FnOnce(&T) + Send + 'static,
+    ) -> Result<T, E> {
         let mut cancel = pin!(cancel);
-        self.0.for_writing(cancel.as_mut()).await?.write(cancel, bytes, work).await
+        let workers = self.0.for_writing(cancel.as_mut()).await?;
+        workers.write(cancel, bytes, work, committed).await
     }
 
     /// Runs `work` in a transaction that sees one state of the database. The work runs again if memory ran out.

@@ -95,28 +95,31 @@ pub(crate) trait Task: Send {
     fn answer(self: Box<Self>);
 }
 
-/// Creates a task, and the handle of its caller.
+/// Creates a task, and the handle of its caller. `done` is called before the caller receives the value of the work.
 pub(crate) fn task<T: Send + 'static, E: WorkError>(
     claim: Arc<Claim>,
     work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+    done: impl FnOnce(&T) + Send + 'static,
 ) -> (Box<dyn Task>, Pending<T, E>) {
     let (reply, answer) = oneshot::channel();
-    let task = Work { claim: Arc::clone(&claim), work, outcome: None, reply };
+    let task = Work { claim: Arc::clone(&claim), work, done, outcome: None, reply };
     (Box::new(task), Pending { claim, answer })
 }
 
-struct Work<T, E, F> {
+struct Work<T, E, F, D> {
     claim: Arc<Claim>,
     work: F,
+    done: D,
     outcome: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
 }
 
-impl<T, E, F> Task for Work<T, E, F>
+impl<T, E, F, D> Task for Work<T, E, F, D>
 where
     T: Send,
     E: WorkError,
     F: FnMut(&Connection) -> Result<T, E> + Send,
+    D: FnOnce(&T) + Send,
 {
     fn claim(&self) -> &Arc<Claim> {
         &self.claim
@@ -139,9 +142,12 @@ where
     }
 
     fn answer(self: Box<Self>) {
-        let Self { work, outcome, reply, .. } = *self;
+        let Self { work, done, outcome, reply, .. } = *self;
         // Frees its memory before the caller continues.
         drop(work);
+        if let Some(Ok(value)) = &outcome {
+            done(value);
+        }
         if let Some(outcome) = outcome {
             // The caller may have abandoned the task.
             drop(reply.send(outcome));

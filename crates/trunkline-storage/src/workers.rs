@@ -81,8 +81,9 @@ impl Workers {
         cancel: impl Future<Output = ()>,
         bytes: usize,
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+        committed: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T, E> {
-        let (task, mut pending) = task(self.claim(bytes), work);
+        let (task, mut pending) = task(self.claim(bytes), work, committed);
         self.writes.push(task)?;
         let outcome = pending.confirm(cancel, self.config.confirm_wait).await?;
         note(&self.write_problem, outcome)
@@ -133,7 +134,7 @@ impl Workers {
         cancel: impl Future<Output = ()>,
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        let (task, mut pending) = task(claim, work);
+        let (task, mut pending) = task(claim, work, |_| {});
         self.reads.push(task)?;
         note(&self.read_problem, pending.in_time(cancel).await?)
     }

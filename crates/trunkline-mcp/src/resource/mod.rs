@@ -15,7 +15,7 @@ use crate::content::{Caching, Resource, ResourceTemplate};
 use crate::error::McpError;
 pub(crate) use result::write_contents;
 use template::{UriTemplate, check_uri};
-pub use template::{uri_value, uri_variables};
+pub use template::{uri_text, uri_value, uri_variables};
 
 /// Resources by URI, and all of them in the order of their registration.
 #[derive(Debug, Default)]

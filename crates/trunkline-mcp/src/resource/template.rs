@@ -188,7 +188,7 @@ impl UriTemplate {
                 TemplatePart::Literal(literal) => start + literal.len(),
                 TemplatePart::Variable(variable) => {
                     let end = (start + 1..=path.len()).find(|end| next[*end])?;
-                    let value = value(path.get(start..end)?)?;
+                    let value = uri_text(path.get(start..end)?)?;
                     if is_absolute(&value) {
                         return None;
                     }
@@ -221,15 +221,22 @@ fn match_query<'a>(
         if values[known..].iter().any(|(other, _)| other == name) {
             return None;
         }
-        let text = if text.is_empty() { String::new() } else { value(text)? };
+        let text = if text.is_empty() { String::new() } else { uri_text(text)? };
         values.push((name, text));
     }
     Some(())
 }
 
-/// The decoded text of a value. `None` if handlers could mistake it for something else.
-fn value(text: &str) -> Option<String> {
-    decoded(text).filter(|text| is_safe(text)).map(Cow::into_owned)
+/// The text of a percent-encoded value in a URI, the inverse of [`uri_value`]. `None` if it is not UTF-8, has control
+/// characters, or a segment `.` or `..`.
+///
+/// ```
+/// # use trunkline_mcp::uri_text;
+/// assert_eq!(uri_text("a%20b").as_deref(), Some("a b"));
+/// ```
+#[must_use]
+pub fn uri_text(value: &str) -> Option<String> {
+    decoded(value).filter(|text| is_safe(text)).map(Cow::into_owned)
 }
 
 /// Whether a value could be mistaken for an absolute path.

@@ -35,7 +35,7 @@ use crate::peer::StateKey;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, members, string};
 use crate::session::{Session, Sessions};
-use crate::subscription::Subscribers;
+use crate::subscription::{Notifier, Subscribers};
 use crate::task::TaskMethod;
 use crate::tool::{self, Form, Tool};
 use catalog::Catalog;
@@ -137,7 +137,13 @@ impl Mcp {
     /// Notifies the clients that have subscribed to a resource that it has changed. A client that does not read its
     /// notifications receives one for several changes.
     pub fn resource_updated(&self, uri: &str) {
-        self.0.subscribers.notify_resource(uri);
+        self.notifier().resource_updated(uri);
+    }
+
+    /// Notifies the clients of changes, without keeping the server alive.
+    #[must_use]
+    pub fn notifier(&self) -> Notifier {
+        Notifier::new(&self.0.subscribers)
     }
 }
 
@@ -244,7 +250,9 @@ impl Server {
                     session.initialize(version, capabilities);
                 }
                 let lists = session.is_some() && self.rpc.has_dynamic_operations();
-                let notified = Notified { lists, resources: session.is_some() };
+                let resource_list =
+                    lists || session.is_some() && self.settings.resource_list_changes;
+                let notified = Notified { lists, resource_list, resources: session.is_some() };
                 Ok(ready(self.results.initialize(version, declared, notified).as_bytes()))
             }
             (method::PING, Era::Legacy) => Ok(ready(b"{}")),

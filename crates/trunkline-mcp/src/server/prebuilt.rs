@@ -21,7 +21,7 @@ pub(super) struct PrebuiltResults {
     has_output_schemas: bool,
     page_entries: usize,
     list_caching: Caching,
-    lists_change: bool,
+    notified: Notified,
 }
 
 /// The lists of the protocol.
@@ -46,8 +46,10 @@ pub(super) struct Declared {
 /// The changes of which a client can be notified.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Notified {
-    /// Changes of lists.
+    /// Changes of all lists.
     pub(super) lists: bool,
+    /// Changes of the list of resources.
+    pub(super) resource_list: bool,
     /// Changes of resources.
     pub(super) resources: bool,
 }
@@ -123,7 +125,11 @@ impl PrebuiltResults {
             has_output_schemas: settings.output_schemas,
             page_entries: settings.page_entries.max(1),
             list_caching,
-            lists_change,
+            notified: Notified {
+                lists: lists_change,
+                resource_list: lists_change || settings.resource_list_changes,
+                resources: true,
+            },
         }
     }
 
@@ -179,8 +185,7 @@ impl PrebuiltResults {
 
     /// The result of `server/discover`.
     pub(super) fn discover(&self, declared: Declared) -> Bytes {
-        let notified = Notified { lists: self.lists_change, resources: true };
-        let mut capabilities = capabilities(declared, notified);
+        let mut capabilities = capabilities(declared, self.notified);
         if declared.tasks {
             capabilities["extensions"] = json!({ extension::TASKS: {} });
         }
@@ -236,7 +241,7 @@ fn capabilities(declared: Declared, notified: Notified) -> Value {
     let list = json!({ "listChanged": notified.lists });
     let mut capabilities = json!({ "tools": list, "logging": {} });
     if declared.resources {
-        capabilities["resources"] = list.clone();
+        capabilities["resources"] = json!({ "listChanged": notified.resource_list });
         if notified.resources {
             capabilities["resources"]["subscribe"] = true.into();
         }

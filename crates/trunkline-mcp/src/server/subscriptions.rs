@@ -206,7 +206,9 @@ impl Server {
         Filter {
             tools_list_changed: wanted.tools_list_changed && has_lists,
             prompts_list_changed: wanted.prompts_list_changed && has_lists && prompts,
-            resources_list_changed: wanted.resources_list_changed && has_lists && resources,
+            resources_list_changed: wanted.resources_list_changed
+                && (has_lists || self.settings.resource_list_changes)
+                && resources,
             resource_subscriptions: if resources {
                 uris.filter(short).collect()
             } else {

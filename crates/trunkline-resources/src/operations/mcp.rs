@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use trunkline::{Operation, code};
-use trunkline_mcp::{Completion, McpOperation, Resource, ResourceTemplate};
+use trunkline_mcp::{Completion, Mcp, McpOperation, Resource, ResourceTemplate, uri_text};
 
 use crate::declaration::{ResourceType, Verb};
 use crate::resources::Resources;
@@ -32,6 +32,21 @@ pub(super) fn resource(
 }
 
 const JSON: &str = "application/json";
+
+/// Notifies the MCP clients that have subscribed to records, or to lists of them, after each change of a record.
+pub fn notify_subscribers(resources: &Resources, mcp: &Mcp) {
+    let notifier = mcp.notifier();
+    resources.on_change(move |change| {
+        let is_changed = |uri: &str| {
+            let rest = uri.strip_prefix("records://")?.strip_prefix(&*change.resource)?;
+            Some(match rest.strip_prefix('/') {
+                Some(id) => uri_text(id)? == change.id,
+                None => rest.is_empty() || rest.starts_with('?'),
+            })
+        };
+        notifier.resources_updated(|uri| is_changed(uri).unwrap_or_default());
+    });
+}
 
 /// The ids in a page of records.
 fn ids(result: &[u8]) -> Vec<String> {

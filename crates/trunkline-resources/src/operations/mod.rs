@@ -4,6 +4,8 @@ mod error;
 #[cfg(feature = "mcp")]
 mod mcp;
 
+#[cfg(feature = "mcp")]
+pub use mcp::notify_subscribers;
 use serde_json::value::RawValue;
 use trunkline::access::Principal;
 use trunkline::{
@@ -20,7 +22,8 @@ use crate::resources::{Caller, Context, Mode, Resources};
 /// `todo.list`, `todo.filter`, `todo.status` and `todo.revert`.
 ///
 /// The operations of types for which `is_tool` returns true are also tools for language models, named `todo_create`.
-/// Dots in names become underscores. With the feature `mcp`, their records are also resources: `records://todo/ID`.
+/// Dots in names become underscores. With the feature `mcp`, their records are also resources, `records://todo/ID`, and
+/// `notify_subscribers` notifies MCP clients of changed records.
 ///
 /// Error codes: -32602 for invalid params, with `data.pointer`; -32011 for unknown records; -32012 for conflicts, with
 /// `data.kind`; -32004 for timeouts; -32005 for an overloaded store, where a retry may succeed; -32000 for a failed

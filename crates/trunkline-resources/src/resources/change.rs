@@ -5,7 +5,7 @@ use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
-use super::{Mode, not_found};
+use super::{Mode, RecordChange, not_found};
 use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -28,6 +28,14 @@ pub(super) struct ChangeOutcome {
     pub(super) before: IdState,
     pub(super) after: StateId,
     pub(super) reply: String,
+}
+
+impl ChangeOutcome {
+    /// The change of the record, if it was changed.
+    pub(super) fn record_change(&self, resource: &str) -> Option<RecordChange> {
+        (self.before.state_id() != self.after)
+            .then(|| RecordChange { resource: resource.to_owned(), id: self.id.to_string() })
+    }
 }
 
 impl Change {

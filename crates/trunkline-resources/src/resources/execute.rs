@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
+use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::request::ChangeRequest;
-use super::{Context, Resources, check_empty_payload, not_found, required_id};
+use super::{Context, RecordChange, Resources, check_empty_payload, not_found, required_id};
 use crate::command::{Command, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -48,7 +51,7 @@ impl Resources {
                 let weight = request.weight();
                 let write =
                     move |connection: &_| request.apply(&Records::new(connection), max_bytes);
-                self.0.store.write(cancel.cancelled(), weight, write).await?
+                self.write(cancel, weight, write).await?
             }
             Verb::Revert => self.revert(kind, command, context, cancel).await?,
         };
@@ -56,6 +59,23 @@ impl Resources {
             let (resource, id) = (kind.name().to_owned(), String::new());
             Error::Corrupt { what: "reply", resource, id }
         })
+    }
+
+    /// Writes, and notifies the listeners of the change, if there is one.
+    pub(super) async fn write(
+        &self,
+        cancel: &CancellationToken,
+        weight: usize,
+        work: impl FnMut(&Connection) -> Result<(String, Option<RecordChange>), Error> + Send + 'static,
+    ) -> Result<String, Error> {
+        let listeners = Arc::clone(&self.0.listeners);
+        let committed = move |(_, change): &(String, Option<RecordChange>)| {
+            if let Some(change) = change {
+                listeners.notify(change);
+            }
+        };
+        let written = self.0.store.write_then(cancel.cancelled(), weight, work, committed).await?;
+        Ok(written.0)
     }
 
     /// The resource of a request with an id, if it is known.

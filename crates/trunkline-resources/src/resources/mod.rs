@@ -2,6 +2,7 @@
 
 mod change;
 mod execute;
+mod listeners;
 mod page;
 mod request;
 mod status;
@@ -17,6 +18,8 @@ use crate::declaration::{ResourceType, ResourceTypes};
 use crate::error::Error;
 use crate::excerpt::excerpt;
 use crate::store;
+use listeners::Listeners;
+pub use listeners::RecordChange;
 use trunkline_storage::{OpenError, Store};
 
 /// The records of the declared resource types, in a dedicated SQLite database. Clones share the database.
@@ -27,6 +30,7 @@ struct Inner {
     types: ResourceTypes,
     store: Store,
     config: ResourcesConfig,
+    listeners: Arc<Listeners>,
 }
 
 impl Resources {
@@ -40,8 +44,7 @@ impl Resources {
         types: ResourceTypes,
         config: ResourcesConfig,
     ) -> Result<Self, OpenError> {
-        let store = store::open(directory.as_ref(), &config)?;
-        Ok(Self(Arc::new(Inner { types, store, config })))
+        Ok(Self::new(types, store::open(directory.as_ref(), &config)?, config))
     }
 
     /// Records in `directory`, whose database is created by the first change, or opened by the first command if it
@@ -52,8 +55,17 @@ impl Resources {
         types: ResourceTypes,
         config: ResourcesConfig,
     ) -> Self {
-        let store = store::deferred(directory.as_ref(), &config);
-        Self(Arc::new(Inner { types, store, config }))
+        Self::new(types, store::deferred(directory.as_ref(), &config), config)
+    }
+
+    fn new(types: ResourceTypes, store: Store, config: ResourcesConfig) -> Self {
+        Self(Arc::new(Inner { types, store, config, listeners: Arc::default() }))
+    }
+
+    /// Calls `listener` after each durable change of a record, before its command returns, on the thread of the store.
+    /// The listener must not block, nor add listeners.
+    pub fn on_change(&self, listener: impl Fn(&RecordChange) + Send + Sync + 'static) {
+        self.0.listeners.add(listener);
     }
 
     /// Opens the database of [deferred](Self::deferred) records if it exists. Otherwise checks that it could be

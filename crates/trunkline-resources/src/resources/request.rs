@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::change::{Change, ChangeOutcome};
-use super::{Caller, Context, Resources};
+use super::{Caller, Context, RecordChange, Resources};
 use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -58,17 +58,26 @@ impl ChangeRequest {
         self.change.weight() + self.identity.as_ref().map_or(0, |identity| identity.content.len())
     }
 
-    /// Applies the change, unless the request was executed before, and returns the reply.
-    pub(super) fn apply(&self, store: &Records<'_>, max_bytes: usize) -> Result<String, Error> {
+    /// Applies the change, unless the request was executed before, and returns the reply, with the changed record if
+    /// there is one.
+    pub(super) fn apply(
+        &self,
+        store: &Records<'_>,
+        max_bytes: usize,
+    ) -> Result<(String, Option<RecordChange>), Error> {
         let Self { change, identity } = self;
         let Some(Identity { caller, request_id, content }) = identity else {
-            return Ok(change.apply(store, max_bytes)?.reply);
+            let outcome = change.apply(store, max_bytes)?;
+            let changed = outcome.record_change(change.resource());
+            return Ok((outcome.reply, changed));
         };
         if let Some(done) = store.request(caller.as_str(), request_id.as_str())? {
-            return stored_reply(done, request_id, content);
+            return Ok((stored_reply(done, request_id, content)?, None));
         }
         let (resource, command) = (change.resource().to_owned(), change.verb().as_str().to_owned());
-        let ChangeOutcome { id, before, after, reply } = change.apply(store, max_bytes)?;
+        let outcome = change.apply(store, max_bytes)?;
+        let changed = outcome.record_change(change.resource());
+        let ChangeOutcome { id, before, after, reply } = outcome;
         let request = Request {
             resource,
             command,
@@ -81,7 +90,7 @@ impl ChangeRequest {
             at: now(),
         };
         store.log(caller.as_str(), request_id.as_str(), &request)?;
-        Ok(reply)
+        Ok((reply, changed))
     }
 }
 
@@ -111,22 +120,24 @@ impl Resources {
             let store = Records::new(connection);
             let done = store.request(caller.as_str(), request_id.as_str())?;
             let done = done.filter(|done| done.resource == resource && !done.reverted);
+            let id = done.as_ref().map(|done| done.id.clone());
             let is_undone = match done {
                 Some(done) => undo(&store, done, &request_id)?,
                 None => false,
             };
+            let changed = id.filter(|_| is_undone);
+            let changed = changed.map(|id| RecordChange { resource: resource.clone(), id });
             // A request with nothing to undo is not marked: there may be later, for a create once a later delete is
             // reverted.
             if is_undone {
                 store.mark_reverted(caller.as_str(), request_id.as_str())?;
             }
             let status = if is_undone { "reverted" } else { "noop" };
-            Ok::<_, Error>(record::json(
-                &serde_json::json!({ "status": status, "requestId": request_id }),
-            ))
+            let reply = serde_json::json!({ "status": status, "requestId": request_id });
+            Ok((record::json(&reply), changed))
         };
         // The memory that it holds is negligible.
-        self.0.store.write(cancel.cancelled(), 0, write).await
+        self.write(cancel, 0, write).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod change;
+pub(crate) mod committed_change;
 pub(crate) mod create_table;
 pub(crate) mod cursor;
 pub(crate) mod describe;

@@ -8,6 +8,8 @@ mod render;
 mod resources;
 mod selection;
 
+#[cfg(feature = "mcp")]
+pub use resources::notify_subscribers;
 use serde::Serialize;
 use serde_json::Value;
 use trunkline::tool::ToolOperation;
@@ -63,7 +65,7 @@ macro_rules! operation {
 ///
 /// With the feature `mcp`, tables are also resources, `db://DATABASE/table/NAME`, and there are prompts for exploring the
 /// database: `explore_database`, `explain_table` and `profile_column`. The name of a single database is `main`, unless
-/// [`Databases::new`] sets another one.
+/// [`Databases::new`] sets another one. `notify_subscribers` notifies MCP clients of changed tables.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///

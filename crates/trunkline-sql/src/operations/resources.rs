@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trunkline::{ErrorObject, Operation, code};
 use trunkline_mcp::{
-    Completion, CompletionParams, McpOperation, Resource, ResourcePage, ResourceTemplate, uri_value,
+    Completion, CompletionParams, Mcp, McpOperation, Resource, ResourcePage, ResourceTemplate,
+    uri_text, uri_value,
 };
 
 use super::names::Names;
@@ -147,6 +148,31 @@ fn article(kind: &str) -> &'static str {
 pub(super) fn resource_of(database: &str, table: &str) -> Option<Resource> {
     let uri = format!("{database}/table/{}", uri_value(table)?);
     Some(Resource::new(uri, table).mime_type(JSON))
+}
+
+/// Notifies the MCP clients that have subscribed to tables, or to their rows, of
+/// [changes](crate::Database::on_change). After a change of the schema, all clients are notified that the list of
+/// resources has changed; set [`McpConfig::resource_list_changes`](trunkline_mcp::McpConfig::resource_list_changes).
+pub fn notify_subscribers(databases: impl Into<Databases>, mcp: &Mcp) {
+    for (name, database) in databases.into().iter() {
+        let (prefix, notifier) = (format!("db://{name}"), mcp.notifier());
+        database.on_change(move |change| {
+            notifier.resources_updated(|uri| match uri.strip_prefix(&*prefix) {
+                Some(TABLES) => true,
+                Some(rest) => table_of_path(rest).is_some_and(|table| change.affects(&table)),
+                None => false,
+            });
+            if change.schema {
+                notifier.resource_list_changed();
+            }
+        });
+    }
+}
+
+/// The table of the path of a resource.
+fn table_of_path(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("/table/")?;
+    uri_text(rest.split(['/', '?']).next()?)
 }
 
 /// The params of a list of the tables whose names contain the text so far.

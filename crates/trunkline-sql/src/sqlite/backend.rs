@@ -11,6 +11,7 @@ use super::session::Session;
 use super::workers::Pool;
 use crate::backend::{Backend, Call, Engine};
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
@@ -127,6 +128,14 @@ impl Backend for Sqlite {
 
     fn problem(&self) -> Option<String> {
         self.readers.problem().or_else(|| self.writer.as_ref()?.problem())
+    }
+
+    fn on_change(&self, listener: ChangeListener) {
+        self.readers.file().listeners.add(listener);
+    }
+
+    fn check_for_changes(&self) {
+        self.readers.file().check_content();
     }
 
     /// A writable database in WAL mode has a log file until it is closed. If the process ends earlier, the log remains,

@@ -6,6 +6,7 @@ mod config;
 mod error;
 mod execute;
 mod file;
+mod listeners;
 mod open_error;
 mod row_limit;
 mod schema;

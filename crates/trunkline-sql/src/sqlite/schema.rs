@@ -23,24 +23,28 @@ impl Session<'_> {
         Ok(table)
     }
 
-    /// The shadow tables and the tables without row numbers.
+    /// The shadow tables, the tables without row numbers, and the views.
     pub(super) fn special_tables(&mut self) -> Result<SpecialTables, Error> {
         self.refresh_table_cache()?;
         if let Some(special) = &self.tables.special {
             return Ok(special.clone());
         }
         let rows = self.rows(
-            "SELECT name, type = 'shadow' FROM pragma_table_list \
-             WHERE schema = 'main' AND (type = 'shadow' OR type = 'table' AND wr)",
+            "SELECT name, type FROM pragma_table_list \
+             WHERE schema = 'main' AND (type IN ('shadow', 'view') OR type = 'table' AND wr)",
             &[],
-            |row| Ok((value::name(row, 0)?, row.get::<_, bool>(1)?)),
+            |row| Ok((value::name(row, 0)?, row.get::<_, String>(1)?)),
         )?;
-        let named = rows.into_iter().filter_map(|(name, is_shadow)| Some((name.ok()?, is_shadow)));
-        let (shadow, other): (Vec<_>, Vec<_>) = named.partition(|(_, is_shadow)| *is_shadow);
-        let names = |tables: Vec<(String, bool)>| {
-            Arc::new(tables.into_iter().map(|(name, _)| name).collect::<HashSet<_>>())
+        let named = |kind: &str| {
+            let rows = rows.iter().filter(|(_, found)| found == kind);
+            let names = rows.filter_map(|(name, _)| name.as_ref().ok().cloned());
+            Arc::new(names.collect::<HashSet<_>>())
         };
-        let special = SpecialTables { shadow: names(shadow), without_rowid: names(other) };
+        let special = SpecialTables {
+            shadow: named("shadow"),
+            without_rowid: named("table"),
+            views: named("view"),
+        };
         self.tables.special = Some(special.clone());
         Ok(special)
     }

@@ -23,6 +23,8 @@ pub(super) struct Session<'c> {
     statements: StatementCache<'c>,
     pub(super) tables: TableCache,
     discards_changes: bool,
+    /// The last known version of the data, of the writer.
+    data_version: Option<i64>,
 }
 
 /// Cached tables of one version of the schema, by the requested name.
@@ -33,13 +35,15 @@ pub(super) struct TableCache {
     pub(super) special: Option<SpecialTables>,
 }
 
-/// Tables whose rows SQLite's hooks do not report as those of other tables.
+/// Tables and views whose rows SQLite's hooks do not report as those of other tables.
 #[derive(Clone, Default)]
 pub(super) struct SpecialTables {
     /// The tables in which virtual tables keep their content.
     pub(super) shadow: Arc<HashSet<String>>,
     /// The tables of callers that have no row numbers.
     pub(super) without_rowid: Arc<HashSet<String>>,
+    /// Views, whose rows change with those of tables.
+    pub(super) views: Arc<HashSet<String>>,
 }
 
 impl TableCache {
@@ -49,9 +53,14 @@ impl TableCache {
 
 impl<'c> Session<'c> {
     pub(super) fn new(connection: &'c HardenedConnection, config: &'c SqliteConfig) -> Self {
+        let data_version = match &connection.role {
+            Role::Reader => None,
+            Role::Writer(_) => connection.data_version(),
+        };
         Self {
             connection,
             config,
+            data_version,
             discards_changes: false,
             statements: StatementCache(LruCache::new(config.statement_cache)),
             tables: TableCache::default(),
@@ -88,6 +97,12 @@ impl<'c> Session<'c> {
     pub(super) fn forget_changes(&mut self) {
         self.discards_changes = false;
         self.tables = TableCache::default();
+    }
+
+    /// Whether another process has written since the last call of this function. For the writer.
+    pub(super) fn has_foreign_write(&mut self) -> bool {
+        let found = self.connection.data_version();
+        std::mem::replace(&mut self.data_version, found) != found
     }
 
     /// Compiles a statement without caching it.

@@ -13,6 +13,20 @@ pub(super) struct FileFingerprint {
     state: State,
 }
 
+/// The state of the content of a database, for detecting writes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    main: Option<FileState>,
+    wal: Option<FileState>,
+}
+
+impl Content {
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        let State { main, wal, .. } = State::of(path)?;
+        Ok(Self { main, wal })
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct State {
     main: Option<FileState>,

@@ -6,14 +6,16 @@ mod watch;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::model::committed_change::CommittedChange;
 use crate::sqlite::config::SqliteConfig;
+use crate::sqlite::listeners::Listeners;
 use crate::sqlite::open_error::OpenError;
 use crate::sqlite::security::{self, Role};
-use fingerprint::FileFingerprint;
+use fingerprint::{Content, FileFingerprint};
 use watch::{OpenFile, PathWatch};
 
 /// Creates an empty database at `path`: a file of no bytes, which SQLite reads as a database without
@@ -30,6 +32,16 @@ pub fn create_empty(path: impl AsRef<Path>) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
     watch: Mutex<PathWatch>,
+    /// The listeners to changes of the content.
+    pub(super) listeners: Listeners,
+    /// The content after the last write by a call, or at the last check. Locked while a call writes.
+    content: Mutex<Option<Content>>,
+}
+
+/// A lock that is held while a call writes, so that its own write is not taken for that of another process.
+pub(crate) struct OwnWrite<'f> {
+    file: &'f DatabaseFile,
+    content: MutexGuard<'f, Option<Content>>,
 }
 
 /// A hardened connection.
@@ -55,7 +67,8 @@ enum Access {
 
 impl DatabaseFile {
     pub(crate) fn find(path: &Path) -> Result<Self, OpenError> {
-        Ok(Self { watch: Mutex::new(PathWatch::find(path)?) })
+        let watch = Mutex::new(PathWatch::find(path)?);
+        Ok(Self { watch, listeners: Listeners::default(), content: Mutex::default() })
     }
 
     /// The file at the path, which is checked at most once per second.
@@ -64,6 +77,32 @@ impl DatabaseFile {
     /// [`OpenError::Missing`] and [`OpenError::Replaced`].
     pub(crate) fn open_file(&self) -> Result<OpenFile, OpenError> {
         self.watch().open_file()
+    }
+
+    /// Notifies the listeners if another process has changed the content since the last check. While a call writes,
+    /// nothing is checked. Blocks for a few calls of the operating system.
+    pub(super) fn check_content(&self) {
+        let mut last = match self.content.try_lock() {
+            Ok(last) => last,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let Some(found) = self.content() else { return };
+        let is_changed = last.as_ref().is_some_and(|last| *last != found);
+        *last = Some(found);
+        drop(last);
+        if is_changed {
+            self.listeners.notify(&CommittedChange::unknown());
+        }
+    }
+
+    pub(super) fn begin_own_write(&self) -> OwnWrite<'_> {
+        let content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        OwnWrite { file: self, content }
+    }
+
+    fn content(&self) -> Option<Content> {
+        Content::of(&self.open_file().ok()?.path()).ok()
     }
 
     fn check(&self) -> Result<OpenFile, OpenError> {
@@ -145,6 +184,13 @@ impl DatabaseFile {
     }
 }
 
+impl OwnWrite<'_> {
+    /// Ends the write, whether it was committed or not.
+    pub(crate) fn end(mut self) {
+        *self.content = self.file.content();
+    }
+}
+
 impl OpenFile {
     fn access(&self) -> io::Result<Access> {
         if !self.is_in_wal_mode()? {
@@ -186,6 +232,16 @@ impl OpenFile {
 }
 
 impl HardenedConnection {
+    /// The file of the connection.
+    pub(crate) fn file(&self) -> &DatabaseFile {
+        &self.file
+    }
+
+    /// A number that changes when another connection has written.
+    pub(crate) fn data_version(&self) -> Option<i64> {
+        self.inner.query_row("PRAGMA data_version", [], |row| row.get(0)).ok()
+    }
+
     /// Whether the connection belongs to the file that is currently served.
     pub(crate) fn is_served(&self) -> bool {
         let served = match self.access {

@@ -124,25 +124,30 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
             if context.accessor.is_none() && !writer_state.changes_schema() {
                 writer_state.record(|facts| (*table_name).clone_into(&mut facts.insertion_table));
             }
-            writer_state.record(|facts| facts.written_tables.extend([(*table_name).to_owned()]));
+            writer_state.record_write(table_name);
             may_change_rows(table_name, writer_state)
         }
         AuthAction::Update { table_name, .. } | AuthAction::Delete { table_name } => {
-            writer_state.record(|facts| facts.written_tables.extend([(*table_name).to_owned()]));
+            writer_state.record_write(table_name);
             may_change_rows(table_name, writer_state)
         }
         AuthAction::CreateIndex { table_name, .. } => {
             writer_state.record_schema_change();
             writer_state.record(|facts| facts.indexed_table = Some((*table_name).to_owned()));
+            writer_state.record_definition(Some(table_name));
+            true
+        }
+        AuthAction::CreateTrigger { table_name, .. }
+        | AuthAction::DropIndex { table_name, .. }
+        | AuthAction::DropTrigger { table_name, .. }
+        | AuthAction::DropVtable { table_name, .. }
+        | AuthAction::DropView { view_name: table_name } => {
+            writer_state.record_schema_change();
+            writer_state.record_definition(Some(table_name));
             true
         }
         AuthAction::CreateTable { .. }
         | AuthAction::CreateView { .. }
-        | AuthAction::CreateTrigger { .. }
-        | AuthAction::DropIndex { .. }
-        | AuthAction::DropView { .. }
-        | AuthAction::DropTrigger { .. }
-        | AuthAction::DropVtable { .. }
         // Reported when an index is built.
         | AuthAction::Reindex { .. } => {
             writer_state.record_schema_change();
@@ -155,6 +160,8 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
         }
         AuthAction::AlterTable { database_name, table_name } => {
             writer_state.record_schema_change();
+            // Renaming changes the definitions of other tables.
+            writer_state.record_definition(None);
             database_name.eq_ignore_ascii_case("main") && !is_of_sqlite(table_name)
         }
         AuthAction::CreateVtable { module_name, .. } => {

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use rusqlite::hooks::Action;
 
+use crate::model::committed_change::CommittedChange;
+
 /// The role of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
@@ -34,6 +36,7 @@ struct Inner {
     vetoes_commit: bool,
     statement: StatementFacts,
     rows: RowCounts,
+    change: CommittedChange,
 }
 
 /// Facts about the statement that was compiled last, from the authorizer and the update hook.
@@ -126,7 +129,30 @@ impl WriterState {
     }
 
     pub(super) fn record_schema_change(&self) {
-        self.lock().statement.changes_schema = true;
+        let mut inner = self.lock();
+        inner.statement.changes_schema = true;
+        inner.change.schema = true;
+    }
+
+    /// Records that a caller's statement may change the rows of a table.
+    pub(super) fn record_write(&self, table: &str) {
+        let mut inner = self.lock();
+        if inner.is_compiling {
+            inner.statement.written_tables.insert(table.to_owned());
+            inner.change.tables.insert(table.to_owned());
+        }
+    }
+
+    /// Records that a caller's statement changes the definition of a table, or of any.
+    pub(super) fn record_definition(&self, table: Option<&str>) {
+        let change = &mut self.lock().change;
+        change.any_table |= table.is_none();
+        change.tables.extend(table.map(str::to_owned));
+    }
+
+    /// The change by the statements of a call, if they change anything.
+    pub(crate) fn take_change(&self) -> CommittedChange {
+        std::mem::take(&mut self.lock().change)
     }
 
     /// Records a fact about a caller's statement.

@@ -144,6 +144,10 @@ impl Pool {
         }
     }
 
+    pub(crate) fn file(&self) -> &DatabaseFile {
+        &self.file
+    }
+
     /// Refuses further calls and lets the threads end. Running calls are not interrupted.
     pub(crate) fn close(&self) {
         self.slots.close();

@@ -9,6 +9,7 @@ use rusqlite::ErrorCode;
 use super::lock;
 use super::slots::{Job, Task};
 use super::transaction::Transaction;
+use crate::model::committed_change::CommittedChange;
 use crate::model::error::Error;
 use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::file::{DatabaseFile, HardenedConnection};
@@ -164,10 +165,24 @@ fn run(job: &mut Job, connection: &HardenedConnection, session: &mut Session<'_>
                 lock_wait: session.config().lock_wait,
             };
             writer_state.reset();
-            if let Err(error) = run_in(&transaction, task.as_mut(), session) {
-                task.fail(error);
+            let own_write = connection.file().begin_own_write();
+            let before = connection.inner.total_changes();
+            let outcome = run_in(&transaction, task.as_mut(), session);
+            own_write.end();
+            match outcome {
+                Ok(false) => {}
+                Ok(true) => {
+                    let change = writer_state.take_change();
+                    if change.schema || connection.inner.total_changes() != before {
+                        announce(change, connection, session);
+                    }
+                }
+                Err(error) => task.fail(error),
             }
             writer_state.reset();
+            if session.has_foreign_write() {
+                connection.file().listeners.notify(&CommittedChange::unknown());
+            }
         }
     }
     cancellation.detach();
@@ -176,22 +191,38 @@ fn run(job: &mut Job, connection: &HardenedConnection, session: &mut Session<'_>
     }
 }
 
-/// Runs a task in a transaction. The error is that of its beginning or its end.
+/// Notifies the listeners of a committed change.
+fn announce(
+    mut change: CommittedChange,
+    connection: &HardenedConnection,
+    session: &mut Session<'_>,
+) {
+    // The change is complete, whether its views are known or not.
+    if let Ok(special) = session.special_tables() {
+        change.tables.extend(special.views.iter().cloned());
+    }
+    connection.file().listeners.notify(&change);
+}
+
+/// Runs a task in a transaction, and returns whether it was committed. The error is that of its beginning or its end.
 fn run_in(
     transaction: &Transaction<'_>,
     task: &mut dyn Task,
     session: &mut Session<'_>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     transaction.begin()?;
     task.run(session);
     let outcome = match task.error() {
         Some(_) => None,
         None if session.discards_changes() => Some(transaction.rehearse_commit()),
-        None => return transaction.commit().inspect_err(|_| session.forget_changes()),
+        None => {
+            let committed = transaction.commit().inspect_err(|_| session.forget_changes());
+            return committed.map(|()| true);
+        }
     };
     session.forget_changes();
     transaction.roll_back();
-    outcome.unwrap_or(Ok(()))
+    outcome.unwrap_or(Ok(())).map(|()| false)
 }
 
 /// The number of running threads of a pool.
