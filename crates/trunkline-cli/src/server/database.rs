@@ -20,6 +20,8 @@ pub(crate) struct DatabaseArgs {
     #[arg(value_name = "FILE", help_heading = None::<&'static str>)]
     file: Option<PathBuf>,
     /// SQLite database to serve [default: trunkline.db, created if missing]
+    ///
+    /// With upstreams, there is no default, and no database is served, unless --writable or --sample is given.
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
     db: Option<PathBuf>,
     /// Let clients change the database
@@ -107,9 +109,17 @@ impl DatabaseArgs {
         false
     }
 
-    /// Opens the database, which is created first if the flags request it.
-    pub(crate) fn open(&self, limits: &QueryLimits) -> anyhow::Result<Opened> {
+    /// Opens the database, which is created first if the flags request it. None if no flag mentions a database, and
+    /// upstreams are served.
+    pub(crate) fn open(
+        &self,
+        limits: &QueryLimits,
+        has_upstreams: bool,
+    ) -> anyhow::Result<Option<Opened>> {
         let named = self.file.as_deref().or(self.db.as_deref());
+        if has_upstreams && named.is_none() && !self.writable && !self.is_sample() {
+            return Ok(None);
+        }
         let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
         let may_create = named.is_none() || self.writable;
         let preparation = match self.fill(&path)? {
@@ -128,7 +138,7 @@ impl DatabaseArgs {
             ..SqliteConfig::default()
         };
         match Sqlite::open(&path, config) {
-            Ok(database) => Ok(Opened { path, database: database.into(), preparation }),
+            Ok(database) => Ok(Some(Opened { path, database: database.into(), preparation })),
             Err(OpenError::Missing { path }) => Err(missing(&path)),
             Err(error) if error.is_locked() => bail!(
                 "{} is locked by another process; end its transaction, and try again",

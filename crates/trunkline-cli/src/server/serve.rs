@@ -17,9 +17,10 @@ use trunkline::server::{
 };
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
+use trunkline_sql::Database;
 
 use super::access::{self, Access, entries};
-use super::database::{DatabaseArgs, Opened, QueryLimits};
+use super::database::{DatabaseArgs, QueryLimits};
 use super::history::Recorder;
 use super::records::DeclaredRecords;
 use super::service::{self, Service};
@@ -180,8 +181,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
     let history = arguments.history.history()?;
-    let Opened { path, database, preparation } =
-        arguments.database.open(&arguments.query_limits)?;
+    let opened = arguments.database.open(&arguments.query_limits, gateway.is_some())?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
@@ -195,7 +195,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let output_schemas = arguments.tools.output_schemas;
     let closing = CancellationToken::new();
     let mut served = Service {
-        database,
+        database: opened.as_ref().map(|opened| opened.database.clone()),
         records: None,
         tools,
         gateway,
@@ -231,8 +231,9 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
         let summary = Summary::new(&Components {
-            database: &path,
+            database: opened.as_ref().map(|opened| &*opened.path),
             is_writable: arguments.database.writable,
+            gateway: served.gateway.as_ref(),
             records: served.records.as_ref(),
             tools: tools.as_ref(),
             model,
@@ -272,7 +273,9 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     // A database that is not closed may keep its write-ahead log.
     let (summary, tools, shutdown, server) =
         started.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
-    preparation.iter().for_each(|preparation| output::note(preparation));
+    if let Some(preparation) = opened.and_then(|opened| opened.preparation) {
+        output::note(&preparation);
+    }
     output::note(&summary.banner(&server.local_addr().to_string()));
     shutdown.await;
     closing.cancel();
@@ -418,7 +421,7 @@ fn problems(
     let recorder = recorder.cloned();
     Problems::new(move || {
         let found = [
-            ("database", database.problem()),
+            ("database", database.as_ref().and_then(Database::problem)),
             ("records", records.as_ref().and_then(Resources::problem)),
             ("conversations", conversations.problem()),
             ("log", recorder.as_ref().and_then(Recorder::problem)),

@@ -9,7 +9,7 @@ use trunkline::CancellationToken;
 use trunkline::server::shutdown_signal;
 use trunkline_mcp::Mcp;
 
-use super::database::{DatabaseArgs, Opened, QueryLimits};
+use super::database::{DatabaseArgs, QueryLimits};
 use super::records::DeclaredRecords;
 use super::service::Service;
 use super::{command_tools, gateway, limits, records};
@@ -44,15 +44,14 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
-    let Opened { path, database, preparation } =
-        arguments.database.open(&arguments.query_limits)?;
+    let opened = arguments.database.open(&arguments.query_limits, gateway.is_some())?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
     let output_schemas = arguments.tools.output_schemas;
     let closing = CancellationToken::new();
     let mut service = Service {
-        database,
+        database: opened.as_ref().map(|opened| opened.database.clone()),
         records: None,
         tools,
         gateway,
@@ -64,12 +63,14 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {
         service.records = records;
-        let writable = if arguments.database.writable { "writable" } else { "read-only" };
+        let access = if arguments.database.writable { "writable" } else { "read-only" };
+        let writable = opened.as_ref().map(|_| access);
+        let database = opened.as_ref().map(|opened| display(opened.path.display()));
+        let preparation = opened.as_ref().and_then(|opened| opened.preparation.as_deref());
         let records = service.records.as_ref();
         let records = records.map(|records| display(records.directory.display()));
-        let database = path.display();
         // stdout belongs to the protocol.
-        tracing::info!(%database, writable, preparation, records, "serving on stdio");
+        tracing::info!(database, writable, preparation, records, "serving on stdio");
         let mcp = service.mcp()?;
         runtime.block_on(async {
             let tools = command_tools.as_ref().map(|tools| tools.load(&mcp.rpc())).transpose()?;

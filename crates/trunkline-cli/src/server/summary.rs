@@ -8,6 +8,7 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use http::header::{CONTENT_SECURITY_POLICY, HOST};
 use http::{HeaderMap, Uri};
+use trunkline_gateway::Gateway;
 use trunkline_resources::ResourceType;
 use trunkline_tools::ToolFolder;
 
@@ -19,6 +20,8 @@ use super::records::Records;
 pub(super) struct Summary {
     /// The labels and texts of the components.
     lines: Vec<Line>,
+    /// A method for the example of a call.
+    method: &'static str,
     needs_token: bool,
     scheme: &'static str,
 }
@@ -34,10 +37,11 @@ struct Line {
 
 /// The components of a server that its summary describes.
 pub(super) struct Components<'a> {
-    pub(super) database: &'a Path,
+    pub(super) database: Option<&'a Path>,
     pub(super) is_writable: bool,
     pub(super) records: Option<&'a Records>,
     pub(super) tools: Option<&'a ToolFolder>,
+    pub(super) gateway: Option<&'a Gateway>,
     /// The name of the agent's model.
     pub(super) model: Option<&'a str>,
     pub(super) recorder: Option<&'a Recorder>,
@@ -52,22 +56,24 @@ pub(super) const PATHS: [&str; 3] = ["/", "/rpc", "/jsonrpc"];
 
 impl Summary {
     pub(super) fn new(components: &Components<'_>) -> Self {
-        let Components { database, records, tools, model, recorder, .. } = *components;
+        let Components { database, records, tools, gateway, model, recorder, .. } = *components;
         let access = if components.needs_token {
             "token required"
         } else {
             "no token required, from this machine only"
         };
         let lines = [
-            Some(serving(database, components.is_writable)),
+            Some(database.map_or_else(no_database, |path| serving(path, components.is_writable))),
             Some(records.map_or_else(no_records, of_records)),
             tools.map(of_tools),
+            gateway.map(of_gateway),
             model.map(|model| line("agent", format!("model {model}"), "")),
             Some(recorder.map_or_else(no_history, of_recorder)),
             Some(line("access", access, "")),
         ];
         Self {
             lines: lines.into_iter().flatten().collect(),
+            method: if database.is_some() { "db.list_tables" } else { "rpc.discover" },
             needs_token: components.needs_token,
             scheme: if components.is_https { "https" } else { "http" },
         }
@@ -134,7 +140,8 @@ impl Summary {
         let token = if self.needs_token { " -H 'Authorization: Bearer TOKEN'" } else { "" };
         format!(
             "curl -s {url}/ -H 'Content-Type: application/json'{token} \
-             -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"db.list_tables\"}}'"
+             -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}'",
+            self.method
         )
     }
 
@@ -156,6 +163,15 @@ fn serving(database: &Path, is_writable: bool) -> Line {
     let name = database.file_name().unwrap_or_default().display();
     let banner = format!("{} ({mode})", database.display());
     Line { label: "serving", text: format!("{name} ({mode})"), banner }
+}
+
+fn no_database() -> Line {
+    line("serving", "no database", " (on with --db)")
+}
+
+fn of_gateway(gateway: &Gateway) -> Line {
+    let names: Vec<String> = gateway.names().map(ToString::to_string).collect();
+    line("upstreams", names.join(", "), "")
 }
 
 fn no_records() -> Line {
@@ -250,10 +266,11 @@ mod tests {
     #[test]
     fn page_escapes_text() {
         let summary = Summary::new(&Components {
-            database: Path::new("<b>&\"'.db"),
+            database: Some(Path::new("<b>&\"'.db")),
             is_writable: false,
             records: None,
             tools: None,
+            gateway: None,
             model: None,
             recorder: None,
             needs_token: false,

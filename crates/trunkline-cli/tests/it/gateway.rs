@@ -98,6 +98,62 @@ fn a_server_over_stdio_serves_upstreams() {
     assert!(names.contains(&"list_tables") && names.contains(&"remote__list_tables"), "{names:?}");
 }
 
+/// Without a flag of the database, upstreams are served without one, also next to a file of the default name.
+#[test]
+fn upstreams_alone_need_no_database() {
+    let (_folder, database) = tpch();
+    let remote = Server::of(&database);
+    let upstream = format!("remote=http://{}", remote.address);
+    let section = format!("[upstreams.remote]\nurl = \"http://{}\"\n", remote.address);
+    let flag = ["--upstream", &*upstream];
+    let writable = ["--upstream", &*upstream, "--writable"];
+    let named = ["--upstream", &*upstream, "--db", "trunkline.db"];
+    let rows: [(&[&str], bool, Option<&str>); 6] = [
+        (&flag, false, None),
+        (&flag, true, None),
+        (&[], false, Some(&section)),
+        (&writable, false, None),
+        (&named, true, None),
+        (&[], false, None),
+    ];
+    for (arguments, exists, section) in rows {
+        let row = format!("{arguments:?} {exists} {section:?}");
+        let folder = tempfile::tempdir().unwrap();
+        if exists {
+            fs::write(folder.path().join("trunkline.db"), "").unwrap();
+        }
+        if let Some(section) = section {
+            fs::write(folder.path().join("trunkline.toml"), section).unwrap();
+        }
+        let has_upstreams = !arguments.is_empty() || section.is_some();
+        let has_database = !has_upstreams || arguments.len() > 2;
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0"]).args(arguments);
+        let mut server = Server::start(command);
+        let banner = server.banner();
+        let served = if has_database { "trunkline.db (" } else { "no database" };
+        assert!(banner.contains(&format!("  serving   {served}")), "{row}: {banner}");
+        assert_eq!(banner.contains("  upstreams remote\n"), has_upstreams, "{row}: {banner}");
+        assert_eq!(banner.contains("db.list_tables"), has_database, "{row}: {banner}");
+        let list = server.call("db.list_tables", &json!({}));
+        assert_eq!(list["error"].is_null(), has_database, "{row}: {list}");
+        if has_upstreams {
+            until_ready(&server, "remote");
+            let tables = server.call("remote.list_tables", &json!({}));
+            assert_eq!(tables["result"]["isError"], false, "{row}: {tables}");
+        }
+        assert_eq!(server.connect().get("/health").json()["status"], "healthy", "{row}");
+        assert_eq!(server.stop().code, Some(0), "{row}");
+
+        let mut command = trunkline(folder.path());
+        command.arg("mcp").args(arguments);
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(0), "{row}: {}", ended.stderr);
+        let path = folder.path().join("trunkline.db");
+        assert_eq!(path.exists(), exists || has_database, "{row}");
+    }
+}
+
 #[test]
 fn hostile_commands_do_not_disturb_others() {
     let (folder, _) = tpch();
