@@ -215,6 +215,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         }
         let rules = access::rules(&arguments.access, &served.prefixes())?;
         let mcp = served.guarded(rules, rate(&arguments.limits))?;
+        served.watch_database();
         let rpc = mcp.rpc();
         let tools = command_tools.as_ref().map(|tools| tools.load(&rpc)).transpose()?;
         if let Some(gateway) = &served.gateway {

@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         tracing::info!(database, writable, preparation, records, "serving on stdio");
         let mcp = service.mcp()?;
         runtime.block_on(async {
+            service.watch_database();
             let tools = command_tools.as_ref().map(|tools| tools.load(&mcp.rpc())).transpose()?;
             if let Some(gateway) = &service.gateway {
                 gateway::start(gateway).await;

@@ -36,6 +36,7 @@ mod operations;
 mod pages;
 mod refused_start;
 mod replaced;
+mod resource_changes;
 mod resource_types;
 mod resources;
 mod resources_access;
