@@ -1,10 +1,12 @@
 //! Group commit, and the effect of failures on the group.
 
 use std::error::Error as _;
+use std::future::pending;
 use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
 use rusqlite::Connection;
@@ -246,5 +248,28 @@ async fn does_not_reuse_a_faulty_connection() {
         let writer = fixture.write(move |connection| Ok(is_marked(connection)?)).await;
         let reader = fixture.read(move |connection| Ok(is_marked(connection)?)).await;
         assert_eq!((writer.unwrap(), reader.unwrap()), (expected, expected), "{:?}", fate());
+    }
+}
+
+/// Commits are reported, also if their callers are gone; failures are not.
+#[tokio::test]
+async fn commits_are_reported() {
+    for (fails, expected) in [(false, Ok(7)), (true, Err(RecvTimeoutError::Disconnected))] {
+        let fixture = Fixture::new();
+        let (gate, passage) = gate();
+        let (sender, reported) = channel();
+        let work = move |connection: &Connection| {
+            passage.pass();
+            put(connection, "a", "")?;
+            if fails { Err(fault()) } else { Ok(7) }
+        };
+        let report = move |value: &i32| sender.send(*value).unwrap();
+        let mut write = Box::pin(fixture.store.write_then(pending(), 0, work, report));
+        enqueue(write.as_mut()).await;
+        gate.wait();
+        drop(write);
+        gate.open();
+        assert_eq!(reported.recv_timeout(PATIENCE), expected);
+        assert_eq!(fixture.ids().await.len(), usize::from(!fails));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct DatabaseFile {
     content: Mutex<Option<Content>>,
 }
 
-/// A lock that is held while a call writes, so that its own write is not taken for that of another process.
+/// A lock that is held while a call writes, so that its own write is not reported as that of another process.
 pub(crate) struct OwnWrite<'f> {
     file: &'f DatabaseFile,
     content: MutexGuard<'f, Option<Content>>,
