@@ -86,7 +86,7 @@ struct Network {
     /// Requests with another `Host` are refused, except localhost and the address. Repeatable or comma-separated.
     #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
     allow_host: Vec<String>,
-    /// Origin of web pages that may call; `*` for any
+    /// Origin of web pages that may call; `*` for any, which requires a token
     ///
     /// Like `https://app.example.com`. Its pages may also read the replies (CORS). Repeatable or comma-separated.
     #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
@@ -173,6 +173,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let is_guarded = access::guard(&arguments.access, &mut http).await?;
     if !is_guarded {
         refuse_open_address(&listen, &addresses)?;
+        refuse_any_origin(&arguments.network)?;
     }
     let tls = tls(&arguments.tls)?;
     let is_https = tls.is_some();
@@ -327,6 +328,17 @@ fn refuse_open_address(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result
         bail!(
             "refused to listen on {listen}: other machines can reach it, and no token is required; \
              set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1"
+        );
+    }
+    Ok(())
+}
+
+/// Without a token, pages of any web site in a browser of this machine could call the server.
+fn refuse_any_origin(network: &Network) -> anyhow::Result<()> {
+    if entries(&network.allow_origin).any(|origin| origin == "*") {
+        bail!(
+            "refused --allow-origin *: pages of any web site could call the server, and no token is required; set \
+             TRUNKLINE_BEARER or --jwks, or list the origins"
         );
     }
     Ok(())

@@ -128,6 +128,18 @@ fn addresses() {
     }
 }
 
+/// Pages of any web site may call only a server that requires a token.
+#[test]
+fn any_origin_without_a_token() {
+    let stderr = &["refused --allow-origin *: pages of any web site", "or list the origins"];
+    for origins in ["*", "https://a.example, *"] {
+        let arguments = &["--listen", "127.0.0.1:0", "--allow-origin", origins];
+        check(&Case { name: origins, arguments, stderr, ..REFUSED });
+        let environment = &[("TRUNKLINE_ALLOW_ORIGIN", origins)];
+        check(&Case { name: origins, arguments: &arguments[..2], environment, stderr, ..REFUSED });
+    }
+}
+
 #[test]
 fn a_port_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
