@@ -41,6 +41,12 @@ pub(crate) struct HistoryArgs {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
     )]
     history_bytes: usize,
+    /// Serve the history as MCP resources, too
+    ///
+    /// `history://recent`, the last calls, and `history://call/NUMBER`. The callers that may read GET /history can read
+    /// them.
+    #[arg(long, env = "TRUNKLINE_HISTORY_RESOURCES", value_parser = BoolishValueParser::new())]
+    pub(crate) history_resources: bool,
     /// Additional name of values to redact, like `iban`
     ///
     /// The name of a member of a JSON object. Repeatable or comma-separated.
@@ -85,6 +91,10 @@ impl HistoryArgs {
         ensure!(
             !(self.no_history && self.log),
             "--log cannot be used with --no-history: remove one of them"
+        );
+        ensure!(
+            !(self.no_history && self.history_resources),
+            "--history-resources cannot be used with --no-history: remove one of them"
         );
         let names = entries(&self.history_redact);
         let redact = names.fold(Redaction::default(), Redaction::name);

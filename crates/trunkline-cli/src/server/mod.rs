@@ -6,6 +6,7 @@ pub(crate) mod command_tools;
 mod database;
 mod gateway;
 mod history;
+mod history_resources;
 mod limits;
 pub(crate) mod records;
 pub(crate) mod serve;

@@ -12,7 +12,7 @@ use http::header::CONTENT_TYPE;
 use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, ResourcesConfig};
 
 use super::access::entries;
-use super::command_tools;
+use super::{command_tools, history_resources};
 
 /// The flags of records.
 #[derive(Args)]
@@ -64,11 +64,12 @@ impl RecordArgs {
 
 /// The namespaces of other methods, and their owners. Record types cannot have these names: rules of `--require` for
 /// the methods would apply to records.
-const RESERVED: [(&str, &str); 4] = [
+const RESERVED: [(&str, &str); 5] = [
     ("db", "the database's"),
     (command_tools::NAMESPACE, "the command tools'"),
     ("agent", "the agent's"),
     ("gateway", "the gateway's"),
+    (history_resources::NAMESPACE, "the history's"),
 ];
 
 /// Record types, before their store is opened.

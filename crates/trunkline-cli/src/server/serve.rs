@@ -201,6 +201,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         tools,
         gateway,
         history,
+        history_readers: arguments.history.history_resources.then(|| readers.clone()),
         memory,
         output_schemas,
         confirm_destructive: arguments.tools.confirm_destructive,

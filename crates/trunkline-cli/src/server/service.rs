@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use tokio::time::MissedTickBehavior;
 use trunkline::history::History;
+use trunkline::history::endpoint::Readers;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
@@ -14,8 +15,8 @@ use trunkline_gateway::Gateway;
 use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
 use trunkline_sql::Database;
 
-use super::command_tools;
 use super::records::Records;
+use super::{command_tools, history_resources};
 
 const INSTRUCTIONS: &str = "A SQLite database. list_tables and describe_table describe its tables, \
     query_records reads rows of one table, execute_raw_query runs one SQL statement.";
@@ -40,6 +41,8 @@ pub(crate) struct Service {
     pub(crate) gateway: Option<Gateway>,
     /// The record of calls.
     pub(crate) history: Option<History>,
+    /// The callers that may read the history as resources. None if it is not served as resources.
+    pub(crate) history_readers: Option<Readers>,
     /// The memory for requests and replies.
     pub(crate) memory: MemoryBudget,
     /// Whether MCP lists output schemas.
@@ -98,6 +101,12 @@ impl Service {
         let router = match &self.gateway {
             None => router,
             Some(gateway) => gateway.add_to(router).merge(trunkline_gateway::management(gateway)),
+        };
+        let router = match (&self.history, &self.history_readers) {
+            (Some(history), Some(readers)) => {
+                router.merge(history_resources::operations(history, readers.clone()))
+            }
+            _ => router,
         };
         if self.confirm_destructive { router.layer(ConfirmLayer) } else { router }
     }

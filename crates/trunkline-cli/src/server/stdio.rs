@@ -56,6 +56,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         tools,
         gateway,
         history: None,
+        history_readers: None,
         memory,
         output_schemas,
         confirm_destructive: arguments.tools.confirm_destructive,

@@ -222,7 +222,8 @@ fn readers() {
     ] {
         let (folder, _) = tpch();
         issuer.publish(folder.path());
-        let mut command = serve(folder.path(), &["--log", "--bearer", "one"]);
+        let mut command =
+            serve(folder.path(), &["--log", "--bearer", "one", "--history-resources"]);
         command.args(jwks).args(rules);
         let server = Server::start(command);
         for ((name, header), status) in senders.iter().zip(expected) {
@@ -231,6 +232,73 @@ fn readers() {
                 let found = server.connect().ask(&request).status;
                 assert_eq!(found, status, "{name} at {path} with {rules:?}");
             }
+            for uri in ["history://recent", "history://recent?limit=1", "history://call/1"] {
+                let read = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read",
+                    "params": {"uri": uri}});
+                let reply = server.connect().ask(&post("/", &[header], &read));
+                let code = match status {
+                    200 => json!(null),
+                    403 => json!(-32008),
+                    _ => json!(-32007),
+                };
+                assert_eq!(reply.json()["error"]["code"], code, "{name}: {uri} with {rules:?}");
+            }
         }
     }
+}
+
+/// The JSON of a resource of the history, or the error.
+fn resource(server: &Server, uri: &str) -> Result<Value, Value> {
+    let reply = server.call("resources/read", &json!({ "uri": uri }));
+    let content = &reply["result"]["contents"][0];
+    match content["text"].as_str() {
+        Some(text) => Ok(serde_json::from_str(text).unwrap()),
+        None => Err(reply["error"].clone()),
+    }
+}
+
+#[test]
+fn resources() {
+    let (_folder, server) = started(&["--history-resources"]);
+    let secret = json!({"query": "SELECT 1", "password": "s3cret"});
+    server.call("db.execute_raw_query", &secret);
+    for _ in 0..30 {
+        server.call("db.list_tables", &json!({}));
+    }
+    let recent = resource(&server, "history://recent").unwrap();
+    let entries = recent["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 20);
+    let newest = entries[0]["sequence"].as_u64().unwrap();
+    assert_eq!(newest, 31);
+    let one = resource(&server, &format!("history://call/{newest}")).unwrap();
+    assert_eq!(one, entries[0]);
+    // Reads of the history are not part of its resources, but of `GET /history`.
+    let again = resource(&server, "history://recent?limit=100").unwrap();
+    assert_eq!(again["entries"].as_array().unwrap().len(), 31);
+    assert_eq!(history(&server, "method=resources/read")["entries"].as_array().unwrap().len(), 3);
+    let first = resource(&server, "history://call/1").unwrap();
+    let text = first["request"]["text"].as_str().unwrap();
+    assert!(text.contains("[redacted]") && !text.contains("s3cret"), "{text}");
+    for (uri, code) in [
+        ("history://call/0", -32002),
+        ("history://call/999", -32002),
+        ("history://call/18446744073709551615", -32002),
+        ("history://call/x", -32002),
+        ("history://recent?limit=0", -32002),
+        ("history://recent?limit=101", -32002),
+    ] {
+        assert_eq!(resource(&server, uri).unwrap_err()["code"], code, "{uri}");
+    }
+    let listed = server.call("resources/list", &json!({}))["result"]["resources"].to_string();
+    assert!(listed.contains("history://recent"), "{listed}");
+    let tools = server.call("tools/list", &json!({})).to_string();
+    assert!(!tools.contains("history"), "{tools}");
+
+    let (_folder, server) = started(&[]);
+    assert_eq!(resource(&server, "history://recent").unwrap_err()["code"], -32002);
+    let (folder, _) = tpch();
+    let mut command = serve(folder.path(), &["--history-resources", "--no-history"]);
+    let ended = crate::support::run(&mut command);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("--no-history: remove one of them"), "{}", ended.stderr);
 }

@@ -25,7 +25,11 @@ pub enum Readers {
 }
 
 impl Readers {
-    pub(super) fn admit(&self, sender: &Extensions) -> Result<(), EndpointError> {
+    /// Checks that the sender of a request or call may read.
+    ///
+    /// # Errors
+    /// -32008 for other senders.
+    pub fn check(&self, sender: &Extensions) -> Result<(), ErrorObject> {
         let principal = Principal::of(sender);
         let may_read = match self {
             Self::Listed => principal.is_none_or(|principal| principal.issuer().is_none()),
@@ -37,7 +41,11 @@ impl Readers {
         }
         let reason = "the caller may not read the history";
         let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
-        let error = error.with_data(&serde_json::json!({ "reason": reason }));
-        Err(EndpointError { status: StatusCode::FORBIDDEN, error })
+        Err(error.with_data(&serde_json::json!({ "reason": reason })))
+    }
+
+    pub(super) fn admit(&self, sender: &Extensions) -> Result<(), EndpointError> {
+        let refuse = |error| EndpointError { status: StatusCode::FORBIDDEN, error };
+        self.check(sender).map_err(refuse)
     }
 }
