@@ -21,7 +21,7 @@ pub(crate) struct DatabaseArgs {
     file: Option<PathBuf>,
     /// SQLite database to serve [default: trunkline.db, created if missing]
     ///
-    /// With upstreams, there is no default, and no database is served, unless --writable or --sample is given.
+    /// With upstreams, no database is served by default, unless --writable or --sample is given.
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
     db: Option<PathBuf>,
     /// Let clients change the database

@@ -86,9 +86,10 @@ struct Network {
     /// Requests with another `Host` are refused, except localhost and the address. Repeatable or comma-separated.
     #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
     allow_host: Vec<String>,
-    /// Origin of web pages that may call; `*` for any, which requires a token
+    /// Origin of web pages that may call; `*` for any
     ///
-    /// Like `https://app.example.com`. Its pages may also read the replies (CORS). Repeatable or comma-separated.
+    /// Like `https://app.example.com`. Its pages may also read the replies (CORS). `*` requires a token. Repeatable or
+    /// comma-separated.
     #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
     allow_origin: Vec<String>,
 }
