@@ -60,4 +60,7 @@ pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::schema::TableKind;
 #[cfg(feature = "mcp")]
 pub use operations::notify_subscribers;
-pub use operations::{operations, separate_operations};
+pub use operations::{
+    ParamKind, SavedParam, SavedQuery, SavedQueryError, operations, saved_queries,
+    separate_operations,
+};

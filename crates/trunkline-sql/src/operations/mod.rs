@@ -6,6 +6,7 @@ mod prompts;
 mod render;
 #[cfg(feature = "mcp")]
 mod resources;
+mod saved_query;
 mod selection;
 
 #[cfg(feature = "mcp")]
@@ -24,6 +25,7 @@ use crate::model::error::{Details, Error, ErrorClass};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use names::Names;
+pub use saved_query::{ParamKind, SavedParam, SavedQuery, SavedQueryError, saved_queries};
 use selection::Selection;
 
 /// The operation of a method of [`Database`](crate::Database), which is a tool of the same name.

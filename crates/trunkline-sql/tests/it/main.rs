@@ -21,6 +21,7 @@ mod records;
 mod round_trip;
 #[cfg(feature = "sample")]
 mod sample;
+mod saved_queries;
 mod schemas;
 mod several;
 mod spellings;

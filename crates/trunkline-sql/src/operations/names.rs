@@ -1,0 +1,50 @@
+use trunkline::Schema;
+
+use super::selection;
+use crate::databases::{DatabaseName, Databases};
+
+/// The names under which databases are addressed.
+pub(super) enum Names<'d> {
+    /// One database, whose name occurs only in URIs.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only URIs contain the name"))]
+    Single(&'d DatabaseName),
+    /// Several, which the argument `database` selects.
+    Selected(&'d Databases),
+    /// One of several, whose name is the prefix of its tools.
+    Prefixed(&'d DatabaseName),
+}
+
+impl<'d> Names<'d> {
+    pub(super) fn of_single(databases: &'d Databases) -> Self {
+        let (name, _) = databases.iter().next().expect("there is at least one database");
+        Self::Single(name)
+    }
+
+    pub(super) fn are_selected(&self) -> bool {
+        matches!(self, Self::Selected(_))
+    }
+
+    pub(super) fn schema(&self, schema: Schema) -> Schema {
+        match self {
+            Self::Selected(databases) => selection::with_database(&schema, databases),
+            Self::Single(_) | Self::Prefixed(_) => schema,
+        }
+    }
+
+    /// The name of a tool or a prompt.
+    pub(super) fn tool(&self, name: &str) -> String {
+        match self {
+            Self::Prefixed(database) => format!("{database}_{name}"),
+            Self::Single(_) | Self::Selected(_) => name.to_owned(),
+        }
+    }
+
+    /// The beginning of the URIs of a database.
+    #[cfg(feature = "mcp")]
+    pub(super) fn uri(&self) -> String {
+        match self {
+            Self::Single(name) | Self::Prefixed(name) => format!("db://{name}"),
+            Self::Selected(_) => "db://{database}".to_owned(),
+        }
+    }
+}
