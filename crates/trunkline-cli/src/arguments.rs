@@ -6,7 +6,9 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{call, chat, edn, execute, monitor, openrpc, prompts, resources, tools};
+use crate::commands::{
+    call, chat, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
+};
 use crate::config::{Config, ConfigArgs, ConfigError};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Execute(execute::Arguments),
     /// Show the resources of an MCP server, or the record types of a file or a server
     Resources(resources::Arguments),
+    /// Remove the stored OAuth tokens of an MCP server
+    Logout(logout::Arguments),
     /// Print the OpenRPC document of a JSON-RPC 2.0 server
     Openrpc(openrpc::Arguments),
     /// Show the calls of a server as they happen

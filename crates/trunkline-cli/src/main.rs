@@ -12,7 +12,7 @@ mod terminal;
 use std::process::ExitCode;
 
 use arguments::Command;
-use commands::{call, chat, edn, execute, monitor, openrpc, prompts, resources, tools};
+use commands::{call, chat, edn, execute, logout, monitor, openrpc, prompts, resources, tools};
 use server::{command_tools, serve, stdio};
 use terminal::output;
 
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Prompts(arguments) => return prompts::run(&arguments),
         Command::Execute(arguments) => return execute::run(&arguments),
         Command::Resources(arguments) => return resources::run(&arguments),
+        Command::Logout(arguments) => return logout::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
         Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Chat(arguments) => return chat::run(&arguments),

@@ -10,6 +10,8 @@ use trunkline::client::http::Url;
 use trunkline_mcp::client::oauth::{FileStore, Grant, Loopback, OAuth, OAuthConfig, OAuthError};
 use trunkline_mcp::client::{Authorization, AuthorizationError, Challenge};
 
+use crate::terminal::Failure;
+
 /// The authorization for a server, with tokens in this directory. `open` shows the user a page.
 ///
 /// # Errors
@@ -51,8 +53,20 @@ impl Authorization for Earlier {
     }
 }
 
+/// The directory for tokens.
+///
+/// # Errors
+///
+/// When the user's data directory is unknown.
+pub(crate) fn tokens_folder() -> Result<PathBuf, Failure> {
+    folder().ok_or_else(|| {
+        let text = "trunkline: no directory for tokens\n  try: set XDG_DATA_HOME or HOME\n";
+        Failure::Message(text.to_owned())
+    })
+}
+
 /// `trunkline/tokens` in the user's data directory, as the XDG Base Directory Specification defines it.
-pub(crate) fn folder() -> Option<PathBuf> {
+fn folder() -> Option<PathBuf> {
     let data = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let data = data.or_else(|| env::home_dir().map(|home| home.join(".local/share")));
     Some(data?.join("trunkline/tokens")).filter(|path| path.is_absolute())

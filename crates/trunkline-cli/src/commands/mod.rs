@@ -5,6 +5,7 @@ pub(crate) mod chat;
 mod connection;
 pub(crate) mod edn;
 pub(crate) mod execute;
+pub(crate) mod logout;
 mod mcp;
 pub(crate) mod monitor;
 pub(crate) mod openrpc;

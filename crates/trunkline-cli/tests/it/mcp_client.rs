@@ -345,4 +345,14 @@ fn logs_in() {
     check("later", &run(&mut command(&[])), 0, &["2 tools"], &[]);
     let mut other = command(&[]);
     check("another", &run(other.env("TRUNKLINE_TOKEN", "x")), 4, &[], &["HTTP 401"]);
+
+    let logout = || {
+        let mut command = trunkline(folder.path());
+        command.args(["logout", &peer.url]).env("XDG_DATA_HOME", folder.path());
+        command
+    };
+    check("logout", &run(&mut logout()), 0, &["removed the tokens of"], &[]);
+    assert!(!fs::read_to_string(&file).unwrap().contains("access"));
+    check("logged out", &run(&mut command(&[])), 4, &[], &["HTTP 401"]);
+    check("again", &run(&mut logout()), 0, &["no tokens of"], &[]);
 }

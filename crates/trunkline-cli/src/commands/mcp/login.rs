@@ -18,10 +18,7 @@ pub(super) fn with_browser(
     url: &Url,
     status: &Arc<StatusLine>,
 ) -> Result<Arc<dyn Authorization>, Failure> {
-    let folder = oauth::folder().ok_or_else(|| {
-        let text = "trunkline: no directory for tokens\n  try: set XDG_DATA_HOME or HOME\n";
-        Failure::Message(text.to_owned())
-    })?;
+    let folder = oauth::tokens_folder()?;
     let status = Arc::clone(status);
     let open = move |page: &str| {
         status.message(&format!("log in with the browser; the page is {}\n", line(page)));

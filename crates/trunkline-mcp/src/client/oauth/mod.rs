@@ -116,14 +116,16 @@ impl OAuth {
         Ok(Self(Arc::new(Inner { server, config, fetcher, state: Mutex::default() })))
     }
 
-    /// Discards the tokens. The next refused request starts a new authorization.
+    /// Discards the tokens, and returns whether there were any. The next refused request starts a new authorization.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn forget_tokens(&self) -> Result<(), OAuthError> {
+    pub async fn forget_tokens(&self) -> Result<bool, OAuthError> {
         let mut state = self.0.state.lock().await;
-        self.0.load(&mut state).await?.tokens = None;
-        self.0.save(&mut state).await
+        if self.0.load(&mut state).await?.tokens.take().is_none() {
+            return Ok(false);
+        }
+        self.0.save(&mut state).await.map(|()| true)
     }
 }
 

@@ -193,7 +193,8 @@ async fn files_keep_credentials() {
     assert!(!text.contains("\"t2\"") && !text.contains("\"r1\""), "{text}");
     assert!(store.load("https://other.example.com/mcp").await.unwrap().is_none());
 
-    oauth.forget_tokens().await.unwrap();
+    assert!(oauth.forget_tokens().await.unwrap());
+    assert!(!oauth.forget_tokens().await.unwrap());
     let oauth = OAuth::new(&world.mcp(), config()).unwrap();
     assert_eq!(oauth.token().await.unwrap(), None);
 
