@@ -1,14 +1,12 @@
 //! OAuth of MCP servers: the tokens of the user.
 
 use std::env;
-use std::future::ready;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use trunkline::client::http::Url;
+use trunkline_mcp::client::Authorization;
 use trunkline_mcp::client::oauth::{FileStore, Grant, Loopback, OAuth, OAuthConfig, OAuthError};
-use trunkline_mcp::client::{Authorization, AuthorizationError, Challenge};
 
 use crate::terminal::Failure;
 
@@ -22,10 +20,8 @@ pub(crate) fn of_user(
     folder: PathBuf,
     open: impl Fn(&str) + Send + Sync + 'static,
 ) -> Result<OAuth, OAuthError> {
-    let mut config = OAuthConfig::new(Grant::AuthorizationCode(Loopback::new(open).into()));
-    "Trunkline".clone_into(&mut config.client_name);
-    config.store = Arc::new(FileStore::new(folder));
-    OAuth::new(&url.to_string(), config)
+    let grant = Grant::AuthorizationCode(Loopback::new(open).into());
+    OAuth::new(&url.to_string(), config(grant, folder))
 }
 
 /// The tokens of an earlier login, which are refreshed. `None` if the directory does not exist.
@@ -35,22 +31,15 @@ pub(crate) fn of_user(
 /// When the URL is not supported.
 pub(crate) fn earlier(url: &Url) -> Result<Option<Arc<dyn Authorization>>, OAuthError> {
     let Some(folder) = folder().filter(|folder| folder.is_dir()) else { return Ok(None) };
-    Ok(Some(Arc::new(Earlier(of_user(url, folder, |_| {})?))))
+    let oauth = OAuth::new(&url.to_string(), config(Grant::Stored, folder))?;
+    Ok(Some(Arc::new(oauth)))
 }
 
-/// Tokens that are refreshed, but not obtained: that requires the user.
-struct Earlier(OAuth);
-
-type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthorizationError>> + Send + 'a>>;
-
-impl Authorization for Earlier {
-    fn token(&self) -> Outcome<'_, Option<String>> {
-        self.0.token()
-    }
-
-    fn challenged(&self, _challenge: Challenge) -> Outcome<'_, bool> {
-        Box::pin(ready(Ok(false)))
-    }
+fn config(grant: Grant, folder: PathBuf) -> OAuthConfig {
+    let mut config = OAuthConfig::new(grant);
+    "Trunkline".clone_into(&mut config.client_name);
+    config.store = Arc::new(FileStore::new(folder));
+    config
 }
 
 /// The directory for tokens.

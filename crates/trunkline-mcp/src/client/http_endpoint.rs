@@ -1,5 +1,6 @@
 //! HTTP requests with authorization, and event streams in replies.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use super::authorization::{AuthorizationError, Challenge};
 use super::error::{Error, RequestError};
 use super::inbox::Inbox;
 
-/// The MCP endpoint of a server.
-#[derive(Debug, Clone)]
+/// The MCP endpoint of a server. `Debug` omits the token.
+#[derive(Clone)]
 pub(super) struct HttpEndpoint {
     http: Http,
     pub(super) inbox: Arc<Inbox>,
@@ -122,6 +123,12 @@ impl HttpEndpoint {
             last.clone_from(&token);
         }
         Ok(token)
+    }
+}
+
+impl fmt::Debug for HttpEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpEndpoint").field("http", &self.http).finish_non_exhaustive()
     }
 }
 

@@ -76,6 +76,7 @@ pub(super) async fn connect(transport: Transport, inbox: &Arc<Inbox>) -> Result<
         };
         match negotiated {
             Ok(negotiated) => return Ok(negotiated),
+            Err(error @ Error::Authorization(_)) => return Err(error),
             Err(_) => eras.set(&origin, None),
         }
     }

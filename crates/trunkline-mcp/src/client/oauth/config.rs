@@ -59,6 +59,9 @@ pub enum Grant {
     /// of an [`IdentityProvider`](super::IdentityProvider). The client is one of the
     /// [registered clients](OAuthConfig::clients).
     JwtBearer(Box<dyn AssertionSource>),
+    /// The client uses the tokens in the store, which another client has obtained. They are refreshed, but no others are
+    /// obtained.
+    Stored,
 }
 
 impl OAuthConfig {
@@ -104,6 +107,7 @@ impl fmt::Debug for Grant {
             }
             Self::ClientCredentials => f.write_str("ClientCredentials"),
             Self::JwtBearer(_) => f.write_str("JwtBearer"),
+            Self::Stored => f.write_str("Stored"),
         }
     }
 }

@@ -32,6 +32,7 @@ impl Flow<'_> {
                 self.request(self.with_scope(form), self.known_client(credentials)?).await
             }
             Grant::JwtBearer(source) => self.assertion(source.as_ref(), credentials).await,
+            Grant::Stored => Err(self.unsupported("the grant of stored tokens")),
         }
     }
 

@@ -20,6 +20,7 @@
 //! | `resource` | sent with each request (RFC 8707); metadata of another resource are refused |
 //! | URLs | `https`, except on this machine; no redirects; private networks only if the MCP server is in one |
 //! | tokens | sent to the MCP server that they are for; refresh tokens to the endpoint that issued them |
+//! | stores | clients, also of several processes, can share one: before tokens are refreshed, it is read again |
 //! | 403 `insufficient_scope` | authorization with the additional scopes, a limited number of times |
 
 mod assertion;
@@ -79,7 +80,7 @@ struct Inner {
     server: Url,
     config: OAuthConfig,
     fetcher: Fetcher,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -87,8 +88,16 @@ struct State {
     /// `None` until they are loaded.
     credentials: Option<Credentials>,
     attempts: VecDeque<Instant>,
-    /// Whether the tokens were refreshed because the server refused the earlier ones.
-    is_refreshed: bool,
+    /// The last time that the tokens were refreshed because the server refused the earlier ones.
+    refreshed: Option<Instant>,
+}
+
+/// The result of handling a refused request without the user.
+enum Renewal {
+    /// Whether to send the request again.
+    Done(bool),
+    /// New tokens with these scopes are required. Earlier ones are discarded if the server refused them.
+    Obtain { discovery: Discovery, scopes: Scopes, is_refused: bool },
 }
 
 impl OAuth {
@@ -113,7 +122,7 @@ impl OAuth {
             max_reply: config.max_reply,
         };
         let fetcher = Fetcher::new(server.clone(), fetch);
-        Ok(Self(Arc::new(Inner { server, config, fetcher, state: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { server, config, fetcher, state: Arc::default() })))
     }
 
     /// Discards the tokens, and returns whether there were any. The next refused request starts a new authorization.
@@ -146,8 +155,7 @@ impl Authorization for OAuth {
     }
 
     fn challenged(&self, challenge: Challenge) -> BoxFuture<'_, Result<bool, AuthorizationError>> {
-        let handled = async move { self.0.challenged(&challenge).await };
-        Box::pin(async move { handled.await.map_err(AuthorizationError::new) })
+        Box::pin(async move { self.0.challenged(challenge).await.map_err(AuthorizationError::new) })
     }
 }
 
@@ -164,6 +172,7 @@ impl Inner {
 
     async fn refreshed_token(&self) -> Result<Option<String>, OAuthError> {
         let mut state = self.state.lock().await;
+        self.reload(&mut state).await?;
         let Some(tokens) = self.load(&mut state).await?.tokens.clone() else { return Ok(None) };
         let is_due = tokens.expire_within(self.config.expiry_margin);
         if is_due && let Err(error) = self.refresh(&mut state, &tokens).await {
@@ -177,50 +186,83 @@ impl Inner {
         Ok(tokens.as_ref().map(|tokens| tokens.access.expose().to_owned()))
     }
 
-    async fn challenged(&self, challenge: &Challenge) -> Result<bool, OAuthError> {
+    async fn challenged(self: &Arc<Self>, challenge: Challenge) -> Result<bool, OAuthError> {
         if !challenge.url.parse::<Url>().is_ok_and(|url| is_same_origin(&url, &self.server)) {
             let (server, other) = (self.server.to_string(), challenge.url.clone());
             return Err(OAuthError::OtherServer { server, other });
         }
-        let mut state = self.state.lock().await;
-        let known = self.load(&mut state).await?.tokens.clone();
-        if let Some(tokens) = &known
-            && challenge.token.as_deref() != Some(tokens.access.expose())
-        {
-            // The tokens were obtained after the request was sent.
-            return Ok(true);
-        }
-        let bearer = BearerChallenge::parse(&challenge.www_authenticate);
-        if challenge.status == StatusCode::FORBIDDEN && !is_step_up(&bearer, known.as_ref()) {
-            return Ok(false);
-        }
-        self.admit_attempt(&mut state)?;
-        let discovery = self.discover(&mut state, &bearer).await?;
+        let mut state = Arc::clone(&self.state).lock_owned().await;
+        let inner = Arc::clone(self);
+        // As for `token`: the use of a refresh token is not interrupted.
+        let renewing = tokio::spawn(async move {
+            let renewal = inner.renew(&mut state, &challenge).await;
+            (state, renewal)
+        });
+        let (mut state, renewal) = renewing.await.map_err(|_| OAuthError::Interrupted)?;
+        let (discovery, scopes, is_refused) = match renewal? {
+            Renewal::Done(is_done) => return Ok(is_done),
+            Renewal::Obtain { discovery, scopes, is_refused } => (discovery, scopes, is_refused),
+        };
         let issuer = &discovery.server.issuer;
-        // Tokens and scopes of another authorization server or resource do not matter here.
-        let known =
-            known.filter(|known| known.issuer == *issuer && known.resource == discovery.resource);
-        if let Some(tokens) = &known
-            && challenge.status == StatusCode::UNAUTHORIZED
-            && !std::mem::replace(&mut state.is_refreshed, true)
-            && self.refresh(&mut state, tokens).await?
-        {
-            return Ok(true);
-        }
-        let scopes = self.scopes(bearer.scope, &discovery, known.as_ref());
         let flow =
             Flow { config: &self.config, fetcher: &self.fetcher, discovery: &discovery, scopes };
         let credentials = self.load(&mut state).await?;
-        if challenge.status == StatusCode::UNAUTHORIZED {
+        if is_refused {
             credentials.tokens = None;
         }
         credentials.registration.take_if(|known| !known.is_valid_at(issuer));
         let obtained = flow.run(credentials).await;
         let obtained = obtained.map(|tokens| credentials.tokens = Some(tokens));
-        state.is_refreshed = false;
+        state.refreshed = None;
         // Also after a failure, for a new registration.
         let saved = self.save(&mut state).await;
         obtained.and(saved).map(|()| true)
+    }
+
+    /// Handles a refused request with tokens of the store, or by refreshing them.
+    async fn renew(&self, state: &mut State, challenge: &Challenge) -> Result<Renewal, OAuthError> {
+        let is_newer = |credentials: &mut Credentials| {
+            let tokens = credentials.tokens.as_ref();
+            tokens.is_some_and(|tokens| challenge.token.as_deref() != Some(tokens.access.expose()))
+        };
+        // The tokens were obtained after the request was sent, here or by another client of the store.
+        if is_newer(self.load(state).await?) || is_newer(self.reload(state).await?) {
+            return Ok(Renewal::Done(true));
+        }
+        let known = self.load(state).await?.tokens.clone();
+        let bearer = BearerChallenge::parse(&challenge.www_authenticate);
+        if challenge.status == StatusCode::FORBIDDEN && !is_step_up(&bearer, known.as_ref()) {
+            return Ok(Renewal::Done(false));
+        }
+        let is_refused = challenge.status == StatusCode::UNAUTHORIZED;
+        let may_refresh = is_refused && self.may_refresh(state, known.as_ref());
+        if matches!(self.config.grant, Grant::Stored) && !may_refresh {
+            return Ok(Renewal::Done(false));
+        }
+        self.admit_attempt(state)?;
+        let discovery = self.discover(state, &bearer).await?;
+        // Tokens and scopes of another authorization server or resource do not matter here.
+        let known = known.filter(|known| {
+            known.issuer == discovery.server.issuer && known.resource == discovery.resource
+        });
+        if let Some(tokens) = known.as_ref().filter(|_| may_refresh) {
+            state.refreshed = Some(Instant::now());
+            if self.refresh(state, tokens).await? {
+                return Ok(Renewal::Done(true));
+            }
+        }
+        if matches!(self.config.grant, Grant::Stored) {
+            return Ok(Renewal::Done(false));
+        }
+        let scopes = self.scopes(bearer.scope, &discovery, known.as_ref());
+        Ok(Renewal::Obtain { discovery, scopes, is_refused })
+    }
+
+    /// Whether refused tokens can be refreshed. Tokens that were just refreshed are refused for another reason.
+    fn may_refresh(&self, state: &State, tokens: Option<&Tokens>) -> bool {
+        let within = self.config.attempts_within;
+        let is_recent = state.refreshed.is_some_and(|refreshed| refreshed.elapsed() < within);
+        tokens.is_some_and(|tokens| tokens.refresh.is_some()) && !is_recent
     }
 
     /// Finds the authorization server. Of several, one is preferred that has issued tokens or client ids.
@@ -292,6 +334,12 @@ impl Inner {
             }
         };
         Ok(state.credentials.insert(found))
+    }
+
+    /// Reads the credentials again, since another client may use the same store: a refresh token may be valid only once.
+    async fn reload<'s>(&self, state: &'s mut State) -> Result<&'s mut Credentials, OAuthError> {
+        state.credentials = None;
+        self.load(state).await
     }
 
     async fn save(&self, state: &mut State) -> Result<(), OAuthError> {

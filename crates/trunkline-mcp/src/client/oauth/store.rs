@@ -12,7 +12,8 @@ use super::tokens::Credentials;
 
 /// Keeps tokens and registered clients. The key is the URL of the MCP server.
 ///
-/// Each [`OAuth`](super::OAuth) loads its credentials once, and saves them after each change.
+/// Each [`OAuth`](super::OAuth) loads its credentials first, and again before it replaces tokens, and saves them after each
+/// change.
 pub trait TokenStore: Send + Sync {
     /// The credentials for a server, if there are any.
     ///

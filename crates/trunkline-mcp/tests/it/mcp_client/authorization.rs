@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use trunkline::client::Http;
 use trunkline_mcp::client::{Authorization, AuthorizationError, Challenge, Error};
 
 use super::script::{Asked, Script, http, modern, result};
@@ -78,6 +79,16 @@ async fn failed_authorization_fails_the_request() {
     assert!(matches!(failed, Error::Authorization(_)), "{failed}");
     assert_eq!(script.asked().len(), 1);
 
+    // A server whose era is known.
+    let http = Http::connect(&script.url).unwrap();
+    let tokens = Arc::new(Tokens { fails: true, ..Tokens::default() });
+    let failed = script.connect(|config| {
+        config.eras.assume_legacy(&http);
+        config.authorization = Some(tokens.clone());
+    });
+    assert!(matches!(failed.await.unwrap_err(), Error::Authorization(_)));
+    assert_eq!(tokens.challenges.lock().unwrap().len(), 1);
+
     let newline: Arc<dyn Authorization> = Arc::new("a\nb".to_owned());
     let failed = script.connect(|config| config.authorization = Some(newline)).await.unwrap_err();
     assert!(matches!(failed, Error::Authorization(_)), "{failed}");
@@ -87,7 +98,8 @@ async fn failed_authorization_fails_the_request() {
 async fn a_static_token_is_sent() {
     let script = requires("abc").await;
     let token: Arc<dyn Authorization> = Arc::new("abc".to_owned());
-    script.connect(|config| config.authorization = Some(token)).await.unwrap();
+    let client = script.connect(|config| config.authorization = Some(token)).await.unwrap();
+    assert!(!format!("{client:?}").contains("abc"), "{client:?}");
     let wrong: Arc<dyn Authorization> = Arc::new("abd".to_owned());
     script.connect(|config| config.authorization = Some(wrong)).await.unwrap_err();
     assert_eq!(script.asked().len(), 2);

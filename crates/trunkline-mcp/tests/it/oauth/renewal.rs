@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline_mcp::client::Authorization;
-use trunkline_mcp::client::oauth::{FileStore, OAuth, OAuthConfig, TokenStore};
+use trunkline_mcp::client::oauth::{FileStore, MemoryStore, OAuth, OAuthConfig, TokenStore};
 
 use super::world::{Rules, World};
 use super::{cause, challenge, interactive};
+use crate::support::{in_time, until};
 
 /// The grants of the requests to the token endpoint, and the scopes of authorization requests.
 fn short(log: &[String]) -> Vec<String> {
@@ -95,6 +96,55 @@ async fn refused_tokens_are_refreshed_once() {
     let error = challenge(&oauth, &world, 401, "Bearer").await.unwrap_err();
     assert_eq!(error, "authorization was attempted 3 times within 60 s");
     assert!(world.log().is_empty());
+}
+
+#[tokio::test]
+async fn tokens_that_were_accepted_are_refreshed_again() {
+    let lasting = Rules { token: json!({ "refresh_token": "r" }), ..Rules::default() };
+    let config = OAuthConfig { attempts_within: Duration::from_millis(10), ..interactive() };
+    let (world, oauth) = authorized(lasting, config).await;
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(challenge(&oauth, &world, 401, "Bearer").await, Ok(true));
+        assert_eq!(short(&world.log()), ["token refresh_token public(dynamic) refresh_token=r"]);
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_continues_when_its_request_is_cancelled() {
+    let lasting = Rules { token: json!({ "refresh_token": "r1" }), ..Rules::default() };
+    let (world, oauth) = authorized(lasting, interactive()).await;
+    world.change(|rules| {
+        rules.token = json!({ "refresh_token": "r2" });
+        rules.token_delay = Duration::from_millis(50);
+    });
+    tokio::select! {
+        found = challenge(&oauth, &world, 401, "Bearer") => panic!("{found:?}"),
+        () = until("the refresh", || world.log().iter().any(|line| line.starts_with("token"))) => {}
+    }
+    let token = in_time("the token", oauth.token()).await.unwrap();
+    assert_eq!(token.as_deref(), Some("t2"));
+}
+
+#[tokio::test]
+async fn clients_share_the_tokens_of_a_store() {
+    let rules = Rules { token: json!({ "refresh_token": "r1" }), ..Rules::default() };
+    let store = Arc::new(MemoryStore::default());
+    let config = || OAuthConfig { store: store.clone(), ..interactive() };
+    let (world, first) = authorized(rules, config()).await;
+    let second = OAuth::new(&world.mcp(), config()).unwrap();
+    assert_eq!(second.token().await.unwrap().as_deref(), Some("t1"));
+    // A refresh token that is used twice may be revoked with all of its successors.
+    world.change(|rules| rules.token = json!({ "refresh_token": "r2", "expires_in": 20 }));
+    assert_eq!(challenge(&first, &world, 401, "Bearer").await, Ok(true));
+    assert_eq!(challenge(&second, &world, 401, "Bearer").await, Ok(true));
+    world.change(|rules| rules.token = json!({ "refresh_token": "r3", "expires_in": 3600 }));
+    for oauth in [&second, &first] {
+        assert_eq!(oauth.token().await.unwrap().as_deref(), Some("t3"));
+    }
+    let refresh =
+        |token: &str| format!("token refresh_token public(dynamic) refresh_token={token}");
+    assert_eq!(short(&world.log()), [refresh("r1"), refresh("r2")]);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -35,6 +36,7 @@ pub(super) struct Rules {
     /// The reply to a token request.
     pub(super) token: Value,
     pub(super) token_status: u16,
+    pub(super) token_delay: Duration,
     /// The rest of the redirect's query, after `state`.
     pub(super) redirect: &'static str,
 }
@@ -49,6 +51,7 @@ impl Default for Rules {
             client: json!({}),
             token: json!({}),
             token_status: 200,
+            token_delay: Duration::ZERO,
             redirect: "code=c0de&iss=O",
         }
     }
@@ -197,7 +200,9 @@ async fn answer(
     match (method.as_str(), path) {
         ("GET", "/authorize") => world.authorize(&pairs(uri.query().unwrap_or_default()), &rules),
         ("POST", "/token") => {
-            world.token(&pairs(std::str::from_utf8(&body).unwrap()), &headers, &rules)
+            let reply = world.token(&pairs(std::str::from_utf8(&body).unwrap()), &headers, &rules);
+            tokio::time::sleep(rules.token_delay).await;
+            reply
         }
         ("POST", "/register") => world.register(&body, &rules),
         ("GET", path) => {
