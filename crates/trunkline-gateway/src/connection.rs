@@ -265,6 +265,8 @@ fn client_config(config: &UpstreamConfig, changes: &Arc<Changes>) -> McpClientCo
     settings.handler_timeout = config.input_timeout.saturating_add(MARGIN);
     let input = settings.handler_timeout.saturating_mul(MAX_QUESTIONS);
     settings.max_timeout = settings.timeout.saturating_add(input);
+    // A task has no progress notifications, which callers may expect.
+    settings.tasks = false;
     settings.probe_timeout = settings.probe_timeout.min(config.connect_timeout / 3);
     settings.max_items = config.max_tools;
     settings.handler = handler;

@@ -20,6 +20,7 @@ type Row<'r> = (&'r str, &'r [&'r str], i32, &'r [&'r str], &'r [&'r str]);
 #[track_caller]
 fn check_rows(command: &str, rows: &[Row<'_>]) {
     let server = McpServer::start();
+    server.go_on.notify_one();
     for (name, arguments, code, stdout, stderr) in rows {
         let ended = client(&[&[command, &server.url], *arguments].concat());
         check(name, &ended, *code, stdout, stderr);
@@ -87,6 +88,7 @@ fn tools() {
     check_rows(
         "tools",
         &[
+            ("task", &["build"], 0, &["built\n"], &[]),
             ("content", &["pictures"], 0, &[pictures], &[]),
             ("verb", &["call", "pictures"], 0, &[pictures], &[]),
             ("a tool named call", &["call", "x=1"], 1, &[], &["unknown tool `call`"]),

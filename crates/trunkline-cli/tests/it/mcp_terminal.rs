@@ -32,6 +32,16 @@ fn shows_progress() {
 }
 
 #[test]
+fn shows_the_status_of_tasks() {
+    let server = McpServer::start();
+    let mut call = call(&server, &["build"], None);
+    call.until("task: working: compiling \\u{1b}[2Jhostile");
+    server.go_on.notify_one();
+    call.until("built\n");
+    assert_eq!(call.end(), (Some(0), true));
+}
+
+#[test]
 fn fills_in_forms() {
     let server = McpServer::start();
     let mut form = call(&server, &["form"], None);
@@ -158,10 +168,13 @@ fn asks_before_it_opens_pages() {
 #[test]
 fn ctrl_c_cancels_a_call() {
     let server = McpServer::start();
-    let mut wait = call(&server, &["wait"], None);
-    assert_eq!(server.events.recv_timeout(PATIENCE), Ok("started"));
-    wait.types("\x03");
-    wait.until("trunkline: interrupted");
-    assert_eq!(wait.end(), (Some(130), true));
-    assert_eq!(server.events.recv_timeout(PATIENCE), Ok("ended"));
+    for (tool, status) in [("wait", ""), ("wait_in_task", "task: working")] {
+        let mut wait = call(&server, &[tool], None);
+        assert_eq!(server.events.recv_timeout(PATIENCE), Ok("started"));
+        wait.until(status);
+        wait.types("\x03");
+        wait.until("trunkline: interrupted");
+        assert_eq!(wait.end(), (Some(130), true));
+        assert_eq!(server.events.recv_timeout(PATIENCE), Ok("ended"), "{tool}");
+    }
 }

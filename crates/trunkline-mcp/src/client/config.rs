@@ -39,6 +39,10 @@ pub struct McpClientConfig {
     pub max_items: usize,
     /// The maximum number of times that a request is repeated with input for the server. Default 8.
     pub max_rounds: usize,
+    /// Whether the server may answer a call of a tool with a task, if it supports them. Default `true`.
+    pub tasks: bool,
+    /// The maximum time to wait for the end of a task. Default 1 h.
+    pub task_timeout: Duration,
     /// The maximum number of requests of the server that are answered at the same time. Default 16.
     pub max_requests: usize,
     /// The maximum size of cached results, in bytes. Default 4 MiB. With 0, nothing is cached.
@@ -63,6 +67,8 @@ impl McpClientConfig {
             max_pages: 100,
             max_items: 10_000,
             max_rounds: 8,
+            tasks: true,
+            task_timeout: Duration::from_secs(3_600),
             max_requests: 16,
             cache_bytes: 4 << 20,
             eras: EraCache::default(),

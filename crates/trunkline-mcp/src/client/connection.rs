@@ -14,6 +14,7 @@ use super::link::Link;
 use super::message::{self, Params};
 use super::pending::{Listeners, ProgressCallback, TimeLimits};
 use super::request::{Answer, Outgoing};
+use super::server_task::TaskCallback;
 use super::session::Session;
 use crate::log_level::LogLevel;
 
@@ -37,6 +38,8 @@ pub struct CallOptions {
     /// The minimum level of log messages that belong to this request, since 2026-07-28. Default: that of
     /// [`Client::set_level`](super::Client::set_level).
     pub level: Option<LogLevel>,
+    /// Receives the states of the task, if the call becomes one. Default: none.
+    pub task: Option<TaskCallback>,
     /// The timeout. Default: that of the configuration.
     pub timeout: Option<Duration>,
     /// Further members of `_meta`.
@@ -111,7 +114,7 @@ impl Connection {
             id,
             method,
             body: message::request(id, method, &params),
-            name: params.name.or(params.uri),
+            name: params.name.or(params.uri).or(params.task_id),
             headers: parts.headers.clone(),
             is_open_ended: false,
         };

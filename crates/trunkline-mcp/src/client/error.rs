@@ -49,6 +49,14 @@ pub enum Error {
     /// The server required input more often than [`max_rounds`](super::McpClientConfig::max_rounds).
     #[error("the server required input more than {0} times for one request")]
     TooManyRounds(usize),
+    /// The task of a call was cancelled.
+    #[error("the task `{id}` was cancelled{}", message.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
+    TaskCancelled {
+        /// The id of the task.
+        id: String,
+        /// The message of the server.
+        message: Option<String>,
+    },
     /// The server does not notify of changes of this resource.
     #[error("the server does not support subscriptions to `{0}`")]
     NoSubscription(String),

@@ -23,6 +23,7 @@ use super::form;
 use super::handler::{Change, ClientHandler, Elicitation, Elicited, HandlerError, Sampling};
 use super::message::{Notification, ServerRequest, raw, response};
 use super::pending::{Pending, ProgressUpdate};
+use super::server_task::TaskStates;
 use super::tasks::Tasks;
 use crate::protocol::{meta, method};
 
@@ -38,6 +39,8 @@ pub(super) struct Inbox {
     responding: Arc<Semaphore>,
     /// The subscriptions that the server has not acknowledged yet, by the ids of their requests.
     subscriptions: Mutex<HashMap<i64, oneshot::Sender<Honoured>>>,
+    /// The last states of the tasks for which the client waits.
+    pub(super) task_states: TaskStates,
     /// Since 2026-07-28, servers send no requests.
     is_modern: AtomicBool,
 }
@@ -49,6 +52,9 @@ pub(super) struct Honoured {
     /// The URIs of resources.
     #[serde(default)]
     pub(super) resource_subscriptions: Vec<String>,
+    /// The ids of tasks.
+    #[serde(default)]
+    pub(super) task_ids: Vec<String>,
 }
 
 /// The maximum number of refusals that wait to be sent.
@@ -67,6 +73,7 @@ impl Inbox {
             answers: Mutex::default(),
             responding: Arc::new(Semaphore::new(config.max_requests.saturating_add(REFUSALS))),
             subscriptions: Mutex::default(),
+            task_states: TaskStates::default(),
             is_modern: AtomicBool::new(true),
             config,
         }
@@ -139,6 +146,7 @@ impl Inbox {
                     answer.cancel();
                 }
             }
+            method::TASK_CHANGED => self.task_states.set(params),
             method::ACKNOWLEDGED => self.acknowledge(params),
             unknown => tracing::debug!(method = unknown, "ignoring a notification"),
         }

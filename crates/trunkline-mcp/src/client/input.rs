@@ -1,6 +1,6 @@
 //! Results that require input from the client ("Multi Round-Trip Requests").
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use serde::Deserialize;
@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use super::connection::RequestParts;
 use super::core::Core;
 use super::error::Error;
+use super::handler::ClientHandler;
+use super::input_request::{InputRequests, InputResponses};
 
 /// The maximum number of requests in one result.
 const MAX_INPUTS: usize = 32;
@@ -18,14 +20,16 @@ const MAX_INPUTS: usize = 32;
 struct ResultMembers {
     result_type: Option<String>,
     #[serde(default)]
-    input_requests: BTreeMap<String, InputRequest>,
+    input_requests: InputRequests,
     request_state: Option<Box<RawValue>>,
 }
 
-#[derive(Deserialize)]
-struct InputRequest {
-    method: String,
-    params: Option<Box<RawValue>>,
+/// The end of a request.
+pub(super) enum Outcome {
+    /// The result, and whether it depends on input.
+    Complete(Box<RawValue>, bool),
+    /// The result that describes a task.
+    Task(Box<RawValue>),
 }
 
 /// Sends a request, and repeats it with the input that the server requires until the result is complete. Returns the
@@ -35,14 +39,30 @@ pub(super) async fn request(
     method: &'static str,
     parts: &mut RequestParts<'_>,
 ) -> Result<(Box<RawValue>, bool), Error> {
+    match request_or_task(core, method, parts).await? {
+        Outcome::Complete(result, has_input) => Ok((result, has_input)),
+        Outcome::Task(_) => Err(Error::malformed(method, "a task instead of a result")),
+    }
+}
+
+/// Like [`request`], for a method that may have a task as its result.
+pub(super) async fn request_or_task(
+    core: &Core,
+    method: &'static str,
+    parts: &mut RequestParts<'_>,
+) -> Result<Outcome, Error> {
     let max_rounds = core.inbox().config.max_rounds;
     for round in 0..=max_rounds {
         let result = core.request(method, parts).await?.result;
         let malformed = |error| Error::malformed(method, error);
         let members: ResultMembers = serde_json::from_str(result.get()).map_err(malformed)?;
+        let is_modern = core.session.borrow().is_modern();
         match members.result_type.as_deref() {
-            None | Some("complete") => return Ok((result, round > 0)),
-            Some("input_required") if core.session.borrow().is_modern() => {}
+            None | Some("complete") => return Ok(Outcome::Complete(result, round > 0)),
+            Some("task") if is_modern && core.inbox().config.tasks => {
+                return Ok(Outcome::Task(result));
+            }
+            Some("input_required") if is_modern => {}
             Some(other) => {
                 return Err(Error::malformed(method, format!("unknown `resultType` {other:?}")));
             }
@@ -51,20 +71,28 @@ pub(super) async fn request(
             let reason = "neither `inputRequests` nor `requestState`";
             return Err(Error::malformed(method, reason));
         }
-        if members.input_requests.len() > MAX_INPUTS {
-            return Err(Error::malformed(method, format!("more than {MAX_INPUTS} input requests")));
-        }
-        let answers = members.input_requests.into_iter().map(async |(key, request)| {
-            let (params, handler) = (request.params.as_deref(), parts.options.handler.as_ref());
-            let answer = core.inbox().fulfil(&request.method, params, handler).await;
-            let answer =
-                answer.map_err(|source| Error::Input { method: request.method, source })?;
-            Ok::<_, Error>((key, answer))
-        });
-        let answers: BTreeMap<String, Box<RawValue>> =
-            try_join_all(answers).await?.into_iter().collect();
+        let handler = parts.options.handler.as_ref();
+        let answers = answers(core, method, members.input_requests, handler).await?;
         parts.params.input_responses = (!answers.is_empty()).then_some(answers);
         parts.params.request_state = members.request_state;
     }
     Err(Error::TooManyRounds(max_rounds))
+}
+
+/// The answers to requests in a result of this method: of `handler`, or else of that of the configuration.
+pub(super) async fn answers(
+    core: &Core,
+    method: &'static str,
+    requests: InputRequests,
+    handler: Option<&Arc<dyn ClientHandler>>,
+) -> Result<InputResponses, Error> {
+    if requests.len() > MAX_INPUTS {
+        return Err(Error::malformed(method, format!("more than {MAX_INPUTS} input requests")));
+    }
+    let answers = requests.into_iter().map(async |(key, request)| {
+        let answer = core.inbox().fulfil(&request.method, request.params.as_deref(), handler).await;
+        let answer = answer.map_err(|source| Error::Input { method: request.method, source })?;
+        Ok::<_, Error>((key, answer))
+    });
+    Ok(try_join_all(answers).await?.into_iter().collect())
 }

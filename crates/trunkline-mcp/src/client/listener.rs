@@ -8,11 +8,13 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
+use trunkline::client::TransportError;
 
 use super::config::McpClientConfig;
 use super::core::{Core, Opened, Wanted, is_of_ended_session};
 use super::error::Error;
 use super::handler::Change;
+use super::inbox::Honoured;
 use super::link::Link;
 use super::message::{self, Params};
 use super::request::Outgoing;
@@ -135,11 +137,30 @@ async fn keep_open(core: Arc<Core>, session: Session, wanted: Wanted) {
     }
 }
 
-/// Sends `subscriptions/listen`, and waits for its end.
+/// Keeps a subscription open until it ends.
 async fn listen(core: &Core, session: &Session, wanted: &Wanted, is_first: bool) -> End {
+    let filter = filter(&core.inbox().config, wanted);
+    let ended = subscribe(core, session, filter, |honoured| {
+        let resources = honoured.resource_subscriptions;
+        core.opened.send_replace(Opened { version: Some(wanted.version), resources });
+        if !is_first {
+            // Notifications may have been missed.
+            report_all(core, wanted);
+        }
+    });
+    end_of(ended.await)
+}
+
+/// Sends `subscriptions/listen`, and waits for its end. `opened` gets the part that the server has accepted.
+pub(super) async fn subscribe(
+    core: &Core,
+    session: &Session,
+    notifications: Value,
+    opened: impl FnOnce(Honoured),
+) -> Result<(), Error> {
     let config = &core.inbox().config;
     let id = core.connection.next_id();
-    let mut params = Params { notifications: Some(filter(config, wanted)), ..Params::default() };
+    let mut params = Params { notifications: Some(notifications), ..Params::default() };
     session.complete(&mut params, config, config.handler.features(), None);
     let request = Outgoing {
         id,
@@ -155,16 +176,14 @@ async fn listen(core: &Core, session: &Session, wanted: &Wanted, is_first: bool)
     let honoured = tokio::select! {
         biased;
         honoured = timeout(config.timeout, acknowledged) => honoured,
-        ended = &mut stream => return end_of(ended.map(drop)),
+        ended = &mut stream => return ended.map(drop),
     };
-    let Ok(Ok(honoured)) = honoured else { return End::Closed(None) };
-    let resources = honoured.resource_subscriptions;
-    core.opened.send_replace(Opened { version: Some(wanted.version), resources });
-    if !is_first {
-        // Notifications may have been missed.
-        report_all(core, wanted);
-    }
-    end_of(stream.await.map(drop))
+    let Ok(Ok(honoured)) = honoured else {
+        let (target, after) = (core.connection.link.target(), config.timeout);
+        return Err(TransportError::Timeout { target, after }.into());
+    };
+    opened(honoured);
+    stream.await.map(drop)
 }
 
 fn filter(config: &McpClientConfig, wanted: &Wanted) -> Value {

@@ -22,6 +22,8 @@ pub(super) struct Params<'p> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) uri: Option<&'p str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) task_id: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) level: Option<&'p str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) r#ref: Option<Value>,

@@ -45,6 +45,7 @@ mod http_endpoint;
 mod http_link;
 mod inbox;
 mod input;
+mod input_request;
 mod link;
 mod list;
 mod listener;
@@ -56,11 +57,13 @@ mod pending;
 mod prompt;
 mod request;
 mod resource;
+mod server_task;
 mod session;
 mod sse;
 mod stdio;
 mod tasks;
 mod tool;
+mod tool_result;
 mod transport;
 
 pub use self::authorization::{Authorization, AuthorizationError, Challenge};
@@ -72,13 +75,16 @@ pub use self::handler::{
     Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage, Root,
     Sampled, Sampling,
 };
+pub use self::input_request::InputRequest;
 pub use self::list::List;
-pub use self::pending::{ProgressCallback, ProgressUpdate};
+pub use self::pending::{Callback, ProgressCallback, ProgressUpdate};
 pub use self::prompt::{
     Completion, CompletionTarget, Prompt, PromptArgument, PromptMessage, PromptResult,
 };
 pub use self::resource::{ReadResult, Resource, ResourceContents, ResourceTemplate};
+pub use self::server_task::{Task, TaskCallback, TaskInfo, TaskStatus};
 pub use self::session::{ServerCapabilities, ServerInfo};
 pub use self::stdio::StdioConfig;
-pub use self::tool::{Tool, ToolResult};
+pub use self::tool::{StartedTool, Tool};
+pub use self::tool_result::ToolResult;
 pub use self::transport::Transport;

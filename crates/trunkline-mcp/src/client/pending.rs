@@ -23,20 +23,32 @@ pub struct ProgressUpdate {
     pub message: Option<String>,
 }
 
-/// Receives the progress of a request. It must not block.
-#[derive(Clone)]
-pub struct ProgressCallback(Arc<dyn Fn(ProgressUpdate) + Send + Sync>);
+/// Receives values while a request runs. It must not block.
+pub struct Callback<T>(Arc<dyn Fn(T) + Send + Sync>);
 
-impl ProgressCallback {
+/// Receives the progress of a request.
+pub type ProgressCallback = Callback<ProgressUpdate>;
+
+impl<T> Callback<T> {
     /// A callback.
-    pub fn new(callback: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> Self {
+    pub fn new(callback: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(callback))
+    }
+
+    pub(super) fn call(&self, value: T) {
+        (self.0)(value);
     }
 }
 
-impl fmt::Debug for ProgressCallback {
+impl<T> Clone for Callback<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for Callback<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ProgressCallback")
+        f.write_str("Callback")
     }
 }
 
@@ -135,8 +147,8 @@ impl Pending {
         waiting.extend();
         let callback = waiting.listeners.progress.clone();
         drop(requests);
-        if let Some(ProgressCallback(callback)) = callback {
-            callback(update);
+        if let Some(callback) = callback {
+            callback.call(update);
         }
     }
 

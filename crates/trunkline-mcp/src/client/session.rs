@@ -3,13 +3,13 @@
 use http::{HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::config::McpClientConfig;
 use super::handler::HandlerFeatures;
 use super::message::Params;
 use crate::log_level::LogLevel;
-use crate::protocol::{Legacy, MODERN, header, meta};
+use crate::protocol::{Legacy, MODERN, extension, header, meta};
 
 /// The negotiated revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct ServerCapabilities {
     pub completions: bool,
     /// Log messages.
     pub logging: bool,
+    /// Tasks (extension `io.modelcontextprotocol/tasks`).
+    pub tasks: bool,
 }
 
 impl Session {
@@ -98,7 +100,11 @@ impl Session {
         let meta = params.meta.get_or_insert_with(Map::new);
         meta.insert(meta::PROTOCOL_VERSION.to_owned(), MODERN.into());
         meta.insert(meta::CLIENT_INFO.to_owned(), config.client_info());
-        meta.insert(meta::CLIENT_CAPABILITIES.to_owned(), features.capabilities());
+        let mut capabilities = features.capabilities();
+        if config.tasks {
+            capabilities["extensions"] = json!({ extension::TASKS: {} });
+        }
+        meta.insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
         if let Some(level) = level {
             meta.insert(meta::LOG_LEVEL.to_owned(), level.name().into());
         }
@@ -151,6 +157,9 @@ impl ServerCapabilities {
             prompts: has("prompts"),
             completions: has("completions"),
             logging: has("logging"),
+            tasks: capabilities
+                .get("extensions")
+                .is_some_and(|it| it[extension::TASKS].is_object()),
         }
     }
 }

@@ -7,9 +7,11 @@ use serde_json::value::RawValue;
 use super::client::Client;
 use super::connection::{CallOptions, RequestParts};
 use super::error::Error;
-use super::input;
+use super::input::{self, Outcome};
 use super::list::{Item, List, name_of};
 use super::message::Params;
+use super::server_task::Task;
+use super::tool_result::ToolResult;
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
 use crate::protocol::error_code::HEADER_MISMATCH;
 use crate::protocol::method;
@@ -33,18 +35,13 @@ pub struct Tool {
     param_headers: Result<Vec<ParamHeader>, InvalidParamHeader>,
 }
 
-/// The result of a tool.
+/// The result of a tool, or the task that will have it.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct ToolResult {
-    /// The content blocks, as received.
-    pub content: Vec<Value>,
-    /// The structured content, as received.
-    pub structured: Option<Box<RawValue>>,
-    /// Whether the tool has failed.
-    pub is_error: bool,
-    /// The whole object, as received.
-    pub object: Box<RawValue>,
+pub enum StartedTool {
+    /// The result.
+    Complete(ToolResult),
+    /// The task.
+    Task(Task),
 }
 
 #[derive(Deserialize)]
@@ -64,16 +61,6 @@ struct Annotations {
     destructive_hint: Option<bool>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResultMembers {
-    #[serde(default)]
-    content: Vec<Value>,
-    structured_content: Option<Box<RawValue>>,
-    #[serde(default)]
-    is_error: bool,
-}
-
 impl Client {
     /// Lists all tools.
     ///
@@ -91,14 +78,14 @@ impl Client {
         self.pages()
     }
 
-    /// Calls a tool. `arguments` is an object.
+    /// Calls a tool. `arguments` is an object. If the call becomes a task of the server, waits for its result.
     ///
     /// # Errors
     /// When the request fails, its result is malformed, or the server requires input that the handler does not provide.
     /// A tool that fails has a result with [`is_error`](ToolResult::is_error).
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the call. The tool may have run.
+    /// Dropping the future cancels the call, or its task. The tool may have run.
     pub async fn call_tool(&self, tool: &Tool, arguments: &RawValue) -> Result<ToolResult, Error> {
         self.call_tool_with(tool, arguments, CallOptions::default()).await
     }
@@ -113,13 +100,30 @@ impl Client {
         arguments: &RawValue,
         options: CallOptions,
     ) -> Result<ToolResult, Error> {
+        let callback = options.task.clone();
+        match Box::pin(self.start_tool(tool, arguments, options)).await? {
+            StartedTool::Complete(result) => Ok(result),
+            StartedTool::Task(task) => Box::pin(task.wait_or_cancel(callback)).await,
+        }
+    }
+
+    /// Calls a tool. If the call becomes a task of the server, returns the task.
+    ///
+    /// # Errors
+    /// As for [`call_tool`](Self::call_tool).
+    pub async fn start_tool(
+        &self,
+        tool: &Tool,
+        arguments: &RawValue,
+        options: CallOptions,
+    ) -> Result<StartedTool, Error> {
         const METHOD: &str = method::TOOLS_CALL;
         let params =
             Params { name: Some(&tool.name), arguments: Some(arguments), ..Params::default() };
         let headers = tool.headers(arguments);
         let mut parts = RequestParts { params, headers, options, level: None };
-        let first = input::request(&self.core, METHOD, &mut parts).await;
-        let result = match first {
+        let first = input::request_or_task(&self.core, METHOD, &mut parts).await;
+        let outcome = match first {
             // The schema may have changed ("Client Behavior").
             Err(error) if error.code() == Some(HEADER_MISMATCH) => {
                 self.core.inbox().cache.remove(method::TOOLS_LIST);
@@ -128,11 +132,16 @@ impl Client {
                     return Err(error);
                 };
                 parts.headers = known.headers(arguments);
-                input::request(&self.core, METHOD, &mut parts).await?.0
+                input::request_or_task(&self.core, METHOD, &mut parts).await?
             }
-            first => first?.0,
+            first => first?,
         };
-        ToolResult::read(result).map_err(|error| Error::malformed(METHOD, error))
+        Ok(match outcome {
+            Outcome::Complete(result, _) => StartedTool::Complete(ToolResult::read(result)?),
+            Outcome::Task(created) => {
+                StartedTool::Task(Task::created(self, created, parts.options.handler)?)
+            }
+        })
     }
 }
 
@@ -176,17 +185,5 @@ impl Item for Tool {
             Err(error) if is_strict => Err((tool.name, error.to_string())),
             _ => Ok(tool),
         }
-    }
-}
-
-impl ToolResult {
-    fn read(object: Box<RawValue>) -> Result<Self, serde_json::Error> {
-        let members: ResultMembers = serde_json::from_str(object.get())?;
-        Ok(Self {
-            content: members.content,
-            structured: members.structured_content,
-            is_error: members.is_error,
-            object,
-        })
     }
 }

@@ -162,7 +162,7 @@ async fn gives_up(client: Peer) -> Result<String, PeerError> {
 }
 
 /// Every call that waits becomes a task at once.
-fn config() -> TaskConfig {
+pub(crate) fn config() -> TaskConfig {
     TaskConfig { after: Duration::ZERO, ..TaskConfig::default() }
 }
 
@@ -171,7 +171,7 @@ fn mcp_with(gate: &Gate, settings: McpConfig, limits: Limits) -> Mcp {
     Mcp::new(rpc, settings).unwrap()
 }
 
-fn mcp(gate: &Gate, tasks: TaskConfig) -> Mcp {
+pub(crate) fn mcp(gate: &Gate, tasks: TaskConfig) -> Mcp {
     mcp_with(gate, McpConfig { tasks, ..settings() }, Limits::default())
 }
 

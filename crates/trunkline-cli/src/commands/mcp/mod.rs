@@ -29,7 +29,7 @@ use trunkline::client::http::Url;
 use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
     Authorization, CallOptions, Client, Error, List, McpClientConfig, ProgressCallback, Root,
-    StdioConfig, Transport,
+    StdioConfig, TaskCallback, Transport,
 };
 
 pub(crate) use self::content::Part;
@@ -86,7 +86,8 @@ pub(crate) struct Session {
 /// The end of the long help of these commands.
 pub(crate) fn notes() -> String {
     const MCP_NOTES: &str = "\
-The progress of a call is shown on stderr if that is a terminal; it also extends the timeout, up to an hour. If stdin \
+The progress of a call is shown on stderr if that is a terminal; it also extends the timeout, up to an hour. So is the \
+status of a call that becomes a task of the server, whose result is waited for, up to an hour. If stdin \
 and stderr are terminals, a server can ask for information: the questions show the server, and Ctrl-D declines. \
 Ctrl-C cancels a question, or else the call, and ends a COMMAND (exit code 130).";
     format!("{MCP_NOTES}\n\n{NOTES}")
@@ -135,7 +136,7 @@ impl McpArgs {
         connection: &Connection,
         work: impl AsyncFnOnce(&Session) -> Result<String, Failure>,
     ) -> Result<String, Failure> {
-        /// The maximum time for answers to the server's requests, and of a call that reports progress.
+        /// The maximum time for answers to the server's requests, and of a call that reports progress or is a task.
         const MAX_TIME: Duration = Duration::from_secs(3_600);
         let status = Arc::new(StatusLine::new());
         let updated = Arc::new(Notify::new());
@@ -155,6 +156,7 @@ impl McpArgs {
         let mut config = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
         config.timeout = connection.timeout();
         config.max_timeout = MAX_TIME.max(config.timeout);
+        config.task_timeout = config.max_timeout;
         config.handler_timeout = MAX_TIME;
         config.handler = Arc::new(handler);
         // The connection holds it until its child process has ended.
@@ -282,12 +284,16 @@ impl McpArgs {
 }
 
 impl Session {
-    /// The options of a call: its progress is shown.
+    /// The options of a call: its progress is shown, or the status of its task.
     pub(crate) fn options(&self) -> CallOptions {
         let status = Arc::clone(&self.status);
         let mut options = CallOptions::default();
         options.progress = Some(ProgressCallback::new(move |update| {
             status.set(|columns| progress::text(&update, columns));
+        }));
+        let status = Arc::clone(&self.status);
+        options.task = Some(TaskCallback::new(move |info| {
+            status.set(|_| progress::task_text(&info));
         }));
         options
     }

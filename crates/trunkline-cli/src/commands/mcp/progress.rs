@@ -1,6 +1,6 @@
-//! The progress of a call in one line.
+//! The progress of a call, or of its task, in one line.
 
-use trunkline_mcp::client::ProgressUpdate;
+use trunkline_mcp::client::{ProgressUpdate, TaskInfo};
 
 use crate::terminal::line;
 
@@ -26,6 +26,15 @@ pub(super) fn text(update: &ProgressUpdate, columns: usize) -> String {
     }
     parts.extend(update.message.as_deref().map(|message| line(message).into_owned()));
     parts.join(" ")
+}
+
+/// The status of a task, and its message.
+pub(super) fn task_text(info: &TaskInfo) -> String {
+    let status = info.status.name().replace('_', " ");
+    match &info.message {
+        Some(message) => format!("task: {status}: {}", line(message)),
+        None => format!("task: {status}"),
+    }
 }
 
 /// A number with at most one decimal.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -11,7 +12,7 @@ use trunkline::tool::ToolOperation;
 use trunkline::{Json, JsonSchema, Operation, Params, Router};
 use trunkline_mcp::{
     Block, Contents, Elicited, Log, LogLevel, Mcp, McpConfig, McpOperation, Peer, PeerError,
-    Progress, Prompt, PromptMessage, Resource, ResourceTemplate,
+    Progress, Prompt, PromptMessage, Resource, ResourceTemplate, TaskConfig, TaskSupport,
 };
 
 /// A running server. It ends when it is dropped.
@@ -42,6 +43,16 @@ impl McpServer {
                 Block::text("never")
             }
         };
+        let continued_task = Arc::clone(&go_on);
+        let build = move |client: Peer, progress: Progress| {
+            let continued = Arc::clone(&continued_task);
+            async move {
+                client.start_task();
+                progress.report(1.0, None, Some(&format!("compiling {HOSTILE}")));
+                continued.notified().await;
+                Block::text("built")
+            }
+        };
         let advance = move |progress: Progress, log: Log| {
             let continued = Arc::clone(&continued);
             async move {
@@ -56,7 +67,9 @@ impl McpServer {
         let counter = move || format!("read {}", reads.fetch_add(1, Ordering::Relaxed));
         let template = ResourceTemplate::new("test://items/{id}", "item").mime_type("text/plain");
         let router = Router::new()
+            .operation(tool("wait_in_task", waiting.clone()).blocks().task(TaskSupport::Required))
             .operation(tool("wait", waiting).blocks())
+            .operation(tool("build", build).blocks().task(TaskSupport::Required))
             .operation(tool("advance", advance).blocks())
             .operation(tool("form", form).blocks())
             .operation(tool("visit", visit).blocks())
@@ -89,7 +102,9 @@ impl McpServer {
                     .prompt(Prompt::new("greet")),
             );
         let rpc = router.build().unwrap();
-        let mcp = Mcp::new(rpc, McpConfig::new("test-server", "1.0.0")).unwrap();
+        let tasks = TaskConfig { after: Duration::ZERO, ..TaskConfig::default() };
+        let config = McpConfig { tasks, ..McpConfig::new("test-server", "1.0.0") };
+        let mcp = Mcp::new(rpc, config).unwrap();
         let runtime = Runtime::new().unwrap();
         let service = mcp.rpc().http().merge(mcp.routes());
         let server = trunkline::Server::bind("127.0.0.1:0").serve(service);

@@ -97,7 +97,7 @@ enum Renewal {
     /// Whether to send the request again.
     Done(bool),
     /// New tokens with these scopes are required. Earlier ones are discarded if the server refused them.
-    Obtain { discovery: Discovery, scopes: Scopes, is_refused: bool },
+    Obtain { discovery: Box<Discovery>, scopes: Scopes, is_refused: bool },
 }
 
 impl OAuth {
@@ -240,7 +240,7 @@ impl Inner {
             return Ok(Renewal::Done(false));
         }
         self.admit_attempt(state)?;
-        let discovery = self.discover(state, &bearer).await?;
+        let discovery = Box::new(self.discover(state, &bearer).await?);
         // Tokens and scopes of another authorization server or resource do not matter here.
         let known = known.filter(|known| {
             known.issuer == discovery.server.issuer && known.resource == discovery.resource

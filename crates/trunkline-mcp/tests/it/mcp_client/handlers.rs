@@ -206,7 +206,9 @@ async fn capabilities_are_those_of_the_handler() {
         };
         let script = Script::start(modern).await;
         script.connect(change).await.unwrap().list_tools().await.unwrap();
-        check(&script.asked_for("tools/list")[0], &meta, &expected);
+        let mut with_tasks = expected.clone();
+        with_tasks["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+        check(&script.asked_for("tools/list")[0], &meta, &with_tasks);
         let script = Script::start(|asked| legacy(asked, "")).await;
         script.connect(change).await.unwrap();
         check(&script.asked_for("initialize")[0], &["capabilities"], &expected);

@@ -10,3 +10,4 @@ mod script;
 mod sessions;
 mod subscriptions;
 mod suite;
+mod tasks;

@@ -7,8 +7,10 @@ use futures_util::TryStreamExt;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
 use trunkline::CancellationToken;
 use trunkline::client::Http;
+use trunkline::stream::StreamError;
 use trunkline_mcp::client::{
     CallOptions, Change, Client, CompletionTarget, Error, McpClientConfig, ProgressCallback, Tool,
     ToolResult, Transport,
@@ -161,11 +163,11 @@ async fn over_http() {
     }
 }
 
-#[tokio::test]
-async fn over_pipes_in_this_process() {
-    let gate = Gate::new();
-    let rpc = router(&gate).merge(offers()).build().unwrap();
-    let mcp = Mcp::new(rpc, settings()).unwrap();
+/// A client of a server over the transport of stdio, and the end of the server.
+pub(super) async fn connect_over_pipes(
+    mcp: &Mcp,
+    config: McpClientConfig,
+) -> (Client, JoinHandle<Result<(), StreamError>>) {
     let (input, to_server) = std::io::pipe().unwrap();
     let (from_server, output) = std::io::pipe().unwrap();
     let served = mcp.clone();
@@ -177,8 +179,17 @@ async fn over_pipes_in_this_process() {
         pipe::Receiver::from_owned_fd(from_server.into()).unwrap(),
         pipe::Sender::from_owned_fd(to_server.into()).unwrap(),
     );
-    let (config, recorder) = with_recorder();
     let client = in_time("to connect", Client::connect(transport, config)).await.unwrap();
+    (client, serving)
+}
+
+#[tokio::test]
+async fn over_pipes_in_this_process() {
+    let gate = Gate::new();
+    let rpc = router(&gate).merge(offers()).build().unwrap();
+    let mcp = Mcp::new(rpc, settings()).unwrap();
+    let (config, recorder) = with_recorder();
+    let (client, serving) = connect_over_pipes(&mcp, config).await;
     check(&client, &gate, "2026-07-28").await;
     check_handler(&client, &recorder, &mcp).await;
     in_time("to close", client.close()).await;
