@@ -170,7 +170,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Driver<R, W> {
         let exit = match &child {
             Some((group, last_lines)) => {
                 let (exit, ()) = tokio::join!(group.end(), timeout(FINAL_READ, rest).map(drop));
-                exit.map(|exit| last_lines.describe(exit))
+                match exit {
+                    Some(exit) => Some(last_lines.describe(exit).await),
+                    None => None,
+                }
             }
             None => timeout(FINAL_READ, rest).map(|_| None).await,
         };
@@ -239,7 +242,11 @@ async fn write<W: AsyncWrite + Unpin>(
 
 /// The last lines of stderr, for error messages.
 #[derive(Debug, Clone, Default)]
-struct LastLines(Arc<Mutex<VecDeque<String>>>);
+struct LastLines {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    /// Cancelled when stderr has ended.
+    ended: CancellationToken,
+}
 
 /// The end of a process.
 #[derive(Debug, thiserror::Error)]
@@ -251,15 +258,20 @@ struct Exit {
 
 impl LastLines {
     fn add(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LAST_LINES {
             lines.pop_front();
         }
         lines.push_back(line.chars().take(200).collect());
     }
 
-    fn describe(&self, exit: Cause) -> Cause {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Adds the lines to the end of a process. The last ones may be read after it has ended.
+    async fn describe(&self, exit: Cause) -> Cause {
+        /// Other processes may keep stderr open.
+        const MAX_WAIT: Duration = Duration::from_millis(200);
+        // Without its end, the lines so far are used.
+        let _ = timeout(MAX_WAIT, self.ended.cancelled()).await;
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.is_empty() {
             return exit;
         }
@@ -274,6 +286,7 @@ async fn log(
     sink: Arc<dyn Fn(&str) + Send + Sync>,
     last: LastLines,
 ) {
+    let _ended = last.ended.clone().drop_guard();
     let mut line = Vec::new();
     let mut chunk = vec![0; MAX_STDERR_LINE];
     let pass = |line: &mut Vec<u8>| {
