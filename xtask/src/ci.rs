@@ -33,6 +33,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("clippy", "no warnings, tests and examples included", clippy),
     step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
     step("test", "`cargo test --workspace`: unit, integration and documentation tests", test),
+    step("postgres", "the back end of PostgreSQL, and the contract of both engines", postgres),
     step("example-tools", "the tools in examples/tools work", example_tools::run),
     step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
     step(
@@ -133,6 +134,18 @@ fn fmt(workspace: &Workspace) -> Result<()> {
         "--check",
     ]))
     .context(advice)
+}
+
+fn postgres(workspace: &Workspace) -> Result<()> {
+    run(&mut workspace.cargo([
+        "test",
+        "--package=trunkline-sql",
+        "--all-features",
+        "--test=postgres",
+        "--",
+        "--include-ignored",
+    ]))
+    .context("PostgreSQL is required: `apt-get install postgresql` on Debian")
 }
 
 fn clippy(workspace: &Workspace) -> Result<()> {

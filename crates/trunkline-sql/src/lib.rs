@@ -32,6 +32,8 @@ mod database;
 mod databases;
 mod model;
 mod operations;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod query;
 #[cfg(feature = "sample")]
 pub mod sample;

@@ -50,6 +50,9 @@ pub struct TableSummary {
     /// Estimated number of rows: from the last `ANALYZE`, or from the span of its row numbers. Null if neither
     /// exists.
     pub row_estimate: Option<u64>,
+    /// Its comment. SQLite has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// Describes one table or view.
@@ -72,6 +75,9 @@ pub struct TableDescription {
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
+    /// Its comment. SQLite has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// In the declared order.
     pub columns: Vec<ColumnDescription>,
     /// The columns of the primary key, in its order. Empty without a primary key.
@@ -107,6 +113,9 @@ pub struct ColumnDescription {
     /// Whether the value is computed, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generated>,
+    /// Its comment. SQLite has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// When a computed column is computed.
@@ -117,6 +126,10 @@ pub enum Generated {
     Virtual,
     /// When its row is written.
     Stored,
+    /// From a sequence, unless the record has a value. Of PostgreSQL.
+    Identity,
+    /// From a sequence, always. Of PostgreSQL.
+    IdentityAlways,
 }
 
 /// A reference to another table.

@@ -14,15 +14,21 @@ pub enum TableKind {
     Table,
     /// A stored query.
     View,
-    /// A virtual table, such as a full-text index.
+    /// A virtual table of SQLite, such as a full-text index.
     Virtual,
+    /// A query of PostgreSQL whose result is stored.
+    MaterializedView,
+    /// A table of PostgreSQL whose rows are in partitions.
+    Partitioned,
+    /// A table of another server, in PostgreSQL.
+    Foreign,
 }
 
 /// The SQL of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
-    #[expect(dead_code, reason = "for the PostgreSQL back end")]
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "its back end is a feature"))]
     Postgres,
 }
 
@@ -30,7 +36,7 @@ pub(crate) enum Dialect {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) dialect: Dialect,
-    /// The namespace of PostgreSQL that contains it.
+    /// The schema of PostgreSQL that contains it, unless the search path does.
     pub(crate) schema: Option<String>,
     pub(crate) name: String,
     pub(crate) kind: TableKind,
@@ -39,6 +45,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     /// Names of further columns, which are not valid UTF-8.
     pub(crate) unreadable_columns: Vec<String>,
+    /// The columns of a key that identifies each row, for PostgreSQL.
+    pub(crate) unique_key: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,15 +71,30 @@ pub(crate) enum Visibility {
 }
 
 impl Table {
-    /// The column of this name. Case is ignored.
+    /// The name by which callers refer to it.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only PostgreSQL has schemas")
+    )]
+    pub(crate) fn full_name(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("{schema}.{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The column of this name. Case is ignored, unless a column has exactly this name.
     pub(crate) fn column(&self, name: &str) -> Result<&Column, Error> {
-        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            Error::UnknownColumn {
+        let exact = self.columns.iter().find(|column| column.name == name);
+        let mut similar = self.columns.iter().filter(|c| c.name.eq_ignore_ascii_case(name));
+        match (exact, similar.next(), similar.next()) {
+            (Some(column), _, _) | (None, Some(column), None) => Ok(column),
+            _ => Err(Error::UnknownColumn {
                 table: self.name.clone(),
                 column: name.to_owned(),
                 candidates: nearest_names(name, self.columns.iter().map(|column| &column.name)),
-            }
-        })
+            }),
+        }
     }
 
     /// The columns that `SELECT *` gives.
@@ -89,6 +112,9 @@ impl Table {
 
     /// The columns that identify each row of the table, if there are such columns.
     pub(crate) fn row_identity(&self) -> Vec<&str> {
+        if self.dialect == Dialect::Postgres {
+            return self.unique_key.iter().map(String::as_str).collect();
+        }
         if self.kind == TableKind::Table && self.without_rowid {
             let key = self.primary_key();
             return key.into_iter().map(|column| column.name.as_str()).collect();

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::document;
 use super::filter::Filter;
 use super::identifier::quote;
 use crate::model::change::{DeleteRecord, OnConflict, Returning, UpdateRecord};
@@ -38,7 +39,11 @@ impl<'t> Record<'t> {
             if record.columns.contains(&column) {
                 return Err(bad("duplicate key; case is ignored"));
             }
-            record.values.push(value::from_json(json).map_err(bad)?);
+            let value = match table.dialect {
+                Dialect::Sqlite => value::from_json(json),
+                Dialect::Postgres => document::column_value(json, &found.declared_type),
+            };
+            record.values.push(value.map_err(bad)?);
             record.columns.push(column);
         }
         Ok(record)
@@ -90,6 +95,20 @@ fn check_filters(filters: &Map<String, Json>, all: bool) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// Checks the number of records of one call.
+pub(crate) fn check_count(count: usize, max: usize) -> Result<(), Error> {
+    let reason = match count {
+        0 => "the list is empty".to_owned(),
+        count if count > max => {
+            format!(
+                "{count} records exceed the maximum of {max} per call; send the rest in another call"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::argument("data", reason))
 }
 
 /// The text of an `INSERT` of one record.

@@ -7,7 +7,7 @@ use crate::model::error::Error;
 use crate::model::limits::QueryLimits;
 use crate::model::read::QueryRecords;
 use crate::model::rowset::{Bounds, Rowset, TruncatedBy};
-use crate::model::schema::Table;
+use crate::model::schema::{Dialect, Table};
 use crate::model::value::Value;
 
 /// A query for one page of a table's rows.
@@ -21,6 +21,8 @@ pub(crate) struct PageQuery {
     /// The number of rows before the page.
     offset: u64,
     fingerprint: Fingerprint,
+    /// Whether a row is found again by its number in the order, without a key.
+    has_stable_order: bool,
 }
 
 impl PageQuery {
@@ -67,7 +69,10 @@ impl PageQuery {
         values.push(integer("limit", max_rows.saturating_add(1))?);
         values.push(integer("offset", skipped)?);
         let bounds = Bounds { max_rows, max_bytes: limits.max_bytes };
-        Ok(Self { sql, values, bounds, key_width: key.len(), offset, fingerprint })
+        // PostgreSQL may return rows in any order.
+        let has_stable_order = dialect == Dialect::Sqlite || !key.is_empty();
+        let key_width = key.len();
+        Ok(Self { sql, values, bounds, key_width, offset, fingerprint, has_stable_order })
     }
 
     /// Adds the cursor of the next page, given the key of the last row, and instructions for reading it.
@@ -82,13 +87,18 @@ impl PageQuery {
             return Err(row_over_limit(self.offset, limits.max_bytes));
         }
         // The cursor of a page without rows would lead to the same page.
-        if rowset.truncated && rowset.row_count > 0 {
+        if rowset.truncated && rowset.row_count > 0 && !self.has_stable_order {
+            rowset.hint = Some(NO_KEY.to_owned());
+        } else if rowset.truncated && rowset.row_count > 0 {
             rowset.next_cursor = Some(self.next_cursor(rowset.row_count, last));
         }
         let is_limit_of_caller = request.limit.is_some_and(|limit| limit <= limits.max_rows);
         if is_limit_of_caller && rowset.truncated_by == Some(TruncatedBy::Rows) {
             rowset.truncated = false;
             rowset.truncated_by = None;
+        }
+        if rowset.hint.is_some() {
+            return Ok(rowset);
         }
         Ok(rowset.with_hint(|rowset| match rowset.next_cursor {
             Some(_) => {
@@ -105,6 +115,9 @@ impl PageQuery {
         Position::cursor(self.offset.saturating_add(row_count), key, self.fingerprint)
     }
 }
+
+const NO_KEY: &str = "there are more rows, but no cursor, since the table has no primary key and no unique key of \
+                      columns that are NOT NULL; send \"order_by\" and \"offset\"";
 
 /// The error of a row that exceeds the maximum size. An empty page would hide it and all later rows.
 fn row_over_limit(offset: u64, max_bytes: usize) -> Error {

@@ -93,6 +93,7 @@ pub(super) fn load(
         without_rowid,
         columns: Vec::new(),
         unreadable_columns: Vec::new(),
+        unique_key: Vec::new(),
     };
     for column in found {
         match column {

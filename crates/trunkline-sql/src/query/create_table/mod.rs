@@ -5,12 +5,18 @@ mod tokens;
 use super::identifier::quote;
 use crate::model::create_table::{CreateTable, PrimaryKey};
 use crate::model::error::Error;
+use crate::model::schema::Dialect;
 use definition::Definition;
 
-/// The `CREATE TABLE` statement. No text of the caller is copied into it: names are quoted, and types and defaults are
+/// The `CREATE TABLE` statement, with the name of the table in SQL. No text of the caller is copied into it: names are quoted, and types and defaults are
 /// parsed and rendered again.
-pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
-    check_name(&request.table_name).map_err(|reason| Error::argument("table_name", reason))?;
+pub(crate) fn create_table(
+    request: &CreateTable,
+    dialect: Dialect,
+    table: &str,
+) -> Result<String, Error> {
+    check_name(&request.table_name, dialect)
+        .map_err(|reason| Error::argument("table_name", reason))?;
     let mut columns = Vec::with_capacity(request.schema.0.len());
     for (name, spec) in &request.schema.0 {
         let bad = |reason: String| bad_column(name, reason);
@@ -18,10 +24,13 @@ pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
         if name.is_empty() || name.contains('\0') {
             return Err(bad("the name is empty or contains a NUL character".to_owned()));
         }
+        if dialect == Dialect::Postgres && name.len() > MAX_NAME {
+            return Err(bad(TOO_LONG.to_owned()));
+        }
         if columns.iter().any(|(other, _): &(&str, _)| other.eq_ignore_ascii_case(name)) {
             return Err(bad("duplicate column; case is ignored".to_owned()));
         }
-        columns.push((name.as_str(), Definition::of(spec).map_err(bad)?));
+        columns.push((name.as_str(), Definition::of(spec, dialect).map_err(bad)?));
     }
     if columns.is_empty() {
         return Err(Error::argument("schema", "it is empty; a table requires at least one column"));
@@ -34,21 +43,30 @@ pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
             let reason = "AUTOINCREMENT requires a primary key of one column of type INTEGER";
             return Err(bad_column(name, reason.to_owned()));
         }
-        parts.push(format!("{} {}", quote(name), definition.sql(is_key)));
+        parts.push(format!("{} {}", quote(name), definition.sql(dialect, is_key)));
     }
     if key.len() > 1 {
         let key: Vec<String> = key.iter().map(|name| quote(name)).collect();
         parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
-    Ok(format!("CREATE TABLE {} ({})", quote(&request.table_name), parts.join(", ")))
+    Ok(format!("CREATE TABLE {table} ({})", parts.join(", ")))
 }
 
-/// Refuses names that SQLite does not allow. All others are quoted.
-fn check_name(name: &str) -> Result<(), &'static str> {
+/// Maximum length of a name in PostgreSQL, in bytes. It truncates longer ones.
+const MAX_NAME: usize = 63;
+
+const TOO_LONG: &str = "the name has more than 63 bytes";
+
+/// Refuses names that the engine does not allow. All others are quoted.
+fn check_name(name: &str, dialect: Dialect) -> Result<(), &'static str> {
     const RESERVED: &str = "sqlite_";
     match name.get(..RESERVED.len()) {
         _ if name.is_empty() => Err("the name is empty"),
         _ if name.contains('\0') => Err("the name contains a NUL character"),
+        _ if dialect == Dialect::Postgres => {
+            let is_too_long = name.split('.').any(|part| part.len() > MAX_NAME);
+            if is_too_long { Err(TOO_LONG) } else { Ok(()) }
+        }
         Some(prefix) if prefix.eq_ignore_ascii_case(RESERVED) => {
             Err("names that begin with \"sqlite_\" are reserved")
         }

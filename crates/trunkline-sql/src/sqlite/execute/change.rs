@@ -1,9 +1,10 @@
 use crate::model::change::{Affected, DeleteRecord, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::error::Error;
-use crate::model::schema::Table;
+use crate::model::schema::{Dialect, Table};
 use crate::query;
 use crate::query::change::Change;
+use crate::query::identifier::quote;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::schema;
 use crate::sqlite::session::Session;
@@ -66,7 +67,7 @@ pub(crate) fn create_table(
     request: &CreateTable,
 ) -> Result<Created, Error> {
     let name = &request.table_name;
-    let ddl = query::create_table::create_table(request)?;
+    let ddl = query::create_table::create_table(request, Dialect::Sqlite, &quote(name))?;
     match session.table(name) {
         Ok(table) if request.if_not_exists => {
             return Ok(Created {

@@ -41,6 +41,7 @@ pub(crate) fn describe_table(
         name: table.name.clone(),
         unreadable,
         sample,
+        description: None,
     })
 }
 
@@ -60,6 +61,7 @@ fn columns(table: &Table) -> Vec<ColumnDescription> {
             Visibility::GeneratedStored => Some(Generated::Stored),
             Visibility::Normal | Visibility::Hidden => None,
         },
+        description: None,
     };
     table.visible_columns().map(describe).collect()
 }

@@ -18,7 +18,7 @@ pub(crate) fn insert_record(
     request: &InsertRecord,
 ) -> Result<Inserted, Error> {
     let started = Instant::now();
-    check_count(request.records().len(), session.config().limits.max_records)?;
+    change::check_count(request.records().len(), session.config().limits.max_records)?;
     let table = session.table(&request.table_name)?;
     let inserted = match request.on_conflict {
         Some(OnConflict::Replace) => replace(session, request, &table, started),
@@ -136,19 +136,6 @@ fn insert_all(
         None => None,
     };
     Ok(Inserted { rows_affected, id, rows })
-}
-
-fn check_count(count: usize, max: usize) -> Result<(), Error> {
-    let reason = match count {
-        0 => "the list is empty".to_owned(),
-        count if count > max => {
-            format!(
-                "{count} records exceed the maximum of {max} per call; send the rest in another call"
-            )
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::argument("data", reason))
 }
 
 /// Whether inserted rows have row numbers. Those of virtual tables are chosen by their module.

@@ -21,6 +21,7 @@ pub(crate) fn list_tables(
         Some(TableKind::Table) => "table",
         Some(TableKind::View) => "view",
         Some(TableKind::Virtual) => "virtual",
+        Some(TableKind::MaterializedView | TableKind::Partitioned | TableKind::Foreign) => "",
     };
     let fingerprint = Fingerprint::of(&["list_tables", pattern, kind]);
     let after = match &request.cursor {
@@ -63,7 +64,7 @@ pub(crate) fn list_tables(
             (None, None) => None,
         };
         let columns = table.map(|table| table.visible_columns().count());
-        tables.push(TableSummary { name, kind, columns, row_estimate });
+        tables.push(TableSummary { name, kind, columns, row_estimate, description: None });
     }
     let next_cursor = match tables.last() {
         Some(last) if !is_last_page => Some(cursor::encode(fingerprint, &last.name)),

@@ -1,0 +1,159 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::address::Address;
+use super::config::PostgresConfig;
+use super::connect_error::ConnectError;
+use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
+use super::pool::Pool;
+use super::role;
+use super::security;
+use super::transaction::{Access, Transaction};
+use crate::backend::{Backend, Call, Engine};
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::error::Error;
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+use crate::query::raw;
+
+/// A served PostgreSQL database.
+pub struct Postgres {
+    pool: Arc<Pool>,
+    warnings: Vec<String>,
+}
+
+impl Postgres {
+    /// Connects to a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`. Missing
+    /// parts come from the environment (`PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`,
+    /// `PGSSLROOTCERT`), and the password from `~/.pgpass`. Opens one connection and checks the privileges of its role.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`].
+    pub async fn connect(url: &str, config: PostgresConfig) -> Result<Self, ConnectError> {
+        if config.connections == 0 {
+            let reason = "the minimum is 1".to_owned();
+            return Err(ConnectError::Setting { setting: "connections", reason });
+        }
+        let address = Address::parse(url, |name| std::env::var(name).ok())?;
+        let pool = Arc::new(Pool::new(address, config));
+        let connection = pool.connect().await?;
+        let warnings = role::check(&connection, &pool.config).await?;
+        pool.give_back(connection);
+        Ok(Self { pool, warnings })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &PostgresConfig {
+        &self.pool.config
+    }
+
+    /// Warnings for the operator about the privileges of the role, each with SQL that avoids it.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The remedy for a statement that writes in a read-only call.
+    fn write_remedy(&self) -> &'static str {
+        if self.config().writable {
+            "a statement that changes the database requires \"read_only\": false"
+        } else {
+            "the database is served read-only; start the server with --writable to allow changes"
+        }
+    }
+
+    async fn begin(&self, access: Access, timeout: Duration) -> Result<Transaction, Error> {
+        if access == Access::Write && !self.config().writable {
+            return Err(Error::ReadOnly);
+        }
+        Transaction::begin(&self.pool, access, timeout).await
+    }
+
+    async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
+        let limits = &self.config().limits;
+        let timeout = raw::timeout(&request, limits)?;
+        let access = if request.read_only { Access::Read } else { Access::Write };
+        if access == Access::Write && !self.config().writable {
+            return Err(Error::ReadOnly);
+        }
+        security::check(&request.query, access, self.write_remedy())?;
+        let mut transaction = self.begin(access, timeout).await?;
+        let deadline = transaction.deadline();
+        let outcome = match access {
+            Access::Read => deadline.limit(raw_query::read(&mut transaction, &request)).await,
+            Access::Write => deadline.limit(raw_query::write(&mut transaction, &request)).await,
+        };
+        let outcome = outcome.map_err(|error| match error {
+            Error::Forbidden { reason }
+                if request.read_only && raw::looks_like_change(&request.query) =>
+            {
+                Error::Forbidden { reason: format!("{reason}; {}", self.write_remedy()) }
+            }
+            error => error,
+        });
+        transaction.end(outcome).await
+    }
+}
+
+/// A call that runs a function of `execute` in a transaction.
+macro_rules! calls {
+    ($($name:ident($request:ty) -> $result:ty, $access:ident by $module:ident;)*) => {$(
+        fn $name(&self, request: $request) -> Call<'_, $result> {
+            Box::pin(async move {
+                let timeout = self.config().limits.timeout;
+                let mut transaction = self.begin(Access::$access, timeout).await?;
+                let deadline = transaction.deadline();
+                let outcome = deadline.limit($module::$name(&mut transaction, &request)).await;
+                transaction.end(outcome).await
+            })
+        }
+    )*};
+}
+
+impl Backend for Postgres {
+    fn engine(&self) -> Engine {
+        Engine::Postgres
+    }
+
+    fn is_writable(&self) -> bool {
+        self.config().writable
+    }
+
+    fn parallelism(&self) -> usize {
+        self.config().connections
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.pool.problem()
+    }
+
+    fn close(&self, patience: Duration) -> bool {
+        self.pool.close(patience)
+    }
+
+    calls! {
+        list_tables(ListTables) -> TableList, Read by list_tables;
+        describe_table(DescribeTable) -> TableDescription, Read by describe_table;
+        query_records(QueryRecords) -> Rowset, Read by query_records;
+        insert_record(InsertRecord) -> Inserted, Write by insert;
+        update_record(UpdateRecord) -> Affected, Write by change;
+        delete_record(DeleteRecord) -> Affected, Write by change;
+        create_table(CreateTable) -> Created, Write by change;
+    }
+
+    fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
+        Box::pin(self.run(request))
+    }
+}
+
+impl fmt::Debug for Postgres {
+    /// Without the address, which contains a password.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Postgres").field("config", self.config()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,173 @@
+//! Lookups of tables and columns in the system catalogs.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::transaction::Transaction;
+use crate::model::error::Error;
+use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
+
+/// A table with the facts that only descriptions use.
+pub(super) struct CatalogTable {
+    pub(super) oid: u32,
+    pub(super) table: Table,
+    pub(super) comment: Option<String>,
+    pub(super) columns: Vec<ColumnFacts>,
+}
+
+/// The facts of a column that only descriptions use.
+pub(super) struct ColumnFacts {
+    /// `a` and `d` for identity columns that are generated always and by default, otherwise empty.
+    pub(super) identity: String,
+    pub(super) comment: Option<String>,
+}
+
+/// The tables that the role can read. `c` is the table, and `n` its schema.
+pub(super) const READABLE: &str = "\
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+    AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
+    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+    AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') \
+         OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))";
+
+/// The name by which callers refer to a table: with its schema, unless the search path contains that.
+pub(super) const NAME: &str = "\
+    CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname::text \
+    ELSE n.nspname || '.' || c.relname END";
+
+/// Runs a query of our own on the catalogs.
+pub(super) async fn rows(
+    transaction: &Transaction,
+    sql: &str,
+    params: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Vec<Row>, Error> {
+    Ok(transaction.connection()?.client.query_typed(sql, params).await?)
+}
+
+/// A table or view.
+pub(super) async fn table(transaction: &Transaction, name: &str) -> Result<Table, Error> {
+    find(transaction, name).await.map(|found| found.table)
+}
+
+/// A table or view, by its name, or its schema and name. If no name is equal, the case is ignored, provided that only
+/// one table matches.
+pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<CatalogTable, Error> {
+    let sql = format!(
+        "SELECT c.oid, c.relname::text, n.nspname::text, c.relkind::text, \
+         pg_catalog.pg_table_is_visible(c.oid), pg_catalog.obj_description(c.oid, 'pg_class'), \
+         {NAME} = $1 OR n.nspname || '.' || c.relname = $1 {READABLE} \
+         AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \
+         ORDER BY 7 DESC, 5 DESC LIMIT 2"
+    );
+    let found = rows(transaction, &sql, &[(&name, Type::TEXT)]).await?;
+    let row = match found.as_slice() {
+        [one] => one,
+        // One is equal, or visible by its name alone.
+        [first, second] if rank(first)? > rank(second)? => first,
+        _ => return Err(unknown_table(transaction, name).await?),
+    };
+    let oid: u32 = row.try_get(0)?;
+    let is_visible: bool = row.try_get(4)?;
+    let schema: String = row.try_get(2)?;
+    let (columns, facts) = columns(transaction, oid).await?;
+    let table = Table {
+        dialect: Dialect::Postgres,
+        schema: Some(schema).filter(|_| !is_visible),
+        name: row.try_get(1)?,
+        kind: kind_of(row.try_get(3)?),
+        without_rowid: true,
+        columns,
+        unreadable_columns: Vec::new(),
+        unique_key: unique_key(transaction, oid).await?,
+    };
+    Ok(CatalogTable { oid, table, comment: row.try_get(5)?, columns: facts })
+}
+
+fn rank(row: &Row) -> Result<(bool, bool), Error> {
+    Ok((row.try_get(6)?, row.try_get(4)?))
+}
+
+/// The kind that `pg_class.relkind` means.
+pub(super) fn kind_of(relkind: &str) -> TableKind {
+    match relkind {
+        "v" => TableKind::View,
+        "m" => TableKind::MaterializedView,
+        "p" => TableKind::Partitioned,
+        "f" => TableKind::Foreign,
+        _ => TableKind::Table,
+    }
+}
+
+async fn columns(
+    transaction: &Transaction,
+    oid: u32,
+) -> Result<(Vec<Column>, Vec<ColumnFacts>), Error> {
+    const COLUMNS: &str = "\
+        SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
+        pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attidentity::text, a.attgenerated::text, \
+        pg_catalog.col_description(a.attrelid, a.attnum), \
+        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0) \
+        FROM pg_catalog.pg_attribute AS a \
+        LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
+        LEFT JOIN pg_catalog.pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p' \
+        WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped \
+        AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY a.attnum";
+    let mut columns = Vec::new();
+    let mut facts = Vec::new();
+    for row in rows(transaction, COLUMNS, &[(&oid, Type::OID)]).await? {
+        let generated: &str = row.try_get(5)?;
+        let key_place: i32 = row.try_get(7)?;
+        columns.push(Column {
+            name: row.try_get(0)?,
+            declared_type: row.try_get(1)?,
+            not_null: row.try_get(2)?,
+            default: row.try_get(3)?,
+            key_place: key_place.unsigned_abs(),
+            visibility: match generated {
+                "s" => Visibility::GeneratedStored,
+                "v" => Visibility::GeneratedVirtual,
+                _ => Visibility::Normal,
+            },
+        });
+        facts.push(ColumnFacts { identity: row.try_get(4)?, comment: row.try_get(6)? });
+    }
+    Ok((columns, facts))
+}
+
+/// The columns of the primary key, or else of the smallest unique index without NULLs. A table with child tables has no
+/// key, since its indexes do not contain their rows.
+async fn unique_key(transaction: &Transaction, oid: u32) -> Result<Vec<String>, Error> {
+    const KEY: &str = "\
+        SELECT array_agg(a.attname::text ORDER BY k.place) \
+        FROM pg_catalog.pg_index AS i \
+        JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid AND NOT (c.relkind = 'r' AND c.relhassubclass) \
+        CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) \
+        LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum \
+        AND a.attnotnull AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') \
+        WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indimmediate \
+        AND i.indpred IS NULL AND k.place <= i.indnkeyatts \
+        GROUP BY i.indexrelid, i.indisprimary HAVING bool_and(a.attname IS NOT NULL) \
+        ORDER BY i.indisprimary DESC, count(*), i.indexrelid LIMIT 1";
+    let found = rows(transaction, KEY, &[(&oid, Type::OID)]).await?;
+    Ok(found.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default())
+}
+
+/// The names of all tables that the role can read.
+pub(super) async fn table_names(transaction: &Transaction) -> Result<Vec<String>, Error> {
+    let found = rows(transaction, &format!("SELECT {NAME} {READABLE} LIMIT 10000"), &[]).await?;
+    found.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+async fn unknown_table(transaction: &Transaction, name: &str) -> Result<Error, Error> {
+    let names = table_names(transaction).await?;
+    // A table of another schema is found by its name, too.
+    let same = |known: &&String| {
+        known.rsplit('.').next().is_some_and(|bare| bare.eq_ignore_ascii_case(name))
+    };
+    let mut candidates: Vec<String> = names.iter().filter(same).take(3).cloned().collect();
+    if candidates.is_empty() {
+        candidates = nearest_names(name, names.iter());
+    }
+    Ok(Error::UnknownTable { table: name.to_owned(), candidates })
+}

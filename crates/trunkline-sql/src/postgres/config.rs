@@ -1,0 +1,48 @@
+use std::time::Duration;
+
+use crate::model::limits::QueryLimits;
+
+/// Configuration of [`Postgres`](super::Postgres). The defaults suit a server whose callers are not trusted.
+#[derive(Clone, Debug)]
+pub struct PostgresConfig {
+    /// The limits of each call.
+    pub limits: QueryLimits,
+    /// Whether callers may change the database. Default false: every transaction is `READ ONLY`.
+    pub writable: bool,
+    /// Maximum number of connections, which is the number of calls that run at the same time. At least 1. Default 8.
+    pub connections: usize,
+    /// Maximum number of calls that wait for a connection. Further calls fail with `Busy`. Default 64.
+    pub queue: usize,
+    /// Maximum wait for a connection before a call fails with `Busy`. Default 2 s.
+    pub queue_wait: Duration,
+    /// Maximum time for opening a connection to the server. Default 5 s.
+    pub connect_timeout: Duration,
+    /// Maximum wait for a lock of another session before a call fails with `Locked`. Default 1 s.
+    pub lock_wait: Duration,
+    /// Maximum size of one message of the server, in bytes. A row is one message. A larger row ends its connection and
+    /// its call. Default 16 MiB.
+    pub max_message: usize,
+    /// The role of callers, which each transaction sets with `SET LOCAL ROLE`. The role of the connection must be a
+    /// member of it. Default: the role of the connection.
+    pub role: Option<String>,
+    /// Whether to serve with a role that can read or write files of the server, or run programs there: a superuser, or
+    /// a member of `pg_read_server_files`, `pg_write_server_files` or `pg_execute_server_program`. Default false.
+    pub allow_privileged_role: bool,
+}
+
+impl Default for PostgresConfig {
+    fn default() -> Self {
+        Self {
+            limits: QueryLimits::default(),
+            writable: false,
+            connections: 8,
+            queue: 64,
+            queue_wait: Duration::from_secs(2),
+            connect_timeout: Duration::from_secs(5),
+            lock_wait: Duration::from_secs(1),
+            max_message: 16 << 20,
+            role: None,
+            allow_privileged_role: false,
+        }
+    }
+}

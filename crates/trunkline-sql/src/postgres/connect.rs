@@ -1,0 +1,170 @@
+//! Opening connections and cancelling their statements.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+use tokio_postgres::config::Host;
+use tokio_postgres::{CancelToken, Client, NoTls};
+use tokio_rustls::TlsConnector;
+
+use super::address::Address;
+use super::connect_error::ConnectError;
+use super::stream::{Io, ObservedStream, SessionState};
+
+/// The limits of connecting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectLimits {
+    pub(super) timeout: Duration,
+    pub(super) max_message: usize,
+}
+
+/// An open connection. A task drives it, which ends after the connection is dropped and the server has answered.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) state: Arc<SessionState>,
+    /// The place of its host in the address, for cancellation.
+    host: usize,
+}
+
+impl Connection {
+    /// Connects to the first host that accepts.
+    pub(super) async fn open(
+        address: &Address,
+        limits: ConnectLimits,
+    ) -> Result<Self, ConnectError> {
+        let mut failure =
+            ConnectError::Setting { setting: "host", reason: "no host is given".to_owned() };
+        for (index, (host, port)) in address.hosts.iter().enumerate() {
+            let name = shown(host, *port);
+            match timeout(limits.timeout, Self::open_host(address, index, limits)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => failure = error,
+                Err(_) => failure = ConnectError::Timeout { host: name, limit: limits.timeout },
+            }
+        }
+        Err(failure)
+    }
+
+    async fn open_host(
+        address: &Address,
+        index: usize,
+        limits: ConnectLimits,
+    ) -> Result<Self, ConnectError> {
+        let stream = open_stream(address, index).await?;
+        let state = Arc::new(SessionState::default());
+        let stream = ObservedStream::new(stream, limits.max_message, Arc::clone(&state));
+        let connected = address.config.connect_raw(stream, NoTls).await;
+        let (client, driver) = connected.map_err(|error| ConnectError::Refused {
+            host: address
+                .hosts
+                .get(index)
+                .map(|(host, port)| shown(host, *port))
+                .unwrap_or_default(),
+            message: match error.as_db_error() {
+                Some(error) => error.message().to_owned(),
+                None => match std::error::Error::source(&error) {
+                    Some(source) => format!("{error}: {source}"),
+                    None => error.to_string(),
+                },
+            },
+        })?;
+        tokio::spawn(async move {
+            if let Err(error) = driver.await {
+                tracing::debug!(%error, "a PostgreSQL connection ended");
+            }
+        });
+        Ok(Self { client, state, host: index })
+    }
+
+    /// The means to cancel a statement of this connection.
+    pub(super) fn canceller(&self) -> Canceller {
+        Canceller { token: self.client.cancel_token(), host: self.host }
+    }
+
+    /// Whether the connection can be used for another call.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.client.is_closed() && self.state.is_idle()
+    }
+}
+
+/// Cancels the running statement of a connection.
+pub(super) struct Canceller {
+    token: CancelToken,
+    host: usize,
+}
+
+impl Canceller {
+    /// Sends the request and waits until the server has processed it, or for `patience`.
+    pub(super) async fn cancel(&self, address: &Address, patience: Duration) {
+        let request = async {
+            let mut stream = match open_stream(address, self.host).await {
+                Ok(stream) => stream,
+                Err(error) => return tracing::debug!(%error, "cannot cancel a statement"),
+            };
+            if let Err(error) = self.token.cancel_query_raw(&mut stream, NoTls).await {
+                tracing::debug!(%error, "cannot cancel a statement");
+            }
+            // The server closes the stream after it has sent the signal.
+            let _ = stream.read(&mut [0]).await;
+        };
+        let _ = timeout(patience, request).await;
+    }
+}
+
+/// Connects to one host, and establishes TLS.
+async fn open_stream(address: &Address, index: usize) -> Result<Box<dyn Io>, ConnectError> {
+    let Some((host, port)) = address.hosts.get(index) else {
+        let reason = "no host is given".to_owned();
+        return Err(ConnectError::Setting { setting: "host", reason });
+    };
+    let error = |source: io::Error| ConnectError::Io { host: shown(host, *port), source };
+    let name = match host {
+        Host::Tcp(name) => name,
+        #[cfg(unix)]
+        Host::Unix(directory) => {
+            let path = directory.join(format!(".s.PGSQL.{port}"));
+            return Ok(Box::new(UnixStream::connect(path).await.map_err(error)?));
+        }
+    };
+    let mut stream = TcpStream::connect((name.as_str(), *port)).await.map_err(error)?;
+    stream.set_nodelay(true).map_err(error)?;
+    let Some(tls) = &address.tls else { return Ok(Box::new(stream)) };
+    if !accepts_tls(&mut stream).await.map_err(error)? {
+        return if tls.is_required {
+            Err(ConnectError::NoTls { host: shown(host, *port) })
+        } else {
+            Ok(Box::new(stream))
+        };
+    }
+    let server_name =
+        ServerName::try_from(name.clone()).map_err(|source| error(io::Error::other(source)))?;
+    let connector = TlsConnector::from(Arc::clone(&tls.config));
+    Ok(Box::new(connector.connect(server_name, stream).await.map_err(error)?))
+}
+
+/// Asks the server for TLS, before the first message.
+async fn accepts_tls(stream: &mut TcpStream) -> io::Result<bool> {
+    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+    stream.write_all(&SSL_REQUEST).await?;
+    match stream.read_u8().await? {
+        b'S' => Ok(true),
+        b'N' => Ok(false),
+        _ => Err(io::Error::other("it is not a PostgreSQL server")),
+    }
+}
+
+/// A host, for messages.
+fn shown(host: &Host, port: u16) -> String {
+    match host {
+        Host::Tcp(name) => format!("{name}:{port}"),
+        #[cfg(unix)]
+        Host::Unix(directory) => directory.join(format!(".s.PGSQL.{port}")).display().to_string(),
+    }
+}

@@ -1,0 +1,81 @@
+use std::path::PathBuf;
+
+/// The reason why a PostgreSQL database cannot be served. For the operator: it may name hosts, files and roles, but no
+/// password.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The URL cannot be parsed.
+    #[error(
+        "invalid PostgreSQL URL: {reason}; expected postgres://USER@HOST:PORT/DATABASE?sslmode=MODE"
+    )]
+    Url {
+        /// The problem, without the URL, which may contain a password.
+        reason: String,
+    },
+    /// A setting is invalid.
+    #[error("setting `{setting}`: {reason}")]
+    Setting {
+        /// The parameter of the URL, the environment variable, or the field of
+        /// [`PostgresConfig`](super::PostgresConfig).
+        setting: &'static str,
+        /// The problem.
+        reason: String,
+    },
+    /// A file with certificates or passwords cannot be used.
+    #[error("cannot use {}: {reason}", .path.display())]
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+    },
+    /// No host accepts connections.
+    #[error("cannot connect to {host}")]
+    Io {
+        /// The last host.
+        host: String,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// TLS is required, and the server does not support it.
+    #[error("{host} does not support TLS, which `sslmode` requires")]
+    NoTls {
+        /// The host.
+        host: String,
+    },
+    /// The server refused the connection: an unknown database, a wrong password, too many connections.
+    #[error("{host} refused the connection: {message}")]
+    Refused {
+        /// The host.
+        host: String,
+        /// The message of the server.
+        message: String,
+    },
+    /// The connection was not established in time.
+    #[error("{host} did not accept the connection within {} ms", .limit.as_millis())]
+    Timeout {
+        /// The host.
+        host: String,
+        /// The time limit.
+        limit: std::time::Duration,
+    },
+    /// The server is too old.
+    #[error("PostgreSQL {version} is not supported; the oldest supported version is 12")]
+    Version {
+        /// The version of the server.
+        version: String,
+    },
+    /// The role can read or write files of the server, or run programs there.
+    #[error(
+        "role `{role}` is not safe for callers: {reason}; connect with another role, for example one made by\n{remedy}"
+    )]
+    PrivilegedRole {
+        /// The role.
+        role: String,
+        /// The privilege.
+        reason: String,
+        /// SQL that creates a role without it.
+        remedy: String,
+    },
+}

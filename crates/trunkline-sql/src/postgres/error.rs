@@ -1,0 +1,109 @@
+use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
+
+use crate::model::error::Error;
+
+/// Maximum length of a message of the server, in characters. Functions and triggers put any text into it.
+const MESSAGE_LENGTH: usize = 1_000;
+
+/// Converts the error codes of PostgreSQL. Messages that are kept come from its parser, its functions and constraints.
+/// Details, which contain stored values, are not among them.
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(found) => from_server(found).unwrap_or_else(|| Self::Failure(error.into())),
+            None if error.is_closed() => Self::Unavailable(error.into()),
+            None => Self::Failure(error.into()),
+        }
+    }
+}
+
+fn from_server(error: &DbError) -> Option<Error> {
+    let code = error.code();
+    let (class, _) = code.code().split_at_checked(2)?;
+    let found = match class {
+        _ if *code == SqlState::QUERY_CANCELED => Error::Cancelled,
+        _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            Error::Forbidden { reason: message(error) }
+        }
+        _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+            Error::Forbidden { reason: message(error) }
+        }
+        _ if is_lock(code) => Error::Locked,
+        _ if *code == SqlState::DISK_FULL => Error::DiskFull,
+        _ if *code == SqlState::TOO_MANY_CONNECTIONS => Error::Busy,
+        "23" => Error::Constraint {
+            message: message(error),
+            table: error.table().map(str::to_owned),
+            column: error.column().map(str::to_owned),
+        },
+        "22" if let Some(number) = parameter(error) => {
+            Error::BadParams { reason: format!("number {number}: {}", message(error)) }
+        }
+        // A limit of the server's configuration, or memory.
+        "53" | "54" => Error::OverLimit { message: message(error) },
+        // A function that returns no value in the binary format.
+        "42" if error.message().starts_with("no binary output function") => Error::Sql {
+            message: format!("{}; cast the column to text", message(error)),
+            offset: None,
+            table: None,
+            column: None,
+            candidates: Vec::new(),
+        },
+        "0A" | "20" | "21" | "22" | "25" | "2B" | "2F" | "34" | "38" | "39" | "3B" | "3F"
+        | "42" | "44" | "55" | "P0" => Error::Sql {
+            message: message(error),
+            offset: None,
+            table: error.table().map(str::to_owned),
+            column: error.column().map(str::to_owned),
+            candidates: Vec::new(),
+        },
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// Locks of other sessions: a retry may succeed.
+fn is_lock(code: &SqlState) -> bool {
+    [
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::OBJECT_IN_USE,
+    ]
+    .contains(code)
+}
+
+/// The number of the parameter whose value is invalid: "unnamed portal parameter $1".
+fn parameter(error: &DbError) -> Option<&str> {
+    let (_, rest) = error.where_()?.split_once("portal parameter $")?;
+    rest.split(|character: char| !character.is_ascii_digit()).next()
+}
+
+/// The message with its hint.
+fn message(error: &DbError) -> String {
+    let message = match error.hint() {
+        Some(hint) => format!("{}; hint: {}", error.message(), hint.trim_end_matches('.')),
+        None => error.message().to_owned(),
+    };
+    match message.char_indices().nth(MESSAGE_LENGTH) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message,
+    }
+}
+
+/// The error of a statement of the caller: with the place in its text.
+pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
+    let position = error.as_db_error().and_then(DbError::position).cloned();
+    match (Error::from(error), position) {
+        (
+            Error::Sql { message, table, column, candidates, .. },
+            Some(ErrorPosition::Original(position)),
+        ) => {
+            // A number of characters, from 1.
+            let index = (position as usize).saturating_sub(1);
+            let offset = sql.char_indices().nth(index).map(|(offset, _)| offset);
+            Error::Sql { message, offset, table, column, candidates }
+        }
+        (error, _) => error,
+    }
+}

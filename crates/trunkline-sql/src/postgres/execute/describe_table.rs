@@ -1,0 +1,205 @@
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::model::describe::{
+    ColumnDescription, DescribeTable, ForeignKey, Generated, Index, TableDescription, Trigger,
+};
+use crate::model::error::Error;
+use crate::model::rowset::{Bounds, Rowset};
+use crate::model::schema::{Column, Table, TableKind, Visibility};
+use crate::postgres::catalog::{self, CatalogTable, ColumnFacts};
+use crate::postgres::rows::{self, Collector};
+use crate::postgres::transaction::Transaction;
+use crate::query::identifier::quote;
+use crate::query::select::select;
+
+const MAX_SAMPLE_ROWS: u64 = 5;
+
+pub(crate) async fn describe_table(
+    transaction: &mut Transaction,
+    request: &DescribeTable,
+) -> Result<TableDescription, Error> {
+    let sample_rows = request.sample_rows.unwrap_or(0);
+    if sample_rows > MAX_SAMPLE_ROWS {
+        let reason = format!("the maximum is {MAX_SAMPLE_ROWS}");
+        return Err(Error::argument("sample_rows", reason));
+    }
+    let found = catalog::find(transaction, &request.table_name).await?;
+    let CatalogTable { oid, table, .. } = &found;
+    let sample = match sample_rows {
+        0 => None,
+        rows => Some(sample(transaction, table, rows).await?),
+    };
+    Ok(TableDescription {
+        primary_key: table.primary_key().iter().map(|column| column.name.clone()).collect(),
+        foreign_keys: foreign_keys(transaction, *oid).await?,
+        indexes: indexes(transaction, *oid).await?,
+        triggers: triggers(transaction, *oid).await?,
+        ddl: Some(ddl(transaction, &found).await?),
+        columns: table.columns.iter().zip(&found.columns).map(column).collect(),
+        kind: table.kind,
+        name: table.full_name(),
+        description: found.comment.clone(),
+        unreadable: Vec::new(),
+        sample,
+    })
+}
+
+fn column((column, facts): (&Column, &ColumnFacts)) -> ColumnDescription {
+    let generated = match (column.visibility, facts.identity.as_str()) {
+        (Visibility::GeneratedVirtual, _) => Some(Generated::Virtual),
+        (Visibility::GeneratedStored, _) => Some(Generated::Stored),
+        (_, "a") => Some(Generated::IdentityAlways),
+        (_, "d") => Some(Generated::Identity),
+        _ => None,
+    };
+    ColumnDescription {
+        name: column.name.clone(),
+        declared_type: Some(column.declared_type.clone()),
+        nullable: !column.not_null,
+        default: column.default.clone(),
+        generated,
+        description: facts.comment.clone(),
+    }
+}
+
+async fn foreign_keys(transaction: &Transaction, oid: u32) -> Result<Vec<ForeignKey>, Error> {
+    const KEYS: &str = "\
+        SELECT (SELECT array_agg(a.attname::text ORDER BY x.place) \
+                FROM unnest(k.conkey) WITH ORDINALITY AS x(number, place) \
+                JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = x.number), \
+        CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname::text \
+             ELSE n.nspname || '.' || c.relname END, \
+        (SELECT array_agg(a.attname::text ORDER BY x.place) \
+         FROM unnest(k.confkey) WITH ORDINALITY AS x(number, place) \
+         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = x.number), \
+        k.confupdtype::text, k.confdeltype::text \
+        FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.confrelid \
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+        WHERE k.conrelid = $1 AND k.contype = 'f' ORDER BY k.conname";
+    let key = |row: &Row| {
+        Ok(ForeignKey {
+            columns: row.try_get(0)?,
+            references_table: row.try_get(1)?,
+            references_columns: row.try_get(2)?,
+            on_update: action(row.try_get(3)?),
+            on_delete: action(row.try_get(4)?),
+        })
+    };
+    catalog::rows(transaction, KEYS, &[(&oid, Type::OID)]).await?.iter().map(key).collect()
+}
+
+/// The action that a letter of `pg_constraint` means.
+fn action(letter: &str) -> String {
+    let name = match letter {
+        "r" => "RESTRICT",
+        "c" => "CASCADE",
+        "n" => "SET NULL",
+        "d" => "SET DEFAULT",
+        _ => "NO ACTION",
+    };
+    name.to_owned()
+}
+
+async fn indexes(transaction: &Transaction, oid: u32) -> Result<Vec<Index>, Error> {
+    const INDEXES: &str = "\
+        SELECT c.relname::text, i.indisunique, i.indpred IS NOT NULL, \
+        (SELECT array_agg(a.attname::text ORDER BY x.place) \
+         FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS x(number, place) \
+         LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = x.number \
+         WHERE x.place <= i.indnkeyatts), \
+        CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k \
+                              WHERE k.conindid = i.indexrelid AND k.conrelid = i.indrelid) \
+             THEN pg_catalog.pg_get_indexdef(i.indexrelid) END \
+        FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid \
+        WHERE i.indrelid = $1 ORDER BY c.relname";
+    let index = |row: &Row| {
+        Ok(Index {
+            name: row.try_get(0)?,
+            unique: row.try_get(1)?,
+            partial: row.try_get(2)?,
+            columns: row.try_get(3)?,
+            ddl: row.try_get(4)?,
+        })
+    };
+    catalog::rows(transaction, INDEXES, &[(&oid, Type::OID)]).await?.iter().map(index).collect()
+}
+
+async fn triggers(transaction: &Transaction, oid: u32) -> Result<Vec<Trigger>, Error> {
+    const TRIGGERS: &str = "\
+        SELECT tgname::text, pg_catalog.pg_get_triggerdef(oid) FROM pg_catalog.pg_trigger \
+        WHERE tgrelid = $1 AND NOT tgisinternal ORDER BY tgname";
+    let trigger = |row: &Row| Ok(Trigger { name: row.try_get(0)?, ddl: row.try_get(1)? });
+    catalog::rows(transaction, TRIGGERS, &[(&oid, Type::OID)]).await?.iter().map(trigger).collect()
+}
+
+/// A statement that creates the table or view, from the catalogs. PostgreSQL does not store the original one.
+async fn ddl(transaction: &Transaction, found: &CatalogTable) -> Result<String, Error> {
+    let name = found.table.quoted();
+    let view = match found.table.kind {
+        TableKind::View => Some("VIEW"),
+        TableKind::MaterializedView => Some("MATERIALIZED VIEW"),
+        _ => None,
+    };
+    let oid = &found.oid;
+    if let Some(kind) = view {
+        const QUERY: &str = "SELECT pg_catalog.pg_get_viewdef($1)";
+        let rows = catalog::rows(transaction, QUERY, &[(oid, Type::OID)]).await?;
+        let query: String = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        return Ok(format!("CREATE {kind} {name} AS\n{query}"));
+    }
+    const CONSTRAINTS: &str = "\
+        SELECT conname::text, pg_catalog.pg_get_constraintdef(oid) FROM pg_catalog.pg_constraint \
+        WHERE conrelid = $1 AND contype IN ('p', 'u', 'f', 'c', 'x') \
+        ORDER BY array_position('{p,u,f,c,x}'::\"char\"[], contype), conname";
+    let columns = found.table.columns.iter().zip(&found.columns);
+    let mut parts: Vec<String> = columns.map(|(column, facts)| definition(column, facts)).collect();
+    for row in catalog::rows(transaction, CONSTRAINTS, &[(oid, Type::OID)]).await? {
+        let (name, text): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        parts.push(format!("CONSTRAINT {} {text}", quote(&name)));
+    }
+    let kind = if found.table.kind == TableKind::Foreign { "FOREIGN TABLE" } else { "TABLE" };
+    let mut ddl = format!("CREATE {kind} {name} (\n  {}\n)", parts.join(",\n  "));
+    if found.table.kind == TableKind::Partitioned {
+        const PARTITION: &str = "SELECT pg_catalog.pg_get_partkeydef($1)";
+        for row in catalog::rows(transaction, PARTITION, &[(oid, Type::OID)]).await? {
+            ddl.push_str(&format!(" PARTITION BY {}", row.try_get::<_, String>(0)?));
+        }
+    }
+    Ok(ddl)
+}
+
+fn definition(column: &Column, facts: &ColumnFacts) -> String {
+    let mut text = format!("{} {}", quote(&column.name), column.declared_type);
+    if column.not_null {
+        text.push_str(" NOT NULL");
+    }
+    match (column.visibility, &column.default) {
+        (Visibility::GeneratedStored, Some(default)) => {
+            text.push_str(&format!(" GENERATED ALWAYS AS ({default}) STORED"));
+        }
+        (Visibility::GeneratedVirtual, Some(default)) => {
+            text.push_str(&format!(" GENERATED ALWAYS AS ({default})"));
+        }
+        (_, Some(default)) => text.push_str(&format!(" DEFAULT {default}")),
+        (_, None) => {}
+    }
+    match facts.identity.as_str() {
+        "a" => text.push_str(" GENERATED ALWAYS AS IDENTITY"),
+        "d" => text.push_str(" GENERATED BY DEFAULT AS IDENTITY"),
+        _ => {}
+    }
+    text
+}
+
+async fn sample(transaction: &mut Transaction, table: &Table, rows: u64) -> Result<Rowset, Error> {
+    let columns = table.visible_columns().map(|column| table.dialect.column(&column.name));
+    let sql = format!("{} LIMIT {rows}", select(columns, table));
+    let max_bytes = transaction.limits().max_bytes;
+    let mut collector = Collector::new(Bounds { max_rows: rows, max_bytes });
+    let on_table = |error: Error| error.on_table(&table.full_name());
+    let statement = rows::prepare(transaction, &sql).await.map_err(on_table)?;
+    collector.read(transaction, &statement, Vec::new()).await.map_err(on_table)?;
+    let sample = collector.finish()?;
+    Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))
+}

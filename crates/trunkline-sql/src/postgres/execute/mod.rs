@@ -1,0 +1,8 @@
+//! The operations in a transaction: each builds its statement, runs it and reads the result.
+
+pub(super) mod change;
+pub(super) mod describe_table;
+pub(super) mod insert;
+pub(super) mod list_tables;
+pub(super) mod query_records;
+pub(super) mod raw_query;

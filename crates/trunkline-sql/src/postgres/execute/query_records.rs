@@ -1,0 +1,22 @@
+use crate::model::error::Error;
+use crate::model::read::QueryRecords;
+use crate::model::rowset::Rowset;
+use crate::postgres::rows::Collector;
+use crate::postgres::transaction::Transaction;
+use crate::postgres::{catalog, params, rows};
+use crate::query::select::PageQuery;
+
+pub(crate) async fn query_records(
+    transaction: &mut Transaction,
+    request: &QueryRecords,
+) -> Result<Rowset, Error> {
+    let table = catalog::table(transaction, &request.table_name).await?;
+    let page = PageQuery::new(request, &table, transaction.limits())?;
+    let mut collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
+    let on_table = |error: Error| error.on_table(&table.full_name());
+    let statement = rows::prepare(transaction, &page.sql).await.map_err(on_table)?;
+    let values = page.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
+    collector.read(transaction, &statement, values).await.map_err(on_table)?;
+    let last = collector.take_key();
+    page.complete(collector.finish()?, last, request, transaction.limits())
+}

@@ -1,0 +1,133 @@
+//! Values of parameters. They are sent as text, which the server converts as it converts literals.
+
+use std::error::Error as StdError;
+use std::fmt::Write;
+
+use bytes::BytesMut;
+use serde_json::Value as Json;
+use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
+
+use crate::model::error::Error;
+use crate::model::value::{self, Value, has_marker};
+use crate::query::document::array_literal;
+
+/// The text of a value, or NULL.
+#[derive(Clone, Debug)]
+pub(super) struct TextParam(Option<String>);
+
+impl ToSql for TextParam {
+    fn to_sql(
+        &self,
+        _: &Type,
+        buffer: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match &self.0 {
+            Some(text) => {
+                buffer.extend_from_slice(text.as_bytes());
+                Ok(IsNull::No)
+            }
+            None => Ok(IsNull::Yes),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    to_sql_checked!();
+}
+
+/// A value that the query builder has read.
+pub(super) fn from_value(value: &Value) -> Result<TextParam, Error> {
+    let text = match value {
+        Value::Null => return Ok(TextParam(None)),
+        Value::Integer(integer) => integer.to_string(),
+        Value::Real(real) => float(*real),
+        Value::Text(text) => text.clone(),
+        Value::Blob(bytes) => hex(bytes),
+        Value::TextBytes(_) => {
+            let reason = "PostgreSQL stores only text in UTF-8".to_owned();
+            return Err(Error::BadParams { reason });
+        }
+    };
+    Ok(TextParam(Some(text)))
+}
+
+/// A value of a caller's parameter, for the type that the server has determined.
+pub(super) fn from_json(json: &Json, expected: &Type) -> Result<TextParam, &'static str> {
+    let text = match json {
+        Json::Null => return Ok(TextParam(None)),
+        Json::Bool(value) => value.to_string(),
+        Json::Number(number) => number.to_string(),
+        Json::String(text) => text.clone(),
+        Json::Object(fields) if has_marker(fields) => {
+            return from_value(&value::from_json(json)?).map_err(|_| "the text is not valid UTF-8");
+        }
+        Json::Array(elements) => match element_type(expected) {
+            Some(element) => array_literal(elements, [Type::JSON, Type::JSONB].contains(element))?,
+            None => json.to_string(),
+        },
+        Json::Object(_) => json.to_string(),
+    };
+    Ok(TextParam(Some(text)))
+}
+
+/// The type of the elements of an array type.
+fn element_type(of: &Type) -> Option<&Type> {
+    match of.kind() {
+        Kind::Array(element) => Some(element),
+        Kind::Domain(base) => element_type(base),
+        _ => None,
+    }
+}
+
+fn float(value: f64) -> String {
+    match value {
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+/// The text of bytes: `\x00ff`.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("\\x");
+    for byte in bytes {
+        // Writing into a `String` cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio_postgres::types::Type;
+
+    use super::from_json;
+
+    #[test]
+    fn texts() {
+        for (json, expected_type, expected) in [
+            (json!(true), Type::BOOL, Some("true")),
+            (json!(9007199254740993_u64), Type::INT8, Some("9007199254740993")),
+            (json!(0.1), Type::NUMERIC, Some("0.1")),
+            (json!(null), Type::INT4, None),
+            (json!({"a": 1}), Type::JSONB, Some(r#"{"a":1}"#)),
+            (json!([1, "x"]), Type::JSONB, Some(r#"[1,"x"]"#)),
+            (json!([1, null]), Type::INT4_ARRAY, Some(r#"{"1",NULL}"#)),
+            (json!([["a\"b"], ["\\"]]), Type::TEXT_ARRAY, Some(r#"{{"a\"b"},{"\\"}}"#)),
+            (json!([[1], {"a": 2}]), Type::JSONB_ARRAY, Some(r#"{"[1]","{\"a\":2}"}"#)),
+            (json!({"$blob": "AP8="}), Type::BYTEA, Some("\\x00ff")),
+            (json!({"$float": "-Infinity"}), Type::FLOAT8, Some("-Infinity")),
+        ] {
+            let text = from_json(&json, &expected_type).unwrap().0;
+            assert_eq!(text.as_deref(), expected, "{json}");
+        }
+    }
+}

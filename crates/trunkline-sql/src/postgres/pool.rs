@@ -1,0 +1,182 @@
+//! A bounded number of connections, and the queue for them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::address::Address;
+use super::config::PostgresConfig;
+use super::connect::{ConnectLimits, Connection};
+use super::connect_error::ConnectError;
+use crate::model::error::Error;
+
+/// The connections of one database.
+pub(super) struct Pool {
+    pub(super) address: Address,
+    pub(super) config: PostgresConfig,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    idle: Mutex<Vec<Connection>>,
+    /// Number of leased connections.
+    leased: Mutex<usize>,
+    returned: Condvar,
+    problem: Mutex<Option<Problem>>,
+}
+
+/// The reason why the last connection could not be opened.
+struct Problem {
+    message: String,
+    since: Instant,
+}
+
+/// A failed connection attempt is repeated after this time, when [`Pool::problem`] is called.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The right to use one connection.
+pub(super) struct Permit {
+    pool: Arc<Pool>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *self.pool.leased.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.pool.returned.notify_all();
+    }
+}
+
+impl Pool {
+    pub(super) fn new(address: Address, config: PostgresConfig) -> Self {
+        Self {
+            address,
+            permits: Arc::new(Semaphore::new(config.connections)),
+            config,
+            waiting: AtomicUsize::new(0),
+            idle: Mutex::new(Vec::new()),
+            leased: Mutex::new(0),
+            returned: Condvar::new(),
+            problem: Mutex::new(None),
+        }
+    }
+
+    /// Waits for a free connection, or opens one.
+    pub(super) async fn lease(
+        self: &Arc<Self>,
+        patience: Duration,
+    ) -> Result<(Permit, Connection), Error> {
+        let permit = self.permit(patience.min(self.config.queue_wait)).await?;
+        loop {
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            match idle {
+                Some(connection) if connection.is_usable() => return Ok((permit, connection)),
+                // The server has closed it.
+                Some(_) => {}
+                None => break,
+            }
+        }
+        match timeout(patience, self.connect()).await {
+            Ok(Ok(connection)) => Ok((permit, connection)),
+            Ok(Err(error)) => Err(unavailable(error)),
+            Err(_) => Err(Error::Timeout { limit: patience }),
+        }
+    }
+
+    async fn permit(self: &Arc<Self>, patience: Duration) -> Result<Permit, Error> {
+        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let _waiting = Waiting::begin(self)?;
+                let acquired = Arc::clone(&self.permits).acquire_owned();
+                let acquired = timeout(patience, acquired).await.map_err(|_| Error::Busy)?;
+                acquired.map_err(|_| Error::Closed)?
+            }
+        };
+        *self.leased.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Ok(Permit { pool: Arc::clone(self), _permit: permit })
+    }
+
+    /// Opens a connection, and records whether that is possible.
+    pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
+        let limits = ConnectLimits {
+            timeout: self.config.connect_timeout,
+            max_message: self.config.max_message,
+        };
+        let connected = Connection::open(&self.address, limits).await;
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = match &connected {
+            Ok(_) => None,
+            Err(error) => {
+                tracing::warn!(%error, "cannot connect to PostgreSQL");
+                let message = "the PostgreSQL server cannot be reached".to_owned();
+                Some(Problem { message, since: Instant::now() })
+            }
+        };
+        connected
+    }
+
+    /// Takes a connection back after a call.
+    pub(super) fn give_back(&self, connection: Connection) {
+        if connection.is_usable() && !self.permits.is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+    }
+
+    /// The reason why the last connection could not be opened. If it is old, another attempt is made.
+    pub(super) fn problem(self: &Arc<Self>) -> Option<String> {
+        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = problem.as_mut()?;
+        if known.since.elapsed() >= PROBE_INTERVAL
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            known.since = Instant::now();
+            let pool = Arc::clone(self);
+            runtime.spawn(async move {
+                if let Ok(connection) = pool.connect().await {
+                    pool.give_back(connection);
+                }
+            });
+        }
+        Some(known.message.clone())
+    }
+
+    /// Refuses further calls, and waits until the connections are returned.
+    pub(super) fn close(&self, patience: Duration) -> bool {
+        self.permits.close();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.returned.wait_timeout_while(leased, patience, |leased| *leased > 0);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// A connection that cannot be opened, as the error of a call.
+fn unavailable(error: ConnectError) -> Error {
+    match error {
+        ConnectError::Refused { message, .. } if message.contains("too many") => Error::Busy,
+        error => Error::Unavailable(error.into()),
+    }
+}
+
+/// A place in the queue.
+struct Waiting<'p>(&'p AtomicUsize);
+
+impl<'p> Waiting<'p> {
+    fn begin(pool: &'p Pool) -> Result<Self, Error> {
+        if pool.permits.is_closed() {
+            return Err(Error::Closed);
+        }
+        let place = Self(&pool.waiting);
+        if pool.waiting.fetch_add(1, Ordering::AcqRel) >= pool.config.queue {
+            return Err(Error::Busy);
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,102 @@
+//! The privileges of the role, which are checked at the start.
+
+use super::config::PostgresConfig;
+use super::connect::Connection;
+use super::connect_error::ConnectError;
+use crate::query::identifier::quote;
+
+/// Checks the version of the server and the privileges of the role. Returns warnings for the operator.
+pub(super) async fn check(
+    connection: &Connection,
+    config: &PostgresConfig,
+) -> Result<Vec<String>, ConnectError> {
+    let facts = Facts::read(connection, config.role.as_deref()).await.map_err(|error| {
+        let message = match error.as_db_error() {
+            Some(error) => error.message().to_owned(),
+            None => error.to_string(),
+        };
+        ConnectError::Refused { host: "the server".to_owned(), message }
+    })?;
+    if facts.version < 120_000 {
+        return Err(ConnectError::Version { version: (facts.version / 10_000).to_string() });
+    }
+    let mut warnings = Vec::new();
+    if let Some(reason) = facts.danger() {
+        if !config.allow_privileged_role {
+            let remedy = facts.remedy();
+            return Err(ConnectError::PrivilegedRole { role: facts.role, reason, remedy });
+        }
+        warnings.push(format!("role `{}`: {reason}", facts.role));
+    }
+    if !config.writable && facts.writable_tables > 0 && !facts.is_superuser {
+        warnings.push(format!(
+            "role `{}` may change {} tables, although the database is served read-only; a read-only role is a second \
+             protection:\n{}",
+            facts.role,
+            facts.writable_tables,
+            facts.remedy(),
+        ));
+    }
+    Ok(warnings)
+}
+
+/// The facts about the role of the transactions.
+struct Facts {
+    version: i32,
+    role: String,
+    database: String,
+    is_superuser: bool,
+    /// The predefined roles that reach the machine of the server.
+    dangerous: Vec<String>,
+    /// Number of tables that it can change.
+    writable_tables: i64,
+}
+
+impl Facts {
+    async fn read(
+        connection: &Connection,
+        role: Option<&str>,
+    ) -> Result<Self, tokio_postgres::Error> {
+        // `session_user` could return to its own privileges only by a statement that callers cannot run, but functions
+        // of callers could do so.
+        const FACTS: &str = "\
+            SELECT current_setting('server_version_num')::int, coalesce($1::text, current_user::text), \
+            current_database()::text, \
+            (SELECT bool_or(rolsuper) FROM pg_catalog.pg_roles WHERE rolname IN (current_user, $1)), \
+            coalesce((SELECT array_agg(rolname::text ORDER BY rolname) FROM pg_catalog.pg_roles \
+                      WHERE rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program') \
+                      AND (pg_catalog.pg_has_role(current_user, oid, 'MEMBER') \
+                           OR $1 IS NOT NULL AND pg_catalog.pg_has_role($1::name, oid, 'MEMBER'))), '{}'), \
+            (SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+             WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
+             AND pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, \
+                                                'INSERT, UPDATE, DELETE, TRUNCATE'))";
+        let row = connection.client.query_one(FACTS, &[&role]).await?;
+        Ok(Self {
+            version: row.try_get(0)?,
+            role: row.try_get(1)?,
+            database: row.try_get(2)?,
+            is_superuser: row.try_get::<_, Option<bool>>(3)?.unwrap_or(false),
+            dangerous: row.try_get(4)?,
+            writable_tables: row.try_get(5)?,
+        })
+    }
+
+    fn danger(&self) -> Option<String> {
+        if self.is_superuser {
+            return Some("it is a superuser".to_owned());
+        }
+        let roles = self.dangerous.join(", ");
+        (!roles.is_empty()).then(|| format!("it is a member of {roles}"))
+    }
+
+    /// SQL that creates a role for reading.
+    fn remedy(&self) -> String {
+        format!(
+            "CREATE ROLE trunkline LOGIN PASSWORD '…';\n\
+             GRANT CONNECT ON DATABASE {} TO trunkline;\n\
+             GRANT pg_read_all_data TO trunkline;",
+            quote(&self.database)
+        )
+    }
+}

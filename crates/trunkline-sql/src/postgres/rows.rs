@@ -1,0 +1,229 @@
+//! Running one statement, and collecting its rows.
+
+use std::pin::{Pin, pin};
+use std::time::{Duration, Instant};
+
+use futures_util::TryStreamExt;
+use tokio::time::timeout;
+use tokio_postgres::types::{FromSql, Kind, Type};
+use tokio_postgres::{Column, Row, RowStream, Statement};
+
+use super::error::in_statement;
+use super::params::TextParam;
+use super::transaction::Transaction;
+use super::value;
+use crate::model::error::{BoxError, Error};
+use crate::model::rowset::{Bounds, ResultColumn, RowWriter, Rowset};
+use crate::model::value::Value;
+
+/// Time for reading the rows after the maximum of a reading statement. If there are more, the statement is cancelled.
+const DRAIN_TIME: Duration = Duration::from_millis(20);
+
+/// Collects the rows of one result, from one statement or from several with the same columns.
+pub(super) struct Collector {
+    rows: RowWriter,
+    columns: Option<Vec<ResultColumn>>,
+    /// The number of columns at the end that are the key of a row, and not in the result.
+    key_width: usize,
+    key: Option<Vec<Value>>,
+}
+
+impl Collector {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        let rows = RowWriter::new(bounds, Instant::now());
+        Self { rows, columns: None, key_width: 0, key: None }
+    }
+
+    /// Uses the last columns, which are texts, as the key of each row and omits them from the result.
+    pub(super) fn keyed_by_last(mut self, columns: usize) -> Self {
+        self.key_width = columns;
+        self
+    }
+
+    /// The key of the last collected row.
+    pub(super) fn take_key(&mut self) -> Option<Vec<Value>> {
+        self.key.take()
+    }
+
+    /// Runs a reading statement. It is stopped soon after a limit.
+    pub(super) async fn read(
+        &mut self,
+        transaction: &mut Transaction,
+        statement: &Statement,
+        params: Vec<TextParam>,
+    ) -> Result<(), Error> {
+        self.note_columns(statement);
+        let client = &transaction.connection()?.client;
+        let mut stream = pin!(client.query_raw(statement, params).await?);
+        while let Some(row) = stream.try_next().await? {
+            self.take_row(&row)?;
+            if self.rows.is_full() {
+                if stop(transaction, stream).await? == Stopped::Unclear {
+                    transaction.close_afterwards();
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement to its end, and returns the number of rows that it changed.
+    pub(super) async fn write(
+        &mut self,
+        transaction: &Transaction,
+        statement: &Statement,
+        params: Vec<TextParam>,
+    ) -> Result<u64, Error> {
+        self.note_columns(statement);
+        let client = &transaction.connection()?.client;
+        let mut stream = pin!(client.query_raw(statement, params).await?);
+        while let Some(row) = stream.try_next().await? {
+            if !self.rows.is_full() {
+                self.take_row(&row)?;
+            }
+            // That of the last row, even if it is not in the result.
+            self.key = self.key_of(&row);
+        }
+        Ok(stream.rows_affected().unwrap_or(0))
+    }
+
+    fn note_columns(&mut self, statement: &Statement) {
+        let width = statement.columns().len().saturating_sub(self.key_width);
+        let columns = statement.columns().iter().take(width);
+        self.columns.get_or_insert_with(|| columns.map(result_column).collect());
+    }
+
+    fn take_row(&mut self, row: &Row) -> Result<(), Error> {
+        let width = row.len().saturating_sub(self.key_width);
+        if self.rows.row(|text, max_bytes| write_row(text, row, width, max_bytes))? {
+            self.key = self.key_of(row);
+        }
+        Ok(())
+    }
+
+    fn key_of(&self, row: &Row) -> Option<Vec<Value>> {
+        let key = (row.len().saturating_sub(self.key_width)..row.len()).map(|index| {
+            let text: Option<&str> = row.try_get(index).ok()?;
+            Some(text.map_or(Value::Null, |text| Value::Text(text.to_owned())))
+        });
+        key.collect()
+    }
+
+    pub(super) fn finish(self) -> Result<Rowset, Error> {
+        self.rows.finish(self.columns.unwrap_or_default())
+    }
+}
+
+/// Prepares a statement of the caller.
+pub(super) async fn prepare(transaction: &Transaction, sql: &str) -> Result<Statement, Error> {
+    let prepared = transaction.connection()?.client.prepare(sql).await;
+    prepared.map_err(|error| in_statement(error, sql))
+}
+
+#[derive(PartialEq, Eq)]
+enum Stopped {
+    Ended,
+    /// The statement ended before the request to cancel it arrived, which could reach another statement.
+    Unclear,
+}
+
+/// Reads the rest of a result, which ends the statement normally, or cancels it.
+async fn stop(
+    transaction: &Transaction,
+    mut stream: Pin<&mut RowStream>,
+) -> Result<Stopped, Error> {
+    let rest = async {
+        while stream.try_next().await?.is_some() {}
+        Ok::<_, Error>(())
+    };
+    if let Ok(ended) = timeout(DRAIN_TIME, rest).await {
+        return ended.map(|()| Stopped::Ended);
+    }
+    // The rows on the way are read meanwhile, so that the server is not blocked by them.
+    let rest = async {
+        while stream.try_next().await?.is_some() {}
+        Ok::<_, Error>(())
+    };
+    let (ended, cancelled) = tokio::join!(rest, transaction.cancel());
+    cancelled?;
+    match ended {
+        Err(Error::Cancelled) => Ok(Stopped::Ended),
+        Ok(()) => Ok(Stopped::Unclear),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a row, and returns whether it fits. If not, the text may end anywhere.
+fn write_row(text: &mut Vec<u8>, row: &Row, width: usize, max_bytes: usize) -> Result<bool, Error> {
+    text.push(b'[');
+    for (index, column) in row.columns().iter().take(width).enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        let bytes: Option<Bytes<'_>> = row.try_get(index)?;
+        value::write(text, column.type_(), bytes.map(|bytes| bytes.0))
+            .map_err(|_| unreadable(column))?;
+        if text.len() >= max_bytes {
+            return Ok(false);
+        }
+    }
+    text.push(b']');
+    Ok(true)
+}
+
+fn unreadable(column: &Column) -> Error {
+    Error::Sql {
+        message: format!(
+            "values of type {} cannot be read; convert the column: CAST(\"{}\" AS text)",
+            type_name(column.type_()),
+            column.name().escape_debug(),
+        ),
+        offset: None,
+        table: None,
+        column: Some(column.name().to_owned()),
+        candidates: Vec::new(),
+    }
+}
+
+/// The bytes of a value of any type.
+struct Bytes<'v>(&'v [u8]);
+
+impl<'v> FromSql<'v> for Bytes<'v> {
+    fn from_sql(_: &Type, bytes: &'v [u8]) -> Result<Self, BoxError> {
+        Ok(Self(bytes))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+fn result_column(column: &Column) -> ResultColumn {
+    ResultColumn { name: column.name().to_owned(), declared_type: Some(type_name(column.type_())) }
+}
+
+/// The name of a type in SQL.
+fn type_name(kind: &Type) -> String {
+    if let Kind::Array(element) = kind.kind()
+        && kind.name().starts_with('_')
+    {
+        return format!("{}[]", type_name(element));
+    }
+    let name = match *kind {
+        Type::BOOL => "boolean",
+        Type::INT2 => "smallint",
+        Type::INT4 => "integer",
+        Type::INT8 => "bigint",
+        Type::FLOAT4 => "real",
+        Type::FLOAT8 => "double precision",
+        Type::BPCHAR => "character",
+        Type::VARCHAR => "character varying",
+        Type::TIMESTAMP => "timestamp without time zone",
+        Type::TIMESTAMPTZ => "timestamp with time zone",
+        Type::TIME => "time without time zone",
+        Type::TIMETZ => "time with time zone",
+        Type::VARBIT => "bit varying",
+        _ => kind.name(),
+    };
+    name.to_owned()
+}

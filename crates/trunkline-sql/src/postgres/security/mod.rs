@@ -1,0 +1,7 @@
+//! The statements and functions that callers may use.
+
+mod functions;
+mod statement;
+mod tokens;
+
+pub(super) use statement::check;

@@ -1,0 +1,216 @@
+//! Splits SQL text into tokens, as PostgreSQL does with `standard_conforming_strings`.
+
+use crate::model::error::Error;
+
+/// A part of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// An identifier or keyword without quotes, in lower case.
+    Word(String),
+    /// An identifier in quotes, without them.
+    Quoted(String),
+    /// A string of any form, a number or a parameter.
+    Value,
+    /// Another character.
+    Sign(char),
+}
+
+impl Token {
+    /// Whether it is this keyword.
+    pub(super) fn is(&self, keyword: &str) -> bool {
+        matches!(self, Self::Word(word) if word == keyword)
+    }
+
+    /// The name, if it can be one.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Word(name) | Self::Quoted(name) => Some(name),
+            Self::Value | Self::Sign(_) => None,
+        }
+    }
+}
+
+/// The tokens of a text, without white space and comments.
+///
+/// # Errors
+///
+/// [`Error::Forbidden`] for text that is not understood: an unterminated string or comment, escapes in identifiers.
+pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
+    let mut tokens = Vec::new();
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let (token, length) = match first {
+            ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' => (None, 1),
+            '-' if rest.starts_with("--") => (None, rest.find(['\n', '\r']).unwrap_or(rest.len())),
+            '/' if rest.starts_with("/*") => (None, comment(rest)?),
+            '\'' => (Some(Token::Value), quoted(rest, '\'', Escapes::None)?.1),
+            '"' => {
+                let (name, length) = quoted(rest, '"', Escapes::None)?;
+                (Some(Token::Quoted(name)), length)
+            }
+            '$' => dollar(rest)?,
+            '0'..='9' => (Some(Token::Value), number(rest)),
+            '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => {
+                (Some(Token::Value), number(rest))
+            }
+            _ if is_word_start(first) => word(rest)?,
+            other => (Some(Token::Sign(other)), other.len_utf8()),
+        };
+        tokens.extend(token);
+        rest = &rest[length..];
+    }
+    Ok(tokens)
+}
+
+fn is_word_start(character: char) -> bool {
+    character.is_ascii_alphabetic() || character == '_' || !character.is_ascii()
+}
+
+fn is_word_part(character: char) -> bool {
+    is_word_start(character) || character.is_ascii_digit() || character == '$'
+}
+
+fn word(text: &str) -> Result<(Option<Token>, usize), Error> {
+    let length = text.find(|c| !is_word_part(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(length);
+    let value = |(_, string): (String, usize)| (Some(Token::Value), length + string);
+    // Strings and identifiers with a prefix. A backslash escapes the next character in E'…'.
+    match (name, rest.chars().next()) {
+        ("e" | "E", Some('\'')) => quoted(rest, '\'', Escapes::Backslash).map(value),
+        ("b" | "B" | "x" | "X" | "n" | "N", Some('\'')) => {
+            quoted(rest, '\'', Escapes::None).map(value)
+        }
+        ("u" | "U", Some('&')) if rest.starts_with("&'") => {
+            let (_, string) = quoted(&rest[1..], '\'', Escapes::None)?;
+            Ok((Some(Token::Value), length + 1 + string))
+        }
+        ("u" | "U", Some('&')) if rest.starts_with("&\"") => {
+            Err(refused("identifiers with Unicode escapes are not allowed"))
+        }
+        _ => Ok((Some(Token::Word(name.to_ascii_lowercase())), length)),
+    }
+}
+
+/// The length of a comment. Comments can be nested.
+fn comment(text: &str) -> Result<usize, Error> {
+    let mut depth = 0_usize;
+    let mut rest = text;
+    loop {
+        if let Some(after) = rest.strip_prefix("/*") {
+            depth += 1;
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("*/") {
+            depth -= 1;
+            rest = after;
+        } else {
+            let mut characters = rest.chars();
+            characters.next().ok_or_else(|| refused("a comment is not terminated"))?;
+            rest = characters.as_str();
+        }
+        if depth == 0 {
+            return Ok(text.len() - rest.len());
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    None,
+    Backslash,
+}
+
+/// The content and the length of text in quotes, which are doubled within it.
+fn quoted(text: &str, quote: char, escapes: Escapes) -> Result<(String, usize), Error> {
+    let mut content = String::new();
+    let mut characters = text.char_indices().skip(1).peekable();
+    while let Some((place, character)) = characters.next() {
+        if character == '\\' && escapes == Escapes::Backslash {
+            characters.next();
+        } else if character != quote {
+            content.push(character);
+        } else if characters.next_if(|(_, next)| *next == quote).is_some() {
+            content.push(quote);
+        } else {
+            return Ok((content, place + 1));
+        }
+    }
+    Err(refused("a string or a quoted identifier is not terminated"))
+}
+
+/// A string between `$tag$`, or a parameter.
+fn dollar(text: &str) -> Result<(Option<Token>, usize), Error> {
+    let rest = &text[1..];
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    if digits > 0 {
+        return Ok((Some(Token::Value), 1 + digits));
+    }
+    let tag = rest.find(|c| c == '$' || !is_word_part(c)).unwrap_or(rest.len());
+    if !rest[tag..].starts_with('$') {
+        return Ok((Some(Token::Sign('$')), 1));
+    }
+    let opening = &text[..tag + 2];
+    let content = &text[opening.len()..];
+    let end = content.find(opening);
+    let end = end.ok_or_else(|| refused("a string between dollar signs is not terminated"))?;
+    Ok((Some(Token::Value), opening.len() + end + opening.len()))
+}
+
+/// The length of a number. What follows it directly, such as letters, is a separate token.
+fn number(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())
+}
+
+fn refused(reason: &str) -> Error {
+    Error::Forbidden { reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Token, tokens};
+
+    /// Words as they are, quoted identifiers in brackets, values as `?`.
+    #[track_caller]
+    fn check(sql: &str, expected: Option<&str>) {
+        let show = |token: &Token| match token {
+            Token::Word(word) => word.clone(),
+            Token::Quoted(name) => format!("[{name}]"),
+            Token::Value => "?".to_owned(),
+            Token::Sign(sign) => sign.to_string(),
+        };
+        let shown =
+            tokens(sql).ok().map(|tokens| tokens.iter().map(show).collect::<Vec<_>>().join(" "));
+        assert_eq!(shown.as_deref(), expected, "{sql}");
+    }
+
+    #[test]
+    fn texts_are_split() {
+        for (sql, expected) in [
+            ("SELECT a.\"B\"\"c\" -- x\n, 1.5e3", "select a . [B\"c] , ? e3"),
+            ("a /* b /* c */ d */ e", "a e"),
+            ("'it''s; --' x", "? x"),
+            (r"'\' x '\'", "? x ?"),
+            (r"E'\' x \'' y", "? y"),
+            ("U&'\\0061' y", "? y"),
+            ("B'01' x'0F' N'a'", "? ? ?"),
+            ("$$a'b$$ c", "? c"),
+            ("$t$ $$ $x$ $t$ c", "? c"),
+            ("$1 + $23", "? + ?"),
+            ("a$b$c", "a$b$c"),
+            ("pg_Read_File (", "pg_read_file ("),
+            ("été('x')", "été ( ? )"),
+            ("1..2", "?"),
+            ("e 'x'", "e ?"),
+        ] {
+            check(sql, Some(expected));
+        }
+    }
+
+    #[test]
+    fn unclear_texts_are_refused() {
+        for sql in
+            ["'a", "\"a", "/* a", "/* /* */", "$$a", "$a$ $$", "E'\\'", "U&\"\\0061\"", "u&\"a\""]
+        {
+            check(sql, None);
+        }
+    }
+}

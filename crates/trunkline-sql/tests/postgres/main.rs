@@ -1,0 +1,9 @@
+//! Tests with a PostgreSQL server, run by `cargo xtask postgres`, and the contract of both engines.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod contract;
+mod fixture;
+mod hostile;
+mod server;
+mod values;

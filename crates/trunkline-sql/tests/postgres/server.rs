@@ -1,0 +1,143 @@
+//! A private PostgreSQL server for the tests of this process. `TRUNKLINE_TEST_POSTGRES` names another one, as the URL of
+//! a superuser without a database: `postgres://postgres@127.0.0.1:5432`.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The URL of the server, without a database.
+pub(crate) fn url() -> &'static str {
+    static URL: OnceLock<String> = OnceLock::new();
+    URL.get_or_init(|| std::env::var("TRUNKLINE_TEST_POSTGRES").unwrap_or_else(|_| start()))
+}
+
+/// The certificate of the server as a file in PEM, if TLS is tested.
+pub(crate) fn certificate() -> Option<PathBuf> {
+    CERTIFICATE.get().cloned()
+}
+
+static CERTIFICATE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Ends the server and removes its files when its standard input is closed, which happens when this process ends.
+const SUPERVISOR: &str = r#"
+    folder=$1; shift
+    "$@" >"$folder/log" 2>&1 &
+    server=$!
+    cat >/dev/null
+    kill -INT "$server"
+    wait "$server"
+    rm -rf "$folder"
+"#;
+
+#[expect(clippy::zombie_processes, reason = "the supervisor ends after this process")]
+fn start() -> String {
+    let programs = programs();
+    let folder = tempfile::Builder::new().prefix("trunkline-postgres-").tempdir().unwrap().keep();
+    let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(folder.join("server.crt"), certificate.cert.pem()).unwrap();
+    fs::write(folder.join("server.key"), certificate.signing_key.serialize_pem()).unwrap();
+    let user = unprivileged_user();
+    if let Some(user) = &user {
+        // PostgreSQL does not run as root.
+        run(Command::new("chown").args(["-R", user]).arg(&folder));
+    }
+    run(Command::new("chmod").arg("0600").arg(folder.join("server.key")));
+    run(Command::new("chmod").arg("0755").arg(&folder));
+    let data = folder.join("data");
+    let mut initdb = command(user.as_deref(), &programs.join("initdb"));
+    initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]);
+    run(initdb.arg("--no-sync").arg("-D").arg(&data));
+
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = command(user.as_deref(), &programs.join("postgres"));
+    let mut supervisor = Command::new("sh");
+    supervisor.args(["-c", SUPERVISOR, "sh"]).arg(&folder);
+    supervisor.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data);
+    for setting in [
+        format!("port={port}"),
+        "listen_addresses=127.0.0.1".to_owned(),
+        format!("unix_socket_directories={}", folder.display()),
+        "fsync=off".to_owned(),
+        "max_connections=200".to_owned(),
+        "max_prepared_transactions=2".to_owned(),
+        "ssl=on".to_owned(),
+        format!("ssl_cert_file={}", folder.join("server.crt").display()),
+        format!("ssl_key_file={}", folder.join("server.key").display()),
+    ] {
+        supervisor.args(["-c", &setting]);
+    }
+    let mut child = supervisor.stdin(Stdio::piped()).spawn().unwrap();
+    // Closed by the end of this process.
+    std::mem::forget(child.stdin.take());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let socket = folder.join(format!(".s.PGSQL.{port}.lock"));
+    while fs::read_to_string(&socket).is_err() || !is_ready(&programs, port) {
+        let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
+        assert!(Instant::now() < deadline, "PostgreSQL did not start: {}", log());
+        assert!(child.try_wait().unwrap().is_none(), "PostgreSQL ended: {}", log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    CERTIFICATE.set(folder.join("server.crt")).unwrap();
+    format!("postgres://postgres@127.0.0.1:{port}")
+}
+
+fn is_ready(programs: &Path, port: u16) -> bool {
+    let mut command = Command::new(programs.join("pg_isready"));
+    command.args(["--quiet", "--host=127.0.0.1", &format!("--port={port}")]);
+    command.status().unwrap().success()
+}
+
+/// The directory of `initdb` and `postgres`: the newest of Debian's, or one of `PATH`.
+fn programs() -> PathBuf {
+    let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let debian = debian.map(|entry| entry.path().join("bin"));
+    let version =
+        |path: &PathBuf| -> Option<u32> { path.parent()?.file_name()?.to_str()?.parse().ok() };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    debian
+        .filter(|folder| folder.join("initdb").is_file())
+        .max_by_key(version)
+        .or_else(|| path.into_iter().find(|folder| folder.join("initdb").is_file()))
+        .expect("PostgreSQL is missing: `apt-get install postgresql`")
+}
+
+/// The user and group that run the server, if this process is that of root.
+fn unprivileged_user() -> Option<String> {
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let ids = |name: &str| {
+        let line = users.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+        let mut fields = line.split(':').skip(2);
+        Some(format!("{}:{}", fields.next()?, fields.next()?))
+    };
+    is_root.then(|| ids("postgres").or_else(|| ids("nobody")).unwrap())
+}
+
+fn command(user: Option<&str>, program: &Path) -> Command {
+    let Some((user, group)) = user.and_then(|ids| ids.split_once(':')) else {
+        return Command::new(program);
+    };
+    let mut command = Command::new("setpriv");
+    command.args([
+        format!("--reuid={user}"),
+        format!("--regid={group}"),
+        "--clear-groups".to_owned(),
+    ]);
+    command.arg(program);
+    command
+}
+
+#[track_caller]
+fn run(command: &mut Command) {
+    let output = command.current_dir("/").output().unwrap();
+    if !output.status.success() {
+        std::io::stderr().write_all(&output.stderr).unwrap();
+        panic!("{command:?} failed");
+    }
+}

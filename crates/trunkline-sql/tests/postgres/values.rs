@@ -1,0 +1,139 @@
+//! Values in results and parameters.
+
+use serde_json::{Value, json};
+use trunkline_sql::postgres::PostgresConfig;
+use trunkline_sql::{Params, RawQuery};
+
+use crate::fixture::Fixture;
+
+const TYPES: &str = "\
+    CREATE TYPE mood AS ENUM ('sad', 'happy');
+    CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+    CREATE TYPE place AS (name text, position point, tags text[]);";
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn results() {
+    let fixture = Fixture::with(TYPES, PostgresConfig::default());
+    for (sql, expected) in [
+        ("NULL", json!(null)),
+        ("true", json!(true)),
+        ("1::int2", json!(1)),
+        ("-7", json!(-7)),
+        ("9007199254740992::int8", json!(9_007_199_254_740_992_i64)),
+        ("9007199254740993::int8", json!("9007199254740993")),
+        ("1.5::float4", json!(1.5)),
+        ("0.1::float4", json!(0.1)),
+        ("0.1::float8", json!(0.1)),
+        ("'NaN'::float8", json!({"$float": "NaN"})),
+        ("'-Infinity'::float4", json!({"$float": "-Infinity"})),
+        ("123456789012345678901234567890.0001000", json!("123456789012345678901234567890.0001000")),
+        ("-0.00001", json!("-0.00001")),
+        ("10000::numeric", json!("10000")),
+        ("0::numeric(5, 2)", json!("0.00")),
+        ("1e-20::numeric", json!("0.00000000000000000001")),
+        ("'NaN'::numeric", json!("NaN")),
+        ("'it''s ü'", json!("it's ü")),
+        ("'ab'::char(4)", json!("ab  ")),
+        ("'a'::\"char\"", json!("a")),
+        ("date '2024-02-29'", json!("2024-02-29")),
+        ("date '0044-03-15 BC'", json!("0044-03-15 BC")),
+        ("date 'infinity'", json!("infinity")),
+        ("timestamp '2024-02-29 12:34:56.789'", json!("2024-02-29T12:34:56.789")),
+        ("timestamptz '2024-02-29 12:34:56+02'", json!("2024-02-29T10:34:56Z")),
+        ("time '23:59:59.000001'", json!("23:59:59.000001")),
+        ("timetz '12:00:00-03:30'", json!("12:00:00-03:30")),
+        ("interval '1 year 2 months 3 days 04:05:06.7'", json!("P1Y2M3DT4H5M6.7S")),
+        ("interval '-1 day 1 hour'", json!("P-1DT1H")),
+        ("'{\"b\": [1, null]}'::json", json!({"b": [1, null]})),
+        ("'{\"b\": 1.0}'::jsonb", json!({"b": 1.0})),
+        ("'null'::jsonb", json!(null)),
+        (
+            "uuid 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+            json!("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        ),
+        ("'\\x00ff'::bytea", json!({"$blob": "AP8=", "bytes": 2})),
+        ("'happy'::mood", json!("happy")),
+        ("5::positive", json!(5)),
+        ("'[1,10)'::int4range", json!("[1,10)")),
+        ("'empty'::int4range", json!("empty")),
+        ("'(,2024-01-01]'::daterange", json!("(,2024-01-02)")),
+        ("'[2024-01-01 12:00,)'::tsrange", json!("[2024-01-01T12:00:00,)")),
+        ("ARRAY[1, NULL, 3]", json!([1, null, 3])),
+        ("ARRAY[['a', 'b'], ['c', 'd']]", json!([["a", "b"], ["c", "d"]])),
+        ("'{}'::text[]", json!([])),
+        ("ARRAY['happy'::mood]", json!(["happy"])),
+        (
+            "ROW('Oslo', point(1, 2.5), ARRAY['x'])::place",
+            json!({"name": "Oslo", "position": "(1,2.5)", "tags": ["x"]}),
+        ),
+        ("ROW(1, 'a', NULL)", json!([1, "a", null])),
+        ("'192.168.0.1'::inet", json!("192.168.0.1")),
+        ("'10.0.0.0/8'::cidr", json!("10.0.0.0/8")),
+        ("'::1/128'::inet", json!("::1")),
+        ("'08:00:2b:01:02:03'::macaddr", json!("08:00:2b:01:02:03")),
+        ("B'10110'", json!("10110")),
+        ("'a:1A b:2,3'::tsvector", json!("'a':1A 'b':2,3")),
+        ("'0/16B3748'::pg_lsn", json!("0/16B3748")),
+        ("'<a/>'::xml", json!("<a/>")),
+        ("circle '((1,2),3)'", json!("<(1,2),3>")),
+        ("polygon '((0,0),(1,1))'", json!("((0,0),(1,1))")),
+        ("12::oid", json!(12)),
+    ] {
+        let rowset =
+            fixture.sql(&format!("SELECT {sql}")).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        let rows: Value = serde_json::from_str(rowset.rows.get()).unwrap();
+        assert_eq!(rows, json!([[expected]]), "{sql}");
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn unreadable_types_have_a_remedy() {
+    let fixture = Fixture::with(TYPES, PostgresConfig::default());
+    for sql in [
+        "SELECT 12.5::money AS price",
+        "SELECT relacl AS price FROM pg_class WHERE relacl IS NOT NULL",
+    ] {
+        let error = fixture.sql(sql).unwrap_err();
+        assert_eq!(error.details().kind, "sql", "{error:?}");
+        assert!(error.to_string().contains("text"), "{error}");
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn parameters() {
+    let fixture = Fixture::with(TYPES, PostgresConfig::default());
+    for (sql, params, expected) in [
+        ("$1::int + $2::int", json!([1, 2]), Ok(json!(3))),
+        ("$1::int8", json!([9_007_199_254_740_993_i64]), Ok(json!("9007199254740993"))),
+        ("$1::numeric", json!(["0.10"]), Ok(json!("0.10"))),
+        ("$1::text", json!(["it's \"x\""]), Ok(json!("it's \"x\""))),
+        ("$1::bool", json!([true]), Ok(json!(true))),
+        ("$1::text IS NULL", json!([null]), Ok(json!(true))),
+        ("$1::jsonb", json!([{"a": [1]}]), Ok(json!({"a": [1]}))),
+        ("$1::jsonb", json!([[1, "x"]]), Ok(json!([1, "x"]))),
+        ("3 = ANY($1::int[])", json!([[1, 2, 3]]), Ok(json!(true))),
+        ("$1::text[]", json!([["a\"b", null, "c,d"]]), Ok(json!(["a\"b", null, "c,d"]))),
+        ("$1::mood", json!(["sad"]), Ok(json!("sad"))),
+        ("$1::bytea", json!([{"$blob": "AP8="}]), Ok(json!({"$blob": "AP8=", "bytes": 2}))),
+        ("$1::float8", json!([{"$float": "-Infinity"}]), Ok(json!({"$float": "-Infinity"}))),
+        ("$1::date", json!(["2024-02-29"]), Ok(json!("2024-02-29"))),
+        ("$1::int", json!(["x"]), Err("bad_params")),
+        ("$1::int", json!([1, 2]), Err("bad_params")),
+        ("$1::int", json!([]), Err("bad_params")),
+        ("$1::int", json!({"a": 1}), Err("bad_params")),
+    ] {
+        let params: Params = serde_json::from_value(params).unwrap();
+        let query = RawQuery { params: Some(params), ..RawQuery::new(format!("SELECT {sql}")) };
+        match (fixture.raw(query), expected) {
+            (Ok(rowset), Ok(expected)) => {
+                let rows: Value = serde_json::from_str(rowset.rows.get()).unwrap();
+                assert_eq!(rows, json!([[expected]]), "{sql}");
+            }
+            (Err(error), Err(expected)) => assert_eq!(error.details().kind, expected, "{error:?}"),
+            (outcome, _) => panic!("{sql}: {outcome:?}"),
+        }
+    }
+}
