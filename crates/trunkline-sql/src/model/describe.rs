@@ -50,7 +50,7 @@ pub struct TableSummary {
     /// Estimated number of rows: from the last `ANALYZE`, or from the span of its row numbers. Null if neither
     /// exists.
     pub row_estimate: Option<u64>,
-    /// Its comment. SQLite has none.
+    /// The comment, in PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -75,7 +75,7 @@ pub struct TableDescription {
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
-    /// Its comment. SQLite has none.
+    /// The comment, in PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// In the declared order.
@@ -113,7 +113,7 @@ pub struct ColumnDescription {
     /// Whether the value is computed, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generated>,
-    /// Its comment. SQLite has none.
+    /// The comment, in PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -126,9 +126,9 @@ pub enum Generated {
     Virtual,
     /// When its row is written.
     Stored,
-    /// From a sequence, unless the record has a value. Of PostgreSQL.
+    /// From a sequence by default.
     Identity,
-    /// From a sequence, always. Of PostgreSQL.
+    /// From a sequence, always.
     IdentityAlways,
 }
 

@@ -14,13 +14,13 @@ pub enum TableKind {
     Table,
     /// A stored query.
     View,
-    /// A virtual table of SQLite, such as a full-text index.
+    /// A virtual table, such as a full-text index.
     Virtual,
-    /// A query of PostgreSQL whose result is stored.
+    /// A stored query with a stored result.
     MaterializedView,
-    /// A table of PostgreSQL whose rows are in partitions.
+    /// A table with partitions.
     Partitioned,
-    /// A table of another server, in PostgreSQL.
+    /// A table of another server.
     Foreign,
 }
 
@@ -28,7 +28,6 @@ pub enum TableKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "its back end is a feature"))]
     Postgres,
 }
 

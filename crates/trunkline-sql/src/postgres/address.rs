@@ -12,7 +12,7 @@ use super::connect_error::ConnectError;
 use super::pgpass;
 use super::tls::{self, TlsMode};
 
-/// Where and as whom to connect.
+/// The hosts of a server, the user and the database.
 pub(super) struct Address {
     pub(super) config: Config,
     pub(super) hosts: Vec<(Host, u16)>,

@@ -1,7 +1,7 @@
 //! PostgreSQL: the connections, their transactions, and the calls that run in them.
 //!
 //! Independent layers restrict callers: the privileges of the role, which [`Postgres::connect`] checks; a read-only
-//! transaction for each reading call; one statement per call, by the extended protocol; the first words of the
+//! transaction for each reading call; one statement per call, by the extended protocol; the kind of the
 //! statement and the functions in it; limits of time, rows and bytes.
 
 mod address;

@@ -67,7 +67,7 @@ impl Deadline {
 /// which it does between transactions.
 const CHANGES: &str = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_catalog.pg_stat_xact_user_tables";
 
-/// What a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also remove the prepared
+/// Clears the state that a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also remove the prepared
 /// statements of the driver.
 const RESET: &str = "CLOSE ALL; RESET ALL; SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; \
                      DISCARD SEQUENCES";

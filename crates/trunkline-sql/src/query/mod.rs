@@ -4,7 +4,6 @@
 pub(crate) mod change;
 pub(crate) mod create_table;
 mod dialect;
-#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for the PostgreSQL back end"))]
 pub(crate) mod document;
 mod filter;
 pub(crate) mod identifier;

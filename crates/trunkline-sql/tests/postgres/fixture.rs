@@ -11,7 +11,7 @@ use trunkline_sql::{Database, Error, RawQuery, Rowset};
 
 use crate::server;
 
-/// A database of its own on the server, in the role `app`, which owns it.
+/// A separate database on the server, in the role `app`, which owns it.
 pub(crate) struct Fixture {
     pub(crate) name: String,
     pub(crate) database: Database,

@@ -1,7 +1,7 @@
 //! Functions that callers must not call, even if the role may: they reach files, other servers or other sessions, run
 //! SQL from text, or leave something behind after the transaction.
 
-/// Beginnings of names. One that ends with an underscore stands for a family.
+/// Beginnings of names. One that ends with an underscore matches a family.
 const FORBIDDEN: &[&str] = &[
     // Files and programs of the server.
     "pg_read_file",

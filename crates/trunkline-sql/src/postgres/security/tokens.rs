@@ -168,7 +168,7 @@ fn refused(reason: &str) -> Error {
 mod tests {
     use super::{Token, tokens};
 
-    /// Words as they are, quoted identifiers in brackets, values as `?`.
+    /// Renders quoted identifiers in brackets, and values as `?`.
     #[track_caller]
     fn check(sql: &str, expected: Option<&str>) {
         let show = |token: &Token| match token {

@@ -2,15 +2,13 @@
 
 mod calendar;
 mod numeric;
+mod reader;
 mod text;
 
 use tokio_postgres::types::{Kind, Type};
 
+use self::reader::{Reader, Unreadable};
 use crate::model::json_text;
-
-/// A value that cannot be read: its type has no decoder, or its bytes do not have the format of the type.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
 
 /// Writes a value as JSON text.
 pub(super) fn write(
@@ -164,73 +162,4 @@ fn write_hstore(text: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unreadable> {
     }
     text.push(b'}');
     Ok(())
-}
-
-/// A member of a composite value: its type and its value.
-type Member<'v> = (u32, Option<&'v [u8]>);
-
-/// The bytes that remain of a value. Numbers are in network byte order.
-struct Reader<'v>(&'v [u8]);
-
-impl<'v> Reader<'v> {
-    fn take(&mut self, count: usize) -> Result<&'v [u8], Unreadable> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Unreadable)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
-        self.take(N)?.try_into().map_err(|_| Unreadable)
-    }
-
-    fn u8(&mut self) -> Result<u8, Unreadable> {
-        self.array().map(u8::from_be_bytes)
-    }
-
-    fn i16(&mut self) -> Result<i16, Unreadable> {
-        self.array().map(i16::from_be_bytes)
-    }
-
-    fn u16(&mut self) -> Result<u16, Unreadable> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    fn i32(&mut self) -> Result<i32, Unreadable> {
-        self.array().map(i32::from_be_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, Unreadable> {
-        self.array().map(u32::from_be_bytes)
-    }
-
-    fn i64(&mut self) -> Result<i64, Unreadable> {
-        self.array().map(i64::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, Unreadable> {
-        self.array().map(u64::from_be_bytes)
-    }
-
-    fn f64(&mut self) -> Result<f64, Unreadable> {
-        self.u64().map(f64::from_bits)
-    }
-
-    /// A count, which is not negative.
-    fn length(&mut self) -> Result<usize, Unreadable> {
-        usize::try_from(self.i32()?).map_err(|_| Unreadable)
-    }
-
-    /// A value after its length, which is -1 for NULL.
-    fn value(&mut self) -> Result<Option<&'v [u8]>, Unreadable> {
-        match self.i32()? {
-            -1 => Ok(None),
-            length => self.take(usize::try_from(length).map_err(|_| Unreadable)?).map(Some),
-        }
-    }
-
-    /// The members of a composite value.
-    fn members(&mut self) -> Result<Vec<Member<'v>>, Unreadable> {
-        let count = self.length()?;
-        (0..count).map(|_| Ok((self.u32()?, self.value()?))).collect()
-    }
 }

@@ -1,4 +1,4 @@
-use super::{Reader, Unreadable};
+use super::reader::{Reader, Unreadable};
 
 /// The text of a `numeric`: groups of four decimal digits, the weight of the first group, and the number of digits after
 /// the decimal point.

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use tokio_postgres::types::{Kind, Type};
 
-use super::{Reader, Unreadable, calendar, numeric};
+use super::reader::{Reader, Unreadable};
+use super::{calendar, numeric};
 
 /// The text of a value.
 pub(super) fn of(kind: &Type, bytes: &[u8]) -> Result<String, Unreadable> {
@@ -136,7 +137,7 @@ fn points(reader: &mut Reader<'_>, count: usize) -> Result<String, Unreadable> {
     Ok(points.join(","))
 }
 
-/// The words of a text search, with their positions and weights.
+/// The lexemes of a text search, with their positions and weights.
 fn search_vector(bytes: &[u8]) -> Result<String, Unreadable> {
     let mut reader = Reader(bytes);
     let count = reader.length()?;
