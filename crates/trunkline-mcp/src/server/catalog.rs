@@ -1,6 +1,6 @@
 //! The tools, resources and prompts of a server, and the lists of them.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use trunkline::Rpc;
@@ -19,7 +19,8 @@ use crate::tool::Tool;
 /// The offers of static operations, and those of dynamic ones, which are added and removed with their operations.
 pub(super) struct Catalog {
     fixed: Offers,
-    snapshot: RwLock<Snapshot>,
+    /// Replaced as a whole, so that no reader holds the lock while it searches.
+    snapshot: RwLock<Arc<Snapshot>>,
     /// Held during a refresh, so that the operations that were read last remain.
     refreshing: Mutex<()>,
 }
@@ -58,7 +59,7 @@ impl Catalog {
         let fixed = operations.iter().filter(|operation| operation.is_static());
         let fixed = Offers::of_static(fixed, !rpc.has_dynamic_operations())?;
         let snapshot = Snapshot::new(&fixed, &operations, Declared::default(), results);
-        Ok(Self { fixed, snapshot: RwLock::new(snapshot), refreshing: Mutex::default() })
+        Ok(Self { fixed, snapshot: RwLock::new(Arc::new(snapshot)), refreshing: Mutex::default() })
     }
 
     /// Reads the dynamic operations again.
@@ -74,7 +75,7 @@ impl Catalog {
             prompts_list_changed: current.prompts != snapshot.prompts,
             ..Filter::default()
         };
-        *current = snapshot;
+        *current = Arc::new(snapshot);
         changes
     }
 
@@ -162,8 +163,8 @@ impl Catalog {
         all.map(|tool| tool.name().to_owned()).collect()
     }
 
-    fn snapshot(&self) -> RwLockReadGuard<'_, Snapshot> {
-        self.snapshot.read().unwrap_or_else(PoisonError::into_inner)
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
