@@ -6,13 +6,18 @@ use trunkline::protocol::{Batch, CallFuture, ProtocolMethods, Reply};
 use trunkline::{Call, Outcome};
 
 use crate::era::Transport;
-use crate::fault::Fault;
+use crate::fault::{DUPLICATE_ID, Fault};
 use crate::protocol::method;
 use crate::request::is_mcp_id;
 use crate::server::{Mcp, Server};
+use crate::session::Session;
 
-/// Runs a batch. If one of its ids is not valid in MCP, nothing is run.
-pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, Fault> {
+/// Runs a batch of a client, which may have a session. If one of its ids is not valid in MCP, nothing is run.
+pub(crate) async fn answer(
+    server: Arc<Server>,
+    batch: Batch,
+    session: Option<Arc<Session>>,
+) -> Result<Reply, Fault> {
     if !batch.ids().all(|id| is_mcp_id(&id)) {
         let fault = Fault::Request(
             "every member of a batch must be a message whose id is a string or an integer",
@@ -20,28 +25,46 @@ pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, F
         batch.refuse(&fault.error());
         return Err(fault);
     }
-    let rpc = server.rpc.clone().with_protocol_methods(Arc::new(Member(Mcp(server))));
-    Ok(rpc.answer_batch(batch).await)
+    let rpc = server.rpc.clone();
+    let members = Members { server: Mcp(server), session };
+    Ok(rpc.with_protocol_methods(Arc::new(members)).answer_batch(batch).await)
 }
 
-/// A message in a batch.
+/// The messages in a batch.
 #[derive(Debug)]
-struct Member(Mcp);
+struct Members {
+    server: Mcp,
+    session: Option<Arc<Session>>,
+}
 
-impl ProtocolMethods for Member {
+impl ProtocolMethods for Members {
     fn has(&self, _method: &str) -> bool {
         true
     }
 
     fn call(&self, call: Call) -> CallFuture {
-        let fault = if call.method() == method::INITIALIZE {
-            Fault::Request("`initialize` must not be part of a batch")
-        } else {
-            match self.0.0.answer(call, Transport::Batch, None).outcome {
-                Ok(started) => return started.future,
-                Err(fault) => fault,
+        self.answer(call).unwrap_or_else(|fault| CallFuture::ready(Outcome::error(fault.error())))
+    }
+}
+
+impl Members {
+    fn answer(&self, call: Call) -> Result<CallFuture, Fault> {
+        if call.has_method(method::INITIALIZE) {
+            return Err(Fault::Request("`initialize` must not be part of a batch"));
+        }
+        let (id, session) = (call.id(), self.session.as_deref());
+        if let Some(session) = session
+            && call.has_method(method::CANCELLED)
+        {
+            session.cancel(&call);
+        }
+        let started = self.server.0.answer(call, Transport::Batch, session).outcome?;
+        match (started.future.into_outcome(), session, id) {
+            (Ok(outcome), ..) => Ok(CallFuture::ready(outcome)),
+            (Err(future), Some(session), Some(id)) => {
+                session.run(&id, future).ok_or(Fault::Request(DUPLICATE_ID))
             }
-        };
-        CallFuture::ready(Outcome::error(fault.error()))
+            (Err(future), ..) => Ok(future),
+        }
     }
 }

@@ -9,15 +9,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use trunkline::limits::{MemoryBudget, Reservation};
 use trunkline::protocol::{Batch, Format, Incoming, Reply};
-use trunkline::stream::{Calls, Protocol, Registration};
+use trunkline::stream::{Protocol, Registration};
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::era::{NO_BATCHES, Transport};
-use crate::fault::{BAD_ID, Fault};
+use crate::fault::{BAD_ID, DUPLICATE_ID, Fault};
 use crate::message_queue::MessageQueue;
 use crate::protocol::{Legacy, method};
-use crate::request::{Request, is_mcp_id};
+use crate::request::is_mcp_id;
 use crate::server::{Server, StartedCall, record_refusal};
 use crate::session::Session;
 use crate::subscription::Subscription;
@@ -31,9 +31,8 @@ struct Shared {
     out: mpsc::Sender<Message>,
     tasks: TaskTracker,
     permits: Arc<Semaphore>,
-    calls: Calls,
     /// The state of the client, in the revisions that have one.
-    session: Session,
+    session: Arc<Session>,
 }
 
 /// The maximum number of messages that wait to be written. When the queue is full, calls wait to send their replies.
@@ -43,12 +42,12 @@ impl Channel {
     /// A channel, and the messages to write to its client.
     pub(crate) fn new(server: Arc<Server>) -> (Self, Outbox) {
         let (out, messages) = mpsc::channel(QUEUE_CAPACITY);
-        let session = Session::new(&server.settings.closing);
+        let session = Arc::new(Session::new(&server.settings.closing));
         let outbox = Outbox { messages, subscription: Arc::clone(&session.subscription) };
         let permits = server.settings.in_flight.min(Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(permits));
-        let (tasks, calls) = (TaskTracker::new(), Calls::default());
-        (Self(Arc::new(Shared { server, out, tasks, permits, calls, session })), outbox)
+        let tasks = TaskTracker::new();
+        (Self(Arc::new(Shared { server, out, tasks, permits, session })), outbox)
     }
 
     /// Accepts a message. Waits only if it is refused and the queue has no space for the refusal.
@@ -83,7 +82,7 @@ impl Channel {
                 return self.send(Reply::error(error, Some(&id))).await;
             }
         };
-        let session = Some(&self.0.session);
+        let session = Some(&*self.0.session);
         match self.0.server.answer(call, Transport::Channel, session).outcome {
             Ok(started) => self.run(started, id, running),
             Err(fault) => {
@@ -99,12 +98,7 @@ impl Channel {
             recording.end(&Outcome::result(&()));
         }
         match &*call.method() {
-            method::CANCELLED => {
-                let request = Request::of(&call).unwrap_or_default();
-                if let Some(key) = request.request_key(&call) {
-                    self.0.calls.cancel(&key);
-                }
-            }
+            method::CANCELLED => self.0.session.cancel(&call),
             // Before this notification, a client receives responses only.
             method::INITIALIZED if self.0.session.version().is_some() => {
                 self.0.server.subscribers.add(&self.0.session.subscription);
@@ -115,8 +109,8 @@ impl Channel {
 
     /// Begins a request. Only one request with an id may run at a time.
     fn begin(&self, id: &Id) -> Result<(Registration, OwnedSemaphorePermit), ErrorObject> {
-        let registration = self.0.calls.begin_unique(id.into());
-        let fault = Fault::Request("a request with this id is already running");
+        let registration = self.0.session.calls.begin_unique(id.into());
+        let fault = Fault::Request(DUPLICATE_ID);
         Ok((registration.ok_or_else(|| fault.error())?, self.permit()?))
     }
 
@@ -197,7 +191,8 @@ impl Channel {
         };
         let channel = self.clone();
         self.0.tasks.spawn(async move {
-            let answered = batch::answer(Arc::clone(&channel.0.server), batch).await;
+            let (server, session) = (Arc::clone(&channel.0.server), Arc::clone(&channel.0.session));
+            let answered = batch::answer(server, batch, Some(session)).await;
             let reply = answered.unwrap_or_else(|fault| Reply::error(fault.error(), None));
             let message = Message::reserved(channel.memory(), reply, None);
             channel.finish_with(permit, message).await;

@@ -24,20 +24,19 @@ use trunkline::http::{
     Routes, respond,
 };
 use trunkline::protocol::{Batch, CallFuture, Incoming, Reply};
-use trunkline::stream::{Key, Registration};
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
-use crate::era::{Fields, NO_BATCHES, Transport, version_header};
+use crate::era::{self, Fields, NO_BATCHES, Transport};
 use crate::events::{self, MessageStream, SessionStream};
-use crate::fault::{BAD_ID, Fault};
+use crate::fault::{BAD_ID, DUPLICATE_ID, Fault};
 use crate::message_queue::MessageQueue;
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, header, method};
-use crate::request::{Request, is_mcp_id};
+use crate::request::is_mcp_id;
 use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_refusal};
-use crate::session::{Activity, HttpSession, Position, RETRY, Replay, SessionError, StreamId};
+use crate::session::{HttpSession, Position, RETRY, Replay, SessionError, StreamId};
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
@@ -98,7 +97,7 @@ impl Endpoint {
                 }
                 // Its id, if valid, is not that of a request of the client.
                 Ok(None) => respond(StatusCode::BAD_REQUEST, Reply::error(error, None)),
-                Err(UnknownSession) => UnknownSession.response(None),
+                Err(refused) => *refused,
             },
         };
         ResponseFuture::ready(response)
@@ -126,9 +125,9 @@ impl Endpoint {
         if let Some(session) = &session
             && call.has_method(method::CANCELLED)
         {
-            cancel(session, &call);
+            session.session.cancel(&call);
         }
-        let state = session.as_ref().map(|session| &session.session);
+        let state = session.as_ref().map(|session| &*session.session);
         let method = streamed_method(&call);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let started = match outcome {
@@ -163,12 +162,16 @@ impl Endpoint {
         let mut running = match (&context.session, &context.id) {
             _ if context.modern => Running::Inline(future),
             (Some(session), Some(id)) => {
-                let Some(registration) = session.calls.begin_unique(Key::from(id)) else {
-                    let fault = Fault::Request("a request with this id is already running");
-                    return refuse(&fault, Some(id), false);
+                let Some(call) = session.session.run(id, future) else {
+                    return refuse(&Fault::Request(DUPLICATE_ID), Some(id), false);
                 };
-                let call = cancellable(future, registration, session.activity());
-                run_to_completion(CallFuture::from_future(call)).await
+                let activity = session.activity();
+                let call = CallFuture::from_future(async move {
+                    let _activity = activity;
+                    let Ok(outcome) = call.await;
+                    outcome
+                });
+                run_to_completion(call).await
             }
             _ => run_to_completion(future).await,
         };
@@ -218,7 +221,7 @@ impl Endpoint {
     async fn answer_batch(&self, batch: Batch, extensions: &Extensions) -> Response<ReplyBody> {
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
-        let header = match version_header(fields) {
+        let header = match era::check_version(fields) {
             Ok(header) => header,
             Err(fault) => {
                 batch.refuse(&fault.error());
@@ -229,15 +232,20 @@ impl Endpoint {
             batch.refuse(&UnknownSession.error());
             return UnknownSession.response(None);
         };
-        let of_session = session.and_then(|session| session.session.version());
+        let of_session = session.as_ref().and_then(|session| session.session.version());
         let version = header.map_or(of_session.or(Some(Legacy::ASSUMED)), Legacy::parse);
         if !version.is_some_and(Legacy::has_batches) {
             let fault = Fault::Request(NO_BATCHES);
             batch.refuse(&fault.error());
             return refuse(&fault, None, false);
         }
-        let answered = run_to_completion(Box::pin(batch::answer(Arc::clone(&self.0), batch))).await;
-        match answered.await {
+        let server = Arc::clone(&self.0);
+        let answered = run_to_completion(Box::pin(async move {
+            let _activity = session.as_ref().map(HttpSession::activity);
+            let session = session.as_ref().map(|session| Arc::clone(&session.session));
+            batch::answer(server, batch, session).await
+        }));
+        match answered.await.await {
             Ok(Reply::None) => accepted(),
             Ok(reply) => respond(StatusCode::OK, reply),
             Err(fault) => refuse(&fault, None, false),
@@ -265,7 +273,7 @@ impl Endpoint {
         let memory = self.0.rpc.limits().memory.clone();
         let replay = Replay::new(self.0.settings.replay_bytes, memory);
         let session = Arc::new(HttpSession::new(owner, replay, &self.0.settings.closing));
-        let state = Some(&session.session);
+        let state = Some(&*session.session);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let outcome = match outcome.map(|started| started.future.into_outcome()) {
             Ok(Ok(outcome)) => outcome,
@@ -345,14 +353,20 @@ impl Endpoint {
         if let Some(id) = session_id(fields) {
             self.0.sessions.remove(id, extensions);
         }
-        session.session.ended.cancel();
+        session.session.delete();
         respond(StatusCode::OK, Reply::None)
     }
 
-    fn session(&self, extensions: &Extensions) -> Result<Option<Arc<HttpSession>>, UnknownSession> {
+    /// The session of a message that is not a call.
+    fn session(
+        &self,
+        extensions: &Extensions,
+    ) -> Result<Option<Arc<HttpSession>>, Box<Response<ReplyBody>>> {
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
-        self.session_of(fields, extensions)
+        era::check_version(fields).map_err(|fault| Box::new(refuse(&fault, None, false)))?;
+        let session = self.session_of(fields, extensions);
+        session.map_err(|unknown| Box::new(unknown.response(None)))
     }
 
     /// The session that a request names. Requests of the stateless era, and those without the header, have none.
@@ -373,9 +387,7 @@ impl Endpoint {
         &self,
         extensions: &Extensions,
     ) -> Result<Arc<HttpSession>, Box<Response<ReplyBody>>> {
-        let session = self.session(extensions);
-        let session = session.map_err(|unknown| Box::new(unknown.response(None)))?;
-        session.ok_or_else(|| {
+        self.session(extensions)?.ok_or_else(|| {
             let reason = "streams and DELETE need the `Mcp-Session-Id` that `initialize` returns";
             let status = StatusCode::METHOD_NOT_ALLOWED;
             let data = json!({ "status": status.as_u16(), "reason": reason });
@@ -402,29 +414,6 @@ impl UnknownSession {
     fn response(&self, id: Option<&Id>) -> Response<ReplyBody> {
         respond(StatusCode::NOT_FOUND, Reply::error(self.error(), id))
     }
-}
-
-/// Cancels the call that a notification names. Malformed notifications are ignored.
-fn cancel(session: &HttpSession, notification: &Call) {
-    let request = Request::of(notification).unwrap_or_default();
-    if let Some(key) = request.request_key(notification) {
-        session.calls.cancel(&key);
-    }
-}
-
-/// Runs a call until it ends, or its client cancels it or ends the session.
-async fn cancellable(
-    mut call: CallFuture,
-    registration: Registration,
-    session: Activity,
-) -> Outcome {
-    tokio::select! {
-        biased;
-        Ok(outcome) = &mut call => return outcome,
-        () = registration.cancelled() => {}
-        () = session.session().session.ended.cancelled() => {}
-    }
-    Outcome::error(ErrorObject::new(code::CANCELLED, "Cancelled by the client"))
 }
 
 /// The method of a call whose reply may be a stream. Others send no messages.

@@ -125,12 +125,7 @@ pub(crate) fn of(call: &Call, request: &Request, transport: Transport<'_>) -> Re
         declared.is_some() || header.is_some_and(is_modern) || call.has_method(method::DISCOVER);
     // The members of notifications of the stateless era are not defined, and notifications start no call.
     if !modern || call.is_notification() {
-        return match header {
-            Some(version) if !is_known(version) => {
-                Err(Fault::UnknownVersionHeader(shortened(version)))
-            }
-            _ => Ok(Era::Legacy),
-        };
+        return check_known(header).map(|_| Era::Legacy);
     }
     if let Transport::Batch = transport {
         return Err(Fault::Request(NO_BATCHES));
@@ -152,8 +147,18 @@ pub(crate) fn of(call: &Call, request: &Request, transport: Transport<'_>) -> Re
     Ok(Era::Modern)
 }
 
-fn is_known(version: &str) -> bool {
-    version == MODERN || Legacy::parse(version).is_some()
+/// The revision that the header names, if this server supports it.
+pub(crate) fn check_version(fields: Fields<'_>) -> Result<Option<&str>, Fault> {
+    check_known(version_header(fields)?)
+}
+
+fn check_known(header: Option<&str>) -> Result<Option<&str>, Fault> {
+    match header {
+        Some(version) if version != MODERN && Legacy::parse(version).is_none() => {
+            Err(Fault::UnknownVersionHeader(shortened(version)))
+        }
+        _ => Ok(header),
+    }
 }
 
 /// Whether the version header of a message names a revision of the stateless era.
@@ -162,7 +167,7 @@ pub(crate) fn is_announced(transport: Transport<'_>) -> bool {
 }
 
 /// The revision that the header names.
-pub(crate) fn version_header(fields: Fields<'_>) -> Result<Option<&str>, Fault> {
+fn version_header(fields: Fields<'_>) -> Result<Option<&str>, Fault> {
     match fields.version.single(&header::PROTOCOL_VERSION)?.map(HeaderValue::to_str) {
         None => Ok(None),
         Some(Ok(version)) => Ok(Some(version)),

@@ -10,6 +10,7 @@ use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
 use crate::protocol::{Legacy, MODERN};
 
 pub(crate) const BAD_ID: &str = "an id must be a string or an integer";
+pub(crate) const DUPLICATE_ID: &str = "a request with this id is already running";
 
 /// The reason why a message is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,11 +6,15 @@ mod sessions;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+use trunkline::protocol::CallFuture;
+use trunkline::stream::Calls;
+use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::log_level::LogLevel;
 use crate::peer::ClientRequests;
 use crate::protocol::Legacy;
+use crate::request::Request;
 use crate::subscription::Subscription;
 
 pub(crate) use self::replay::{EventReader, Next, Position, RETRY, Replay, StreamId};
@@ -24,8 +28,13 @@ pub(crate) struct Session {
     state: Mutex<State>,
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) requests: Arc<ClientRequests>,
-    /// Cancelled when the client has gone, or has ended its session.
+    /// The running calls.
+    pub(crate) calls: Calls,
+    /// Cancelled when the client sends and receives no further messages: it has gone or has ended its session, or the
+    /// server stops. Running calls end later.
     pub(crate) ended: CancellationToken,
+    /// Cancelled when the client has ended its session, which cancels its calls.
+    deleted: CancellationToken,
 }
 
 #[derive(Debug, Clone)]
@@ -45,8 +54,40 @@ impl Session {
             state: Mutex::new(State { version: None, level: LogLevel::Info, capabilities }),
             subscription: Arc::new(Subscription::to_lists()),
             requests: Arc::default(),
+            calls: Calls::default(),
             ended: closing.child_token(),
+            deleted: CancellationToken::new(),
         }
+    }
+
+    /// Runs a call until it ends, its client cancels it, or its client ends the session. `None` if a call with this id is
+    /// running.
+    pub(crate) fn run(&self, id: &Id, mut call: CallFuture) -> Option<CallFuture> {
+        let registration = self.calls.begin_unique(id.into())?;
+        let deleted = self.deleted.clone();
+        Some(CallFuture::from_future(async move {
+            tokio::select! {
+                biased;
+                Ok(outcome) = &mut call => return outcome,
+                () = registration.cancelled() => {}
+                () = deleted.cancelled() => {}
+            }
+            Outcome::error(ErrorObject::new(code::CANCELLED, "Cancelled by the client"))
+        }))
+    }
+
+    /// Cancels the call that a notification names. Malformed notifications are ignored.
+    pub(crate) fn cancel(&self, notification: &Call) {
+        let request = Request::of(notification).unwrap_or_default();
+        if let Some(key) = request.request_key(notification) {
+            self.calls.cancel(&key);
+        }
+    }
+
+    /// Ends the session and its calls.
+    pub(crate) fn delete(&self) {
+        self.ended.cancel();
+        self.deleted.cancel();
     }
 
     pub(crate) fn initialize(&self, version: Legacy, capabilities: ClientCapabilities) {

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline::Extensions;
 use trunkline::access::Principal;
-use trunkline::stream::Calls;
 
 use super::{Replay, Session};
 
@@ -22,9 +21,8 @@ pub(crate) struct Sessions {
 /// A session of an HTTP client.
 #[derive(Debug)]
 pub(crate) struct HttpSession {
-    pub(crate) session: Session,
+    pub(crate) session: Arc<Session>,
     pub(crate) replay: Arc<Replay>,
-    pub(crate) calls: Calls,
     owner: Option<Principal>,
     last_used: Mutex<Instant>,
     /// Whether the client has sent a message after `initialize`.
@@ -53,9 +51,8 @@ impl HttpSession {
         closing: &CancellationToken,
     ) -> Self {
         Self {
-            session: Session::new(closing),
+            session: Arc::new(Session::new(closing)),
             replay: Arc::new(replay),
-            calls: Calls::default(),
             owner,
             last_used: Mutex::new(Instant::now()),
             is_confirmed: AtomicBool::new(false),
@@ -79,12 +76,6 @@ impl HttpSession {
 
     fn last_used(&self) -> MutexGuard<'_, Instant> {
         self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Activity {
-    pub(crate) fn session(&self) -> &HttpSession {
-        &self.0
     }
 }
 

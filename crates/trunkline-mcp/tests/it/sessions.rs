@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trunkline_mcp::McpConfig;
 
 use crate::support::{
-    Client, Reply, TestServer, assert_fits, in_time, legacy, post, serve, settings,
+    Client, Reply, TestServer, assert_fits, in_time, legacy, post, serve, settings, until,
 };
 
 const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
@@ -82,6 +82,101 @@ async fn requests_name_their_session() {
     let ended = ask(&server, &session, &ping).await;
     assert_eq!(ended.status, 404);
     assert_fits("ended", &json!({ "id": 1, "error": { "code": -32602 } }), &ended.json());
+}
+
+#[tokio::test]
+async fn the_revision_of_every_message_is_checked() {
+    let server = serving().await;
+    let session = open(&server).await;
+    let response = json!({ "jsonrpc": "2.0", "id": 7, "result": {} });
+    for (version, is_supported) in
+        [("2025-11-25", true), ("2025-03-26", true), ("1999-01-01", false), ("", false)]
+    {
+        let headers = format!("{session}MCP-Protocol-Version: {version}\r\n");
+        let unsupported = json!({ "error": { "code": -32600 } });
+        let check = |name: &str, reply: Reply, expected: u16| {
+            let expected = if is_supported { expected } else { 400 };
+            assert_eq!(reply.status, expected, "{name} with {version:?}: {reply:?}");
+            if !is_supported {
+                assert_fits(name, &unsupported, &reply.json());
+            }
+        };
+        check("a response", ask(&server, &headers, &response).await, 202);
+        check("a request", ask(&server, &headers, &legacy("ping", json!({}))).await, 200);
+        let batch = json!([legacy("ping", json!({}))]);
+        if version != "2025-11-25" {
+            check("a batch", ask(&server, &headers, &batch).await, 200);
+        }
+        let mut client = server.client().await;
+        client.send(without_body("GET", &headers)).await;
+        let status = if is_supported { 200 } else { 400 };
+        assert_eq!(client.head().await.status, status, "GET with {version:?}");
+        if !is_supported {
+            let reply = server.client().await.ask(without_body("DELETE", &headers)).await;
+            check("DELETE", reply, 200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_of_sessions_run_to_their_end_when_the_server_stops() {
+    let server = serving().await;
+    let session = open(&server).await;
+    let mut events = stream(&server, post("/mcp", &session, call("told_wait").to_string())).await;
+    events.session_message().await.unwrap();
+    let mut other = stream(&server, without_body("GET", &session)).await;
+    server.closing.cancel();
+    while in_time("the end of the other stream", other.event()).await.is_some() {}
+    server.gate.open(1);
+    let (_, reply) = events.session_message().await.unwrap();
+    assert_fits("reply", &json!({ "id": 1, "result": { "isError": false } }), &reply);
+}
+
+#[tokio::test]
+async fn batches_belong_to_their_session() {
+    let (mcp, server) = crate::support::serve_mcp(settings()).await;
+    let mut opening = initialize();
+    opening["params"]["protocolVersion"] = "2025-03-26".into();
+    let reply = server.client().await.ask(post("/mcp", BOTH, opening.to_string())).await;
+    let session = format!("Mcp-Session-Id: {}\r\n{BOTH}", reply.header("mcp-session-id").unwrap());
+    let request = |id: u32, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let mut events = stream(&server, without_body("GET", &session)).await;
+    let batch = json!([
+        request(1, "resources/subscribe", json!({ "uri": "r://text" })),
+        request(2, "logging/setLevel", json!({ "level": "emergency" })),
+    ]);
+    let replies = ask(&server, &session, &batch).await.json();
+    assert_fits("batch", &json!([{ "id": 1, "result": {} }, { "id": 2, "result": {} }]), &replies);
+    mcp.resource_updated("r://text");
+    let (_, updated) = events.session_message().await.unwrap();
+    assert_eq!(updated["method"], "notifications/resources/updated");
+    let logs = request(3, "tools/call", json!({ "name": "logs" }));
+    let mut logged = stream(&server, post("/mcp", &session, logs.to_string())).await;
+    let (_, first) = logged.session_message().await.unwrap();
+    assert_fits("level", &json!({ "params": { "level": "emergency" } }), &first);
+
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 4 },
+    });
+    let wait = |id: u32| request(id, "tools/call", json!({ "name": "wait" }));
+    // A notification in a batch cancels the call of another batch.
+    let waiting = async || {
+        let mut client = server.client().await;
+        let batch = json!([wait(4), request(5, "ping", json!({}))]);
+        client.send(post("/mcp", &session, batch.to_string())).await;
+        client
+    };
+    let mut cancelled = waiting().await;
+    until("the call to wait", || server.gate.entered() == 1).await;
+    assert_eq!(ask(&server, &session, &json!([cancel])).await.status, 202);
+    let replies = cancelled.ask("").await.json();
+    let expected = json!([{ "id": 4, "error": { "code": -32800 } }, { "id": 5, "result": {} }]);
+    assert_fits("cancelled", &expected, &replies);
+    // The end of the session cancels the calls of its batches, too.
+    let mut ended = waiting().await;
+    until("the call to wait", || server.gate.entered() == 2).await;
+    assert_eq!(server.client().await.ask(without_body("DELETE", &session)).await.status, 200);
+    assert_fits("ended", &expected, &ended.ask("").await.json());
 }
 
 #[tokio::test]
