@@ -12,6 +12,7 @@ use futures_util::task::AtomicWaker;
 use serde_json::Value;
 use tokio::time::sleep;
 use trunkline::Outcome;
+use trunkline::layers::timeout::ClientWait;
 use trunkline::protocol::CallFuture;
 
 use super::error::PeerError;
@@ -31,6 +32,8 @@ pub(crate) struct Rounds {
     changed: AtomicWaker,
     /// The task that the call may become.
     task: OnceLock<Arc<LiveTask>>,
+    /// Ends the call when it needs further responses, and suspends its timeout while it is a task.
+    pub(crate) wait: ClientWait,
 }
 
 #[derive(Debug, Default)]
@@ -62,8 +65,8 @@ impl Rounds {
         capabilities: ClientCapabilities,
         responses: BTreeMap<String, Value>,
     ) -> Self {
-        let (used, progress, changed, task) = Default::default();
-        Self { capabilities, responses, used, progress, changed, task }
+        let (used, progress, changed, task, wait) = Default::default();
+        Self { capabilities, responses, used, progress, changed, task, wait }
     }
 
     /// The keys of the responses.
@@ -119,6 +122,7 @@ impl Rounds {
         if progress.requests.insert(key.to_owned(), request.clone()).is_some() {
             return Err(PeerError::DuplicateKey { key: key.to_owned() });
         }
+        self.wait.end_round();
         self.changed.wake();
         Ok(Answer::Later)
     }
@@ -150,7 +154,10 @@ pub(crate) async fn run_round(
     let mut timer = task_after.map(|after| Box::pin(sleep(after)));
     let ended = poll_fn(|cx| {
         rounds.changed.register(cx.waker());
-        if let Poll::Ready(Ok(outcome)) = Pin::new(&mut call).poll(cx) {
+        let polled = Pin::new(&mut call).poll(cx);
+        if let Poll::Ready(Ok(outcome)) = polled
+            && !rounds.wait.has_ended_round()
+        {
             return Poll::Ready(Some(Ended::Outcome(outcome)));
         }
         // A timer without a duration is not ready in its first poll.

@@ -57,7 +57,6 @@ impl Attached {
         if let Some((rounds, _)) = &self.rounds {
             rounds.set_task(&prepared.task);
             call.extensions_mut().insert(Arc::clone(&prepared.task));
-            call.extensions_mut().insert(prepared.wait.clone());
             self.task = Some(prepared);
         }
     }

@@ -111,6 +111,7 @@ impl Server {
         }
         call.extensions_mut().insert(capabilities.clone());
         let rounds = Arc::new(Rounds::new(capabilities, responses));
+        call.extensions_mut().insert(rounds.wait.clone());
         call.extensions_mut().insert(Peer::in_rounds(Arc::clone(&rounds)));
         Ok(Some((rounds, origin)))
     }
@@ -152,7 +153,16 @@ impl Server {
                 queue.end();
             }
             match task {
-                Some(task) => server.start_task(task, call).await,
+                Some(task) => {
+                    // Suspends the timeout and the concurrency limit: tasks have their own limits.
+                    let waiting = rounds.wait.begin();
+                    let call = CallFuture::from_future(async move {
+                        let _waiting = waiting;
+                        let Ok(outcome) = call.await;
+                        outcome
+                    });
+                    server.start_task(task, call).await
+                }
                 None => Outcome::error(ErrorObject::internal(&"a call without a task became one")),
             }
         });

@@ -11,7 +11,6 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use trunkline::layers::timeout::ClientWait;
 use trunkline::protocol::CallFuture;
 use trunkline::{ErrorObject, Outcome, code};
 
@@ -40,8 +39,6 @@ struct Slots {
 /// A call that may become a task.
 pub(super) struct PreparedTask {
     pub(super) task: Arc<LiveTask>,
-    /// Suspends the timeout of the call while it is a task.
-    pub(super) wait: ClientWait,
     slot: Slot,
 }
 
@@ -77,7 +74,7 @@ impl Tasks {
         let slot = self.0.slot(owner.clone()).ok_or(Unavailable::Busy)?;
         let id = random_id().ok_or(Unavailable::Random)?;
         let task = Arc::new(LiveTask::new(id, owner, self.0.config.ttl));
-        Ok(PreparedTask { task, wait: ClientWait::default(), slot })
+        Ok(PreparedTask { task, slot })
     }
 
     /// Creates a task. Its call continues in the background.
@@ -142,8 +139,7 @@ impl Shared {
         call: CallFuture,
         created: oneshot::Sender<Result<TaskRecord, TaskStoreError>>,
     ) {
-        let PreparedTask { task, wait, slot } = prepared;
-        let _waiting = wait.begin();
+        let PreparedTask { task, slot } = prepared;
         let record = task.record();
         if let Err(error) = self.config.store.create(record.clone()).await {
             drop(created.send(Err(error)));

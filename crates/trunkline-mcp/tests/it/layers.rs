@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::{Next, RateLimitLayer, from_fn};
 use trunkline::{Call, Extensions, Limits, Operation, Router, Rpc, code};
-use trunkline_mcp::{Mcp, McpConfig};
+use trunkline_mcp::{Mcp, McpConfig, Peer, PeerError};
 
-use crate::support::{Gate, assert_fits, expanded, in_time, legacy, router, until};
+use crate::support::{
+    Gate, Pipes, assert_fits, completed, expanded, in_time, legacy, modern, router, until,
+};
 
 /// The reply of the JSON-RPC endpoint to a body.
 async fn ask(rpc: &Rpc, body: &Value) -> Value {
@@ -117,6 +119,78 @@ async fn tools_are_subject_to_the_concurrency_limit() {
     gate.open(1);
     let done = json!({ "id": 1, "result": { "isError": false } });
     assert_fits("both", &json!([done, done]), &calls.await.unwrap());
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_their_client_are_not_counted() {
+    let (gate, answered) = (Gate::new(), Gate::new());
+    let limits = Limits { concurrent_calls: Some(1), ..Default::default() };
+    let second_step = answered.clone();
+    let ask_then_wait = move |client: Peer| {
+        let second_step = second_step.clone();
+        async move {
+            client.roots("roots").await?;
+            tokio::task::yield_now().await;
+            second_step.pass().await;
+            Ok::<_, PeerError>("done")
+        }
+    };
+    let operation = Operation::new("t.ask_then_wait", ask_then_wait).tool("ask_then_wait");
+    let rpc = router(&gate).operation(operation).limits(limits).build().unwrap();
+    let mcp = Mcp::new(rpc.clone(), McpConfig::new("test", "1")).unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Pipes::of(mcp.clone(), Gate::new());
+        let capabilities = json!({ "roots": {} });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities });
+        client.send([&legacy("initialize", params)]);
+        client.next().await.unwrap();
+        client.send([&call("ask_then_wait")]);
+        let question = client.next().await.unwrap();
+        assert_eq!(question["method"], "roots/list");
+        clients.push((client, question["id"].clone()));
+    }
+    // All three wait for their clients, so another call runs.
+    let other = mcp.rpc();
+    let waiting = tokio::spawn(async move { ask(&other, &call("wait")).await });
+    until("the other call to run", || gate.entered() == 1).await;
+    // After the responses, the calls are counted again. The reply to the ping shows that the response was read.
+    for (client, id) in &mut clients {
+        let response = json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": [] } });
+        let mut ping = legacy("ping", json!({}));
+        ping["id"] = "ping".into();
+        client.send([&response, &ping]);
+        assert_eq!(client.next().await.unwrap()["id"], "ping");
+    }
+    assert_eq!((gate.passed(), answered.entered()), (0, 0));
+    gate.open(1);
+    for passed in 0..3 {
+        until("the next call to continue", || answered.entered() == passed + 1).await;
+        answered.open(1);
+    }
+    for (client, _) in &mut clients {
+        assert_eq!(client.next().await.unwrap(), completed(1, "done"));
+    }
+    waiting.await.unwrap();
+    assert!(rpc.metrics().iter().all(|counts| counts.running == 0));
+}
+
+#[tokio::test]
+async fn rounds_are_counted_as_successful() {
+    let rpc = router(&Gate::new()).build().unwrap();
+    let mcp = Mcp::new(rpc.clone(), McpConfig::new("test", "1")).unwrap().rpc();
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} } });
+    let mut params = json!({ "name": "greet", "_meta": meta });
+    let first = ask(&mcp, &modern("tools/call", params.clone())).await;
+    assert_eq!(first["result"]["resultType"], "input_required");
+    params["requestState"] = first["result"]["requestState"].clone();
+    params["inputResponses"] = json!({ "name": { "action": "decline" } });
+    let second = ask(&mcp, &modern("tools/call", params)).await;
+    assert_fits("second", &json!({ "result": { "content": [{ "text": "Hello!" }] } }), &second);
+    let counts = rpc.metrics();
+    let found = counts.iter().find(|count| count.method == "t.greet").unwrap();
+    let found = (found.started, found.succeeded, found.cancelled, found.running);
+    assert_eq!(found, (2, 2, 0, 0));
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ use tower::{Layer, Service};
 use trunkline_core::call::Call;
 use trunkline_core::outcome::Outcome;
 
+use super::timeout::ClientWait;
+
 /// Limits the calls that run at the same time, over all services that this layer wraps.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimitLayer {
@@ -44,7 +46,8 @@ impl<S> Layer<S> for ConcurrencyLimitLayer {
 /// Runs a limited number of calls; the others wait for a permit.
 ///
 /// Handlers that are not async are not counted: they run on the threads of the runtime without
-/// interruption, so the number of threads limits them.
+/// interruption, so the number of threads limits them. A call that waits for its client ([`ClientWait`]) is not counted
+/// during the wait, so that clients that do not respond do not use up the permits.
 ///
 /// All clones share the permits. A call waits in its future, not in `poll_ready`, so that a timeout
 /// around this service includes the wait.
@@ -69,17 +72,20 @@ where
     fn call(&mut self, call: Call) -> Self::Future {
         let immediate = call.operation().is_some_and(|operation| operation.is_immediate());
         let Some(permits) = self.permits.as_ref().filter(|_| !immediate) else {
-            return ConcurrencyLimitFuture::running(self.inner.call(call), None);
+            return ConcurrencyLimitFuture::new(State::running(self.inner.call(call), None), None);
         };
-        match Arc::clone(permits).try_acquire_owned() {
-            Ok(permit) => ConcurrencyLimitFuture::running(self.inner.call(call), Some(permit)),
+        let wait = call.extensions().get::<ClientWait>().cloned();
+        let waits = wait.map(|wait| Waits { wait, permits: Arc::clone(permits), permit: None });
+        let state = match Arc::clone(permits).try_acquire_owned() {
+            Ok(permit) => State::running(self.inner.call(call), Some(permit)),
             Err(_) => {
                 // Only the service that was polled is ready, its clone may not be.
                 let clone = self.inner.clone();
                 let service = mem::replace(&mut self.inner, clone);
-                ConcurrencyLimitFuture::waiting(service, call, Arc::clone(permits))
+                State::Waiting { start: Some((service, call)), permit: acquire(permits) }
             }
-        }
+        };
+        ConcurrencyLimitFuture::new(state, waits)
     }
 }
 
@@ -88,6 +94,7 @@ pin_project! {
     pub struct ConcurrencyLimitFuture<S: Service<Call>> {
         #[pin]
         state: State<S, S::Future>,
+        waits: Option<Waits>,
     }
 }
 
@@ -99,15 +106,47 @@ pin_project! {
     }
 }
 
-impl<S: Service<Call>> ConcurrencyLimitFuture<S> {
-    fn running(inner: S::Future, permit: Option<OwnedSemaphorePermit>) -> Self {
-        Self { state: State::Running { inner, permit } }
-    }
+/// The waits of a call for its client, during which it has no permit.
+struct Waits {
+    wait: ClientWait,
+    permits: Arc<Semaphore>,
+    /// The next permit, after a wait.
+    permit: Option<Acquire>,
+}
 
-    fn waiting(service: S, call: Call, permits: Arc<Semaphore>) -> Self {
-        let permit = Box::pin(permits.acquire_owned());
-        Self { state: State::Waiting { start: Some((service, call)), permit } }
+impl<S, F> State<S, F> {
+    fn running(inner: F, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self::Running { inner, permit }
     }
+}
+
+impl<S: Service<Call>> ConcurrencyLimitFuture<S> {
+    fn new(state: State<S, S::Future>, waits: Option<Waits>) -> Self {
+        Self { state, waits }
+    }
+}
+
+impl Waits {
+    /// Waits for a permit if the call has none and does not wait for its client.
+    fn poll_permit(
+        &mut self,
+        held: &mut Option<OwnedSemaphorePermit>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if held.is_some() || self.wait.is_current() {
+            self.permit = None;
+            return Poll::Ready(());
+        }
+        let permit = self.permit.get_or_insert_with(|| acquire(&self.permits));
+        // The semaphore is never closed.
+        *held = ready!(permit.as_mut().poll(cx)).ok();
+        self.permit = None;
+        Poll::Ready(())
+    }
+}
+
+fn acquire(permits: &Arc<Semaphore>) -> Acquire {
+    Box::pin(Arc::clone(permits).acquire_owned())
 }
 
 type Acquire = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
@@ -119,13 +158,20 @@ where
     type Output = Result<Outcome, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
+        let this = self.project();
+        let (mut state, waits) = (this.state, this.waits);
         loop {
             match state.as_mut().project() {
                 StateProjection::Running { inner, permit } => {
-                    let outcome = ready!(inner.poll(cx));
-                    *permit = None;
-                    return Poll::Ready(outcome);
+                    if let Some(waits) = waits {
+                        ready!(waits.poll_permit(permit, cx));
+                    }
+                    let polled = inner.poll(cx);
+                    let is_waiting = waits.as_ref().is_some_and(|waits| waits.wait.is_current());
+                    if polled.is_ready() || is_waiting {
+                        *permit = None;
+                    }
+                    return polled;
                 }
                 StateProjection::Waiting { start, permit } => {
                     // The semaphore is never closed.

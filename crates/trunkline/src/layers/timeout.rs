@@ -50,9 +50,12 @@ impl<S> Layer<S> for TimeoutLayer {
     }
 }
 
-/// The time that a call has spent waiting for its client, as an extension of the call. [`Timeout`] adds it to the
-/// deadline. Protocols that send requests to the client of a call set it, and give those requests their own deadline.
-/// They also suspend the deadline of calls that become tasks, which have another one.
+/// The waits of a call for its client, as an extension of the call. Protocols that send requests to the client of a call
+/// set it, and give those requests their own deadline.
+///
+/// [`Timeout`] adds the time of the waits to the deadline, and
+/// [`ConcurrencyLimit`](super::concurrency_limit::ConcurrencyLimit) does not count the call during a wait. Calls that
+/// become tasks, which have another deadline and another limit, wait until they end.
 #[derive(Debug, Clone, Default)]
 pub struct ClientWait(Arc<Mutex<WaitState>>);
 
@@ -61,6 +64,17 @@ struct WaitState {
     /// The number of current waits, and the time when the first of them began.
     current: Option<(usize, Instant)>,
     total: Duration,
+    round: Round,
+}
+
+/// The state of a call that its client can repeat with further responses.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    #[default]
+    Running,
+    /// The handler needs further responses.
+    Ending,
+    Ended,
 }
 
 /// A current wait. Dropping it ends the wait.
@@ -77,13 +91,36 @@ impl ClientWait {
         ClientWaitGuard(self.clone())
     }
 
+    /// Ends the call with the result `null`, without an outcome of its handler, which is dropped: the client repeats the
+    /// call with further responses. Takes effect when the call is polled again.
+    pub fn end_round(&self) {
+        self.state().round = Round::Ending;
+    }
+
+    /// Whether the call ended because of [`end_round`](Self::end_round).
+    #[must_use]
+    pub fn has_ended_round(&self) -> bool {
+        self.state().round == Round::Ended
+    }
+
+    /// Ends the round if that was requested.
+    fn take_end_of_round(&self) -> bool {
+        let mut state = self.state();
+        let is_ending = state.round == Round::Ending;
+        if is_ending {
+            state.round = Round::Ended;
+        }
+        is_ending
+    }
+
     /// The total duration, without the overlap of concurrent waits.
     fn total(&self) -> Duration {
         let state = self.state();
         state.total + state.current.map_or(Duration::ZERO, |(_, since)| since.elapsed())
     }
 
-    fn is_current(&self) -> bool {
+    /// Whether the call waits for its client.
+    pub(super) fn is_current(&self) -> bool {
         self.state().current.is_some()
     }
 
@@ -107,7 +144,7 @@ impl Drop for ClientWaitGuard {
 }
 
 /// Drops a call at its deadline and replies with -32004. The time in which a call waits for its client
-/// ([`ClientWait`]) does not count.
+/// ([`ClientWait`]) does not count. Ends calls that their clients repeat, too.
 ///
 /// The timer is set when the first poll of the call returns pending, so a call that completes at once
 /// costs nothing.
@@ -135,12 +172,10 @@ where
     fn call(&mut self, call: Call) -> Self::Future {
         let own =
             call.operation().filter(|_| self.overridable).and_then(|operation| operation.timeout());
-        let limit = own.or(self.limit).map(|after| Limit {
-            after,
-            wait: call.extensions().get().cloned(),
-            heartbeat: self.heartbeat.clone(),
-        });
-        TimeoutFuture::new(self.inner.call(call), limit)
+        let wait = call.extensions().get().cloned();
+        let heartbeat = || self.heartbeat.clone();
+        let limit = own.or(self.limit).map(|after| Limit { after, heartbeat: heartbeat() });
+        TimeoutFuture { inner: Some(self.inner.call(call)), limit, wait, sleep: None }
     }
 }
 
@@ -150,6 +185,7 @@ pin_project! {
         #[pin]
         inner: Option<F>,
         limit: Option<Limit>,
+        wait: Option<ClientWait>,
         sleep: Option<(Instant, Pin<Box<Sleep>>)>,
     }
 }
@@ -157,14 +193,7 @@ pin_project! {
 #[derive(Debug)]
 struct Limit {
     after: Duration,
-    wait: Option<ClientWait>,
     heartbeat: Heartbeat,
-}
-
-impl<F> TimeoutFuture<F> {
-    fn new(inner: F, limit: Option<Limit>) -> Self {
-        Self { inner: Some(inner), limit, sleep: None }
-    }
 }
 
 impl<F, E> Future for TimeoutFuture<F>
@@ -180,7 +209,12 @@ where
         {
             return Poll::Ready(outcome);
         }
-        let Some(Limit { after, wait, heartbeat }) = this.limit else {
+        let wait = this.wait.as_ref();
+        if wait.is_some_and(ClientWait::take_end_of_round) {
+            this.inner.set(None);
+            return Poll::Ready(Ok(Outcome::result(&())));
+        }
+        let Some(Limit { after, heartbeat }) = this.limit else {
             return Poll::Pending;
         };
         let after = *after;
@@ -189,14 +223,14 @@ where
             (Instant::now(), Box::pin(sleep(after)))
         });
         while sleep.as_mut().poll(cx).is_ready() {
-            let deadline = *begin + after + wait.as_ref().map_or(Duration::ZERO, ClientWait::total);
+            let deadline = *begin + after + wait.map_or(Duration::ZERO, ClientWait::total);
             if deadline <= Instant::now() {
                 // Releases what the call holds now, not after the reply is written.
                 this.inner.set(None);
                 return Poll::Ready(Ok(timed_out(after)));
             }
             // A call that waits cannot reach its deadline, so it is not checked often.
-            let is_waiting = wait.as_ref().is_some_and(ClientWait::is_current);
+            let is_waiting = wait.is_some_and(ClientWait::is_current);
             let check = if is_waiting { CHECK_OF_WAITS } else { Duration::ZERO };
             sleep.as_mut().reset(deadline.max(Instant::now() + check));
         }
