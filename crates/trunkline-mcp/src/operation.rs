@@ -46,13 +46,14 @@ pub trait McpOperation: Sized {
     fn resource_template(self, template: ResourceTemplate) -> Self;
 
     /// Declares that the operation lists resources that are known only at run time, usually those of a template. It is
-    /// called without params for each `resources/list`, and its result is an array of [`Resource`]s. If access rules
-    /// refuse the call, the list lacks them.
+    /// called without params for each page of `resources/list` that contains some of them, and its result is an array of
+    /// [`Resource`]s. If access rules refuse the call, the list lacks them. When the resources change, call
+    /// [`Notifier::resource_list_changed`](crate::Notifier::resource_list_changed).
     #[must_use]
     fn resource_list(self) -> Self;
 
     /// The same for an operation whose result has another form: `resources` reads them from the JSON text of a result. The
-    /// operation is called again for further ones, at most 100 times.
+    /// operation is called again for further ones, at most 100 times for a page.
     #[must_use]
     fn resource_list_by(
         self,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use trunkline::protocol::{CallFuture, RegisteredOperation};
@@ -19,6 +21,46 @@ use crate::resource::{ListsResources, ResourcePage};
 const UNKNOWN_CURSOR: Fault =
     Fault::Params("unknown cursor; request the list again without a cursor");
 
+/// The maximum number of calls of operations for one page.
+const MAX_CALLS: usize = 100;
+
+/// The position of a page among the resources that operations list. It is the cursor of the page, which clients can
+/// change: calls with its params pass the same layers as all others.
+#[derive(Debug, Serialize, Deserialize)]
+struct Position {
+    /// The name of the operation.
+    operation: String,
+    params: Option<Map<String, Value>>,
+    /// The number of entries of the result that are on earlier pages.
+    skip: usize,
+}
+
+/// The start of a page of resources.
+enum Start {
+    /// The number of a page of the resources that are known without a call.
+    Known(usize),
+    Listed(Position),
+}
+
+impl Position {
+    const PREFIX: &'static str = "resources.";
+
+    /// The first result of an operation.
+    fn first(operation: &RegisteredOperation) -> Self {
+        Self { operation: operation.name().to_owned(), params: None, skip: 0 }
+    }
+
+    fn parse(cursor: &str) -> Option<Self> {
+        let json = BASE64.decode(cursor.strip_prefix(Self::PREFIX)?).ok()?;
+        serde_json::from_slice(&json).ok()
+    }
+
+    fn cursor(&self) -> String {
+        let json = serde_json::to_vec(self).expect("JSON values serialise into memory");
+        format!("{}{}", Self::PREFIX, BASE64.encode(json))
+    }
+}
+
 impl Server {
     /// Answers a request of a list.
     pub(super) fn list(
@@ -28,64 +70,107 @@ impl Server {
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let Context { request, era, .. } = context;
-        let page = match request.cursor {
-            Some(cursor) if call.text(cursor) != b"null" => {
-                let cursor = string(&call, Some(cursor));
-                cursor.and_then(|cursor| list.page_of(&cursor)).ok_or(UNKNOWN_CURSOR)?
-            }
-            _ => 0,
+        let cursor = request.cursor.filter(|cursor| call.text(*cursor) != b"null");
+        let cursor = match cursor {
+            Some(cursor) => Some(string(&call, Some(cursor)).ok_or(UNKNOWN_CURSOR)?.into_owned()),
+            None => None,
         };
+        let cursor = cursor.as_deref();
+        let page = cursor.map_or(Some(0), |cursor| list.page_of(cursor));
         let lists =
             if list == List::Resources { self.catalog.resource_lists() } else { Vec::new() };
         if lists.is_empty() {
+            let page = page.ok_or(UNKNOWN_CURSOR)?;
             return Ok(ready(&self.catalog.page(list, era, page).ok_or(UNKNOWN_CURSOR)?));
         }
+        let listed = || cursor.and_then(Position::parse).map(Start::Listed);
+        let start = page.map(Start::Known).or_else(listed).ok_or(UNKNOWN_CURSOR)?;
         let server = Arc::clone(self);
         let future = CallFuture::from_future(async move {
-            let entries = match server.all_resources(lists, &call).await {
-                Ok(entries) => entries,
-                Err(error) => return Outcome::error(error),
-            };
-            let result = server.results.page(list, era, &entries, page);
-            result.map_or_else(|| Outcome::error(UNKNOWN_CURSOR.error()), |result| written(&result))
+            match server.resource_page(&lists, start, &call).await {
+                Ok((entries, next)) => {
+                    let result = server.results.page(list, era, &entries, next.as_deref());
+                    Outcome::from_writer(|json| json.extend_from_slice(&result))
+                }
+                Err(error) => Outcome::error(error),
+            }
         });
         Ok(future.into())
     }
 
-    /// The entries of all resources, some of which are known only to operations.
-    async fn all_resources(
+    /// The entries of a page of resources, some of which are known only to operations, and the cursor of the next page.
+    async fn resource_page(
         &self,
-        lists: Vec<Arc<RegisteredOperation>>,
+        lists: &[Arc<RegisteredOperation>],
+        start: Start,
         call: &Call,
-    ) -> Result<Vec<Vec<u8>>, ErrorObject> {
-        let mut entries = self.catalog.resource_entries();
-        for operation in lists {
-            let mut call = call.duplicate().redirect_to(Arc::clone(&operation), None);
-            for _ in 0..MAX_CALLS {
-                let again = call.duplicate();
-                let Ok(outcome) = self.rpc.run(call).await;
-                let result = match outcome.as_result() {
-                    Ok(result) => result,
-                    // The list contains what the caller may read.
-                    Err(error)
-                        if matches!(error.code(), code::UNAUTHENTICATED | code::FORBIDDEN) =>
-                    {
-                        break;
-                    }
-                    Err(error) => return Err(error.clone()),
+    ) -> Result<(Vec<Vec<u8>>, Option<String>), ErrorObject> {
+        let max = self.results.page_entries();
+        let (mut entries, mut position) = match start {
+            Start::Listed(position) => (Vec::new(), position),
+            Start::Known(page) => {
+                let known = self.catalog.resource_entries();
+                let mut rest = known.chunks(max).skip(page);
+                let entries = match rest.next() {
+                    Some(entries) => entries.to_vec(),
+                    None if page == 0 => Vec::new(),
+                    None => return Err(UNKNOWN_CURSOR.error()),
                 };
-                let listed = listed(&operation, result)?;
-                entries.extend(listed.entries);
-                let Some(next) = listed.next else { break };
-                call = again.redirect_with(Arc::clone(&operation), &next)?;
+                if rest.next().is_some() {
+                    return Ok((entries, Some(List::Resources.cursor(page + 1))));
+                }
+                (entries, Position::first(&lists[0]))
             }
+        };
+        let is_next = |operation: &Arc<RegisteredOperation>| operation.name() == position.operation;
+        let mut index = lists.iter().position(is_next).ok_or_else(|| UNKNOWN_CURSOR.error())?;
+        for _ in 0..MAX_CALLS {
+            if entries.len() >= max {
+                break;
+            }
+            let operation = &lists[index];
+            let listed = self.listed(operation, position.params.as_ref(), call).await?;
+            let count = listed.entries.len();
+            let taken = count.saturating_sub(position.skip).min(max - entries.len());
+            entries.extend(listed.entries.into_iter().skip(position.skip).take(taken));
+            position.skip += taken;
+            if position.skip < count {
+                break;
+            }
+            if listed.next.is_some() {
+                (position.params, position.skip) = (listed.next, 0);
+                continue;
+            }
+            index += 1;
+            let Some(operation) = lists.get(index) else { return Ok((entries, None)) };
+            position = Position::first(operation);
         }
-        Ok(entries)
+        Ok((entries, Some(position.cursor())))
+    }
+
+    /// The resources that an operation lists with these params. Empty if access rules refuse the call: the list contains
+    /// what the caller may read.
+    async fn listed(
+        &self,
+        operation: &Arc<RegisteredOperation>,
+        params: Option<&Map<String, Value>>,
+        call: &Call,
+    ) -> Result<Listed, ErrorObject> {
+        let call = call.duplicate();
+        let call = match params {
+            Some(params) => call.redirect_with(Arc::clone(operation), params)?,
+            None => call.redirect_to(Arc::clone(operation), None),
+        };
+        let Ok(outcome) = self.rpc.run(call).await;
+        match outcome.as_result() {
+            Ok(result) => listed(operation, result),
+            Err(error) if matches!(error.code(), code::UNAUTHENTICATED | code::FORBIDDEN) => {
+                Ok(Listed { entries: Vec::new(), next: None })
+            }
+            Err(error) => Err(error.clone()),
+        }
     }
 }
-
-/// The maximum number of calls of an operation for one list.
-const MAX_CALLS: usize = 100;
 
 /// The entries in the result of an operation that lists resources.
 struct Listed {
@@ -108,8 +193,4 @@ fn listed(operation: &RegisteredOperation, result: &[u8]) -> Result<Listed, Erro
     })?;
     let entries = listed.into_iter().map(|entry| entry.get().as_bytes().to_vec()).collect();
     Ok(Listed { entries, next: None })
-}
-
-fn written(result: &Bytes) -> Outcome {
-    Outcome::from_writer(|json| json.extend_from_slice(result))
 }

@@ -86,7 +86,7 @@ impl List {
     }
 
     /// The cursor of a page after the first one.
-    fn cursor(self, page: usize) -> String {
+    pub(super) fn cursor(self, page: usize) -> String {
         format!("{}-{page}", self.member())
     }
 
@@ -143,23 +143,33 @@ impl PrebuiltResults {
         self.pages(List::Tools, era, &entries)
     }
 
-    /// The results of a list, by page. There is at least one page.
-    pub(super) fn pages(&self, list: List, era: Era, entries: &[impl AsRef<[u8]>]) -> Vec<Bytes> {
-        let count = entries.len().div_ceil(self.page_entries).max(1);
-        (0..count).filter_map(|page| self.page(list, era, entries, page)).collect()
+    /// The maximum number of entries in a page.
+    pub(super) fn page_entries(&self) -> usize {
+        self.page_entries
     }
 
-    /// A page of a list, if the list has it.
+    /// The results of a list, by page. There is at least one page.
+    pub(super) fn pages(&self, list: List, era: Era, entries: &[impl AsRef<[u8]>]) -> Vec<Bytes> {
+        let mut chunks: Vec<_> = entries.chunks(self.page_entries).collect();
+        if chunks.is_empty() {
+            chunks.push(entries);
+        }
+        let count = chunks.len();
+        let page = |(page, entries): (usize, &&[_])| {
+            let next = (page + 1 < count).then(|| list.cursor(page + 1));
+            self.page(list, era, entries, next.as_deref())
+        };
+        chunks.iter().enumerate().map(page).collect()
+    }
+
+    /// A page of a list, and the cursor of the next one.
     pub(super) fn page(
         &self,
         list: List,
         era: Era,
         entries: &[impl AsRef<[u8]>],
-        page: usize,
-    ) -> Option<Bytes> {
-        let start = page.checked_mul(self.page_entries)?;
-        let rest = entries.get(start..).filter(|rest| page == 0 || !rest.is_empty())?;
-        let (entries, further) = rest.split_at(rest.len().min(self.page_entries));
+        next: Option<&str>,
+    ) -> Bytes {
         let start = match era {
             Era::Legacy => "{",
             Era::Modern => "{\"resultType\":\"complete\",",
@@ -172,15 +182,14 @@ impl PrebuiltResults {
             json.extend_from_slice(entry.as_ref());
         }
         json.push(b']');
-        if !further.is_empty() {
-            let next = format!(",\"nextCursor\":\"{}\"", list.cursor(page + 1));
-            json.extend_from_slice(next.as_bytes());
+        if let Some(next) = next {
+            json.extend_from_slice(format!(",\"nextCursor\":\"{next}\"").as_bytes());
         }
         if era == Era::Modern {
             json.extend_from_slice(self.cache_hints.as_bytes());
         }
         json.extend_from_slice(&self.tail(era));
-        Some(json.into())
+        json.into()
     }
 
     /// The result of `server/discover`.

@@ -1,14 +1,18 @@
 //! Registration of resources, prompts and completions: errors, layers, pages and changes.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use trunkline::layers::{Next, from_fn};
 use trunkline::{
-    Call, DynamicOperations, ErrorObject, Extensions, Json, Operation, Outcome, Router, Rpc, code,
+    Call, DynamicOperations, ErrorObject, Extensions, Json, Operation, Outcome, Params, Router,
+    Rpc, code,
 };
 use trunkline_mcp::{
-    Completion, Mcp, McpConfig, McpOperation, Prompt, PromptArgument, Resource, ResourceTemplate,
+    Completion, Mcp, McpConfig, McpOperation, Prompt, PromptArgument, Resource, ResourcePage,
+    ResourceTemplate,
 };
 
 use crate::support::{assert_fits, expanded, in_time, legacy, modern, offers};
@@ -289,6 +293,60 @@ async fn lists_have_pages() {
                 assert_eq!(reply["error"]["code"], code::INVALID_PARAMS, "{method}: {reply}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_page_calls_only_the_operations_that_it_lists() {
+    /// The numbers from `from` on, two at a time.
+    #[derive(Deserialize)]
+    struct From {
+        from: Option<u64>,
+    }
+    fn page(result: &[u8]) -> ResourcePage {
+        let numbers: Vec<u64> = serde_json::from_slice(result).unwrap();
+        let resource = |n: &u64| Resource::new(format!("n:{n}"), n.to_string());
+        let page = ResourcePage::new(numbers.iter().map(resource));
+        match numbers.last() {
+            Some(last) if *last < 9 => {
+                page.next(Map::from_iter([("from".to_owned(), (last + 1).into())]))
+            }
+            _ => page,
+        }
+    }
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = |calls: &Arc<AtomicUsize>| {
+        let calls = Arc::clone(calls);
+        move |Params(From { from }): Params<From>| {
+            calls.fetch_add(1, Ordering::SeqCst);
+            let from = from.unwrap_or_default();
+            Json((from..from + 2).collect::<Vec<_>>())
+        }
+    };
+    let many = || Json((0..5).map(|n| Resource::new(format!("m:{n}"), format!("m{n}"))).collect());
+    let operations = || {
+        [
+            operation("static").resource(Resource::new("s:1", "static")),
+            Operation::new("counted", counted(&calls)).resource_list_by(page),
+            Operation::new("many", many as fn() -> Json<Vec<Resource>>).resource_list(),
+        ]
+    };
+    for (page_entries, expected_calls) in [(100, 5), (2, 10), (3, 6)] {
+        calls.store(0, Ordering::SeqCst);
+        let settings = McpConfig { page_entries, ..McpConfig::new("test", "1") };
+        let rpc = Mcp::new(router(operations()).build().unwrap(), settings).unwrap().rpc();
+        let (names, pages) = all_pages(&rpc, "resources/list", "resources").await;
+        let numbers = (0..10).map(|n: u64| n.to_string());
+        let expected = ["static".to_owned()].into_iter().chain(numbers);
+        let expected: Vec<_> = expected.chain((0..5).map(|n| format!("m{n}"))).collect();
+        assert_eq!((names, pages), (expected, 16_usize.div_ceil(page_entries)));
+        assert_eq!(calls.load(Ordering::SeqCst), expected_calls, "{page_entries}");
+    }
+    let rpc = mcp(router(operations())).rpc();
+    for cursor in ["resources.", "resources.!", "resources.e30", "resources.bnVsbA", "resources-1"]
+    {
+        let reply = ask(&rpc, &modern("resources/list", json!({ "cursor": cursor }))).await;
+        assert_eq!(reply["error"]["code"], code::INVALID_PARAMS, "{cursor}: {reply}");
     }
 }
 

@@ -150,6 +150,9 @@ async fn batches_belong_to_their_session() {
     mcp.resource_updated("r://text");
     let (_, updated) = events.session_message().await.unwrap();
     assert_eq!(updated["method"], "notifications/resources/updated");
+    mcp.notifier().resource_list_changed();
+    let (_, changed) = events.session_message().await.unwrap();
+    assert_eq!(changed["method"], "notifications/resources/list_changed");
     let logs = request(3, "tools/call", json!({ "name": "logs" }));
     let mut logged = stream(&server, post("/mcp", &session, logs.to_string())).await;
     let (_, first) = logged.session_message().await.unwrap();
