@@ -239,6 +239,11 @@ impl<S> Operation<S> {
         &self.description
     }
 
+    /// The extension data of the description, which layers add to.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        &mut self.description.extensions
+    }
+
     /// Wraps the operation, including its current layers.
     pub fn wrap(&mut self, layer: LayerFn) {
         self.layers.push(layer);

@@ -76,8 +76,8 @@ impl Prompts {
     }
 
     /// The entries of `prompts/list`.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &[u8]> {
-        self.prompts.iter().map(|prompt| &*prompt.entry)
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<RegisteredOperation>, &[u8])> {
+        self.prompts.iter().map(|prompt| (&prompt.operation, &*prompt.entry))
     }
 }
 

@@ -184,13 +184,16 @@ impl Resources {
     }
 
     /// The entries of `resources/list`.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &[u8]> {
-        self.resources.iter().map(|source| &*source.entry)
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<RegisteredOperation>, &[u8])> {
+        self.resources.iter().map(|source| (&source.operation, &*source.entry))
     }
 
     /// The entries of `resources/templates/list`.
-    pub(crate) fn template_entries(&self) -> impl Iterator<Item = &[u8]> {
-        self.templates.iter().map(|template| &*template.source.entry)
+    pub(crate) fn template_entries(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<RegisteredOperation>, &[u8])> {
+        let sources = self.templates.iter().map(|template| &template.source);
+        sources.map(|source| (&source.operation, &*source.entry))
     }
 
     /// The operations that return further resources.

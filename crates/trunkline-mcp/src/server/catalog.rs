@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use trunkline::Rpc;
+use trunkline::access::Principal;
+use trunkline::layers::authorize::{is_restricted, is_visible_to};
 use trunkline::protocol::RegisteredOperation;
 
 use super::offers::Offers;
@@ -37,10 +39,48 @@ struct Snapshot {
 }
 
 /// The results of a list, by page. There is at least one page.
-#[derive(PartialEq)]
 struct Pages {
     legacy: Vec<Bytes>,
     modern: Vec<Bytes>,
+    /// The entries, if some callers do not see all of them.
+    restricted: Option<Vec<Entry>>,
+}
+
+/// An entry of a list, and the operation that it describes.
+struct Entry {
+    operation: Arc<RegisteredOperation>,
+    legacy: Vec<u8>,
+    modern: Vec<u8>,
+}
+
+impl Pages {
+    fn new(results: &PrebuiltResults, list: List, entries: Vec<Entry>) -> Self {
+        let pages = |era| {
+            let entries: Vec<_> = entries.iter().map(|entry| entry.text(era)).collect();
+            results.pages(list, era, &entries)
+        };
+        let (legacy, modern) = (pages(Era::Legacy), pages(Era::Modern));
+        let is_any = entries.iter().any(|entry| is_restricted(entry.operation.description()));
+        Self { legacy, modern, restricted: is_any.then_some(entries) }
+    }
+
+    fn has_other_entries(&self, other: &Self) -> bool {
+        self.legacy != other.legacy || self.modern != other.modern
+    }
+}
+
+impl Entry {
+    /// An entry that is the same in both eras.
+    fn new((operation, text): (&Arc<RegisteredOperation>, &[u8])) -> Self {
+        Self { operation: Arc::clone(operation), legacy: text.to_vec(), modern: text.to_vec() }
+    }
+
+    fn text(&self, era: Era) -> &[u8] {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.modern,
+        }
+    }
 }
 
 /// The result of a search for a completion.
@@ -69,10 +109,10 @@ impl Catalog {
         let snapshot = Snapshot::new(&self.fixed, &rpc.operations(), declared, results);
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         let changes = Filter {
-            tools_list_changed: current.tools != snapshot.tools,
-            resources_list_changed: current.resources != snapshot.resources
-                || current.templates != snapshot.templates,
-            prompts_list_changed: current.prompts != snapshot.prompts,
+            tools_list_changed: current.tools.has_other_entries(&snapshot.tools),
+            resources_list_changed: current.resources.has_other_entries(&snapshot.resources)
+                || current.templates.has_other_entries(&snapshot.templates),
+            prompts_list_changed: current.prompts.has_other_entries(&snapshot.prompts),
             ..Filter::default()
         };
         *current = Arc::new(snapshot);
@@ -116,22 +156,29 @@ impl Catalog {
         if is_known { Completing::Nothing } else { Completing::Unknown }
     }
 
-    /// The operations that return further resources.
+    /// The operations that return further resources. Callers that may not call one are refused by it.
     pub(super) fn resource_lists(&self) -> Vec<Arc<RegisteredOperation>> {
         let snapshot = self.snapshot();
         let dynamic = snapshot.dynamic.resources.lists();
         self.fixed.resources.lists().iter().chain(dynamic).cloned().collect()
     }
 
-    /// The entries of the resources that are known without a call.
-    pub(super) fn resource_entries(&self) -> Vec<Vec<u8>> {
+    /// The entries of the resources that are known without a call, for a caller.
+    pub(super) fn resource_entries(&self, caller: Option<&Principal>) -> Vec<Vec<u8>> {
         let snapshot = self.snapshot();
-        let dynamic = snapshot.dynamic.resources.entries();
-        self.fixed.resources.entries().chain(dynamic).map(<[u8]>::to_vec).collect()
+        let all = self.fixed.resources.entries().chain(snapshot.dynamic.resources.entries());
+        let visible = all.filter(|(operation, _)| is_visible_to(operation.description(), caller));
+        visible.map(|(_, entry)| entry.to_vec()).collect()
     }
 
-    /// A page of a list.
-    pub(super) fn page(&self, list: List, era: Era, page: usize) -> Option<Bytes> {
+    /// A page of a list for a caller, which sees the entries that it may use.
+    pub(super) fn page(
+        &self,
+        results: &PrebuiltResults,
+        (list, era): (List, Era),
+        page: usize,
+        caller: Option<&Principal>,
+    ) -> Option<Bytes> {
         let snapshot = self.snapshot();
         let pages = match list {
             List::Tools => &snapshot.tools,
@@ -139,6 +186,14 @@ impl Catalog {
             List::Templates => &snapshot.templates,
             List::Prompts => &snapshot.prompts,
         };
+        if let Some(entries) = &pages.restricted {
+            let is_visible = |entry: &&Entry| is_visible_to(entry.operation.description(), caller);
+            let visible: Vec<_> = entries.iter().filter(is_visible).collect();
+            if visible.len() < entries.len() {
+                let visible: Vec<_> = visible.iter().map(|entry| entry.text(era)).collect();
+                return results.pages(list, era, &visible).get(page).cloned();
+            }
+        }
         let pages = match era {
             Era::Modern => &pages.modern,
             Era::Legacy => &pages.legacy,
@@ -177,20 +232,21 @@ impl Snapshot {
     ) -> Self {
         let dynamic = operations.iter().filter(|operation| !operation.is_static());
         let dynamic = Offers::of_dynamic(dynamic, fixed);
-        let listed = || fixed.tools.listed().chain(dynamic.tools.listed());
-        let tools = Pages {
-            legacy: results.tool_pages(Era::Legacy, listed()),
-            modern: results.tool_pages(Era::Modern, listed()),
-        };
         let both = [fixed, &dynamic];
-        let pages = |list: List, entries: &[&[u8]]| Pages {
-            legacy: results.pages(list, Era::Legacy, entries),
-            modern: results.pages(list, Era::Modern, entries),
+        let tool = |tool: &Tool| Entry {
+            operation: tool.operation(),
+            legacy: results.tool_entry(Era::Legacy, tool),
+            modern: results.tool_entry(Era::Modern, tool),
         };
-        let resources: Vec<_> = both.iter().flat_map(|all| all.resources.entries()).collect();
-        let templates: Vec<_> =
-            both.iter().flat_map(|all| all.resources.template_entries()).collect();
-        let prompts: Vec<_> = both.iter().flat_map(|all| all.prompts.entries()).collect();
+        let tools = both.iter().flat_map(|all| all.tools.listed()).map(tool).collect();
+        let resources = both.iter().flat_map(|all| all.resources.entries()).map(Entry::new);
+        let templates =
+            both.iter().flat_map(|all| all.resources.template_entries()).map(Entry::new);
+        let prompts = both.iter().flat_map(|all| all.prompts.entries()).map(Entry::new);
+        let tools = Pages::new(results, List::Tools, tools);
+        let resources = Pages::new(results, List::Resources, resources.collect());
+        let templates = Pages::new(results, List::Templates, templates.collect());
+        let prompts = Pages::new(results, List::Prompts, prompts.collect());
         // A capability stays declared, since clients do not ask for it again.
         let declared = Declared {
             resources: before.resources || both.iter().any(|all| !all.resources.is_empty()),
@@ -198,9 +254,6 @@ impl Snapshot {
             completions: before.completions || both.iter().any(|all| !all.completions.is_empty()),
             tasks: before.tasks || both.iter().any(|all| all.tools.has_tasks()),
         };
-        let resources = pages(List::Resources, &resources);
-        let templates = pages(List::Templates, &templates);
-        let prompts = pages(List::Prompts, &prompts);
         let discover = results.discover(declared);
         Self { dynamic, tools, resources, templates, prompts, declared, discover }
     }

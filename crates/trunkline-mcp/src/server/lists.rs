@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use trunkline::access::Principal;
 use trunkline::protocol::{CallFuture, RegisteredOperation};
 use trunkline::{Call, ErrorObject, Outcome, code};
 
@@ -81,7 +82,9 @@ impl Server {
             if list == List::Resources { self.catalog.resource_lists() } else { Vec::new() };
         if lists.is_empty() {
             let page = page.ok_or(UNKNOWN_CURSOR)?;
-            return Ok(ready(&self.catalog.page(list, era, page).ok_or(UNKNOWN_CURSOR)?));
+            let caller = Principal::of(call.extensions());
+            let page = self.catalog.page(&self.results, (list, era), page, caller);
+            return Ok(ready(&page.ok_or(UNKNOWN_CURSOR)?));
         }
         let listed = || cursor.and_then(Position::parse).map(Start::Listed);
         let start = page.map(Start::Known).or_else(listed).ok_or(UNKNOWN_CURSOR)?;
@@ -109,7 +112,7 @@ impl Server {
         let (mut entries, mut position) = match start {
             Start::Listed(position) => (Vec::new(), position),
             Start::Known(page) => {
-                let known = self.catalog.resource_entries();
+                let known = self.catalog.resource_entries(Principal::of(call.extensions()));
                 let mut rest = known.chunks(max).skip(page);
                 let entries = match rest.next() {
                     Some(entries) => entries.to_vec(),

@@ -113,7 +113,7 @@ impl PrebuiltResults {
         if !icons.is_empty() {
             info["icons"] = json!(icons);
         }
-        // Guards in front of this server decide who sees a list, so shared caches must not store it.
+        // Access rules decide who sees a list, so shared caches must not store it.
         let list_caching = Caching { ttl: settings.list_ttl, is_public: false };
         let modern_tail = format!(",\"_meta\":{}}}", json!({ meta::SERVER_INFO: info }));
         Self {
@@ -133,14 +133,9 @@ impl PrebuiltResults {
         }
     }
 
-    /// The pages of `tools/list`.
-    pub(super) fn tool_pages<'a>(
-        &self,
-        era: Era,
-        tools: impl Iterator<Item = &'a Tool>,
-    ) -> Vec<Bytes> {
-        let entries: Vec<Vec<u8>> = tools.map(|tool| list_entry(tool, self.form(era))).collect();
-        self.pages(List::Tools, era, &entries)
+    /// The entry of a tool in `tools/list`.
+    pub(super) fn tool_entry(&self, era: Era, tool: &Tool) -> Vec<u8> {
+        list_entry(tool, self.form(era))
     }
 
     /// The maximum number of entries in a page.

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use trunkline::access::{Principal, ProtectedResource, Scopes};
 use trunkline::http::HttpConfig;
-use trunkline::layers::authorize::ScopedOperation;
-use trunkline::{Operation, Router, Rpc, Server, ServerHandle};
+use trunkline::layers::authorize::{Rules, ScopedOperation, claim};
+use trunkline::{Operation, RawParams, Router, Rpc, Server, ServerHandle};
 use trunkline_mcp::{
     Completion, CompletionValues, Mcp, McpConfig, McpOperation, Prompt, PromptArgument, Resource,
+    ResourceTemplate,
 };
 
 use crate::support::{
@@ -34,6 +35,13 @@ fn rpc() -> Rpc {
                 .completes([Completion::prompt("prune", "notebook")])
                 .scopes(required),
         )
+        .operation(Operation::new("notes.audit", || "audited").tool("audit"))
+        .operation(
+            Operation::new("notes.book", |_: RawParams| "book")
+                .resource_template(ResourceTemplate::new("notes://book/{name}", "book")),
+        )
+        .authorize(Rules::new().require("notes.audit", claim("role", "admin")))
+        .authorize(Rules::new().require("notes.book", claim("role", "admin")))
         .build()
         .unwrap()
 }
@@ -42,7 +50,7 @@ fn mcp() -> Mcp {
     Mcp::new(rpc(), McpConfig::new("test", "1")).unwrap()
 }
 
-/// Serves to `reader` and `writer`, whose tokens are their names.
+/// Serves to `reader` and `writer`, whose tokens are their names, and to `signed`, a reader with a token of an issuer.
 async fn serve() -> ServerHandle {
     let mut resource =
         ProtectedResource::new("https://notes.example/mcp".parse().unwrap(), ["https://login"]);
@@ -53,6 +61,10 @@ async fn serve() -> ServerHandle {
         let principal = Principal::new(name).with_scopes(&Scopes::new(scopes));
         http.bearer.allow_principal(principal, name);
     }
+    let signed = Principal::signed("https://login", "ada");
+    http.bearer.allow_principal(signed.with_scopes(&Scopes::new(["notes:read"])), "signed");
+    let admin = serde_json::from_value(json!({ "role": "admin", "scope": "notes:read" })).unwrap();
+    http.bearer.allow_principal(Principal::new("admin").with_claims(admin), "admin");
     let mcp = mcp();
     let service = mcp.rpc().http_with(http);
     let service = service.merge(mcp.routes()).merge(mcp.sse_routes());
@@ -126,6 +138,73 @@ async fn challenges_name_the_scopes_of_a_tool() {
                 assert_fits(&name, &expected, &error);
             }
         }
+    }
+}
+
+/// The names in a list of the endpoint.
+async fn names(server: &ServerHandle, token: &str, method: &str, member: &str) -> Vec<String> {
+    let message = modern(method, json!({}));
+    let headers = headers_of(&message) + &format!("Authorization: Bearer {token}\r\n");
+    let request = post("/mcp", &headers, message.to_string());
+    let reply = Client::connect(server.local_addr()).await.ask(request).await.json();
+    let entries = reply["result"][member].as_array().unwrap_or_else(|| panic!("{reply}")).iter();
+    entries.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn lists_have_the_operations_that_their_caller_may_call() {
+    let server = serve().await;
+    let rows: [(&str, &[&str], &[&str], &[&str], &[&str]); 4] = [
+        ("reader", &["list"], &[], &[], &[]),
+        ("writer", &["delete", "list"], &["secret"], &[], &["prune"]),
+        // A client with a signed token can request scopes, but not other claims.
+        ("signed", &["delete", "list"], &["secret"], &[], &["prune"]),
+        ("admin", &["list", "audit"], &[], &["book"], &[]),
+    ];
+    for (token, tools, resources, templates, prompts) in rows {
+        for (method, member, expected) in [
+            ("tools/list", "tools", tools),
+            ("resources/list", "resources", resources),
+            ("resources/templates/list", "resourceTemplates", templates),
+            ("prompts/list", "prompts", prompts),
+        ] {
+            assert_eq!(names(&server, token, method, member).await, expected, "{token} {method}");
+        }
+    }
+    // A client of stdio has no principal.
+    let mut pipes = Pipes::of(mcp(), Gate::new());
+    pipes.send([&legacy("tools/list", json!({}))]);
+    let reply = pipes.next().await.unwrap();
+    assert_eq!(reply["result"]["tools"].as_array().unwrap().len(), 3, "{reply}");
+}
+
+#[tokio::test]
+async fn clients_subscribe_to_resources_that_they_may_read() {
+    let server = serve().await;
+    let uri = "notes://secret";
+    for (token, is_allowed) in [("reader", false), ("signed", false), ("writer", true)] {
+        let common = format!(
+            "Accept: application/json, text/event-stream\r\nAuthorization: Bearer {token}\r\n"
+        );
+        let connect = || Client::connect(server.local_addr());
+        let filter = json!({ "notifications": { "resourceSubscriptions": [uri] } });
+        let listen = modern("subscriptions/listen", filter);
+        let mut events = connect().await;
+        events.send(post("/mcp", &(headers_of(&listen) + &common), listen.to_string())).await;
+        assert_eq!(events.head().await.status, 200);
+        let acknowledged = events.message().await.unwrap();
+        let expected =
+            if is_allowed { json!({ "resourceSubscriptions": [uri] }) } else { json!({}) };
+        assert_eq!(acknowledged["params"]["notifications"], expected, "{token}");
+
+        let version = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+        let hello = legacy("initialize", version).to_string();
+        let reply = connect().await.ask(post("/mcp", &common, hello)).await;
+        let session = reply.header("mcp-session-id").unwrap();
+        let headers = format!("{common}Mcp-Session-Id: {session}\r\n");
+        let subscribe = legacy("resources/subscribe", json!({ "uri": uri })).to_string();
+        let reply = connect().await.ask(post("/mcp", &headers, subscribe)).await;
+        assert_eq!(reply.status, if is_allowed { 200 } else { 403 }, "{token}: {reply:?}");
     }
 }
 

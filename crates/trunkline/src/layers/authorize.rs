@@ -98,6 +98,32 @@ pub fn declared_scopes(description: &Description) -> Option<&Scopes> {
     description.extensions.get().map(|DeclaredScopes(scopes)| scopes)
 }
 
+/// Whether callers of an operation must meet requirements of [`Rules`] or have scopes.
+#[must_use]
+pub fn is_restricted(description: &Description) -> bool {
+    description.extensions.get::<Policies>().is_some()
+}
+
+/// Whether the list of operations for a caller contains this one: a caller that may not call it does not see it.
+///
+/// A caller without a principal sees all operations, and one with a signed token those for which it lacks only scopes:
+/// a call is answered with a challenge, from which the client learns what to authenticate with. Requirements of an
+/// [`AuthorizeLayer`] that was added as a layer are not considered.
+#[must_use]
+pub fn is_visible_to(description: &Description, principal: Option<&Principal>) -> bool {
+    let Some(principal) = principal else { return true };
+    let Some(Policies(policies)) = description.extensions.get() else { return true };
+    let is_signed = principal.issuer().is_some();
+    let mut requirements = policies.iter().flat_map(|policy| &policy.requirements);
+    requirements.all(|requirement| {
+        requirement.is_met_by(principal) || (is_signed && requirement.scopes().is_some())
+    })
+}
+
+/// The requirements of an operation. An extension of its description.
+#[derive(Debug, Clone, Default)]
+struct Policies(Vec<Arc<Policy>>);
+
 #[derive(Debug, Clone)]
 struct Rule {
     pattern: Pattern,
@@ -311,6 +337,13 @@ impl AuthorizeLayer {
     pub(crate) fn declared(description: &Description) -> Option<Self> {
         let scopes = declared_scopes(description).filter(|scopes| !scopes.is_empty())?;
         Some(Self::all(vec![Requirement(Kind::Scopes(scopes.clone()))], Anonymous::Local))
+    }
+
+    /// Adds the requirements to the extensions of the description of an operation.
+    pub(crate) fn describe(&self, extensions: &mut Extensions) {
+        let mut policies = extensions.get::<Policies>().cloned().unwrap_or_default();
+        policies.0.push(Arc::clone(&self.policy));
+        extensions.insert(policies);
     }
 
     fn all(requirements: Vec<Requirement>, anonymous: Anonymous) -> Self {

@@ -81,6 +81,7 @@ impl ScopedWrapper {
 /// Wraps the handler of an operation in the requirements for a method of this name.
 pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rules) {
     if let Some(layer) = rules.layer_for(name, Some(operation.as_description())) {
+        layer.describe(operation.extensions_mut());
         operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
     }
 }
@@ -88,6 +89,7 @@ pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rul
 /// Wraps the handler of an operation in the requirement of its declared scopes.
 pub(super) fn require_declared_scopes(operation: &mut Operation) {
     if let Some(layer) = AuthorizeLayer::declared(operation.as_description()) {
+        layer.describe(operation.extensions_mut());
         operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
     }
 }
