@@ -171,9 +171,9 @@ impl Endpoint {
                     let Ok(outcome) = call.await;
                     outcome
                 });
-                run_to_completion(call).await
+                run_to_completion(&self.0.detached, call).await
             }
-            _ => run_to_completion(future).await,
+            _ => run_to_completion(&self.0.detached, future).await,
         };
         let Some(messages) = messages else {
             let Ok(outcome) = running.await;
@@ -240,11 +240,14 @@ impl Endpoint {
             return refuse(&fault, None, false);
         }
         let server = Arc::clone(&self.0);
-        let answered = run_to_completion(Box::pin(async move {
-            let _activity = session.as_ref().map(HttpSession::activity);
-            let session = session.as_ref().map(|session| Arc::clone(&session.session));
-            batch::answer(server, batch, session).await
-        }));
+        let answered = run_to_completion(
+            &self.0.detached,
+            Box::pin(async move {
+                let _activity = session.as_ref().map(HttpSession::activity);
+                let session = session.as_ref().map(|session| Arc::clone(&session.session));
+                batch::answer(server, batch, session).await
+            }),
+        );
         match answered.await.await {
             Ok(Reply::None) => accepted(),
             Ok(reply) => respond(StatusCode::OK, reply),

@@ -131,7 +131,8 @@ impl SessionStream {
     pub(crate) fn of_call(mut messages: MessageStream, session: Arc<HttpSession>) -> Self {
         let (id, reader) = session.replay.open();
         let (replay, activity) = (Arc::clone(&session.replay), session.activity());
-        tokio::spawn(async move {
+        let detached = messages.server.detached.clone();
+        detached.spawn(async move {
             let _activity = activity;
             // Also if the call panics.
             let _end = EndOnDrop { replay: &replay, id };

@@ -270,12 +270,14 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
             }
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-        let server = start(&addresses, tls, server_settings(problems), service).await?;
-        anyhow::Ok((summary, tools, shutdown, server))
+        let settings = server_settings(problems);
+        let drain_timeout = settings.drain_timeout;
+        let server = start(&addresses, tls, settings, service).await?;
+        anyhow::Ok((summary, tools, shutdown, (server, mcp, drain_timeout)))
     };
     let started = started.await;
     // A database that is not closed may keep its write-ahead log.
-    let (summary, tools, shutdown, server) =
+    let (summary, tools, shutdown, (server, mcp, drain_timeout)) =
         started.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
     if let Some(preparation) = opened.and_then(|opened| opened.preparation) {
         output::note(&preparation);
@@ -285,8 +287,14 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");
     let second = server::shutdown_signal().context("cannot wait for signals")?;
+    let stopped = async { tokio::join!(server.stop(), mcp.stop(drain_timeout)) };
     let drained = tokio::select! {
-        drained = server.stop() => drained,
+        (drained, dropped) = stopped => {
+            if dropped > 0 {
+                tracing::warn!(dropped, "calls of disconnected clients did not end within the drain timeout");
+            }
+            drained
+        }
         () = second => {
             bail!("a second signal aborted {} requests", server.status().in_flight)
         }

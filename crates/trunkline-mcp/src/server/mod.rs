@@ -15,6 +15,7 @@ mod tasks;
 use std::convert::identity;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -34,6 +35,7 @@ use crate::message_queue::MessageQueue;
 use crate::peer::StateKey;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, members, string};
+use crate::running::Detached;
 use crate::session::{Session, Sessions};
 use crate::subscription::{Notifier, Subscribers};
 use crate::task::TaskMethod;
@@ -56,6 +58,8 @@ pub(crate) struct Server {
     /// The permits of `subscriptions/listen`.
     listeners: Arc<Semaphore>,
     tasks: Tasks,
+    /// Calls that outlive the requests of their clients, and tasks.
+    pub(crate) detached: Detached,
     /// The key of the state of calls, if none is configured.
     random_key: OnceLock<Option<StateKey>>,
     catalog: Catalog,
@@ -96,7 +100,8 @@ impl Mcp {
         let sessions = Sessions::new(settings.sessions, settings.session_idle);
         let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
         let task_config = settings.tasks.clone();
-        let tasks = Tasks::new(task_config, Arc::clone(&subscribers), &settings.closing);
+        let detached = Detached::default();
+        let tasks = Tasks::new(task_config, Arc::clone(&subscribers), &settings.closing, &detached);
         let server = Arc::new(Server {
             rpc,
             settings,
@@ -104,6 +109,7 @@ impl Mcp {
             sessions,
             listeners,
             tasks,
+            detached,
             random_key,
             catalog,
             results,
@@ -126,6 +132,13 @@ impl Mcp {
     #[must_use]
     pub fn rpc(&self) -> Rpc {
         self.0.rpc.clone().with_protocol_methods(Arc::new(McpMethods(self.clone())))
+    }
+
+    /// Cancels [`McpConfig::closing`], and waits for calls whose clients have disconnected, and for tasks. Those that do not
+    /// end within `timeout` are dropped; returns their number. Call it when, or after, the server over HTTP stops.
+    pub async fn stop(&self, timeout: Duration) -> usize {
+        self.0.settings.closing.cancel();
+        self.0.detached.stop(timeout).await
     }
 
     /// The names of the listed tools, in the order of their registration.

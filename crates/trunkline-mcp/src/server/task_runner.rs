@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline::protocol::CallFuture;
 use trunkline::{ErrorObject, Outcome, code};
 
+use crate::running::Detached;
 use crate::session::random_id;
 use crate::subscription::Subscribers;
 use crate::task::{LiveTask, TaskConfig, TaskRecord, TaskState, TaskStoreError};
@@ -27,6 +28,7 @@ struct Shared {
     live: Mutex<HashMap<String, Arc<LiveTask>>>,
     slots: Mutex<Slots>,
     closing: CancellationToken,
+    detached: Detached,
 }
 
 /// The number of running tasks.
@@ -63,10 +65,11 @@ impl Tasks {
         config: TaskConfig,
         subscribers: Arc<Subscribers>,
         closing: &CancellationToken,
+        detached: &Detached,
     ) -> Self {
         let (live, slots) = Default::default();
-        let closing = closing.child_token();
-        Self(Arc::new(Shared { config, subscribers, live, slots, closing }))
+        let (closing, detached) = (closing.child_token(), detached.clone());
+        Self(Arc::new(Shared { config, subscribers, live, slots, closing, detached }))
     }
 
     /// Prepares a call of this owner for becoming a task.
@@ -84,7 +87,7 @@ impl Tasks {
         call: CallFuture,
     ) -> Result<TaskRecord, TaskStoreError> {
         let (created, creation) = oneshot::channel();
-        tokio::spawn(Arc::clone(&self.0).run(prepared, call, created));
+        self.0.detached.spawn(Arc::clone(&self.0).run(prepared, call, created));
         creation.await.unwrap_or_else(|_| Err(TaskStoreError::Failed("the server stops".into())))
     }
 

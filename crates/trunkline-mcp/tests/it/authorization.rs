@@ -154,21 +154,22 @@ async fn names(server: &ServerHandle, token: &str, method: &str, member: &str) -
 #[tokio::test]
 async fn lists_have_the_operations_that_their_caller_may_call() {
     let server = serve().await;
-    let rows: [(&str, &[&str], &[&str], &[&str], &[&str]); 4] = [
-        ("reader", &["list"], &[], &[], &[]),
-        ("writer", &["delete", "list"], &["secret"], &[], &["prune"]),
+    for (token, expected) in [
+        ("reader", ["list", "", "", ""]),
+        ("writer", ["delete list", "secret", "", "prune"]),
         // A client with a signed token can request scopes, but not other claims.
-        ("signed", &["delete", "list"], &["secret"], &[], &["prune"]),
-        ("admin", &["list", "audit"], &[], &["book"], &[]),
-    ];
-    for (token, tools, resources, templates, prompts) in rows {
-        for (method, member, expected) in [
-            ("tools/list", "tools", tools),
-            ("resources/list", "resources", resources),
-            ("resources/templates/list", "resourceTemplates", templates),
-            ("prompts/list", "prompts", prompts),
-        ] {
-            assert_eq!(names(&server, token, method, member).await, expected, "{token} {method}");
+        ("signed", ["delete list", "secret", "", "prune"]),
+        ("admin", ["list audit", "", "book", ""]),
+    ] {
+        let lists = [
+            ("tools/list", "tools"),
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+            ("prompts/list", "prompts"),
+        ];
+        for ((method, member), expected) in lists.into_iter().zip(expected) {
+            let found = names(&server, token, method, member).await.join(" ");
+            assert_eq!(found, expected, "{token} {method}");
         }
     }
     // A client of stdio has no principal.

@@ -133,6 +133,26 @@ async fn calls_of_sessions_run_to_their_end_when_the_server_stops() {
 }
 
 #[tokio::test]
+async fn calls_of_disconnected_clients_end_with_the_server() {
+    for (is_open, expected) in [(true, (0, 1, 0)), (false, (2, 0, 1))] {
+        let (mcp, server) = crate::support::serve_mcp(settings()).await;
+        let session = open(&server).await;
+        let request = post("/mcp", &session, call("told_wait").to_string());
+        let mut events = stream(&server, request).await;
+        events.session_message().await.unwrap();
+        drop(events);
+        in_time("the end of the server", server.handle.stop()).await;
+        let limit = Duration::from_millis(if is_open { 10_000 } else { 50 });
+        if is_open {
+            server.gate.open(1);
+        }
+        // The call, and the task that stores its messages for a client that reconnects.
+        let dropped = in_time("the end of the calls", mcp.stop(limit)).await;
+        assert_eq!((dropped, server.gate.passed(), server.gate.dropped()), expected);
+    }
+}
+
+#[tokio::test]
 async fn batches_belong_to_their_session() {
     let (mcp, server) = crate::support::serve_mcp(settings()).await;
     let mut opening = initialize();
