@@ -11,11 +11,18 @@ use tokio::sync::Notify;
 /// The queue of one call's messages to its client.
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {
-    pending: Mutex<VecDeque<Queued>>,
+    pending: Mutex<Pending>,
     filled: Notify,
     taken: Notify,
     /// Whether the reply follows the pending messages, so that further ones are dropped.
     is_ended: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    entries: VecDeque<Queued>,
+    /// The size of the messages.
+    bytes: usize,
 }
 
 /// An entry of a queue.
@@ -34,6 +41,8 @@ pub(crate) struct Full;
 /// The maximum number of pending messages. While a client does not read them, new notifications are dropped, and
 /// requests fail.
 const MAX_PENDING: usize = 256;
+/// The maximum size of pending messages in bytes. One message may be larger.
+const MAX_PENDING_BYTES: usize = 1 << 20;
 
 /// A request or notification to a client.
 #[derive(Serialize)]
@@ -89,12 +98,12 @@ impl MessageQueue {
 
     /// Whether no message is pending.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().entries.is_empty()
     }
 
     /// The next pending entry.
     pub(crate) fn take(&self) -> Option<Queued> {
-        let next = self.lock().pop_front();
+        let next = self.lock().pop();
         self.taken.notify_one();
         next
     }
@@ -139,16 +148,40 @@ impl MessageQueue {
 
     fn try_push(&self, entry: Queued) -> Result<(), Queued> {
         let mut pending = self.lock();
-        if pending.len() >= MAX_PENDING {
+        if !pending.has_space(&entry) {
             return Err(entry);
         }
-        pending.push_back(entry);
+        pending.bytes += entry.size();
+        pending.entries.push_back(entry);
         self.filled.notify_one();
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Queued>> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    fn has_space(&self, entry: &Queued) -> bool {
+        let is_small = self.bytes.saturating_add(entry.size()) <= MAX_PENDING_BYTES;
+        self.entries.is_empty() || (self.entries.len() < MAX_PENDING && is_small)
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        let entry = self.entries.pop_front()?;
+        self.bytes -= entry.size();
+        Some(entry)
+    }
+}
+
+impl Queued {
+    /// The size of a message in bytes.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Message(json) => json.len(),
+            Self::Close(_) => 0,
+        }
     }
 }
 
@@ -156,4 +189,33 @@ impl MessageQueue {
 pub(crate) fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
     let notification = ToClient { jsonrpc: "2.0", id: None, method, params };
     serde_json::to_vec(&notification).expect("texts and JSON values serialise")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_PENDING, MAX_PENDING_BYTES, MessageQueue};
+
+    /// Sends messages with texts of this size to a client that does not read.
+    #[track_caller]
+    fn check(size: usize, count: usize, expected: usize) {
+        let queue = MessageQueue::default();
+        for _ in 0..count {
+            queue.notify("m", &"x".repeat(size));
+        }
+        let mut pending = 0;
+        while queue.take_message().is_some() {
+            pending += 1;
+        }
+        assert_eq!(pending, expected, "{size}");
+        // The space is free again.
+        queue.notify("m", "x");
+        assert!(queue.take_message().is_some());
+    }
+
+    #[test]
+    fn messages_that_a_client_does_not_read_are_limited() {
+        check(1, 1_000, MAX_PENDING);
+        check(MAX_PENDING_BYTES / 4, 1_000, 3);
+        check(MAX_PENDING_BYTES * 2, 3, 1);
+    }
 }

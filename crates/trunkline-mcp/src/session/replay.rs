@@ -159,7 +159,7 @@ impl Replay {
 
     /// Appends a message to a stream without waiting.
     pub(crate) fn push(&self, id: StreamId, queued: Queued) {
-        match self.memory.reserve(size(&queued)) {
+        match self.memory.reserve(queued.size()) {
             Ok(memory) => self.append(id, queued, Some(memory)),
             Err(error) => tracing::warn!(%error, "an event of a session is dropped"),
         }
@@ -179,7 +179,7 @@ impl Replay {
     }
 
     fn append(&self, id: StreamId, queued: Queued, memory: Option<Reservation>) {
-        let bytes = size(&queued);
+        let bytes = queued.size();
         let mut streams = self.lock();
         let Some(stream) = streams.by_id.get_mut(&id) else { return };
         stream.events.push_back(Event { queued: Arc::new(queued), bytes, _memory: memory });
@@ -317,13 +317,6 @@ impl Drop for EventReader {
             stream.taken.notify_one();
             streams.trim(id, max_bytes);
         }
-    }
-}
-
-fn size(queued: &Queued) -> usize {
-    match queued {
-        Queued::Message(json) => json.len(),
-        Queued::Close(_) => 0,
     }
 }
 
