@@ -93,6 +93,11 @@ impl Databases {
         })
     }
 
+    /// [`Database::check_for_changes`] of all databases.
+    pub fn check_for_changes(&self) {
+        self.iter().for_each(|(_, database)| database.check_for_changes());
+    }
+
     /// Closes all databases, and returns whether that took at most `patience`. Blocks.
     pub fn close(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
@@ -117,7 +122,7 @@ impl<B: Backend> From<B> for Databases {
 }
 
 /// The name of a database: 1 to 32 letters, digits, `-` or `_`, of ASCII, that begin with a letter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DatabaseName(Box<str>);
 
 /// The text is not a valid [`DatabaseName`].

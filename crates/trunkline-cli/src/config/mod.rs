@@ -4,14 +4,17 @@
 //! line and an environment variable take precedence over the file.
 
 mod command;
+mod databases;
 mod document;
 mod flags;
 mod folder;
 mod problem;
 mod quantity;
+mod queries;
 mod secret;
 mod server;
 mod upstreams;
+mod value;
 
 use std::fs;
 use std::io;
@@ -21,13 +24,19 @@ use clap::{ArgMatches, Args, Command};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
+use trunkline_sql::SavedQuery;
 
+pub(crate) use databases::{
+    DatabaseArg, DatabaseConfig, DatabaseConfigs, Location, parse as database,
+};
 pub(crate) use problem::ConfigError;
 pub(crate) use upstreams::parse as upstream;
 
+use databases::DatabaseSection;
 use flags::{FlagValue, Origins};
 use folder::Folder;
 use problem::Problems;
+use queries::QuerySection;
 use server::ServerSection;
 use upstreams::{UpstreamSection, Upstreams};
 
@@ -39,7 +48,7 @@ const DEFAULT_FILE: &str = "trunkline.toml";
 pub(crate) struct ConfigArgs {
     /// Configuration file [default: trunkline.toml, if it exists]
     ///
-    /// A TOML file with the sections [server] and [upstreams.NAME]. Flags and environment variables take precedence
+    /// A TOML file with the sections [server], [databases.NAME], [queries.NAME] and [upstreams.NAME]. Flags and environment variables take precedence
     /// over it.
     #[arg(
         id = "config",
@@ -58,6 +67,8 @@ pub(crate) struct Config {
     /// The values that have a flag.
     flags: Vec<FlagValue>,
     origins: Origins,
+    databases: DatabaseConfigs,
+    queries: Vec<SavedQuery>,
     upstreams: Upstreams,
 }
 
@@ -66,6 +77,8 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 struct Sections {
     server: ServerSection,
+    databases: IndexMap<Spanned<String>, DatabaseSection>,
+    queries: IndexMap<Spanned<String>, QuerySection>,
     upstreams: IndexMap<Spanned<String>, UpstreamSection>,
 }
 
@@ -110,9 +123,11 @@ impl Config {
         for flag in &flags {
             flag.check(command, &mut problems);
         }
+        let databases = databases::read(sections.databases, &folder, &mut problems);
+        let queries = queries::read(sections.queries, &mut problems);
         let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
         problems.check(&path)?;
-        Ok(Self { path, flags, origins: Origins::default(), upstreams })
+        Ok(Self { path, flags, origins: Origins::default(), databases, queries, upstreams })
     }
 
     /// The command with the values of the file as defaults of its flags, also those of its subcommands.
@@ -123,6 +138,16 @@ impl Config {
     /// Sets the origins of the settings that the file contains, some of which the command line may override.
     pub(crate) fn resolve(&mut self, command: &Command, matches: &ArgMatches) {
         self.origins = Origins::new(&self.path, &self.flags, command, matches);
+    }
+
+    /// The databases.
+    pub(crate) fn databases(&self) -> &DatabaseConfigs {
+        &self.databases
+    }
+
+    /// The saved queries.
+    pub(crate) fn queries(&self) -> &[SavedQuery] {
+        &self.queries
     }
 
     /// The upstream servers.

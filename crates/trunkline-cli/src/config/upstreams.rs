@@ -1,12 +1,10 @@
 //! `[upstreams.NAME]`, and `--upstream`.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use toml::Spanned;
 use trunkline::client::http::Url;
 use trunkline_gateway::{
@@ -18,6 +16,7 @@ use super::folder::Folder;
 use super::problem::Problems;
 use super::quantity::Period;
 use super::secret::Secret;
+use super::value::Value;
 
 /// The upstream servers, by name.
 pub(crate) type Upstreams = IndexMap<UpstreamName, UpstreamConfig>;
@@ -37,12 +36,6 @@ pub(super) struct UpstreamSection {
     deny: Vec<String>,
     pin: bool,
     timeout: Option<Spanned<Period>>,
-}
-
-/// Text, or a secret.
-enum Value {
-    Text(String),
-    Secret(Secret),
 }
 
 /// The valid upstreams of the file. The others are among the problems.
@@ -187,10 +180,8 @@ impl Reader<'_, '_> {
     }
 
     fn value(&mut self, span: &Range<usize>, key: &str, value: Value) -> Option<String> {
-        match value {
-            Value::Text(text) => Some(text),
-            Value::Secret(secret) => self.secret(span, key, &secret),
-        }
+        let text = value.read(self.folder);
+        self.valid(span, key, text)
     }
 
     fn secret(&mut self, span: &Range<usize>, key: &str, secret: &Secret) -> Option<String> {
@@ -209,29 +200,5 @@ impl Reader<'_, '_> {
 
     fn problem(&mut self, span: &Range<usize>, key: &str, reason: &str) {
         self.problems.add(span, format!("`upstreams.{}.{key}`: {reason}", self.name));
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-struct ValueVisitor;
-
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text, { env = \"NAME\" } or { file = \"PATH\" }")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::Text(text.to_owned()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
-        Secret::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Value::Secret)
     }
 }

@@ -1,4 +1,4 @@
-//! The database that is served: its flags, and how it is created and opened.
+//! The databases that are served: their flags, and how they are created and opened.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,24 +6,44 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
-use clap::{Args, value_parser};
-use trunkline_sql::Database;
+use clap::{Args, ValueEnum, value_parser};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
+use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError};
 
-/// The flags of the database.
+use crate::config::{self, Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, Location};
+
+/// The flags of databases.
 #[derive(Args)]
 #[command(next_help_heading = "Database")]
 pub(crate) struct DatabaseArgs {
     /// SQLite database to serve; same as --db
     #[arg(value_name = "FILE", help_heading = None::<&'static str>)]
     file: Option<PathBuf>,
-    /// SQLite database to serve [default: trunkline.db, created if missing]
+    /// Database to serve; repeatable [default: trunkline.db, created if missing]
+    ///
+    /// A path of a SQLite file, or a URL (sqlite:PATH). With a name (NAME=PATH), the name is part of the URIs of
+    /// resources. With several databases, tools have the argument `database`; the default is the first. The name of
+    /// a database without one is then the stem of the file. Databases of the configuration file are not served.
     ///
     /// With upstreams, no database is served by default, unless --writable or --sample is given.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
-    db: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "[NAME=]PATH|URL",
+        env = "TRUNKLINE_DB",
+        value_parser = config::database
+    )]
+    db: Vec<DatabaseArg>,
+    /// Tools of several databases
+    #[arg(
+        long,
+        value_name = "FORM",
+        value_enum,
+        default_value_t = DatabaseTools::Shared,
+        env = "TRUNKLINE_DB_TOOLS"
+    )]
+    db_tools: DatabaseTools,
     /// Let clients change the database
     ///
     /// Without this flag, clients can only read. A missing file is created.
@@ -31,11 +51,20 @@ pub(crate) struct DatabaseArgs {
     pub(crate) writable: bool,
     /// Fill a missing or empty database with sample data
     ///
-    /// The data is a small TPC-H database of 8 tables. A database that has content is not changed. Also turns
+    /// The data is a small TPC-H database of 8 tables, in the first database. One that has content is not changed. Also turns
     /// records on.
     #[cfg(feature = "sample")]
     #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
     sample: bool,
+}
+
+/// The tools of several databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DatabaseTools {
+    /// One set of tools with the argument `database`
+    Shared,
+    /// A set for each database, with its name as prefix
+    Separate,
 }
 
 /// The flags of limits of queries.
@@ -87,10 +116,21 @@ pub(crate) struct QueryLimits {
 /// The file that is served by default.
 const DEFAULT: &str = "trunkline.db";
 
-/// An open database.
+/// Open databases.
 pub(crate) struct Opened {
-    pub(crate) path: PathBuf,
-    pub(crate) database: Database,
+    pub(crate) databases: Databases,
+    /// Whether each database has its own tools.
+    pub(crate) are_separate: bool,
+    /// The places of the databases, in their order.
+    pub(crate) served: Vec<Served>,
+}
+
+/// An open database, for the operator.
+pub(crate) struct Served {
+    /// None for a single database.
+    pub(crate) name: Option<DatabaseName>,
+    pub(crate) location: Location,
+    pub(crate) is_writable: bool,
     /// The preparation of the file, if any.
     pub(crate) preparation: Option<String>,
 }
@@ -109,42 +149,72 @@ impl DatabaseArgs {
         false
     }
 
-    /// Opens the database, which is created first if the flags request it. None if no flag mentions a database, and
-    /// upstreams are served.
+    /// Opens the databases, which are created first if the flags request it. None if neither a flag nor the
+    /// configuration mentions a database, and upstreams are served.
     pub(crate) fn open(
         &self,
         limits: &QueryLimits,
+        config: &Config,
         has_upstreams: bool,
     ) -> anyhow::Result<Option<Opened>> {
-        let named = self.file.as_deref().or(self.db.as_deref());
-        if has_upstreams && named.is_none() && !self.writable && !self.is_sample() {
+        let requested = self.requested(config.databases());
+        let is_default = requested.is_empty();
+        if is_default && has_upstreams && !self.writable && !self.is_sample() {
             return Ok(None);
         }
-        let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
-        let may_create = named.is_none() || self.writable;
-        let preparation = match self.fill(&path)? {
-            None if may_create && !path.exists() => Some(create(&path)?),
-            preparation => preparation,
+        let requested = match requested.is_empty() {
+            true => vec![(None, DatabaseConfig::of(Location::File(DEFAULT.into())))],
+            false => requested,
         };
-        let config = SqliteConfig {
-            writable: self.writable,
-            limits: trunkline_sql::QueryLimits {
-                max_rows: limits.max_rows,
-                max_affected: limits.max_affected,
-                timeout: Duration::from_millis(limits.query_timeout_ms),
-                ..trunkline_sql::QueryLimits::default()
-            },
-            heap_limit: limits.heap_limit,
-            ..SqliteConfig::default()
-        };
-        match Sqlite::open(&path, config) {
-            Ok(database) => Ok(Some(Opened { path, database: database.into(), preparation })),
-            Err(OpenError::Missing { path }) => Err(missing(&path)),
-            Err(error) if error.is_locked() => bail!(
-                "{} is locked by another process; end its transaction, and try again",
-                path.display()
-            ),
-            Err(error) => Err(error.into()),
+        let are_several = requested.len() > 1;
+        let mut entries = Vec::with_capacity(requested.len());
+        let mut served = Vec::with_capacity(requested.len());
+        for (name, DatabaseConfig { location, writable }) in requested {
+            let name = name.or_else(|| match are_several {
+                true => location.default_name(),
+                false => "main".parse().ok(),
+            });
+            let name = name
+                .ok_or_else(|| anyhow!("database {location} needs a name: --db NAME={location}"))?;
+            let is_writable = writable.unwrap_or(self.writable);
+            let may_create = is_default || is_writable;
+            let Location::File(path) = &location;
+            let is_first = entries.is_empty();
+            let filled = if is_first { self.fill(path)? } else { None };
+            let preparation = match filled {
+                None if may_create && !path.exists() => Some(create(path)?),
+                preparation => preparation,
+            };
+            entries.push((name.clone(), open_file(path, limits, is_writable)?));
+            let name = are_several.then_some(name);
+            served.push(Served { name, location, is_writable, preparation });
+        }
+        let databases = Databases::new(entries).map_err(|error| match error {
+            DatabasesError::Duplicate(name) => {
+                anyhow!("duplicate database name `{name}`; name the databases: --db NAME=PATH")
+            }
+            error => error.into(),
+        })?;
+        let are_separate = are_several && self.db_tools == DatabaseTools::Separate;
+        Ok(Some(Opened { databases, are_separate, served }))
+    }
+
+    /// The databases of the flags, or those of the configuration file.
+    fn requested(
+        &self,
+        configured: &DatabaseConfigs,
+    ) -> Vec<(Option<DatabaseName>, DatabaseConfig)> {
+        let unnamed = |location| (None, DatabaseConfig::of(location));
+        match (&self.file, self.db.as_slice()) {
+            (Some(path), _) => vec![unnamed(Location::File(path.clone()))],
+            (None, []) => configured
+                .iter()
+                .map(|(name, config)| (Some(name.clone()), config.clone()))
+                .collect(),
+            (None, given) => given
+                .iter()
+                .map(|arg| (arg.name.clone(), DatabaseConfig::of(arg.location.clone())))
+                .collect(),
         }
     }
 
@@ -168,6 +238,29 @@ impl DatabaseArgs {
     #[cfg(not(feature = "sample"))]
     fn fill(&self, _: &Path) -> anyhow::Result<Option<String>> {
         Ok(None)
+    }
+}
+
+fn open_file(path: &Path, limits: &QueryLimits, writable: bool) -> anyhow::Result<Database> {
+    let config = SqliteConfig {
+        writable,
+        limits: trunkline_sql::QueryLimits {
+            max_rows: limits.max_rows,
+            max_affected: limits.max_affected,
+            timeout: Duration::from_millis(limits.query_timeout_ms),
+            ..trunkline_sql::QueryLimits::default()
+        },
+        heap_limit: limits.heap_limit,
+        ..SqliteConfig::default()
+    };
+    match Sqlite::open(path, config) {
+        Ok(database) => Ok(database.into()),
+        Err(OpenError::Missing { path }) => Err(missing(&path)),
+        Err(error) if error.is_locked() => bail!(
+            "{} is locked by another process; end its transaction, and try again",
+            path.display()
+        ),
+        Err(error) => Err(error.into()),
     }
 }
 

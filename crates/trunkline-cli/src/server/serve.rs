@@ -17,7 +17,7 @@ use trunkline::server::{
 };
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
-use trunkline_sql::Database;
+use trunkline_sql::Databases;
 
 use super::access::{self, Access, entries};
 use super::database::{DatabaseArgs, QueryLimits};
@@ -183,7 +183,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
     let history = arguments.history.history()?;
-    let opened = arguments.database.open(&arguments.query_limits, gateway.is_some())?;
+    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some())?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
@@ -197,7 +197,9 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let output_schemas = arguments.tools.output_schemas;
     let closing = CancellationToken::new();
     let mut served = Service {
-        database: opened.as_ref().map(|opened| opened.database.clone()),
+        databases: opened.as_ref().map(|opened| opened.databases.clone()),
+        are_databases_separate: opened.as_ref().is_some_and(|opened| opened.are_separate),
+        queries: config.queries().to_vec(),
         records: None,
         tools,
         gateway,
@@ -217,8 +219,8 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
             recorder = Some(arguments.history.recorder(history, data_dir, readers)?);
         }
         let rules = access::rules(&arguments.access, &served.prefixes())?;
-        let mcp = served.guarded(rules, rate(&arguments.limits))?;
-        served.watch_database();
+        let mcp = served.guarded(rules, rate(&arguments.limits)).await?;
+        served.watch_databases();
         let rpc = mcp.rpc();
         let tools = command_tools.as_ref().map(|tools| tools.load(&rpc)).transpose()?;
         if let Some(gateway) = &served.gateway {
@@ -235,8 +237,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
         let summary = Summary::new(&Components {
-            database: opened.as_ref().map(|opened| &*opened.path),
-            is_writable: arguments.database.writable,
+            databases: opened.as_ref().map_or(&[], |opened| &opened.served),
             gateway: served.gateway.as_ref(),
             records: served.records.as_ref(),
             tools: tools.as_ref(),
@@ -279,8 +280,9 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     // A database that is not closed may keep its write-ahead log.
     let (summary, tools, shutdown, (server, mcp, drain_timeout)) =
         started.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
-    if let Some(preparation) = opened.and_then(|opened| opened.preparation) {
-        output::note(&preparation);
+    let served_databases = opened.iter().flat_map(|opened| &opened.served);
+    for preparation in served_databases.filter_map(|served| served.preparation.as_ref()) {
+        output::note(preparation);
     }
     output::note(&summary.banner(&server.local_addr().to_string()));
     shutdown.await;
@@ -439,12 +441,12 @@ fn problems(
     conversations: &Conversations,
     recorder: Option<&Recorder>,
 ) -> Problems {
-    let (database, conversations) = (served.database.clone(), conversations.clone());
+    let (databases, conversations) = (served.databases.clone(), conversations.clone());
     let records = served.records.as_ref().map(|records| records.resources.clone());
     let recorder = recorder.cloned();
     Problems::new(move || {
         let found = [
-            ("database", database.as_ref().and_then(Database::problem)),
+            ("database", databases.as_ref().and_then(Databases::problem)),
             ("records", records.as_ref().and_then(Resources::problem)),
             ("conversations", conversations.problem()),
             ("log", recorder.as_ref().and_then(Recorder::problem)),

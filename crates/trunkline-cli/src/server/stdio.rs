@@ -9,7 +9,7 @@ use trunkline::CancellationToken;
 use trunkline::server::shutdown_signal;
 use trunkline_mcp::Mcp;
 
-use super::database::{DatabaseArgs, QueryLimits};
+use super::database::{DatabaseArgs, QueryLimits, Served};
 use super::records::DeclaredRecords;
 use super::service::Service;
 use super::{command_tools, gateway, limits, records};
@@ -44,14 +44,16 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
-    let opened = arguments.database.open(&arguments.query_limits, gateway.is_some())?;
+    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some())?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();
     let output_schemas = arguments.tools.output_schemas;
     let closing = CancellationToken::new();
     let mut service = Service {
-        database: opened.as_ref().map(|opened| opened.database.clone()),
+        databases: opened.as_ref().map(|opened| opened.databases.clone()),
+        are_databases_separate: opened.as_ref().is_some_and(|opened| opened.are_separate),
+        queries: config.queries().to_vec(),
         records: None,
         tools,
         gateway,
@@ -64,17 +66,18 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {
         service.records = records;
-        let access = if arguments.database.writable { "writable" } else { "read-only" };
-        let writable = opened.as_ref().map(|_| access);
-        let database = opened.as_ref().map(|opened| display(opened.path.display()));
-        let preparation = opened.as_ref().and_then(|opened| opened.preparation.as_deref());
+        for database in opened.iter().flat_map(|opened| &opened.served) {
+            let Served { location, preparation, .. } = database;
+            let access = if database.is_writable { "writable" } else { "read-only" };
+            tracing::info!(database = %location, access, preparation, "opened a database");
+        }
         let records = service.records.as_ref();
         let records = records.map(|records| display(records.directory.display()));
         // stdout belongs to the protocol.
-        tracing::info!(database, writable, preparation, records, "serving on stdio");
-        let mcp = service.mcp()?;
+        tracing::info!(records, "serving on stdio");
+        let mcp = runtime.block_on(service.mcp())?;
         runtime.block_on(async {
-            service.watch_database();
+            service.watch_databases();
             let tools = command_tools.as_ref().map(|tools| tools.load(&mcp.rpc())).transpose()?;
             if let Some(gateway) = &service.gateway {
                 gateway::start(gateway).await;

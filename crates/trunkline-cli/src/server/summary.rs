@@ -1,7 +1,6 @@
 //! The summary of a server: a banner for its operator, and a page for browsers.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use axum::Router;
 use axum::response::{Html, IntoResponse};
@@ -12,8 +11,10 @@ use trunkline_gateway::Gateway;
 use trunkline_resources::ResourceType;
 use trunkline_tools::ToolFolder;
 
+use super::database::Served;
 use super::history::Recorder;
 use super::records::Records;
+use crate::config::Location;
 
 /// The summary of a server.
 #[derive(Clone)]
@@ -37,8 +38,7 @@ struct Line {
 
 /// The components of a server that its summary describes.
 pub(super) struct Components<'a> {
-    pub(super) database: Option<&'a Path>,
-    pub(super) is_writable: bool,
+    pub(super) databases: &'a [Served],
     pub(super) records: Option<&'a Records>,
     pub(super) tools: Option<&'a ToolFolder>,
     pub(super) gateway: Option<&'a Gateway>,
@@ -56,14 +56,14 @@ pub(super) const PATHS: [&str; 3] = ["/", "/rpc", "/jsonrpc"];
 
 impl Summary {
     pub(super) fn new(components: &Components<'_>) -> Self {
-        let Components { database, records, tools, gateway, model, recorder, .. } = *components;
+        let Components { databases, records, tools, gateway, model, recorder, .. } = *components;
         let access = if components.needs_token {
             "token required"
         } else {
             "no token required, from this machine only"
         };
         let lines = [
-            Some(database.map_or_else(no_database, |path| serving(path, components.is_writable))),
+            Some(if databases.is_empty() { no_database() } else { serving(databases) }),
             Some(records.map_or_else(no_records, of_records)),
             tools.map(of_tools),
             gateway.map(of_gateway),
@@ -73,7 +73,7 @@ impl Summary {
         ];
         Self {
             lines: lines.into_iter().flatten().collect(),
-            method: if database.is_some() { "db.list_tables" } else { "rpc.discover" },
+            method: if !databases.is_empty() { "db.list_tables" } else { "rpc.discover" },
             needs_token: components.needs_token,
             scheme: if components.is_https { "https" } else { "http" },
         }
@@ -158,11 +158,17 @@ fn line(label: &'static str, text: impl Into<String>, details: &str) -> Line {
     Line { label, banner: format!("{text}{details}"), text }
 }
 
-fn serving(database: &Path, is_writable: bool) -> Line {
-    let mode = if is_writable { "writable" } else { "read-only" };
-    let name = database.file_name().unwrap_or_default().display();
-    let banner = format!("{} ({mode})", database.display());
-    Line { label: "serving", text: format!("{name} ({mode})"), banner }
+fn serving(databases: &[Served]) -> Line {
+    let describe = |served: &Served, place: String| {
+        let name = served.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let mode = if served.is_writable { "writable" } else { "read-only" };
+        format!("{name}{place} ({mode})")
+    };
+    let joined = |place: fn(&Location) -> String| {
+        let databases = databases.iter().map(|served| describe(served, place(&served.location)));
+        databases.collect::<Vec<_>>().join(", ")
+    };
+    Line { label: "serving", text: joined(Location::short), banner: joined(Location::to_string) }
 }
 
 fn no_database() -> Line {
@@ -249,12 +255,10 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
 
-    use super::{Components, POLICY, STYLE, Summary};
+    use super::{Components, Location, POLICY, STYLE, Served, Summary};
 
     #[test]
     fn policy_allows_the_style() {
@@ -266,8 +270,12 @@ mod tests {
     #[test]
     fn page_escapes_text() {
         let summary = Summary::new(&Components {
-            database: Some(Path::new("<b>&\"'.db")),
-            is_writable: false,
+            databases: &[Served {
+                name: None,
+                location: Location::File("<b>&\"'.db".into()),
+                is_writable: false,
+                preparation: None,
+            }],
             records: None,
             tools: None,
             gateway: None,

@@ -14,6 +14,7 @@ mod chat_terminal;
 mod command_tools;
 mod config_file;
 mod configuration;
+mod databases;
 mod degraded;
 mod destructive;
 mod edn;
