@@ -199,7 +199,10 @@ fn sends_requests() {
         let meta = &asked.json()["params"]["_meta"];
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
         assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "trunkline");
-        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
+        assert_eq!(
+            meta["io.modelcontextprotocol/clientCapabilities"],
+            json!({"extensions": {"io.modelcontextprotocol/tasks": {}}})
+        );
     }
     let [.., call] = &asked[..] else { panic!() };
     assert_eq!(call.header("mcp-name"), Some("query"));
