@@ -17,7 +17,7 @@ pub struct Databases {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatabasesError {
-    /// There is no database.
+    /// The list of databases is empty.
     #[error("at least one database is required")]
     Empty,
     /// Two databases have the same name. Case is ignored.

@@ -61,7 +61,7 @@ pub(super) fn prompts(names: &Names<'_>, engine: &'static str) -> [Operation<Dat
     .map(|prompt| prompt.read_only().closed_world())
 }
 
-/// The words of prompts that depend on the names of databases.
+/// The parts of prompts that depend on the names of databases.
 #[derive(Clone)]
 struct Context {
     engine: &'static str,
