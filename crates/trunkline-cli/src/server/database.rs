@@ -21,25 +21,28 @@ pub(crate) struct DatabaseArgs {
     /// SQLite database to serve; same as --db
     #[arg(value_name = "FILE", help_heading = None::<&'static str>)]
     file: Option<PathBuf>,
-    /// Database to serve; repeatable [default: trunkline.db, created if missing]
+    /// Database to serve [default: trunkline.db, created if missing]
     ///
-    /// A path of a SQLite file, or a URL (sqlite:PATH). With a name (NAME=PATH), the name is part of the URIs of
+    /// The flag is repeatable. A path of a SQLite file, or a URL (sqlite:PATH). With a name (NAME=PATH), the name is part of the URIs of
     /// resources. With several databases, tools have the argument `database`; the default is the first. The name of
     /// a database without one is then the stem of the file. Databases of the configuration file are not served.
     ///
     /// With upstreams, no database is served by default, unless --writable or --sample is given.
     #[arg(
         long,
-        value_name = "[NAME=]PATH|URL",
+        value_name = "[NAME=]FILE",
         env = "TRUNKLINE_DB",
         value_parser = config::database
     )]
     db: Vec<DatabaseArg>,
-    /// Tools of several databases
+    /// Tools of several databases: shared or separate
+    ///
+    /// Shared tools have the argument `database`. Separate ones have the name of their database as prefix.
     #[arg(
         long,
         value_name = "FORM",
         value_enum,
+        hide_possible_values = true,
         default_value_t = DatabaseTools::Shared,
         env = "TRUNKLINE_DB_TOOLS"
     )]
@@ -61,9 +64,9 @@ pub(crate) struct DatabaseArgs {
 /// The tools of several databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DatabaseTools {
-    /// One set of tools with the argument `database`
+    /// One set of tools with the argument `database`.
     Shared,
-    /// A set for each database, with its name as prefix
+    /// A set for each database, with its name as prefix.
     Separate,
 }
 
