@@ -2,7 +2,7 @@
 //!
 //! A [`Database`] serves one database of any engine: **read-only**, unless its configuration sets `writable`. Every call
 //! has a deadline, and its result is limited in rows and bytes; a change is one transaction. Independent layers restrict
-//! callers. The engine is a [`Backend`]: [`sqlite::Sqlite`].
+//! callers. The engine is a [`Backend`], such as [`sqlite::Sqlite`].
 //!
 //! ```
 //! use trunkline_sql::sqlite::{Sqlite, SqliteConfig, create_empty};
@@ -49,20 +49,25 @@ pub use model::committed_change::{ChangeListener, CommittedChange};
 pub use model::create_table::{
     ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey,
 };
-pub use model::describe::{
-    ColumnDescription, DescribeTable, ForeignKey, Generated, Index, ListTables, TableDescription,
-    TableList, TableSummary, Trigger,
-};
+pub use model::describe::{DescribeTable, ListTables};
 pub use model::error::{BoxError, Details, Error, ErrorClass};
 pub use model::limits::QueryLimits;
 pub use model::read::{
     Changed, Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery,
 };
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
-pub use model::schema::TableKind;
 #[cfg(feature = "mcp")]
 pub use operations::notify_subscribers;
 pub use operations::{
     ParamKind, SavedParam, SavedQuery, SavedQueryError, operations, saved_queries,
     separate_operations,
 };
+
+/// Descriptions of tables and their columns.
+pub mod schema {
+    pub use crate::model::describe::{
+        ColumnDescription, ForeignKey, Generated, Index, TableDescription, TableList, TableSummary,
+        Trigger,
+    };
+    pub use crate::model::schema::TableKind;
+}

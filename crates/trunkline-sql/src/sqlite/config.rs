@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::model::limits::QueryLimits;
 
-/// Configuration of [`Sqlite`](crate::Sqlite). The defaults suit a server whose callers are not trusted.
+/// Configuration of [`Sqlite`](super::Sqlite). The defaults suit a server whose callers are not trusted.
 #[derive(Clone, Debug)]
 pub struct SqliteConfig {
     /// The limits of each call.
