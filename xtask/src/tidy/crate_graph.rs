@@ -14,7 +14,8 @@ struct Rule {
 const RULES: &[Rule] = &[
     rule("trunkline-edn", &[]),
     rule("trunkline-macros", &[]),
-    rule("trunkline-storage", &[]),
+    rule("trunkline-postgres", &[]),
+    Rule { name: "trunkline-storage", may_need: &[], may_offer: &["trunkline-postgres"] },
     Rule { name: "trunkline-core", may_need: &[], may_offer: &["trunkline-edn"] },
     Rule { name: "trunkline-client", may_need: &["trunkline-core"], may_offer: &["trunkline-edn"] },
     Rule {
@@ -40,7 +41,11 @@ const RULES: &[Rule] = &[
         may_offer: &["trunkline-edn"],
     },
     rule("trunkline-mcp", &["trunkline"]),
-    Rule { name: "trunkline-sql", may_need: &["trunkline"], may_offer: &["trunkline-mcp"] },
+    Rule {
+        name: "trunkline-sql",
+        may_need: &["trunkline"],
+        may_offer: &["trunkline-mcp", "trunkline-postgres"],
+    },
     Rule {
         name: "trunkline-resources",
         may_need: &["trunkline", "trunkline-storage"],

@@ -2,9 +2,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::Address;
+use trunkline_postgres::{Address, ConnectError};
+
 use super::config::PostgresConfig;
-use super::connect_error::ConnectError;
 use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
 use super::pool::Pool;
 use super::role;

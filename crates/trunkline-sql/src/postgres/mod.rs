@@ -4,25 +4,19 @@
 //! transaction for each reading call; one statement per call, by the extended protocol; the kind of the
 //! statement and the functions in it; limits of time, rows and bytes.
 
-mod address;
 mod backend;
 mod catalog;
 mod config;
-mod connect;
-mod connect_error;
 mod error;
 mod execute;
 mod params;
-mod pgpass;
 mod pool;
 mod role;
 mod rows;
 mod security;
-mod stream;
-mod tls;
 mod transaction;
 mod value;
 
 pub use backend::Postgres;
 pub use config::PostgresConfig;
-pub use connect_error::ConnectError;
+pub use trunkline_postgres::ConnectError;

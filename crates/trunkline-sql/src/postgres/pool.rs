@@ -6,11 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use trunkline_postgres::{Address, ConnectError, ConnectLimits, Connection};
 
-use super::address::Address;
 use super::config::PostgresConfig;
-use super::connect::{ConnectLimits, Connection};
-use super::connect_error::ConnectError;
 use crate::model::error::Error;
 
 /// The connections of one database.

@@ -1,8 +1,8 @@
 //! The privileges of the role, which are checked at the start.
 
+use trunkline_postgres::{ConnectError, Connection};
+
 use super::config::PostgresConfig;
-use super::connect::Connection;
-use super::connect_error::ConnectError;
 use crate::query::identifier::quote;
 
 /// Checks the version of the server and the privileges of the role. Returns warnings for the operator.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::SimpleQueryMessage;
+use trunkline_postgres::Connection;
 
-use super::connect::Connection;
 use super::pool::{Permit, Pool};
 use crate::model::error::Error;
 use crate::model::limits::QueryLimits;

@@ -5,5 +5,6 @@
 mod contract;
 mod fixture;
 mod hostile;
+#[path = "../../../trunkline-postgres/tests/server/mod.rs"]
 mod server;
 mod values;

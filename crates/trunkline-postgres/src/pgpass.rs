@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use super::connect_error::ConnectError;
+use crate::error::ConnectError;
 
 /// The password for the first host, if the file has one.
-pub(super) fn find(
+pub(crate) fn find(
     config: &Config,
     hosts: &[(Host, u16)],
     variable: impl Fn(&str) -> Option<String>,

@@ -16,8 +16,7 @@ pub enum ConnectError {
     /// A setting is invalid.
     #[error("setting `{setting}`: {reason}")]
     Setting {
-        /// The parameter of the URL, the environment variable, or the field of
-        /// [`PostgresConfig`](super::PostgresConfig).
+        /// The parameter of the URL, the environment variable, or the field of the configuration.
         setting: &'static str,
         /// The problem.
         reason: String,

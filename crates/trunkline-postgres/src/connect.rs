@@ -1,5 +1,6 @@
 //! Opening connections and cancelling their statements.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,31 +15,41 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{CancelToken, Client, NoTls};
 use tokio_rustls::TlsConnector;
 
-use super::address::Address;
-use super::connect_error::ConnectError;
-use super::stream::{Io, ObservedStream, SessionState};
+use crate::address::Address;
+use crate::error::ConnectError;
+use crate::stream::{Io, ObservedStream, SessionState};
 
 /// The limits of connecting.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectLimits {
-    pub(super) timeout: Duration,
-    pub(super) max_message: usize,
+pub struct ConnectLimits {
+    /// Maximum time for each host.
+    pub timeout: Duration,
+    /// Maximum size of one message of the server in bytes. A larger one ends the connection.
+    pub max_message: usize,
 }
 
 /// An open connection. A task drives it, which ends after the connection is dropped and the server has answered.
-pub(super) struct Connection {
-    pub(super) client: Client,
-    pub(super) state: Arc<SessionState>,
+pub struct Connection {
+    /// The client.
+    pub client: Client,
+    /// The state of the session.
+    pub state: Arc<SessionState>,
     /// The place of its host in the address, for cancellation.
     host: usize,
 }
 
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl Connection {
-    /// Connects to the first host that accepts.
-    pub(super) async fn open(
-        address: &Address,
-        limits: ConnectLimits,
-    ) -> Result<Self, ConnectError> {
+    /// Connects to the first host that accepts. Must be called in a tokio runtime, which drives the connection.
+    ///
+    /// # Errors
+    /// The error of the last host.
+    pub async fn open(address: &Address, limits: ConnectLimits) -> Result<Self, ConnectError> {
         let mut failure =
             ConnectError::Setting { setting: "host", reason: "no host is given".to_owned() };
         for (index, (host, port)) in address.hosts.iter().enumerate() {
@@ -84,25 +95,34 @@ impl Connection {
     }
 
     /// The means to cancel a statement of this connection.
-    pub(super) fn canceller(&self) -> Canceller {
+    #[must_use]
+    pub fn canceller(&self) -> Canceller {
         Canceller { token: self.client.cancel_token(), host: self.host }
     }
 
     /// Whether the connection can be used for another call.
-    pub(super) fn is_usable(&self) -> bool {
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
         !self.client.is_closed() && self.state.is_idle()
     }
 }
 
 /// Cancels the running statement of a connection.
-pub(super) struct Canceller {
+#[derive(Clone)]
+pub struct Canceller {
     token: CancelToken,
     host: usize,
 }
 
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").finish_non_exhaustive()
+    }
+}
+
 impl Canceller {
     /// Sends the request and waits until the server has processed it, or for `patience`.
-    pub(super) async fn cancel(&self, address: &Address, patience: Duration) {
+    pub async fn cancel(&self, address: &Address, patience: Duration) {
         let request = async {
             let mut stream = match open_stream(address, self.host).await {
                 Ok(stream) => stream,

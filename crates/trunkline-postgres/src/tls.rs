@@ -13,11 +13,11 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::connect_error::ConnectError;
+use crate::error::ConnectError;
 
 /// The parameter `sslmode`, with its meaning in PostgreSQL's own clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum TlsMode {
+pub(crate) enum TlsMode {
     Disable,
     /// Encrypted if the server supports it. The certificate is not verified.
     Prefer,
@@ -30,7 +30,7 @@ pub(super) enum TlsMode {
 }
 
 impl TlsMode {
-    pub(super) fn parse(name: &str) -> Result<Self, ConnectError> {
+    pub(crate) fn parse(name: &str) -> Result<Self, ConnectError> {
         match name {
             "disable" => Ok(Self::Disable),
             "prefer" | "allow" => Ok(Self::Prefer),
@@ -47,7 +47,7 @@ impl TlsMode {
 
 /// The configuration of TLS for a mode. `roots` is a file of root certificates in PEM; those of the system are the
 /// default.
-pub(super) fn client_config(
+pub(crate) fn client_config(
     mode: TlsMode,
     roots: Option<&Path>,
 ) -> Result<Arc<ClientConfig>, ConnectError> {

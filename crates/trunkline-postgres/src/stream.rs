@@ -10,43 +10,46 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A byte stream of any kind.
-pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
 
 /// The state of a session, from the messages of the server.
 #[derive(Debug, Default)]
-pub(super) struct SessionState {
+pub struct SessionState {
     status: AtomicU8,
     is_too_large: AtomicBool,
 }
 
 impl SessionState {
     /// Whether no transaction is open.
-    pub(super) fn is_idle(&self) -> bool {
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
         self.status.load(Ordering::Acquire) == b'I'
     }
 
     /// Whether a transaction is open, failed or not.
-    pub(super) fn is_in_transaction(&self) -> bool {
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
         matches!(self.status.load(Ordering::Acquire), b'T' | b'E')
     }
 
     /// Whether the connection ended because a message was too large.
-    pub(super) fn is_too_large(&self) -> bool {
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
         self.is_too_large.load(Ordering::Acquire)
     }
 }
 
 /// A stream whose messages from the server are observed.
-pub(super) struct ObservedStream {
+pub(crate) struct ObservedStream {
     inner: Box<dyn Io>,
     scanner: Scanner,
     state: Arc<SessionState>,
 }
 
 impl ObservedStream {
-    pub(super) fn new(inner: Box<dyn Io>, max_message: usize, state: Arc<SessionState>) -> Self {
+    pub(crate) fn new(inner: Box<dyn Io>, max_message: usize, state: Arc<SessionState>) -> Self {
         Self { inner, scanner: Scanner { max_message, ..Scanner::default() }, state }
     }
 }

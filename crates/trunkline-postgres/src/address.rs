@@ -1,5 +1,6 @@
 //! The address of a server: a URL, completed by the environment variables and the password file of PostgreSQL.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,20 +9,20 @@ use rustls::ClientConfig;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use super::connect_error::ConnectError;
-use super::pgpass;
-use super::tls::{self, TlsMode};
+use crate::error::ConnectError;
+use crate::pgpass;
+use crate::tls::{self, TlsMode};
 
 /// The hosts of a server, the user and the database.
-pub(super) struct Address {
-    pub(super) config: Config,
-    pub(super) hosts: Vec<(Host, u16)>,
-    pub(super) tls: Option<Tls>,
+pub struct Address {
+    pub(crate) config: Config,
+    pub(crate) hosts: Vec<(Host, u16)>,
+    pub(crate) tls: Option<Tls>,
 }
 
-pub(super) struct Tls {
-    pub(super) config: Arc<ClientConfig>,
-    pub(super) is_required: bool,
+pub(crate) struct Tls {
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) is_required: bool,
 }
 
 /// The parameters that tokio-postgres does not have, or reads differently.
@@ -32,8 +33,12 @@ struct TlsParameters {
 }
 
 impl Address {
-    /// Parses a URL. `variable` looks up the environment.
-    pub(super) fn parse(
+    /// Parses a URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`. Missing parts come
+    /// from the variables of PostgreSQL, such as `PGHOST`, and its password file. `variable` looks up the environment.
+    ///
+    /// # Errors
+    /// If the URL, a variable, the password file or the file of certificates is invalid.
+    pub fn parse(
         url: &str,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConnectError> {
@@ -63,6 +68,13 @@ impl Address {
         // TLS is established before tokio-postgres gets the stream.
         config.ssl_mode(tokio_postgres::config::SslMode::Disable);
         Ok(Self { config, hosts, tls })
+    }
+}
+
+impl fmt::Debug for Address {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address").field("hosts", &self.hosts).finish_non_exhaustive()
     }
 }
 
