@@ -137,6 +137,7 @@ fn fmt(workspace: &Workspace) -> Result<()> {
 }
 
 fn postgres(workspace: &Workspace) -> Result<()> {
+    let advice = "PostgreSQL is required: `apt-get install postgresql` on Debian";
     run(&mut workspace.cargo([
         "test",
         "--package=trunkline-sql",
@@ -145,7 +146,16 @@ fn postgres(workspace: &Workspace) -> Result<()> {
         "--",
         "--include-ignored",
     ]))
-    .context("PostgreSQL is required: `apt-get install postgresql` on Debian")
+    .context(advice)?;
+    run(&mut workspace.cargo([
+        "test",
+        "--package=trunkline-cli",
+        "--test=it",
+        "postgres::",
+        "--",
+        "--include-ignored",
+    ]))
+    .context(advice)
 }
 
 fn clippy(workspace: &Workspace) -> Result<()> {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use percent_encoding::percent_decode_str;
 use rustls::ClientConfig;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
@@ -12,6 +11,7 @@ use tokio_postgres::config::Host;
 use crate::error::ConnectError;
 use crate::pgpass;
 use crate::tls::{self, TlsMode};
+use crate::url::PostgresUrl;
 
 /// The hosts of a server, the user and the database.
 pub struct Address {
@@ -25,34 +25,30 @@ pub(crate) struct Tls {
     pub(crate) is_required: bool,
 }
 
-/// The parameters that tokio-postgres does not have, or reads differently.
-#[derive(Default)]
-struct TlsParameters {
-    mode: Option<String>,
-    roots: Option<PathBuf>,
-}
-
 impl Address {
-    /// Parses a URL: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`. Missing parts come
-    /// from the variables of PostgreSQL, such as `PGHOST`, and its password file. `variable` looks up the environment.
+    /// [`new`](Self::new) with a URL as text.
     ///
     /// # Errors
-    /// If the URL, a variable, the password file or the file of certificates is invalid.
+    /// As of [`new`](Self::new), and if the URL is invalid.
     pub fn parse(
         url: &str,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConnectError> {
-        let (url, mut parameters) = split_parameters(url)?;
-        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
-            // The message of the source names the option, but no value.
-            let source = std::error::Error::source(&error);
-            let reason = source.map_or_else(|| error.to_string(), ToString::to_string);
-            ConnectError::Url { reason }
-        })?;
+        Self::new(&url.parse()?, None, variable)
+    }
+
+    /// Completes a URL by the variables of PostgreSQL, such as `PGHOST`, and its password file. `variable` looks up the
+    /// environment. `ca_file` takes precedence over `sslrootcert`.
+    ///
+    /// # Errors
+    /// If a variable, the password file or the file of certificates is invalid.
+    pub fn new(
+        url: &PostgresUrl,
+        ca_file: Option<&Path>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConnectError> {
+        let mut config = url.config.clone();
         complete(&mut config, &variable)?;
-        parameters.mode = parameters.mode.or_else(|| variable("PGSSLMODE"));
-        parameters.roots =
-            parameters.roots.or_else(|| variable("PGSSLROOTCERT").map(PathBuf::from));
         let ports = config.get_ports().to_vec();
         let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(5432);
         let hosts: Vec<_> = (0..)
@@ -64,7 +60,7 @@ impl Address {
         {
             config.password(password);
         }
-        let tls = parameters.tls()?;
+        let tls = tls(url, ca_file, &variable)?;
         // TLS is established before tokio-postgres gets the stream.
         config.ssl_mode(tokio_postgres::config::SslMode::Disable);
         Ok(Self { config, hosts, tls })
@@ -78,41 +74,23 @@ impl fmt::Debug for Address {
     }
 }
 
-impl TlsParameters {
-    fn tls(&self) -> Result<Option<Tls>, ConnectError> {
-        let mode = self.mode.as_deref().map_or(Ok(TlsMode::Prefer), TlsMode::parse)?;
-        if mode == TlsMode::Disable {
-            return Ok(None);
-        }
-        // The name that PostgreSQL uses for the certificates of the system.
-        let roots = self.roots.as_deref().filter(|path| *path != Path::new("system"));
-        let config = tls::client_config(mode, roots)?;
-        Ok(Some(Tls { config, is_required: mode >= TlsMode::Require }))
+/// The configuration of TLS. None if it is disabled.
+fn tls(
+    url: &PostgresUrl,
+    ca_file: Option<&Path>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Tls>, ConnectError> {
+    let mode = url.ssl_mode.clone().or_else(|| variable("PGSSLMODE"));
+    let mode = mode.as_deref().map_or(Ok(TlsMode::Prefer), TlsMode::parse)?;
+    if mode == TlsMode::Disable {
+        return Ok(None);
     }
-}
-
-/// Takes the parameters of TLS out of a URL.
-fn split_parameters(url: &str) -> Result<(String, TlsParameters), ConnectError> {
-    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-        let reason = "it does not begin with postgres:// or postgresql://".to_owned();
-        return Err(ConnectError::Url { reason });
-    }
-    let mut parameters = TlsParameters::default();
-    let Some((base, query)) = url.split_once('?') else {
-        return Ok((url.to_owned(), parameters));
-    };
-    let mut others = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
-        match name {
-            "sslmode" => parameters.mode = Some(value()),
-            "sslrootcert" => parameters.roots = Some(PathBuf::from(value())),
-            _ => others.push(pair),
-        }
-    }
-    let joint = if others.is_empty() { "" } else { "?" };
-    Ok((format!("{base}{joint}{}", others.join("&")), parameters))
+    let roots = ca_file.map(Path::to_owned).or_else(|| url.ssl_root_cert.clone());
+    let roots = roots.or_else(|| variable("PGSSLROOTCERT").map(PathBuf::from));
+    // The name that PostgreSQL uses for the certificates of the system.
+    let roots = roots.as_deref().filter(|path| *path != Path::new("system"));
+    let config = tls::client_config(mode, roots)?;
+    Ok(Some(Tls { config, is_required: mode >= TlsMode::Require }))
 }
 
 /// Adds what the URL leaves out.

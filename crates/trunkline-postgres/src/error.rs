@@ -30,7 +30,9 @@ pub enum ConnectError {
         reason: String,
     },
     /// No host accepts connections.
-    #[error("cannot connect to {host}")]
+    #[error(
+        "cannot connect to {host}; check that the server is running, and the host and port of the URL"
+    )]
     Io {
         /// The last host.
         host: String,
@@ -52,7 +54,8 @@ pub enum ConnectError {
         message: String,
     },
     /// The connection was not established in time.
-    #[error("{host} did not accept the connection within {} ms", .limit.as_millis())]
+    #[error("{host} did not accept the connection within {} ms; check the host and port of the URL, and firewalls",
+        .limit.as_millis())]
     Timeout {
         /// The host.
         host: String,
@@ -67,7 +70,8 @@ pub enum ConnectError {
     },
     /// The role can read or write files of the server, or run programs there.
     #[error(
-        "role `{role}` is not safe for callers: {reason}; connect with another role, for example one made by\n{remedy}"
+        "role `{role}` is not safe for callers: {reason}; set `allow_privileged_role`, or connect \
+         with another role, for example one made by\n{remedy}"
     )]
     PrivilegedRole {
         /// The role.

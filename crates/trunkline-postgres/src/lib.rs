@@ -1,6 +1,6 @@
 //! Connections to PostgreSQL, for the crates of trunkline that use a server.
 //!
-//! An [`Address`] is parsed from a URL, and completed by the environment variables and the password file of PostgreSQL.
+//! An [`Address`] is a [`PostgresUrl`], completed by the environment variables and the password file of PostgreSQL.
 //! A [`Connection`] is a client of tokio-postgres on a stream with TLS in the modes of PostgreSQL, whose messages have
 //! a maximum size.
 
@@ -12,8 +12,10 @@ mod error;
 mod pgpass;
 mod stream;
 mod tls;
+mod url;
 
 pub use address::Address;
 pub use connect::{Canceller, ConnectLimits, Connection};
 pub use error::ConnectError;
 pub use stream::SessionState;
+pub use url::PostgresUrl;

@@ -1,12 +1,18 @@
 //! `[databases.NAME]`, and `--db`.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::DatabaseName;
+#[cfg(feature = "postgres")]
+use trunkline_sql::postgres::PostgresUrl;
 
 use super::folder::Folder;
 use super::problem::Problems;
@@ -21,6 +27,17 @@ pub(crate) struct DatabaseConfig {
     pub(crate) location: Location,
     /// Whether clients may change it. `None` if `--writable` decides.
     pub(crate) writable: Option<bool>,
+    pub(crate) postgres: PostgresSettings,
+}
+
+/// The settings of a database that only PostgreSQL has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PostgresSettings {
+    /// File of root certificates.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Maximum number of connections.
+    pub(crate) connections: Option<usize>,
+    pub(crate) allow_privileged_role: bool,
 }
 
 /// The place of a database. `Display` is for the operator, without passwords.
@@ -28,6 +45,9 @@ pub(crate) struct DatabaseConfig {
 pub(crate) enum Location {
     /// A file of SQLite.
     File(PathBuf),
+    /// A database of PostgreSQL.
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresUrl>),
 }
 
 /// A database of the command line: `PATH`, `URL`, `NAME=PATH` or `NAME=URL`.
@@ -43,7 +63,19 @@ pub(crate) struct DatabaseArg {
 pub(super) struct DatabaseSection {
     url: Option<Spanned<Value>>,
     writable: Option<bool>,
+    ca_file: Option<Spanned<PathBuf>>,
+    connections: Option<Spanned<usize>>,
+    allow_privileged_role: Option<Spanned<bool>>,
 }
+
+/// The forms of databases in error messages.
+const SCHEMES: &str = match cfg!(feature = "postgres") {
+    true => "a path, sqlite:PATH or postgres://USER@HOST/DATABASE",
+    false => "a path or sqlite:PATH (this build has no support for other databases)",
+};
+
+/// Maximum of `connections`.
+const MAX_CONNECTIONS: usize = 1_000;
 
 /// The valid databases of the file. The others are among the problems.
 pub(super) fn read(
@@ -61,25 +93,90 @@ pub(super) fn read(
                 continue;
             }
         };
-        let Some(url) = section.url else {
+        let Some(url) = &section.url else {
             problems.add(&span, format!("`databases.{name}` requires `url`"));
             continue;
         };
-        let span = url.span();
-        let location = url.into_inner().read(folder).and_then(|text| Location::parse(&text));
+        let location = url.get_ref().read(folder).and_then(|text| Location::parse(&text));
         match location {
             Ok(location) => {
-                let location = location.relative_to(folder);
-                databases.insert(parsed, DatabaseConfig { location, writable: section.writable });
+                section.check_engine(&name, &location, problems);
+                let config = DatabaseConfig {
+                    location: location.relative_to(folder),
+                    writable: section.writable,
+                    postgres: section.postgres(folder),
+                };
+                databases.insert(parsed, config);
             }
-            Err(error) => problems.add(&span, format!("`databases.{name}.url`: {error}")),
+            Err(error) => problems.add(&url.span(), format!("`databases.{name}.url`: {error}")),
         }
     }
     databases
 }
 
+impl DatabaseSection {
+    /// Checks that the settings are those of the engine, and valid.
+    fn check_engine(&self, name: &str, location: &Location, problems: &mut Problems<'_>) {
+        let Self { ca_file, connections, allow_privileged_role, .. } = self;
+        let given = [
+            ("ca_file", ca_file.as_ref().map(Spanned::span)),
+            ("connections", connections.as_ref().map(Spanned::span)),
+            ("allow_privileged_role", allow_privileged_role.as_ref().map(Spanned::span)),
+        ];
+        if matches!(location, Location::File(_)) {
+            for (key, span) in given {
+                if let Some(span) = span {
+                    let message =
+                        format!("`databases.{name}.{key}` requires a PostgreSQL database");
+                    problems.add(&span, message);
+                }
+            }
+        }
+        if let Some(connections) = connections
+            && !(1..=MAX_CONNECTIONS).contains(connections.get_ref())
+        {
+            let message =
+                format!("`databases.{name}.connections`: expected 1 to {MAX_CONNECTIONS}");
+            problems.add(&connections.span(), message);
+        }
+    }
+
+    fn postgres(self, folder: &Folder) -> PostgresSettings {
+        PostgresSettings {
+            ca_file: self.ca_file.map(|path| folder.path(path.get_ref())),
+            connections: self.connections.map(Spanned::into_inner),
+            allow_privileged_role: self.allow_privileged_role.is_some_and(Spanned::into_inner),
+        }
+    }
+}
+
+/// Reads `--db`. Errors do not contain the value, which may be a URL with a password.
+#[derive(Clone, Copy)]
+pub(crate) struct DatabaseParser;
+
+impl TypedValueParser for DatabaseParser {
+    type Value = DatabaseArg;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<DatabaseArg, clap::Error> {
+        let parsed = match value.to_str() {
+            Some(text) => parse(text),
+            None => Ok(DatabaseArg { name: None, location: Location::File(value.into()) }),
+        };
+        parsed.map_err(|problem| {
+            let argument = argument.map(ToString::to_string).unwrap_or_default();
+            let message = format!("invalid value for '{argument}': {problem}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+        })
+    }
+}
+
 /// Reads a value of `--db`.
-pub(crate) fn parse(text: &str) -> Result<DatabaseArg, String> {
+fn parse(text: &str) -> Result<DatabaseArg, String> {
     if let Some((name, location)) = text.split_once('=')
         && let Ok(name) = name.parse()
         && !Path::new(text).exists()
@@ -92,20 +189,22 @@ pub(crate) fn parse(text: &str) -> Result<DatabaseArg, String> {
 impl DatabaseConfig {
     /// A database whose access `--writable` decides.
     pub(crate) fn of(location: Location) -> Self {
-        Self { location, writable: None }
+        Self { location, writable: None, postgres: PostgresSettings::default() }
     }
 }
 
 impl Location {
-    /// Reads a path, or a URL: `sqlite:PATH`.
+    /// Reads a path, or a URL: `sqlite:PATH` or `postgres://…`.
     fn parse(text: &str) -> Result<Self, String> {
+        #[cfg(feature = "postgres")]
+        if PostgresUrl::has_scheme(text) {
+            let url = text.parse::<PostgresUrl>().map_err(|error| error.to_string())?;
+            return Ok(Self::Postgres(Box::new(url)));
+        }
         let path = match text.split_once(':') {
             Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
             Some((scheme, rest)) if rest.starts_with("//") => {
-                return Err(format!(
-                    "unknown scheme `{}`; use a path or sqlite:PATH",
-                    scheme.escape_debug()
-                ));
+                return Err(format!("unknown scheme `{}`; use {SCHEMES}", scheme.escape_debug()));
             }
             _ => text,
         };
@@ -118,20 +217,26 @@ impl Location {
     fn relative_to(self, folder: &Folder) -> Self {
         match self {
             Self::File(path) => Self::File(folder.path(&path)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => self,
         }
     }
 
-    /// A name for a database without one: that of the file.
+    /// A name for a database without one: that of the file or the database.
     pub(crate) fn default_name(&self) -> Option<DatabaseName> {
         match self {
             Self::File(path) => path.file_stem()?.to_str()?.parse().ok(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => url.database()?.parse().ok(),
         }
     }
 
-    /// The name for clients, without directories.
+    /// The name for clients, without directories and addresses.
     pub(crate) fn short(&self) -> String {
         match self {
             Self::File(path) => path.file_name().unwrap_or_default().display().to_string(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => url.database().unwrap_or("PostgreSQL").to_owned(),
         }
     }
 }
@@ -140,6 +245,8 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => write!(f, "{url}"),
         }
     }
 }

@@ -27,7 +27,7 @@ use toml::Spanned;
 use trunkline_sql::SavedQuery;
 
 pub(crate) use databases::{
-    DatabaseArg, DatabaseConfig, DatabaseConfigs, Location, parse as database,
+    DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location, PostgresSettings,
 };
 pub(crate) use problem::ConfigError;
 pub(crate) use upstreams::parse as upstream;

@@ -14,9 +14,9 @@ pub(super) enum Value {
 
 impl Value {
     /// The text, or that of the secret.
-    pub(super) fn read(self, folder: &Folder) -> Result<String, String> {
+    pub(super) fn read(&self, folder: &Folder) -> Result<String, String> {
         match self {
-            Self::Text(text) => Ok(text),
+            Self::Text(text) => Ok(text.clone()),
             Self::Secret(secret) => secret.read(folder).map(|text| text.get().to_owned()),
         }
     }

@@ -1,38 +1,46 @@
 //! The databases that are served: their flags, and how they are created and opened.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum, value_parser};
+#[cfg(feature = "postgres")]
+use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError};
 
-use crate::config::{self, Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, Location};
+use crate::config::{
+    Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
+    PostgresSettings,
+};
 
 /// The flags of databases.
 #[derive(Args)]
 #[command(next_help_heading = "Database")]
 pub(crate) struct DatabaseArgs {
-    /// SQLite database to serve; same as --db
-    #[arg(value_name = "FILE", help_heading = None::<&'static str>)]
-    file: Option<PathBuf>,
+    /// Database to serve; same as --db
+    #[arg(value_name = "FILE", value_parser = DatabaseParser, help_heading = None::<&'static str>)]
+    file: Option<DatabaseArg>,
     /// Database to serve [default: trunkline.db, created if missing]
     ///
-    /// The flag is repeatable. A path of a SQLite file, or a URL (sqlite:PATH). With a name (NAME=PATH), the name is part of the URIs of
-    /// resources. With several databases, tools have the argument `database`; the default is the first. The name of
-    /// a database without one is then the stem of the file. Databases of the configuration file are not served.
+    /// The flag is repeatable. A path of a SQLite file, or a URL: sqlite:PATH or postgres://USER@HOST/DATABASE. Other users of
+    /// this machine can read passwords on command lines: use the variable or ~/.pgpass. With a name (NAME=URL), the name
+    /// is part of the URIs of resources. With several databases, tools have the argument `database`; the default is the
+    /// first. The name of a database without one is then the stem of the file or the name of the database. Databases of
+    /// the configuration file are not served.
     ///
     /// With upstreams, no database is served by default, unless --writable or --sample is given.
     #[arg(
         long,
         value_name = "[NAME=]FILE",
         env = "TRUNKLINE_DB",
-        value_parser = config::database
+        hide_env_values = true,
+        value_parser = DatabaseParser
     )]
     db: Vec<DatabaseArg>,
     /// Tools of several databases: shared or separate
@@ -141,7 +149,10 @@ pub(crate) struct Served {
 impl DatabaseArgs {
     /// The positional argument.
     pub(crate) fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
+        match &self.file {
+            Some(DatabaseArg { name: None, location: Location::File(path) }) => Some(path),
+            _ => None,
+        }
     }
 
     /// Whether sample data is requested.
@@ -154,7 +165,7 @@ impl DatabaseArgs {
 
     /// Opens the databases, which are created first if the flags request it. None if neither a flag nor the
     /// configuration mentions a database, and upstreams are served.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         &self,
         limits: &QueryLimits,
         config: &Config,
@@ -172,7 +183,7 @@ impl DatabaseArgs {
         let are_several = requested.len() > 1;
         let mut entries = Vec::with_capacity(requested.len());
         let mut served = Vec::with_capacity(requested.len());
-        for (name, DatabaseConfig { location, writable }) in requested {
+        for (name, DatabaseConfig { location, writable, postgres }) in requested {
             let name = name.or_else(|| match are_several {
                 true => location.default_name(),
                 false => "main".parse().ok(),
@@ -181,14 +192,28 @@ impl DatabaseArgs {
                 .ok_or_else(|| anyhow!("database {location} needs a name: --db NAME={location}"))?;
             let is_writable = writable.unwrap_or(self.writable);
             let may_create = is_default || is_writable;
-            let Location::File(path) = &location;
             let is_first = entries.is_empty();
-            let filled = if is_first { self.fill(path)? } else { None };
-            let preparation = match filled {
-                None if may_create && !path.exists() => Some(create(path)?),
-                preparation => preparation,
+            let (database, preparation) = match &location {
+                Location::File(path) => {
+                    let filled = if is_first { self.fill(path)? } else { None };
+                    let preparation = match filled {
+                        None if may_create && !path.exists() => Some(create(path)?),
+                        preparation => preparation,
+                    };
+                    (open_file(path, limits, is_writable)?, preparation)
+                }
+                #[cfg(feature = "postgres")]
+                Location::Postgres(_) if is_first && self.is_sample() => {
+                    bail!(
+                        "--sample requires a SQLite database, but the first database is {location}"
+                    )
+                }
+                #[cfg(feature = "postgres")]
+                Location::Postgres(url) => {
+                    (open_postgres(url, postgres, limits, is_writable).await?, None)
+                }
             };
-            entries.push((name.clone(), open_file(path, limits, is_writable)?));
+            entries.push((name.clone(), database));
             let name = are_several.then_some(name);
             served.push(Served { name, location, is_writable, preparation });
         }
@@ -207,17 +232,15 @@ impl DatabaseArgs {
         &self,
         configured: &DatabaseConfigs,
     ) -> Vec<(Option<DatabaseName>, DatabaseConfig)> {
-        let unnamed = |location| (None, DatabaseConfig::of(location));
+        let named =
+            |arg: &DatabaseArg| (arg.name.clone(), DatabaseConfig::of(arg.location.clone()));
         match (&self.file, self.db.as_slice()) {
-            (Some(path), _) => vec![unnamed(Location::File(path.clone()))],
+            (Some(arg), _) => vec![named(arg)],
             (None, []) => configured
                 .iter()
                 .map(|(name, config)| (Some(name.clone()), config.clone()))
                 .collect(),
-            (None, given) => given
-                .iter()
-                .map(|arg| (arg.name.clone(), DatabaseConfig::of(arg.location.clone())))
-                .collect(),
+            (None, given) => given.iter().map(named).collect(),
         }
     }
 
@@ -244,15 +267,46 @@ impl DatabaseArgs {
     }
 }
 
+impl QueryLimits {
+    fn of_calls(&self) -> trunkline_sql::QueryLimits {
+        trunkline_sql::QueryLimits {
+            max_rows: self.max_rows,
+            max_affected: self.max_affected,
+            timeout: Duration::from_millis(self.query_timeout_ms),
+            ..trunkline_sql::QueryLimits::default()
+        }
+    }
+}
+
+#[cfg(feature = "postgres")]
+async fn open_postgres(
+    url: &PostgresUrl,
+    settings: PostgresSettings,
+    limits: &QueryLimits,
+    writable: bool,
+) -> anyhow::Result<Database> {
+    let PostgresSettings { ca_file, connections, allow_privileged_role } = settings;
+    let defaults = PostgresConfig::default();
+    let config = PostgresConfig {
+        writable,
+        limits: limits.of_calls(),
+        ca_file,
+        connections: connections.unwrap_or(defaults.connections),
+        allow_privileged_role,
+        ..defaults
+    };
+    let database = Postgres::connect(url, config).await;
+    let database = database.with_context(|| format!("cannot serve {url}"))?;
+    for warning in database.warnings() {
+        tracing::warn!(database = %url, "{warning}");
+    }
+    Ok(database.into())
+}
+
 fn open_file(path: &Path, limits: &QueryLimits, writable: bool) -> anyhow::Result<Database> {
     let config = SqliteConfig {
         writable,
-        limits: trunkline_sql::QueryLimits {
-            max_rows: limits.max_rows,
-            max_affected: limits.max_affected,
-            timeout: Duration::from_millis(limits.query_timeout_ms),
-            ..trunkline_sql::QueryLimits::default()
-        },
+        limits: limits.of_calls(),
         heap_limit: limits.heap_limit,
         ..SqliteConfig::default()
     };

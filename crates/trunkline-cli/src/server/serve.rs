@@ -183,7 +183,8 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
     let history = arguments.history.history()?;
-    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some())?;
+    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
+    let opened = opened.await?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();

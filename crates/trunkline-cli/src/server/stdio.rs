@@ -44,7 +44,8 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
-    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some())?;
+    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
+    let opened = runtime.block_on(opened)?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());
     let memory = arguments.memory.budget();

@@ -137,7 +137,11 @@ fn mistakes_prevent_the_start() {
             "",
             "duplicate database name `hr`; name the databases: --db NAME=PATH",
         ),
-        (&["--db", "mysql://x/y"], "", "unknown scheme `mysql`; use a path or sqlite:PATH"),
+        (
+            &["--db", "mysql://x/y"],
+            "",
+            "unknown scheme `mysql`; use a path, sqlite:PATH or postgres://USER@HOST/DATABASE",
+        ),
         (&["--db", "sales=missing.db"], "", "database file missing.db does not exist"),
         (&[], "[databases.x]", "1:12: `databases.x` requires `url`"),
         (&[], "[databases.'1']\nurl = 'hr.db'", "invalid name `1` in `databases`"),

@@ -1,5 +1,6 @@
 //! A private PostgreSQL server for the tests of this process. `TRUNKLINE_TEST_POSTGRES` names another one, as the URL of
-//! a superuser without a database: `postgres://postgres@127.0.0.1:5432`.
+//! a superuser without a database: `postgres://postgres@127.0.0.1:5432`. That server must trust connections of its other
+//! roles.
 
 use std::fs;
 use std::io::Write;
@@ -8,12 +9,60 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The URL of the server, without a database.
 pub(crate) fn url() -> &'static str {
     static URL: OnceLock<String> = OnceLock::new();
     URL.get_or_init(|| std::env::var("TRUNKLINE_TEST_POSTGRES").unwrap_or_else(|_| start()))
+}
+
+/// The URL of a database for a role.
+pub(crate) fn url_of(user: &str, database: &str) -> String {
+    let base = url();
+    let address = base.rsplit_once('@').map_or(base, |(_, address)| address);
+    format!("postgres://{user}@{address}/{database}")
+}
+
+/// Creates a database of the role `app`, and runs a script in it. It is removed with the server.
+pub(crate) fn create_database(script: &str) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    static ROLES: OnceLock<()> = OnceLock::new();
+    ROLES.get_or_init(|| {
+        let roles = "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); \
+            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') THEN \
+            CREATE ROLE app LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE filer LOGIN; \
+            GRANT pg_read_server_files TO filer; GRANT reader TO app; END IF; END $$";
+        psql("postgres", "postgres", roles);
+    });
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("test_{}_{number}", std::process::id());
+    let create = format!("CREATE DATABASE {name} OWNER app TEMPLATE template0");
+    psql("postgres", "postgres", &create);
+    psql("app", &name, script);
+    name
+}
+
+/// Runs statements, and returns the lines of their results. Columns are separated by `|`.
+#[track_caller]
+pub(crate) fn psql(user: &str, database: &str, sql: &str) -> Vec<String> {
+    let mut command = Command::new(programs().join("psql"));
+    let superuser = format!("{}/{database}", url());
+    let url = if user == "postgres" { superuser } else { url_of(user, database) };
+    command.args([
+        "--no-psqlrc",
+        "--quiet",
+        "--tuples-only",
+        "--no-align",
+        "--set=ON_ERROR_STOP=1",
+    ]);
+    command.args(["--set=VERBOSITY=terse", "--file=-", &url]).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 /// The certificate of the server as a file in PEM, if TLS is tested.

@@ -167,6 +167,9 @@ pub enum Error {
     /// The database can no longer be opened.
     #[error("the database cannot be opened")]
     Unavailable(#[source] BoxError),
+    /// No connection to the server of the database can be opened, or the connection was lost.
+    #[error("the database server cannot be reached; try again later")]
+    Unreachable(#[source] BoxError),
     /// The database file was removed or renamed while it was served.
     #[error("the database file was removed or renamed; calls fail until it is back")]
     Missing,
@@ -344,9 +347,11 @@ impl Error {
             Self::Locked => (Retry, "locked"),
             Self::Changing => (Retry, "changing"),
             Self::Closed => (Retry, "closed"),
-            Self::Unavailable(_) | Self::Missing | Self::Replaced | Self::NeedsRecovery => {
-                (Database, "unavailable")
-            }
+            Self::Unavailable(_)
+            | Self::Unreachable(_)
+            | Self::Missing
+            | Self::Replaced
+            | Self::NeedsRecovery => (Database, "unavailable"),
             Self::DiskFull => (Database, "disk_full"),
             Self::Failure(_) => (Database, "failure"),
             Self::ReaderLost => (Database, "reader_lost"),

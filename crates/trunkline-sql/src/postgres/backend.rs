@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_postgres::{Address, ConnectError};
+use trunkline_postgres::{Address, ConnectError, PostgresUrl};
 
 use super::config::PostgresConfig;
 use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
@@ -26,19 +26,20 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Connects to a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`. Missing
-    /// parts come from the environment (`PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`,
-    /// `PGSSLROOTCERT`), and the password from `~/.pgpass`. Opens one connection and checks the privileges of its role.
+    /// Connects to a database. Missing parts of the URL come from the environment (`PGHOST`, `PGPORT`, `PGUSER`,
+    /// `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`), and the password from `~/.pgpass`. Opens one connection
+    /// and checks the privileges of its role.
     ///
     /// # Errors
     ///
     /// See [`ConnectError`].
-    pub async fn connect(url: &str, config: PostgresConfig) -> Result<Self, ConnectError> {
+    pub async fn connect(url: &PostgresUrl, config: PostgresConfig) -> Result<Self, ConnectError> {
         if config.connections == 0 {
             let reason = "the minimum is 1".to_owned();
             return Err(ConnectError::Setting { setting: "connections", reason });
         }
-        let address = Address::parse(url, |name| std::env::var(name).ok())?;
+        let address =
+            Address::new(url, config.ca_file.as_deref(), |name| std::env::var(name).ok())?;
         let pool = Arc::new(Pool::new(address, config));
         let connection = pool.connect().await?;
         let warnings = role::check(&connection, &pool.config).await?;

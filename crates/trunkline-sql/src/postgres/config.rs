@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::limits::QueryLimits;
@@ -9,6 +10,9 @@ pub struct PostgresConfig {
     pub limits: QueryLimits,
     /// Whether callers may change the database. Default false: every transaction is `READ ONLY`.
     pub writable: bool,
+    /// File of root certificates in PEM, for `sslmode` `verify-ca` and `verify-full`. Default: that of the URL, of
+    /// `PGSSLROOTCERT`, or the certificates of the system.
+    pub ca_file: Option<PathBuf>,
     /// Maximum number of connections, which is the number of calls that run at the same time. At least 1. Default 8.
     pub connections: usize,
     /// Maximum number of calls that wait for a connection. Further calls fail with `Busy`. Default 64.
@@ -35,6 +39,7 @@ impl Default for PostgresConfig {
         Self {
             limits: QueryLimits::default(),
             writable: false,
+            ca_file: None,
             connections: 8,
             queue: 64,
             queue_wait: Duration::from_secs(2),

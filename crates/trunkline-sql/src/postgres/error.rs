@@ -10,8 +10,11 @@ const MESSAGE_LENGTH: usize = 1_000;
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
+            Some(found) if is_shutdown(found.code()) => Self::Unreachable(error.into()),
             Some(found) => from_server(found).unwrap_or_else(|| Self::Failure(error.into())),
-            None if error.is_closed() => Self::Unavailable(error.into()),
+            None if error.is_closed() => Self::Unreachable(error.into()),
+            // The stream ended within a message.
+            None if is_lost(&error) => Self::Unreachable(error.into()),
             None => Self::Failure(error.into()),
         }
     }
@@ -60,6 +63,18 @@ fn from_server(error: &DbError) -> Option<Error> {
         _ => return None,
     };
     Some(found)
+}
+
+/// The server ends the connection, or does not accept one.
+fn is_shutdown(code: &SqlState) -> bool {
+    [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW]
+        .contains(code)
+}
+
+/// The stream of the connection failed.
+fn is_lost(error: &tokio_postgres::Error) -> bool {
+    let source = std::error::Error::source(error);
+    source.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
 /// Locks of other sessions: a retry may succeed.

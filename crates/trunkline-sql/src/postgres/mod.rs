@@ -19,4 +19,4 @@ mod value;
 
 pub use backend::Postgres;
 pub use config::PostgresConfig;
-pub use trunkline_postgres::ConnectError;
+pub use trunkline_postgres::{ConnectError, PostgresUrl};

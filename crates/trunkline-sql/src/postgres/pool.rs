@@ -153,7 +153,7 @@ impl Pool {
 fn unavailable(error: ConnectError) -> Error {
     match error {
         ConnectError::Refused { message, .. } if message.contains("too many") => Error::Busy,
-        error => Error::Unavailable(error.into()),
+        error => Error::Unreachable(error.into()),
     }
 }
 
