@@ -56,6 +56,9 @@ pub use model::read::{
     Changed, Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery,
 };
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
+pub use model::visibility::{
+    ColumnMask, Mask, MaskKey, TablePattern, VisibilityError, VisibilityRules,
+};
 #[cfg(feature = "mcp")]
 pub use operations::notify_subscribers;
 pub use operations::{

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::arguments;
 use super::rowset::Rowset;
 use super::schema::TableKind;
+use super::visibility::Mask;
 
 /// Lists tables and views, in the order of their names.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -113,6 +114,10 @@ pub struct ColumnDescription {
     /// Whether the value is computed, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generated>,
+    /// The mask of its values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Mask")]
+    pub masked: Option<Mask>,
     /// The comment, in PostgreSQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -50,6 +50,22 @@ pub enum Error {
         /// The problem.
         reason: String,
     },
+    /// The column is masked: its values are neither compared nor returned as they are.
+    #[error(
+        "column {} of table {} is masked; its values cannot be compared, sorted or read{}",
+        quoted(.column), quoted(.table), match .argument {
+            Some(argument) => format!("; remove it from `{argument}`"),
+            None => " in SQL; use query_records, which returns them masked".to_owned(),
+        }
+    )]
+    Masked {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The argument that names it. `None` for SQL.
+        argument: Option<&'static str>,
+    },
     /// A table or view of this name already exists.
     #[error("table or view {} already exists", quoted(.table))]
     TableExists {
@@ -274,6 +290,11 @@ impl Error {
                 details.argument = Some(argument);
                 details.column = Some(column.clone());
             }
+            Self::Masked { table, column, argument } => {
+                details.table = Some(table.clone());
+                details.column = Some(column.clone());
+                details.argument = *argument;
+            }
             Self::TableExists { table } => details.table = Some(table.clone()),
             Self::Constraint { table, column, .. } => {
                 details.table.clone_from(table);
@@ -327,6 +348,7 @@ impl Error {
             Self::UnknownColumn { .. } => (Request, "unknown_column"),
             Self::BadArgument { .. } => (Request, "bad_argument"),
             Self::BadColumn { .. } => (Request, "bad_column"),
+            Self::Masked { .. } => (Forbidden, "masked"),
             Self::TableExists { .. } => (Request, "table_exists"),
             Self::Constraint { .. } => (Request, "constraint"),
             Self::BadFilter { .. } => (Request, "bad_filter"),

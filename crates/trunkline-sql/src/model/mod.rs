@@ -13,3 +13,4 @@ pub(crate) mod read;
 pub(crate) mod rowset;
 pub(crate) mod schema;
 pub(crate) mod value;
+pub(crate) mod visibility;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::visibility::{Mask, ResultMasks, VisibilityRules};
 
 /// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -58,6 +59,8 @@ pub(crate) struct Column {
     /// Position in the primary key from 1, or 0.
     pub(crate) key_place: u32,
     pub(crate) visibility: Visibility,
+    /// The form in which callers receive its values.
+    pub(crate) mask: Option<Mask>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,50 @@ impl Table {
         }
     }
 
+    /// Sets the masks of the columns, given the schemas and names under which the rules know the table. Generated columns
+    /// of a table with masked columns are masked too, since their values can be computed from those.
+    pub(crate) fn mask_columns<'n>(
+        &mut self,
+        rules: &VisibilityRules,
+        names: impl Iterator<Item = (Option<&'n str>, &'n str)> + Clone,
+    ) {
+        for column in &mut self.columns {
+            let masks =
+                names.clone().map(|(schema, name)| rules.mask_of(schema, name, &column.name));
+            column.mask = masks.flatten().min();
+        }
+        if self.has_masks() {
+            let is_stored = |column: &&mut Column| {
+                matches!(column.visibility, Visibility::Normal | Visibility::Hidden)
+            };
+            let generated = self.columns.iter_mut().filter(|column| !is_stored(column));
+            generated.for_each(|column| column.mask = Some(Mask::Null));
+        }
+    }
+
+    /// Whether columns are masked.
+    pub(crate) fn has_masks(&self) -> bool {
+        self.columns.iter().any(|column| column.mask.is_some())
+    }
+
+    /// The masks of the columns that `SELECT *` gives.
+    pub(crate) fn visible_masks(&self, rules: &VisibilityRules) -> ResultMasks {
+        ResultMasks::new(self.visible_columns().map(|column| column.mask), rules)
+    }
+
+    /// A column whose values callers may compare: not a masked one.
+    pub(crate) fn open_column(&self, name: &str, argument: &'static str) -> Result<&Column, Error> {
+        let column = self.column(name)?;
+        match column.mask {
+            None => Ok(column),
+            Some(_) => Err(Error::Masked {
+                table: self.name.clone(),
+                column: column.name.clone(),
+                argument: Some(argument),
+            }),
+        }
+    }
+
     /// The columns that `SELECT *` gives.
     pub(crate) fn visible_columns(&self) -> impl Iterator<Item = &Column> {
         let is_visible = |column: &&Column| column.visibility != Visibility::Hidden;
@@ -109,8 +156,14 @@ impl Table {
         key
     }
 
-    /// The columns that identify each row of the table, if there are such columns.
+    /// The columns that identify each row of the table, if there are such columns and none is masked.
     pub(crate) fn row_identity(&self) -> Vec<&str> {
+        let is_masked = |name: &str| self.column(name).is_ok_and(|column| column.mask.is_some());
+        // The row number can be a name of the primary key.
+        let is_key_masked = self.primary_key().iter().any(|column| column.mask.is_some());
+        if is_key_masked || self.unique_key.iter().any(|name| is_masked(name)) {
+            return Vec::new();
+        }
         if self.dialect == Dialect::Postgres {
             return self.unique_key.iter().map(String::as_str).collect();
         }

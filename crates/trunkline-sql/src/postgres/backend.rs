@@ -77,6 +77,7 @@ impl Postgres {
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         let limits = &self.config().limits;
+        self.config().rules.refuse_sql()?;
         let timeout = raw::timeout(&request, limits)?;
         let access = if request.read_only { Access::Read } else { Access::Write };
         if access == Access::Write && !self.config().writable {

@@ -4,6 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::transaction::Transaction;
+use super::visibility::{self, Among, READABLE};
 use crate::model::error::Error;
 use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
 
@@ -21,15 +22,6 @@ pub(super) struct ColumnFacts {
     pub(super) identity: String,
     pub(super) comment: Option<String>,
 }
-
-/// The tables that the role can read. `c` is the table, and `n` its schema.
-pub(super) const READABLE: &str = "\
-    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') \
-    AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
-    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
-    AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') \
-         OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))";
 
 /// The name by which callers refer to a table: with its schema, unless the search path contains that.
 pub(super) const NAME: &str = "\
@@ -71,7 +63,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
     let is_visible: bool = row.try_get(4)?;
     let schema: String = row.try_get(2)?;
     let (columns, facts) = columns(transaction, oid).await?;
-    let table = Table {
+    let mut table = Table {
         dialect: Dialect::Postgres,
         schema: Some(schema).filter(|_| !is_visible),
         name: row.try_get(1)?,
@@ -81,7 +73,26 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         unreadable_columns: Vec::new(),
         unique_key: unique_key(transaction, oid).await?,
     };
+    if !apply_rules(transaction, oid, &mut table).await? {
+        return Err(unknown_table(transaction, name).await?);
+    }
     Ok(CatalogTable { oid, table, comment: row.try_get(5)?, columns: facts })
+}
+
+/// Masks the columns of a table, and returns whether callers see it.
+async fn apply_rules(
+    transaction: &Transaction,
+    oid: u32,
+    table: &mut Table,
+) -> Result<bool, Error> {
+    let rules = transaction.rules();
+    if rules.is_empty() {
+        return Ok(true);
+    }
+    let found = visibility::relations(transaction, Among::Oids(&[oid])).await?;
+    let Some(relation) = found.first() else { return Ok(false) };
+    table.mask_columns(rules, relation.names());
+    Ok(relation.is_visible(rules))
 }
 
 fn rank(row: &Row) -> Result<(bool, bool), Error> {
@@ -129,6 +140,7 @@ async fn columns(
                 "v" => Visibility::GeneratedVirtual,
                 _ => Visibility::Normal,
             },
+            mask: None,
         });
         facts.push(ColumnFacts { identity: row.try_get(4)?, comment: row.try_get(6)? });
     }
@@ -155,7 +167,9 @@ async fn unique_key(transaction: &Transaction, oid: u32) -> Result<Vec<String>, 
 
 /// The names of all tables that the role can read.
 pub(super) async fn table_names(transaction: &Transaction) -> Result<Vec<String>, Error> {
-    let found = rows(transaction, &format!("SELECT {NAME} {READABLE} LIMIT 10000"), &[]).await?;
+    let hidden = visibility::hidden(transaction, Among::All).await?;
+    let sql = format!("SELECT {NAME} {READABLE} AND c.oid <> ALL($1) LIMIT 10000");
+    let found = rows(transaction, &sql, &[(&hidden, Type::OID_ARRAY)]).await?;
     found.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 

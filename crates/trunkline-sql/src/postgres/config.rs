@@ -2,12 +2,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::limits::QueryLimits;
+use crate::model::visibility::VisibilityRules;
 
 /// Configuration of [`Postgres`](super::Postgres). The defaults suit a server whose callers are not trusted.
 #[derive(Clone, Debug)]
 pub struct PostgresConfig {
     /// The limits of each call.
     pub limits: QueryLimits,
+    /// The tables that callers see, and the columns that are masked. By default, all tables are visible.
+    pub rules: VisibilityRules,
     /// Whether callers may change the database. Default false: every transaction is `READ ONLY`.
     pub writable: bool,
     /// File of root certificates in PEM, for `sslmode` `verify-ca` and `verify-full`. Default: that of the URL, of
@@ -38,6 +41,7 @@ impl Default for PostgresConfig {
     fn default() -> Self {
         Self {
             limits: QueryLimits::default(),
+            rules: VisibilityRules::default(),
             writable: false,
             ca_file: None,
             connections: 8,

@@ -16,6 +16,7 @@ mod rows;
 mod security;
 mod transaction;
 mod value;
+mod visibility;
 
 pub use backend::Postgres;
 pub use config::PostgresConfig;

@@ -15,6 +15,7 @@ use super::value;
 use crate::model::error::{BoxError, Error};
 use crate::model::rowset::{Bounds, ResultColumn, RowWriter, Rowset};
 use crate::model::value::Value;
+use crate::model::visibility::ResultMasks;
 
 /// Time for reading the rows after the maximum of a reading statement. If there are more, the statement is cancelled.
 const DRAIN_TIME: Duration = Duration::from_millis(20);
@@ -25,18 +26,25 @@ pub(super) struct Collector {
     columns: Option<Vec<ResultColumn>>,
     /// The number of columns at the end that are the key of a row, and not in the result.
     key_width: usize,
+    masks: ResultMasks,
     key: Option<Vec<Value>>,
 }
 
 impl Collector {
     pub(super) fn new(bounds: Bounds) -> Self {
         let rows = RowWriter::new(bounds, Instant::now());
-        Self { rows, columns: None, key_width: 0, key: None }
+        Self { rows, columns: None, key_width: 0, masks: ResultMasks::default(), key: None }
     }
 
     /// Uses the last columns, which are texts, as the key of each row and omits them from the result.
     pub(super) fn keyed_by_last(mut self, columns: usize) -> Self {
         self.key_width = columns;
+        self
+    }
+
+    /// Masks columns of the result.
+    pub(super) fn masked_by(mut self, masks: ResultMasks) -> Self {
+        self.masks = masks;
         self
     }
 
@@ -90,12 +98,13 @@ impl Collector {
     fn note_columns(&mut self, statement: &Statement) {
         let width = statement.columns().len().saturating_sub(self.key_width);
         let columns = statement.columns().iter().take(width);
-        self.columns.get_or_insert_with(|| columns.map(result_column).collect());
+        let columns = || self.masks.of_columns(columns.map(result_column).collect());
+        self.columns.get_or_insert_with(columns);
     }
 
     fn take_row(&mut self, row: &Row) -> Result<(), Error> {
         let width = row.len().saturating_sub(self.key_width);
-        if self.rows.row(|text, max_bytes| write_row(text, row, width, max_bytes))? {
+        if self.rows.row(|text, max_bytes| write_row(text, row, (width, max_bytes), &self.masks))? {
             self.key = self.key_of(row);
         }
         Ok(())
@@ -154,15 +163,22 @@ async fn stop(
 }
 
 /// Writes a row, and returns whether it fits. If not, the text may end anywhere.
-fn write_row(text: &mut Vec<u8>, row: &Row, width: usize, max_bytes: usize) -> Result<bool, Error> {
+fn write_row(
+    text: &mut Vec<u8>,
+    row: &Row,
+    (width, max_bytes): (usize, usize),
+    masks: &ResultMasks,
+) -> Result<bool, Error> {
     text.push(b'[');
     for (index, column) in row.columns().iter().take(width).enumerate() {
         if index > 0 {
             text.push(b',');
         }
         let bytes: Option<Bytes<'_>> = row.try_get(index)?;
+        let start = text.len();
         value::write(text, column.type_(), bytes.map(|bytes| bytes.0))
             .map_err(|_| unreadable(column))?;
+        masks.apply(index, text, start);
         if text.len() >= max_bytes {
             return Ok(false);
         }

@@ -10,6 +10,7 @@ use trunkline_postgres::Connection;
 use super::pool::{Permit, Pool};
 use crate::model::error::Error;
 use crate::model::limits::QueryLimits;
+use crate::model::visibility::VisibilityRules;
 use crate::query::identifier::quote;
 
 /// Whether the call of a transaction changes the database.
@@ -134,6 +135,10 @@ impl Transaction {
 
     pub(super) fn limits(&self) -> &QueryLimits {
         &self.pool.config.limits
+    }
+
+    pub(super) fn rules(&self) -> &VisibilityRules {
+        &self.pool.config.rules
     }
 
     pub(super) fn connection(&self) -> Result<&Connection, Error> {

@@ -175,10 +175,11 @@ pub(crate) fn returning(
     let names: Vec<String> = match requested {
         None | Some(Returning::All(false)) => return Ok(None),
         Some(Returning::Column(name)) if name != "*" || table.column(name).is_ok() => {
-            vec![quote(&table.column(name)?.name)]
+            vec![quote(&table.open_column(name, "returning")?.name)]
         }
         Some(Returning::All(true) | Returning::Column(_)) => {
-            table.visible_columns().map(|c| quote(&c.name)).collect()
+            let columns = table.visible_columns().filter(|column| column.mask.is_none());
+            columns.map(|column| quote(&column.name)).collect()
         }
         Some(Returning::Columns(names)) if names.is_empty() => {
             let reason = "the list is empty; send true for all columns";
@@ -186,8 +187,12 @@ pub(crate) fn returning(
         }
         Some(Returning::Columns(names)) => names
             .iter()
-            .map(|name| table.column(name).map(|column| quote(&column.name)))
+            .map(|name| table.open_column(name, "returning").map(|column| quote(&column.name)))
             .collect::<Result<_, _>>()?,
     };
+    if names.is_empty() {
+        let reason = "all columns of the table are masked";
+        return Err(Error::argument("returning", reason));
+    }
     Ok(Some(format!(" RETURNING {}", names.join(", "))))
 }

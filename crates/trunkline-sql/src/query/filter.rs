@@ -27,7 +27,7 @@ impl Filter {
         let dialect = table.dialect;
         let mut filter = Self { dialect, sql: String::new(), values };
         for (name, condition) in filters {
-            let column = &table.column(name)?.name;
+            let column = &table.open_column(name, "filters")?.name;
             filter
                 .add(&dialect.column(column), condition)
                 .map_err(|reason| Error::BadFilter { column: column.clone(), reason })?;

@@ -28,7 +28,9 @@ pub(super) fn by(table: &Table, order: Option<&OrderBy>) -> Result<Order, Error>
             .iter()
             .map(|term| match term {
                 OrderTerm::Text(text) => parse_term(table, text),
-                OrderTerm::Column { column, desc } => Ok(Term::of(table.column(column)?, *desc)),
+                OrderTerm::Column { column, desc } => {
+                    Ok(Term::of(order_column(table, column)?, *desc))
+                }
             })
             .collect::<Result<_, _>>()?,
     };
@@ -114,6 +116,7 @@ fn parse_text(table: &Table, text: &str) -> Result<Vec<Term>, Error> {
     // A column's name may hold a comma.
     match parse_term(table, text) {
         Ok(term) => Ok(vec![term]),
+        Err(error @ Error::Masked { .. }) => Err(error),
         Err(_) => text.split(',').map(|term| parse_term(table, term)).collect(),
     }
 }
@@ -121,8 +124,8 @@ fn parse_text(table: &Table, text: &str) -> Result<Vec<Term>, Error> {
 fn parse_term(table: &Table, text: &str) -> Result<Term, Error> {
     let text = text.trim();
     // A column's name may end in " desc".
-    if let Ok(column) = table.column(text) {
-        return Ok(Term::of(column, false));
+    if table.column(text).is_ok() {
+        return Ok(Term::of(order_column(table, text)?, false));
     }
     let (name, desc) = match text.rsplit_once(char::is_whitespace) {
         Some((name, word)) if word.eq_ignore_ascii_case("desc") => (name.trim_end(), true),
@@ -132,5 +135,9 @@ fn parse_term(table: &Table, text: &str) -> Result<Term, Error> {
             None => (text, false),
         },
     };
-    Ok(Term::of(table.column(name)?, desc))
+    Ok(Term::of(order_column(table, name)?, desc))
+}
+
+fn order_column<'t>(table: &'t Table, name: &str) -> Result<&'t Column, Error> {
+    table.open_column(name, "order_by")
 }

@@ -9,6 +9,7 @@ use crate::model::read::QueryRecords;
 use crate::model::rowset::{Bounds, Rowset, TruncatedBy};
 use crate::model::schema::{Dialect, Table};
 use crate::model::value::Value;
+use crate::model::visibility::Mask;
 
 /// A query for one page of a table's rows.
 pub(crate) struct PageQuery {
@@ -18,6 +19,8 @@ pub(crate) struct PageQuery {
     pub(crate) bounds: Bounds,
     /// The number of columns at the end of each row that are its key, and not in the result.
     pub(crate) key_width: usize,
+    /// The masks of the columns of the result.
+    pub(crate) masks: Vec<Option<Mask>>,
     /// The number of rows before the page.
     offset: u64,
     fingerprint: Fingerprint,
@@ -43,6 +46,8 @@ impl PageQuery {
         let key: Vec<&str> = order.key().collect();
         let dialect = table.dialect;
         let keys = key.iter().map(|name| dialect.key(name));
+        let mask = |name: &&str| table.column(name).ok().and_then(|column| column.mask);
+        let masks = columns.iter().map(mask).collect();
         let columns = columns.into_iter().map(|name| dialect.column(name));
         let mut sql = select(columns.chain(keys), table);
         sql.push_str(&filter.sql);
@@ -72,7 +77,7 @@ impl PageQuery {
         // PostgreSQL may return rows in any order.
         let has_stable_order = dialect == Dialect::Sqlite || !key.is_empty();
         let key_width = key.len();
-        Ok(Self { sql, values, bounds, key_width, offset, fingerprint, has_stable_order })
+        Ok(Self { sql, values, bounds, key_width, masks, offset, fingerprint, has_stable_order })
     }
 
     /// Adds the cursor of the next page, given the key of the last row, and instructions for reading it.

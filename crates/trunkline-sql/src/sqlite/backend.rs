@@ -66,6 +66,7 @@ impl Sqlite {
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         let limits = &self.config().limits;
+        self.config().rules.refuse_sql()?;
         if !request.read_only {
             let (writer, timeout) = (self.writer()?, raw::timeout(&request, limits)?);
             let work = move |session: &mut Session<'_>| raw_query::write(session, &request);

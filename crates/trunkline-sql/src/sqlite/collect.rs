@@ -7,17 +7,7 @@ use super::value;
 use crate::model::error::Error;
 use crate::model::rowset::{Bounds, ResultColumn, RowWriter, Rowset};
 use crate::model::value::Value;
-
-/// Steps a statement with bound parameters until its end or a limit.
-pub(super) fn collect(
-    statement: &mut Statement<'_>,
-    bounds: Bounds,
-    started: Instant,
-) -> Result<Rowset, Error> {
-    let mut rows = Collector::new(bounds, started);
-    rows.take(statement)?;
-    rows.finish()
-}
+use crate::model::visibility::ResultMasks;
 
 /// Collects the rows of one result, from one statement or from several with the same columns.
 pub(super) struct Collector {
@@ -25,17 +15,25 @@ pub(super) struct Collector {
     columns: Option<Vec<ResultColumn>>,
     /// The number of columns at the end that are the key of a row, and not in the result.
     key_width: usize,
+    masks: ResultMasks,
     key: Option<Vec<Value>>,
 }
 
 impl Collector {
     pub(super) fn new(bounds: Bounds, started: Instant) -> Self {
-        Self { rows: RowWriter::new(bounds, started), columns: None, key_width: 0, key: None }
+        let rows = RowWriter::new(bounds, started);
+        Self { rows, columns: None, key_width: 0, masks: ResultMasks::default(), key: None }
     }
 
     /// Uses the last columns as the key of each row and omits them from the result.
     pub(super) fn keyed_by_last(mut self, columns: usize) -> Self {
         self.key_width = columns;
+        self
+    }
+
+    /// Masks columns of the result.
+    pub(super) fn masked_by(mut self, masks: ResultMasks) -> Self {
+        self.masks = masks;
         self
     }
 
@@ -58,15 +56,16 @@ impl Collector {
             }
         }
         drop(rows);
-        self.columns.get_or_insert_with(|| result_columns(statement, self.key_width));
+        let columns = || self.masks.of_columns(result_columns(statement, self.key_width));
+        self.columns.get_or_insert_with(columns);
         Ok(())
     }
 
     fn take_row(&mut self, row: &Row<'_>) -> Result<(), Error> {
         // After the first step, in which SQLite recompiles the statement if the schema has changed.
-        let columns = || result_columns(row.as_ref(), self.key_width);
+        let columns = || self.masks.of_columns(result_columns(row.as_ref(), self.key_width));
         let width = self.columns.get_or_insert_with(columns).len();
-        if self.rows.row(|text, max_bytes| write_row(text, row, width, max_bytes))? {
+        if self.rows.row(|text, max_bytes| write_row(text, row, (width, max_bytes), &self.masks))? {
             let keys = (width..width + self.key_width).map(|index| row.get(index).ok());
             self.key = keys.collect();
         }
@@ -99,8 +98,8 @@ fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColu
 fn write_row(
     text: &mut Vec<u8>,
     row: &Row<'_>,
-    width: usize,
-    max_bytes: usize,
+    (width, max_bytes): (usize, usize),
+    masks: &ResultMasks,
 ) -> Result<bool, rusqlite::Error> {
     text.push(b'[');
     for index in 0..width {
@@ -112,7 +111,9 @@ fn write_row(
         if text.len() + value::least_bytes(cell) >= max_bytes {
             return Ok(false);
         }
+        let start = text.len();
         value::write(text, cell);
+        masks.apply(index, text, start);
     }
     text.push(b']');
     Ok(true)

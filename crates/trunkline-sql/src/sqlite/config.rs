@@ -1,12 +1,15 @@
 use std::time::Duration;
 
 use crate::model::limits::QueryLimits;
+use crate::model::visibility::VisibilityRules;
 
 /// Configuration of [`Sqlite`](super::Sqlite). The defaults suit a server whose callers are not trusted.
 #[derive(Clone, Debug)]
 pub struct SqliteConfig {
     /// The limits of each call.
     pub limits: QueryLimits,
+    /// The tables that callers see, and the columns that are masked. By default, all tables are visible.
+    pub rules: VisibilityRules,
     /// Whether callers may change the database. Default false: no call changes a byte of the file. If true, the file is
     /// opened a second time, for one writer.
     pub writable: bool,
@@ -38,6 +41,7 @@ impl Default for SqliteConfig {
     fn default() -> Self {
         Self {
             limits: QueryLimits::default(),
+            rules: VisibilityRules::default(),
             writable: false,
             readers: 4,
             stuck_readers: 16,

@@ -49,6 +49,19 @@ impl Session<'_> {
         Ok(special)
     }
 
+    /// Whether the rules let callers see a table of a kind that `pragma_table_list` reports.
+    pub(super) fn shows(&self, name: &str, kind: &str) -> bool {
+        let rules = &self.config().rules;
+        if rules.is_empty() {
+            return true;
+        }
+        match kind {
+            // What a view or a virtual table reads can be hidden or masked.
+            "shadow" | "view" | "virtual" => false,
+            _ => rules.is_visible(None, name),
+        }
+    }
+
     /// Clears the cache if the schema has changed since it was filled.
     fn refresh_table_cache(&mut self) -> Result<(), Error> {
         let versions = self.rows("PRAGMA schema_version", &[], |row| row.get(0))?;
@@ -71,7 +84,8 @@ fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
             Ok(found)
         },
     )?;
-    let Some((name, kind, without_rowid)) = found.into_iter().next() else {
+    let found = found.into_iter().next().filter(|(name, kind, _)| session.shows(name, kind));
+    let Some((name, kind, without_rowid)) = found else {
         return Err(unknown_table(session, name)?);
     };
     load(session, name, kind_of(&kind), without_rowid)
@@ -101,6 +115,8 @@ pub(super) fn load(
             Err(name) => table.unreadable_columns.push(name),
         }
     }
+    let name = table.name.clone();
+    table.mask_columns(&session.config().rules, std::iter::once((None, name.as_str())));
     Ok(table)
 }
 
@@ -135,6 +151,7 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, 
                     3 => Visibility::GeneratedStored,
                     _ => Visibility::Normal,
                 },
+                mask: None,
             }))
         },
     )
@@ -187,8 +204,39 @@ fn column_names(session: &mut Session<'_>, sql: &str) -> Result<Vec<String>, Err
     Ok(names)
 }
 
+/// Whether a text contains the name of a table that callers do not see.
+pub(super) fn mentions_hidden(session: &mut Session<'_>, text: &str) -> Result<bool, Error> {
+    if session.config().rules.is_empty() {
+        return Ok(false);
+    }
+    let named = named_tables(session)?;
+    let hidden = named.iter().filter(|(name, kind)| !session.shows(name, kind));
+    let text = text.to_lowercase();
+    let is_word_part = |character: char| character.is_alphanumeric() || character == '_';
+    let contains = |(name, _): &(String, String)| {
+        let name = name.to_lowercase();
+        text.match_indices(&name).any(|(start, _)| {
+            let rest = text.get(start + name.len()..).unwrap_or_default();
+            !text[..start].ends_with(is_word_part) && !rest.starts_with(is_word_part)
+        })
+    };
+    Ok(hidden.into_iter().any(contains))
+}
+
 fn table_names(session: &mut Session<'_>) -> Result<Vec<String>, Error> {
-    session.names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'")
+    let named = named_tables(session)?.into_iter();
+    let visible = named.filter(|(name, kind)| kind != "shadow" && session.shows(name, kind));
+    Ok(visible.map(|(name, _)| name).collect())
+}
+
+/// The names and kinds of all tables.
+fn named_tables(session: &mut Session<'_>) -> Result<Vec<(String, String)>, Error> {
+    let named = session.rows(
+        "SELECT name, type FROM pragma_table_list WHERE schema = 'main'",
+        &[],
+        |row| Ok((value::name(row, 0)?, row.get::<_, String>(1)?)),
+    )?;
+    Ok(named.into_iter().filter_map(|(name, kind)| Some((name.ok()?, kind))).collect())
 }
 
 fn unknown_table(session: &mut Session<'_>, name: &str) -> Result<Error, Error> {

@@ -11,7 +11,6 @@ use rusqlite::{Connection, Row, Statement};
 use super::config::SqliteConfig;
 use super::file::HardenedConnection;
 use super::security::{Role, WriterState, prepare_single};
-use super::value;
 use crate::model::error::Error;
 use crate::model::schema::Table;
 
@@ -131,12 +130,6 @@ impl<'c> Session<'c> {
         let outcome = work(statement);
         statement.clear_bindings();
         outcome
-    }
-
-    /// The names in the first column of an internal query that are valid UTF-8.
-    pub(super) fn names(&mut self, sql: &str) -> Result<Vec<String>, Error> {
-        let names = self.rows(sql, &[], |row| value::name(row, 0))?;
-        Ok(names.into_iter().flatten().collect())
     }
 
     /// Sets the savepoint of [`roll_back_to_savepoint`](Self::roll_back_to_savepoint).

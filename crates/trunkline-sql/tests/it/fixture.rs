@@ -41,11 +41,23 @@ impl Fixture {
         fixture
     }
 
+    /// The database of another script.
+    pub(crate) fn of(script: &str, config: SqliteConfig) -> Self {
+        let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
+        let mut fixture = Self::of_script(script, config);
+        fixture._memory = Some(memory);
+        fixture
+    }
+
     /// For a test that holds [`MEMORY`] itself.
     pub(crate) fn under_lock(config: SqliteConfig) -> Self {
+        Self::of_script(include_str!("../data/emp.sql"), config)
+    }
+
+    fn of_script(script: &str, config: SqliteConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("emp.db");
-        create(&path, include_str!("../data/emp.sql"));
+        create(&path, script);
         let database = open(&path, config).unwrap();
         Self { folder, path, database, runtime: runtime(), _memory: None }
     }

@@ -27,4 +27,5 @@ mod several;
 mod spellings;
 mod stops;
 mod virtual_tables;
+mod visibility;
 mod writer;

@@ -8,3 +8,4 @@ mod hostile;
 #[path = "../../../trunkline-postgres/tests/server/mod.rs"]
 mod server;
 mod values;
+mod visibility;

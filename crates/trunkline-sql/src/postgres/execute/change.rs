@@ -68,6 +68,11 @@ pub(crate) async fn create_table(
     request: &CreateTable,
 ) -> Result<Created, Error> {
     let name = &request.table_name;
+    let (schema, bare) = match name.split_once('.') {
+        Some((schema, bare)) => (Some(schema), bare),
+        None => (None, name.as_str()),
+    };
+    query::create_table::check_visible(transaction.rules(), schema, bare)?;
     match catalog::table(transaction, name).await {
         Ok(table) if request.if_not_exists => {
             return Ok(Created { ddl: None, table: table.full_name(), created: false });

@@ -10,6 +10,7 @@ use crate::model::schema::{Column, Table, TableKind, Visibility};
 use crate::postgres::catalog::{self, CatalogTable, ColumnFacts};
 use crate::postgres::rows::{self, Collector};
 use crate::postgres::transaction::Transaction;
+use crate::postgres::visibility::{self, Among};
 use crate::query::identifier::quote;
 use crate::query::select::select;
 
@@ -59,6 +60,7 @@ fn column((column, facts): (&Column, &ColumnFacts)) -> ColumnDescription {
         nullable: !column.not_null,
         default: column.default.clone(),
         generated,
+        masked: column.mask,
         description: facts.comment.clone(),
     }
 }
@@ -73,10 +75,12 @@ async fn foreign_keys(transaction: &Transaction, oid: u32) -> Result<Vec<Foreign
         (SELECT array_agg(a.attname::text ORDER BY x.place) \
          FROM unnest(k.confkey) WITH ORDINALITY AS x(number, place) \
          JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = x.number), \
-        k.confupdtype::text, k.confdeltype::text \
+        k.confupdtype::text, k.confdeltype::text, k.confrelid \
         FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.confrelid \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
         WHERE k.conrelid = $1 AND k.contype = 'f' ORDER BY k.conname";
+    let found = catalog::rows(transaction, KEYS, &[(&oid, Type::OID)]).await?;
+    let hidden = hidden_targets(transaction, &found, 5).await?;
     let key = |row: &Row| {
         Ok(ForeignKey {
             columns: row.try_get(0)?,
@@ -86,7 +90,22 @@ async fn foreign_keys(transaction: &Transaction, oid: u32) -> Result<Vec<Foreign
             on_delete: action(row.try_get(4)?),
         })
     };
-    catalog::rows(transaction, KEYS, &[(&oid, Type::OID)]).await?.iter().map(key).collect()
+    let visible = found.iter().filter(|row| !has_oid(row, 5, &hidden));
+    visible.map(key).collect()
+}
+
+/// The hidden ones of the relations in a column.
+async fn hidden_targets(
+    transaction: &Transaction,
+    rows: &[Row],
+    column: usize,
+) -> Result<Vec<u32>, Error> {
+    let targets: Vec<u32> = rows.iter().filter_map(|row| row.try_get(column).ok()).collect();
+    visibility::hidden(transaction, Among::Oids(&targets)).await
+}
+
+fn has_oid(row: &Row, column: usize, oids: &[u32]) -> bool {
+    row.try_get(column).is_ok_and(|oid: u32| oids.contains(&oid))
 }
 
 /// The action that a letter of `pg_constraint` means.
@@ -127,10 +146,13 @@ async fn indexes(transaction: &Transaction, oid: u32) -> Result<Vec<Index>, Erro
 
 async fn triggers(transaction: &Transaction, oid: u32) -> Result<Vec<Trigger>, Error> {
     const TRIGGERS: &str = "\
-        SELECT tgname::text, pg_catalog.pg_get_triggerdef(oid) FROM pg_catalog.pg_trigger \
+        SELECT tgname::text, pg_catalog.pg_get_triggerdef(oid), tgconstrrelid FROM pg_catalog.pg_trigger \
         WHERE tgrelid = $1 AND NOT tgisinternal ORDER BY tgname";
     let trigger = |row: &Row| Ok(Trigger { name: row.try_get(0)?, ddl: row.try_get(1)? });
-    catalog::rows(transaction, TRIGGERS, &[(&oid, Type::OID)]).await?.iter().map(trigger).collect()
+    let found = catalog::rows(transaction, TRIGGERS, &[(&oid, Type::OID)]).await?;
+    let hidden = hidden_targets(transaction, &found, 2).await?;
+    let visible = found.iter().filter(|row| !has_oid(row, 2, &hidden));
+    visible.map(trigger).collect()
 }
 
 /// A statement that creates the table or view, from the catalogs. PostgreSQL does not store the original one.
@@ -149,12 +171,14 @@ async fn ddl(transaction: &Transaction, found: &CatalogTable) -> Result<String, 
         return Ok(format!("CREATE {kind} {name} AS\n{query}"));
     }
     const CONSTRAINTS: &str = "\
-        SELECT conname::text, pg_catalog.pg_get_constraintdef(oid) FROM pg_catalog.pg_constraint \
+        SELECT conname::text, pg_catalog.pg_get_constraintdef(oid), confrelid FROM pg_catalog.pg_constraint \
         WHERE conrelid = $1 AND contype IN ('p', 'u', 'f', 'c', 'x') \
         ORDER BY array_position('{p,u,f,c,x}'::\"char\"[], contype), conname";
     let columns = found.table.columns.iter().zip(&found.columns);
     let mut parts: Vec<String> = columns.map(|(column, facts)| definition(column, facts)).collect();
-    for row in catalog::rows(transaction, CONSTRAINTS, &[(oid, Type::OID)]).await? {
+    let constraints = catalog::rows(transaction, CONSTRAINTS, &[(oid, Type::OID)]).await?;
+    let hidden = hidden_targets(transaction, &constraints, 2).await?;
+    for row in constraints.iter().filter(|row| !has_oid(row, 2, &hidden)) {
         let (name, text): (String, String) = (row.try_get(0)?, row.try_get(1)?);
         parts.push(format!("CONSTRAINT {} {text}", quote(&name)));
     }
@@ -196,7 +220,8 @@ async fn sample(transaction: &mut Transaction, table: &Table, rows: u64) -> Resu
     let columns = table.visible_columns().map(|column| table.dialect.column(&column.name));
     let sql = format!("{} LIMIT {rows}", select(columns, table));
     let max_bytes = transaction.limits().max_bytes;
-    let mut collector = Collector::new(Bounds { max_rows: rows, max_bytes });
+    let masks = table.visible_masks(transaction.rules());
+    let mut collector = Collector::new(Bounds { max_rows: rows, max_bytes }).masked_by(masks);
     let on_table = |error: Error| error.on_table(&table.full_name());
     let statement = rows::prepare(transaction, &sql).await.map_err(on_table)?;
     collector.read(transaction, &statement, Vec::new()).await.map_err(on_table)?;

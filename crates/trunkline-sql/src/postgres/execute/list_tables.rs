@@ -4,8 +4,9 @@ use crate::model::cursor::{self, Fingerprint};
 use crate::model::describe::{ListTables, TableList, TableSummary};
 use crate::model::error::Error;
 use crate::model::schema::TableKind;
-use crate::postgres::catalog::{self, NAME, READABLE};
+use crate::postgres::catalog::{self, NAME};
 use crate::postgres::transaction::Transaction;
+use crate::postgres::visibility::{self, Among, READABLE};
 
 const TABLES_PER_PAGE: usize = 200;
 
@@ -29,6 +30,7 @@ pub(crate) async fn list_tables(
         Some(cursor) => cursor::decode(fingerprint, cursor)?,
         None => String::new(),
     };
+    let hidden = visibility::hidden(transaction, Among::All).await?;
     let sql = format!(
         "SELECT {NAME} COLLATE \"C\", c.relkind::text, \
          (SELECT count(*) FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 \
@@ -36,11 +38,15 @@ pub(crate) async fn list_tables(
          c.reltuples::int8, pg_catalog.obj_description(c.oid, 'pg_class') {READABLE} \
          AND NOT c.relispartition AND ({NAME} ILIKE $1 OR c.relname ILIKE $1) \
          AND strpos($2, c.relkind::text) > 0 \
-         AND {NAME} COLLATE \"C\" > $3 ORDER BY 1 LIMIT {}",
+         AND c.oid <> ALL($4) AND {NAME} COLLATE \"C\" > $3 ORDER BY 1 LIMIT {}",
         TABLES_PER_PAGE + 1
     );
-    let params: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] =
-        &[(&pattern, Type::TEXT), (&kinds, Type::TEXT), (&after, Type::TEXT)];
+    let params: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] = &[
+        (&pattern, Type::TEXT),
+        (&kinds, Type::TEXT),
+        (&after, Type::TEXT),
+        (&hidden, Type::OID_ARRAY),
+    ];
     let found = catalog::rows(transaction, &sql, params).await?;
     let mut tables = Vec::with_capacity(found.len().min(TABLES_PER_PAGE));
     for row in found.iter().take(TABLES_PER_PAGE) {

@@ -1,6 +1,7 @@
 use crate::model::error::Error;
 use crate::model::read::QueryRecords;
 use crate::model::rowset::Rowset;
+use crate::model::visibility::ResultMasks;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, rows};
@@ -12,7 +13,9 @@ pub(crate) async fn query_records(
 ) -> Result<Rowset, Error> {
     let table = catalog::table(transaction, &request.table_name).await?;
     let page = PageQuery::new(request, &table, transaction.limits())?;
-    let mut collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
+    let masks = ResultMasks::new(page.masks.iter().copied(), transaction.rules());
+    let collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
+    let mut collector = collector.masked_by(masks);
     let on_table = |error: Error| error.on_table(&table.full_name());
     let statement = rows::prepare(transaction, &page.sql).await.map_err(on_table)?;
     let values = page.values.iter().map(params::from_value).collect::<Result<_, _>>()?;

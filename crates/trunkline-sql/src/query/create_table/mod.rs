@@ -6,6 +6,7 @@ use super::identifier::quote;
 use crate::model::create_table::{CreateTable, PrimaryKey};
 use crate::model::error::Error;
 use crate::model::schema::Dialect;
+use crate::model::visibility::VisibilityRules;
 use definition::Definition;
 
 /// The `CREATE TABLE` statement, with the name of the table in SQL. No text of the caller is copied into it: names are quoted, and types and defaults are
@@ -50,6 +51,18 @@ pub(crate) fn create_table(
         parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
     Ok(format!("CREATE TABLE {table} ({})", parts.join(", ")))
+}
+
+/// Refuses a name that the rules hide, whether there is such a table or not.
+pub(crate) fn check_visible(
+    rules: &VisibilityRules,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<(), Error> {
+    if rules.is_visible(schema, name) {
+        return Ok(());
+    }
+    Err(Error::argument("table_name", "the rules of the server do not allow a table of this name"))
 }
 
 /// Maximum length of a name in PostgreSQL, in bytes. It truncates longer ones.

@@ -67,6 +67,7 @@ pub(crate) fn create_table(
     request: &CreateTable,
 ) -> Result<Created, Error> {
     let name = &request.table_name;
+    query::create_table::check_visible(&session.config().rules, None, name)?;
     let ddl = query::create_table::create_table(request, Dialect::Sqlite, &quote(name))?;
     match session.table(name) {
         Ok(table) if request.if_not_exists => {

@@ -7,7 +7,7 @@ use crate::model::error::Error;
 use crate::model::rowset::{Bounds, Rowset};
 use crate::model::schema::{Column, Table, Visibility};
 use crate::query::select::select;
-use crate::sqlite::collect::collect;
+use crate::sqlite::collect::Collector;
 use crate::sqlite::schema;
 use crate::sqlite::session::Session;
 use crate::sqlite::value;
@@ -35,7 +35,7 @@ pub(crate) fn describe_table(
         foreign_keys: foreign_keys(session, &table.name)?,
         indexes: indexes(session, &table.name, &mut unreadable)?,
         triggers: triggers(session, &table.name, &mut unreadable)?,
-        ddl: schema::ddl(session, &table.name)?,
+        ddl: ddl(session, &table.name)?,
         columns: columns(&table),
         kind: table.kind,
         name: table.name.clone(),
@@ -43,6 +43,12 @@ pub(crate) fn describe_table(
         sample,
         description: None,
     })
+}
+
+/// The statement that created a table, unless it names a hidden one.
+fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
+    let Some(ddl) = schema::ddl(session, table)? else { return Ok(None) };
+    Ok(if schema::mentions_hidden(session, &ddl)? { None } else { Some(ddl) })
 }
 
 fn columns(table: &Table) -> Vec<ColumnDescription> {
@@ -61,6 +67,7 @@ fn columns(table: &Table) -> Vec<ColumnDescription> {
             Visibility::GeneratedStored => Some(Generated::Stored),
             Visibility::Normal | Visibility::Hidden => None,
         },
+        masked: column.mask,
         description: None,
     };
     table.visible_columns().map(describe).collect()
@@ -92,7 +99,9 @@ fn foreign_keys(session: &mut Session<'_>, table: &str) -> Result<Vec<ForeignKey
             _ => keys.push((id, part)),
         }
     }
-    Ok(keys.into_iter().map(|(_, key)| key).collect())
+    let rules = &session.config().rules;
+    let keys = keys.into_iter().map(|(_, key)| key);
+    Ok(keys.filter(|key| rules.is_visible(None, &key.references_table)).collect())
 }
 
 fn indexes(
@@ -136,7 +145,13 @@ fn triggers(
             Ok(value::name(row, 0)?.map(|name| Trigger { name, ddl }))
         },
     )?;
-    Ok(readable(found, unreadable))
+    let mut triggers = Vec::new();
+    for trigger in readable(found, unreadable) {
+        if !schema::mentions_hidden(session, &trigger.ddl)? {
+            triggers.push(trigger);
+        }
+    }
+    Ok(triggers)
 }
 
 /// Moves names that are not valid UTF-8 to `unreadable`.
@@ -150,7 +165,10 @@ fn sample(session: &mut Session<'_>, table: &Table, rows: u64) -> Result<Rowset,
     let columns = table.visible_columns().map(|column| table.dialect.column(&column.name));
     let sql = format!("{} LIMIT {rows}", select(columns, table));
     let bounds = Bounds { max_rows: rows, max_bytes: session.config().limits.max_bytes };
-    let collected = session.with_statement(&sql, |statement| collect(statement, bounds, started));
-    let sample = collected.map_err(|error| error.on_table(&table.name))?;
+    let masks = table.visible_masks(&session.config().rules);
+    let mut rows = Collector::new(bounds, started).masked_by(masks);
+    let collected = session.with_statement(&sql, |statement| rows.take(statement));
+    collected.map_err(|error| error.on_table(&table.name))?;
+    let sample = rows.finish()?;
     Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))
 }

@@ -43,9 +43,9 @@ pub(crate) fn list_tables(
     let mut unreadable = Vec::new();
     for table in named {
         match table {
-            Ok(table) if table.0 > after => found.push(table),
-            Ok(_) => {}
-            Err(shown) => unreadable.push(shown),
+            Ok(table) if table.0 > after && session.shows(&table.0, &table.1) => found.push(table),
+            Err(shown) if session.config().rules.is_empty() => unreadable.push(shown),
+            Ok(_) | Err(_) => {}
         }
     }
     found.sort_unstable();

@@ -3,6 +3,7 @@ use std::time::Instant;
 use crate::model::error::Error;
 use crate::model::read::QueryRecords;
 use crate::model::rowset::Rowset;
+use crate::model::visibility::ResultMasks;
 use crate::query::select::PageQuery;
 use crate::sqlite::collect::Collector;
 use crate::sqlite::session::Session;
@@ -16,7 +17,9 @@ pub(crate) fn query_records(
     let config = session.config();
     let table = session.table(&request.table_name)?;
     let page = PageQuery::new(request, &table, &config.limits)?;
-    let mut rows = Collector::new(page.bounds, started).keyed_by_last(page.key_width);
+    let masks = ResultMasks::new(page.masks.iter().copied(), &config.rules);
+    let rows = Collector::new(page.bounds, started).keyed_by_last(page.key_width);
+    let mut rows = rows.masked_by(masks);
     let collected = session.with_statement(&page.sql, |statement| {
         value::bind(statement, &page.values)?;
         rows.take(statement)

@@ -1,0 +1,143 @@
+//! Hidden tables and masked columns: the structured operations.
+
+use serde_json::{Value, json};
+use trunkline_sql::postgres::PostgresConfig;
+use trunkline_sql::{Error, MaskKey, VisibilityRules};
+
+use crate::fixture::{Fixture, call, kind};
+
+pub(crate) fn rules() -> VisibilityRules {
+    let rules = VisibilityRules::default().mask_key(MaskKey::new(b"key"));
+    let denied = ["salary", "events_secret"].iter();
+    let rules = denied.fold(rules, |rules, text| rules.deny(text.parse().unwrap()));
+    let masks = ["customer.email=hash", "customer.phone=last4", "person.email"].iter();
+    masks.fold(rules, |rules, text| rules.mask(text.parse().unwrap()))
+}
+
+pub(crate) fn fixture(writable: bool) -> Fixture {
+    let config = PostgresConfig { rules: rules(), writable, ..PostgresConfig::default() };
+    Fixture::with(include_str!("../data/visibility.postgres.sql"), config)
+}
+
+/// The text of a result or an error as a client receives it.
+pub(crate) fn shown(outcome: &Result<Value, Error>) -> String {
+    match outcome {
+        Ok(value) => value.to_string(),
+        Err(error) => format!("{error} {}", json!(error.details())),
+    }
+}
+
+#[track_caller]
+fn check(fixture: &Fixture, operation: &str, arguments: Value, expected: &str) {
+    let outcome = fixture.runtime.block_on(call(&fixture.database, operation, arguments.clone()));
+    let text = shown(&outcome);
+    assert!(!text.contains("S3CRET"), "{operation} {arguments}: {text}");
+    assert_eq!(kind(&outcome), expected, "{operation} {arguments}: {text}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn hidden_tables_do_not_exist() {
+    let fixture = fixture(true);
+    for name in [
+        "salary",
+        "SALARY",
+        "Salary",
+        "public.salary",
+        "hr.salary",
+        "pay",
+        "nested_pay",
+        "contact",
+        "names",
+        "samples",
+        "paid",
+        "events",
+        "events_secret",
+        "pg_class",
+        "pg_catalog.pg_stats",
+        "salary_pkey",
+    ] {
+        for (operation, arguments) in [
+            ("describe_table", json!({})),
+            ("query_records", json!({})),
+            ("insert_record", json!({ "data": { "id": 9 } })),
+            ("update_record", json!({ "filters": { "id": 1 }, "data": { "id": 1 } })),
+            ("delete_record", json!({ "filters": { "id": 1 } })),
+        ] {
+            let mut arguments = arguments;
+            arguments["table_name"] = name.into();
+            check(&fixture, operation, arguments, "unknown_table");
+        }
+    }
+    let schema = json!({ "a": "text" });
+    for name in ["salary", "public.salary", "Salary"] {
+        check(
+            &fixture,
+            "create_table",
+            json!({ "table_name": name, "schema": schema }),
+            "bad_argument",
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn lists_descriptions_and_suggestions_omit_hidden_tables() {
+    let fixture = fixture(false);
+    let run = |operation: &str, arguments: Value| {
+        fixture.runtime.block_on(call(&fixture.database, operation, arguments))
+    };
+    let list = run("list_tables", json!({})).unwrap();
+    let names: Vec<&str> = list["tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|table| table["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["customer", "employee", "hr.staff", "log_all", "orders", "person", "plain", "totals"]
+    );
+    for name in ["salery", "pays", "paids"] {
+        let error = run("query_records", json!({ "table_name": name })).unwrap_err();
+        assert_eq!(error.details().candidates, Vec::<String>::new(), "{error}");
+    }
+    let orders = run("describe_table", json!({ "table_name": "orders" })).unwrap();
+    assert_eq!(orders["foreign_keys"].as_array().unwrap().len(), 1);
+    assert!(!orders.to_string().replace("salary_id", "").contains("salary"), "{orders}");
+    check(&fixture, "query_records", json!({ "table_name": "events_open" }), "ok");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn masked_values_are_replaced_and_not_compared() {
+    let fixture = fixture(true);
+    let run = |operation: &str, arguments: Value| {
+        fixture.runtime.block_on(call(&fixture.database, operation, arguments)).unwrap()
+    };
+    let expected = json!([
+        [1, "Ada", "2qF_HdWLl2P_E410kZRDvg", "****1815", null],
+        [2, "Ben", "ys2l00sXJ5V1ebTOOJ2ZWw", null, null],
+    ]);
+    assert_eq!(run("query_records", json!({ "table_name": "customer" }))["rows"], expected);
+    let sample = run("describe_table", json!({ "table_name": "customer", "sample_rows": 2 }));
+    assert_eq!(sample["sample"]["rows"], expected);
+    // The masks of a parent apply to its children.
+    let employee = run("query_records", json!({ "table_name": "employee" }));
+    assert_eq!(employee["rows"], json!([[2, null, "A1"]]));
+    let data = json!({ "id": 3, "name": "Cyd", "email": "cyd-S3CRET@example.org" });
+    let insert = json!({ "table_name": "customer", "data": data, "returning": true });
+    assert_eq!(run("insert_record", insert)["rows"]["rows"], json!([[3, "Cyd"]]));
+    for (operation, arguments) in [
+        ("query_records", json!({ "filters": { "email": "x" } })),
+        ("query_records", json!({ "filters": { "shout": { "gt": "A" } } })),
+        ("query_records", json!({ "order_by": "id, phone desc" })),
+        ("update_record", json!({ "filters": { "email": "x" }, "data": { "name": "y" } })),
+        ("delete_record", json!({ "filters": { "phone": { "is_null": true } } })),
+        ("insert_record", json!({ "data": { "name": "x" }, "returning": ["email"] })),
+    ] {
+        let mut arguments = arguments;
+        arguments["table_name"] = "customer".into();
+        check(&fixture, operation, arguments, "masked");
+    }
+}
