@@ -9,7 +9,12 @@ use serde_json::value::RawValue;
 use crate::workspace::{self, Workspace};
 
 /// The maximum number of tokens (o200k) of the list, by the flags of the server.
-const LIMITS: [(&[&str], usize); 2] = [(&["--writable"], 1_500), (&[], 700)];
+const LIMITS: [(&[&str], usize); 4] = [
+    (&["--writable"], 1_500),
+    (&[], 700),
+    (&["--toolset", "full", "--writable"], 1_950),
+    (&["--toolset", "full"], 1_150),
+];
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 

@@ -9,8 +9,12 @@ use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::plan::{ExplainQuery, QueryPlan};
+use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use crate::model::search::{SchemaMatches, SearchSchema};
 
 /// The future of a call.
 pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -87,4 +91,16 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// [`Database::create_table`](crate::Database::create_table).
     fn create_table(&self, request: CreateTable) -> Call<'_, Created>;
+
+    /// [`Database::search_schema`](crate::Database::search_schema).
+    fn search_schema(&self, request: SearchSchema) -> Call<'_, SchemaMatches>;
+
+    /// [`Database::explain_query`](crate::Database::explain_query).
+    fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan>;
+
+    /// [`Database::profile_table`](crate::Database::profile_table).
+    fn profile_table(&self, request: ProfileTable) -> Call<'_, TableProfile>;
+
+    /// [`Database::database_health`](crate::Database::database_health).
+    fn database_health(&self, request: CheckHealth) -> Call<'_, DatabaseHealth>;
 }

@@ -7,8 +7,12 @@ use crate::model::committed_change::CommittedChange;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::plan::{ExplainQuery, QueryPlan};
+use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use crate::model::search::{SchemaMatches, SearchSchema};
 
 /// A database of any engine. Clones share its connections, which end with the last clone.
 ///
@@ -141,6 +145,36 @@ impl Database {
         /// [`Error::OverLimit`] for too many columns, and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
         create_table(CreateTable) -> Created;
+
+        /// Finds tables and columns by keywords of their names, types and comments.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::BadArgument`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        search_schema(SearchSchema) -> SchemaMatches;
+
+        /// Returns the plan of a reading statement, which is not run.
+        ///
+        /// # Errors
+        ///
+        /// As of a reading [`execute_raw_query`](Self::execute_raw_query).
+        explain_query(ExplainQuery) -> QueryPlan;
+
+        /// Summarizes the values of each column of a table or view. Columns for which 70 % of the timeout are not
+        /// sufficient are omitted.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], and the errors
+        /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        profile_table(ProfileTable) -> TableProfile;
+
+        /// Returns the state of the database. The check of a SQLite file takes at most 70 % of the timeout.
+        ///
+        /// # Errors
+        ///
+        /// The errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        database_health(CheckHealth) -> DatabaseHealth;
     }
 }
 

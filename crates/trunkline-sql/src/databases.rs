@@ -11,6 +11,17 @@ use crate::model::error::Error;
 #[derive(Clone, Debug)]
 pub struct Databases {
     entries: Arc<[(DatabaseName, Database)]>,
+    toolset: Toolset,
+}
+
+/// The operations that lists of tools contain. All operations can be called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Toolset {
+    /// Listing, describing, reading and changing tables, SQL, and the list of several databases.
+    #[default]
+    Core,
+    /// Also `search_schema`, `explain_query`, `profile_table` and `database_health`.
+    Full,
 }
 
 /// The reason why databases cannot be served together.
@@ -43,7 +54,19 @@ impl Databases {
                 return Err(DatabasesError::Duplicate(name.clone()));
             }
         }
-        Ok(Self { entries: entries.into() })
+        Ok(Self { entries: entries.into(), toolset: Toolset::Core })
+    }
+
+    /// The same databases with another toolset.
+    #[must_use]
+    pub fn with_toolset(mut self, toolset: Toolset) -> Self {
+        self.toolset = toolset;
+        self
+    }
+
+    /// The operations that lists of tools contain.
+    pub fn toolset(&self) -> Toolset {
+        self.toolset
     }
 
     /// The names and databases, the default one first.
@@ -111,7 +134,8 @@ impl Databases {
 /// One database, with the name `main`.
 impl From<Database> for Databases {
     fn from(database: Database) -> Self {
-        Self { entries: Arc::new([(DatabaseName("main".into()), database)]) }
+        let entries = Arc::new([(DatabaseName("main".into()), database)]);
+        Self { entries, toolset: Toolset::default() }
     }
 }
 

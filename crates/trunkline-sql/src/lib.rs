@@ -41,7 +41,7 @@ pub mod sqlite;
 
 pub use backend::{Backend, Call, Engine};
 pub use database::Database;
-pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError};
+pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError, Toolset};
 pub use model::change::{
     Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
 };
@@ -51,11 +51,15 @@ pub use model::create_table::{
 };
 pub use model::describe::{DescribeTable, ListTables};
 pub use model::error::{BoxError, Details, Error, ErrorClass};
+pub use model::health::CheckHealth;
 pub use model::limits::QueryLimits;
+pub use model::plan::ExplainQuery;
+pub use model::profile::ProfileTable;
 pub use model::read::{
     Changed, Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery,
 };
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
+pub use model::search::SearchSchema;
 pub use model::visibility::{
     ColumnMask, Mask, MaskKey, TablePattern, VisibilityError, VisibilityRules,
 };
@@ -73,4 +77,12 @@ pub mod schema {
         Trigger,
     };
     pub use crate::model::schema::TableKind;
+}
+
+/// Results that describe a database: matches of a search, plans, profiles of tables, and its state.
+pub mod inspection {
+    pub use crate::model::health::{DatabaseHealth, HealthProblem, PostgresHealth, SqliteHealth};
+    pub use crate::model::plan::{PlanStep, QueryPlan};
+    pub use crate::model::profile::{ColumnProfile, ExampleValue, TableProfile};
+    pub use crate::model::search::{SchemaMatch, SchemaMatches};
 }

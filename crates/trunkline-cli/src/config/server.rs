@@ -17,6 +17,7 @@ pub(super) struct ServerSection {
     listen: Option<Spanned<String>>,
     allow_hosts: Option<Spanned<Vec<String>>>,
     allow_origins: Option<Spanned<Vec<String>>>,
+    toolset: Option<Spanned<String>>,
     tls: TlsSection,
     limits: LimitSection,
 }
@@ -44,11 +45,12 @@ impl ServerSection {
         let path = |path: &PathBuf| vec![folder.path(path).to_string_lossy().into_owned()];
         let size = |size: &Size| vec![size.0.to_string()];
         let number = |number: &u32| vec![number.to_string()];
-        let Self { listen, allow_hosts, allow_origins, tls, limits } = self;
+        let Self { listen, allow_hosts, allow_origins, toolset, tls, limits } = self;
         let mut flags = Flags { problems, found: Vec::new() };
         flags.add("server.listen", "listen", listen, |address| vec![address.clone()]);
         flags.add("server.allow_hosts", "allow_host", allow_hosts, Vec::clone);
         flags.add("server.allow_origins", "allow_origin", allow_origins, Vec::clone);
+        flags.add("server.toolset", "toolset", toolset, |name| vec![name.clone()]);
         flags.add("server.tls.cert", "tls_cert", &tls.cert, path);
         flags.add("server.tls.key", "tls_key", &tls.key, path);
         flags.add("server.limits.body", "max_body", &limits.body, size);

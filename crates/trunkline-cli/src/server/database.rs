@@ -12,7 +12,7 @@ use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
-use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError};
+use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
 
 use crate::config::{
     Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
@@ -55,6 +55,19 @@ pub(crate) struct DatabaseArgs {
         env = "TRUNKLINE_DB_TOOLS"
     )]
     db_tools: DatabaseTools,
+    /// Tools to list: core or full
+    ///
+    /// The core tools list, describe, read and change tables, and run SQL. The full toolset also has search_schema,
+    /// explain_query, profile_table and database_health. All of them can be called with both.
+    #[arg(
+        long,
+        value_name = "SET",
+        value_enum,
+        hide_possible_values = true,
+        default_value_t = ToolsetArg::Core,
+        env = "TRUNKLINE_TOOLSET"
+    )]
+    toolset: ToolsetArg,
     /// Let clients change the database
     ///
     /// Without this flag, clients can only read. A missing file is created.
@@ -76,6 +89,22 @@ enum DatabaseTools {
     Shared,
     /// A set for each database, with its name as prefix.
     Separate,
+}
+
+/// The operations that lists of tools contain.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ToolsetArg {
+    Core,
+    Full,
+}
+
+impl From<ToolsetArg> for Toolset {
+    fn from(arg: ToolsetArg) -> Self {
+        match arg {
+            ToolsetArg::Core => Self::Core,
+            ToolsetArg::Full => Self::Full,
+        }
+    }
 }
 
 /// The flags of limits of queries.
@@ -223,6 +252,7 @@ impl DatabaseArgs {
             }
             error => error.into(),
         })?;
+        let databases = databases.with_toolset(self.toolset.into());
         let are_separate = are_several && self.db_tools == DatabaseTools::Separate;
         Ok(Some(Opened { databases, are_separate, served }))
     }

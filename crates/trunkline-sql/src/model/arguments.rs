@@ -206,6 +206,16 @@ pub(super) fn rows(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": { "type": "array", "items": cell() } })
 }
 
+/// Objects of any form, which may contain each other.
+pub(super) fn objects(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "type": "object" } })
+}
+
+/// A value of a column.
+pub(super) fn value(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["null", "boolean", "number", "string", "object", "array"] })
+}
+
 /// A value in a result.
 fn cell() -> Json {
     json!({ "type": ["null", "number", "string", "object"] })

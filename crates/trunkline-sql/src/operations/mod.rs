@@ -17,13 +17,17 @@ use trunkline::tool::ToolOperation;
 use trunkline::{Effect, ErrorObject, JsonSchema, Operation, Params, Router, Schema, State, code};
 
 use crate::database::Database;
-use crate::databases::{DatabaseName, Databases};
+use crate::databases::{DatabaseName, Databases, Toolset};
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::{Details, Error, ErrorClass};
+use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::plan::{ExplainQuery, QueryPlan};
+use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use crate::model::search::{SchemaMatches, SearchSchema};
 use names::Names;
 pub use saved_query::{ParamKind, SavedParam, SavedQuery, SavedQueryError, saved_queries};
 use selection::Selection;
@@ -60,6 +64,9 @@ macro_rules! operation {
 /// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name, usually `db`. Each is
 /// also a tool of the same name for language models.
 ///
+/// `search_schema`, `explain_query`, `profile_table` and `database_health` describe a database further. Lists of tools
+/// contain them if the databases have [`Toolset::Full`].
+///
 /// With several databases, each operation has the argument `database`, the name of one; the default is the first.
 /// [`separate_operations`] avoids the argument.
 ///
@@ -88,7 +95,7 @@ pub fn operations<S>(databases: impl Into<Databases>) -> Router<S> {
 pub fn separate_operations<S: Clone + Send + Sync + 'static>(databases: &Databases) -> Router<S> {
     databases.iter().fold(Router::new(), |router, (name, database)| {
         let names = Names::Prefixed(name);
-        let database = Databases::from(database.clone());
+        let database = Databases::from(database.clone()).with_toolset(databases.toolset());
         let operations = self::router(&database, &names).with_state(database);
         router.nest(name.as_str(), operations)
     })
@@ -161,7 +168,10 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
         resources::table(describe_table, names),
         resources::rows(query_records, names),
     );
-    let readers = Router::new();
+    let is_full = databases.toolset() == Toolset::Full;
+    let readers = inspectors(names).into_iter().fold(Router::new(), |router, operation| {
+        router.operation(if is_full { operation } else { operation.unlisted() })
+    });
     #[cfg(feature = "mcp")]
     let readers = prompts::prompts(names, engine).into_iter().fold(readers, Router::operation);
     let readers = readers
@@ -180,6 +190,32 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
     };
     let writers = [insert_record, update_record, delete_record, create_table];
     writers.into_iter().map(listed).fold(readers, Router::operation)
+}
+
+/// The operations of the full toolset that describe a database.
+fn inspectors(names: &Names<'_>) -> [Operation<Databases>; 4] {
+    [
+        operation!(names, search_schema(SearchSchema) -> SchemaMatches)
+            .render_text(render::as_json)
+            .title("Search the schema")
+            .description("Finds tables and columns by keywords of names, types and comments.")
+            .read_only(),
+        operation!(names, explain_query(ExplainQuery) -> QueryPlan)
+            .render_text(render::plan)
+            .title("Explain a query")
+            .description("Returns the plan of a reading statement without running it.")
+            .read_only(),
+        operation!(names, profile_table(ProfileTable) -> TableProfile)
+            .render_text(render::as_json)
+            .title("Profile a table")
+            .description("Counts NULLs and different values of each column, with minimum, maximum and examples.")
+            .read_only(),
+        operation!(names, database_health(CheckHealth) -> DatabaseHealth)
+            .render_text(render::as_json)
+            .title("Check the database")
+            .description("Returns size, state and problems of the database, such as foreign keys without index.")
+            .read_only(),
+    ]
 }
 
 /// The databases of a service.

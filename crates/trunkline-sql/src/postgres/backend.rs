@@ -5,7 +5,10 @@ use std::time::Duration;
 use trunkline_postgres::{Address, ConnectError, PostgresUrl};
 
 use super::config::PostgresConfig;
-use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
+use super::execute::{
+    change, database_health, describe_table, explain_query, insert, list_tables, profile_table,
+    query_records, raw_query, search_schema,
+};
 use super::pool::Pool;
 use super::role;
 use super::security;
@@ -15,8 +18,12 @@ use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, Updat
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::plan::{ExplainQuery, QueryPlan};
+use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use crate::model::search::{SchemaMatches, SearchSchema};
 use crate::query::raw;
 
 /// A served PostgreSQL database.
@@ -146,10 +153,25 @@ impl Backend for Postgres {
         update_record(UpdateRecord) -> Affected, Write by change;
         delete_record(DeleteRecord) -> Affected, Write by change;
         create_table(CreateTable) -> Created, Write by change;
+        search_schema(SearchSchema) -> SchemaMatches, Read by search_schema;
+        profile_table(ProfileTable) -> TableProfile, Read by profile_table;
+        database_health(CheckHealth) -> DatabaseHealth, Read by database_health;
     }
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
         Box::pin(self.run(request))
+    }
+
+    fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {
+        Box::pin(async move {
+            self.config().rules.refuse_sql()?;
+            security::check(&request.query, Access::Read, self.write_remedy())?;
+            let mut transaction = self.begin(Access::Read, self.config().limits.timeout).await?;
+            let deadline = transaction.deadline();
+            let explained = explain_query::explain_query(&mut transaction, &request);
+            let outcome = deadline.limit(explained).await;
+            transaction.end(outcome).await
+        })
     }
 }
 

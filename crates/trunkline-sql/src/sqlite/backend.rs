@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::config::SqliteConfig;
-use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
+use super::execute::{
+    change, database_health, describe_table, explain_query, insert, list_tables, profile_table,
+    query_records, raw_query, search_schema,
+};
 use super::file::DatabaseFile;
 use super::open_error::OpenError;
 use super::session::Session;
@@ -15,8 +18,12 @@ use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::plan::{ExplainQuery, QueryPlan};
+use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use crate::model::search::{SchemaMatches, SearchSchema};
 use crate::query::raw;
 
 /// A served SQLite database.
@@ -157,6 +164,16 @@ impl Backend for Sqlite {
         update_record(UpdateRecord) -> Affected, write by change;
         delete_record(DeleteRecord) -> Affected, write by change;
         create_table(CreateTable) -> Created, write by change;
+        search_schema(SearchSchema) -> SchemaMatches, read by search_schema;
+        profile_table(ProfileTable) -> TableProfile, read by profile_table;
+        database_health(CheckHealth) -> DatabaseHealth, read by database_health;
+    }
+
+    fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {
+        Box::pin(async move {
+            self.config().rules.refuse_sql()?;
+            self.read(move |session| explain_query::explain_query(session, &request)).await
+        })
     }
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {

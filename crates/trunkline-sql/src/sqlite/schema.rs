@@ -120,6 +120,27 @@ pub(super) fn load(
     Ok(table)
 }
 
+/// The names and kinds of the tables and views of callers, and whether they have no row numbers, in the order of the
+/// names.
+pub(super) fn listed_tables(
+    session: &mut Session<'_>,
+) -> Result<Vec<(String, TableKind, bool)>, Error> {
+    let found = session.rows(
+        "SELECT name, type, wr FROM pragma_table_list AS list \
+         WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+        &[],
+        |row| {
+            let (kind, without_rowid): (String, bool) = (row.get(1)?, row.get(2)?);
+            Ok(value::name(row, 0)?.map(|name| (name, kind, without_rowid)))
+        },
+    )?;
+    let found = found.into_iter().flatten();
+    let visible = found.filter(|(name, kind, _)| session.shows(name, kind));
+    let table =
+        |(name, kind, without_rowid): (String, String, bool)| (name, kind_of(&kind), without_rowid);
+    Ok(visible.map(table).collect())
+}
+
 /// The kind that `pragma_table_list` reports.
 pub(super) fn kind_of(name: &str) -> TableKind {
     match name {

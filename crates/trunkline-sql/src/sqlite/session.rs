@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
 use super::config::SqliteConfig;
-use super::file::HardenedConnection;
+use super::file::{DatabaseFile, HardenedConnection};
 use super::security::{Role, WriterState, prepare_single};
 use crate::model::error::Error;
 use crate::model::schema::Table;
@@ -73,6 +73,16 @@ impl<'c> Session<'c> {
     /// The connection, for counts and row numbers of the last statement.
     pub(super) fn connection(&self) -> &'c Connection {
         &self.connection.inner
+    }
+
+    /// The role, for statements that callers must not run.
+    pub(super) fn role(&self) -> &'c Role {
+        &self.connection.role
+    }
+
+    /// The file of the connection.
+    pub(super) fn file(&self) -> &'c DatabaseFile {
+        self.connection.file()
     }
 
     /// The state that a writer shares with its authorizer; absent for a reader.

@@ -106,6 +106,10 @@ pub(crate) async fn call(
         "update_record" => database.update_record(request(arguments)).await.map(reply),
         "delete_record" => database.delete_record(request(arguments)).await.map(reply),
         "create_table" => database.create_table(request(arguments)).await.map(reply),
+        "search_schema" => database.search_schema(request(arguments)).await.map(reply),
+        "explain_query" => database.explain_query(request(arguments)).await.map(reply),
+        "profile_table" => database.profile_table(request(arguments)).await.map(reply),
+        "database_health" => database.database_health(request(arguments)).await.map(reply),
         other => panic!("no operation {other}"),
     }
 }

@@ -11,6 +11,7 @@ mod errors;
 mod fixture;
 mod hostile;
 mod insert;
+mod inspections;
 mod leaves_no_trace;
 mod limits;
 mod list;

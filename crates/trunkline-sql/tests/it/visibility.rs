@@ -170,3 +170,25 @@ fn cursors_do_not_contain_masked_keys() {
     let second = page(Some(first["next_cursor"].clone()));
     assert_eq!(second["rows"], json!([[null, "Ben"]]));
 }
+
+#[test]
+fn inspections_apply_the_rules() {
+    let fixture = fixture(false);
+    check(&fixture, "profile_table", json!({ "table_name": "salary" }), "unknown_table");
+    check(&fixture, "explain_query", json!({ "query": "SELECT 1" }), "forbidden");
+    for term in ["salary", "pay", "contacts", "amount"] {
+        let found = fixture.call("search_schema", json!({ "term": term })).unwrap();
+        let tables: Vec<&Value> =
+            found["matches"].as_array().unwrap().iter().map(|one| &one["table"]).collect();
+        let is_visible = |table: &&Value| ["orders", "plain"].iter().any(|name| **table == *name);
+        assert!(tables.iter().all(is_visible), "{term}: {found}");
+    }
+    let profile = fixture.call("profile_table", json!({ "table_name": "customer" })).unwrap();
+    assert!(!profile.to_string().contains("S3CRET"), "{profile}");
+    let phone = json!({
+        "name": "phone", "type": "TEXT", "masked": "last4", "nulls": 1, "min": null, "max": null, "examples": [],
+    });
+    assert_eq!(profile["columns"][3], phone);
+    let health = fixture.call("database_health", json!({})).unwrap();
+    assert!(!health.to_string().contains("salary"), "{health}");
+}

@@ -10,6 +10,7 @@ use trunkline_sql::sqlite::{Sqlite, SqliteConfig};
 use trunkline_sql::{Database, Engine};
 
 use crate::fixture::{self, Fixture, kind};
+use crate::inspections;
 
 struct Subject {
     engine: Engine,
@@ -47,10 +48,11 @@ fn postgres_keeps_the_contract() {
 }
 
 /// A request, and the parts of its reply that matter, or the kind of its error.
-type Row = (&'static str, Value, Result<Value, &'static str>);
+pub(crate) type Row = (&'static str, Value, Result<Value, &'static str>);
 
 fn check_all(subject: &Subject) {
-    let rows = reads().into_iter().chain(raw(subject.engine)).chain(writes());
+    let reads = reads().into_iter().chain(raw(subject.engine));
+    let rows = reads.chain(inspections::rows(subject.engine)).chain(writes());
     for (operation, arguments, expected) in rows {
         check(subject, operation, arguments, expected);
     }

@@ -5,6 +5,7 @@
 mod contract;
 mod fixture;
 mod hostile;
+mod inspections;
 #[path = "../../../trunkline-postgres/tests/server/mod.rs"]
 mod server;
 mod values;

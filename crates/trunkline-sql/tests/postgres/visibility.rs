@@ -141,3 +141,26 @@ fn masked_values_are_replaced_and_not_compared() {
         check(&fixture, operation, arguments, "masked");
     }
 }
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn inspections_apply_the_rules() {
+    let fixture = fixture(false);
+    let run = |operation: &str, arguments: Value| {
+        fixture.runtime.block_on(call(&fixture.database, operation, arguments)).unwrap()
+    };
+    check(&fixture, "profile_table", json!({ "table_name": "salary" }), "unknown_table");
+    check(&fixture, "explain_query", json!({ "query": "SELECT 1" }), "forbidden");
+    let found = run("search_schema", json!({ "term": "salary" }));
+    let tables = found["matches"].as_array().unwrap().iter().map(|one| one["table"].clone());
+    assert!(tables.into_iter().all(|table| table == "orders" || table == "plain"), "{found}");
+    let profile = run("profile_table", json!({ "table_name": "customer" }));
+    assert!(!profile.to_string().contains("S3CRET"), "{profile}");
+    assert_eq!(profile["columns"][3]["masked"], "last4");
+    assert_eq!(profile["columns"][3]["nulls"], 1);
+    let health = run("database_health", json!({}));
+    assert!(
+        !health["problems"].to_string().replace("salary_id", "").contains("salary"),
+        "{health}"
+    );
+}

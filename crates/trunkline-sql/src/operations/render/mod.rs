@@ -7,6 +7,7 @@
 mod description;
 mod failure;
 mod fence;
+mod plan;
 mod rowset;
 mod tsv;
 
@@ -26,6 +27,10 @@ pub(super) fn as_json(arguments: &[u8], outcome: Outcome<'_>) -> String {
 
 pub(super) fn described(arguments: &[u8], outcome: Outcome<'_>) -> String {
     render(arguments, outcome, description::text)
+}
+
+pub(super) fn plan(arguments: &[u8], outcome: Outcome<'_>) -> String {
+    render(arguments, outcome, plan::text)
 }
 
 pub(super) fn rows(arguments: &[u8], outcome: Outcome<'_>) -> String {

@@ -41,7 +41,10 @@ pub(crate) async fn write(
 }
 
 /// The values of the parameters. A missing value and a value without a parameter are errors.
-fn bind(statement: &Statement, params: Option<&Params>) -> Result<Vec<TextParam>, Error> {
+pub(super) fn bind(
+    statement: &Statement,
+    params: Option<&Params>,
+) -> Result<Vec<TextParam>, Error> {
     let values = match params {
         None => &[],
         Some(Params::ByPosition(values)) => values.as_slice(),

@@ -73,7 +73,10 @@ fn columns(table: &Table) -> Vec<ColumnDescription> {
     table.visible_columns().map(describe).collect()
 }
 
-fn foreign_keys(session: &mut Session<'_>, table: &str) -> Result<Vec<ForeignKey>, Error> {
+pub(super) fn foreign_keys(
+    session: &mut Session<'_>,
+    table: &str,
+) -> Result<Vec<ForeignKey>, Error> {
     let parts = session.rows(
         "SELECT id, \"from\", \"to\", \"table\", on_update, on_delete \
          FROM pragma_foreign_key_list(?1) ORDER BY id, seq",
@@ -104,7 +107,7 @@ fn foreign_keys(session: &mut Session<'_>, table: &str) -> Result<Vec<ForeignKey
     Ok(keys.filter(|key| rules.is_visible(None, &key.references_table)).collect())
 }
 
-fn indexes(
+pub(super) fn indexes(
     session: &mut Session<'_>,
     table: &str,
     unreadable: &mut Vec<String>,

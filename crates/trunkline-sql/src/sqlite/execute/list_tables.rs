@@ -74,7 +74,7 @@ pub(crate) fn list_tables(
 }
 
 /// The table, or none if SQLite cannot open it. One such table must not prevent a list.
-fn openable(loaded: Result<Table, Error>) -> Result<Option<Table>, Error> {
+pub(super) fn openable(loaded: Result<Table, Error>) -> Result<Option<Table>, Error> {
     match loaded {
         Ok(table) => Ok(Some(table)),
         Err(error) => match error.class() {

@@ -72,7 +72,7 @@ fn refuse_index_of_shadow(
 }
 
 /// Binds the parameters. One without a value would be NULL, so it is an error, as is a value without a parameter.
-fn bind(statement: &mut Statement<'_>, params: Option<&Params>) -> Result<(), Error> {
+pub(super) fn bind(statement: &mut Statement<'_>, params: Option<&Params>) -> Result<(), Error> {
     match params {
         None => bind_by_position(statement, &[]),
         Some(Params::ByPosition(values)) => bind_by_position(statement, values),

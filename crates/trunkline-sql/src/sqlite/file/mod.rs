@@ -105,6 +105,14 @@ impl DatabaseFile {
         Content::of(&self.open_file().ok()?.path()).ok()
     }
 
+    /// The size of the write-ahead log in bytes; 0 without a log.
+    pub(super) fn wal_size(&self) -> u64 {
+        let Ok(served) = self.open_file() else { return 0 };
+        let mut path = served.path().into_os_string();
+        path.push("-wal");
+        std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+    }
+
     fn check(&self) -> Result<OpenFile, OpenError> {
         let mut watch = self.watch();
         watch.check();

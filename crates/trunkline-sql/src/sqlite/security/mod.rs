@@ -25,7 +25,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthContext, Authorization};
 
+use crate::model::error::Error;
 use crate::sqlite::config::SqliteConfig;
 
 pub(crate) use role::{Role, WriterState};
@@ -59,6 +61,18 @@ pub(crate) fn harden(
     limits::set(connection)?;
     // Last: it denies the pragmas above.
     authorizer::install(connection, role)
+}
+
+/// Runs a statement of this crate that callers must not run. Prepared statements are compiled again afterwards.
+pub(crate) fn without_authorizer<T>(
+    connection: &Connection,
+    role: &Role,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+    let outcome = work();
+    authorizer::install(connection, role)?;
+    outcome
 }
 
 /// Sets the time for which SQLite itself waits for a lock.

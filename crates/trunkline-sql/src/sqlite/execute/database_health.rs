@@ -1,0 +1,155 @@
+use std::collections::HashSet;
+use std::time::Instant;
+
+use rusqlite::types::ValueRef;
+
+use super::describe_table::{foreign_keys, indexes};
+use crate::model::error::{Error, ErrorClass};
+use crate::model::health::{
+    CheckHealth, DatabaseHealth, HealthProblem, MAX_PROBLEMS, SqliteHealth, unindexed_foreign_key,
+};
+use crate::sqlite::schema;
+use crate::sqlite::security::without_authorizer;
+use crate::sqlite::session::Session;
+
+/// The part of the timeout for the check of the file, in percent.
+const CHECK_TIME: u32 = 70;
+
+/// A log of this size is unusual: SQLite writes it back to the file from 4 MB.
+const LARGE_WAL: u64 = 64 << 20;
+
+pub(crate) fn database_health(
+    session: &mut Session<'_>,
+    _: &CheckHealth,
+) -> Result<DatabaseHealth, Error> {
+    let started = Instant::now();
+    let page_size = pragma(session, "page_size")?;
+    let pages = pragma(session, "page_count")?;
+    let free_pages = pragma(session, "freelist_count")?;
+    let wal_bytes = session.file().wal_size();
+    let mut problems = unindexed_foreign_keys(session).or_else(unless_interrupted)?;
+    if free_pages > 1_000 && free_pages > pages / 4 {
+        problems.push(HealthProblem {
+            kind: "free_pages",
+            table: None,
+            problem: format!("{free_pages} of {pages} pages are unused"),
+            remedy: "VACUUM, with a program that may write the file".to_owned(),
+        });
+    }
+    if wal_bytes > LARGE_WAL {
+        problems.push(HealthProblem {
+            kind: "large_wal",
+            table: None,
+            problem: format!("the write-ahead log has {wal_bytes} bytes"),
+            remedy: "end long-running readers, which prevent that SQLite reuses the log".to_owned(),
+        });
+    }
+    // Last, since it takes the remaining time.
+    let until = started + session.config().limits.timeout * CHECK_TIME / 100;
+    let quick_check = match check(session, until)? {
+        None => "unfinished",
+        Some(0) => "ok",
+        Some(errors) => {
+            problems.insert(0, corrupt(errors));
+            "failed"
+        }
+    };
+    problems.truncate(MAX_PROBLEMS);
+    let sqlite = SqliteHealth { page_size, pages, free_pages, wal_bytes, quick_check };
+    Ok(DatabaseHealth {
+        engine: "SQLite",
+        version: rusqlite::version().to_owned(),
+        size_bytes: page_size * pages,
+        problems,
+        sqlite: Some(sqlite),
+        postgres: None,
+    })
+}
+
+fn pragma(session: &mut Session<'_>, name: &str) -> Result<u64, Error> {
+    let found: Vec<i64> = session.rows(&format!("PRAGMA {name}"), &[], |row| row.get(0))?;
+    Ok(found.first().copied().unwrap_or_default().unsigned_abs())
+}
+
+/// The messages of the check name tables, which the caller may not see.
+fn corrupt(errors: usize) -> HealthProblem {
+    HealthProblem {
+        kind: "corrupt",
+        table: None,
+        problem: format!("PRAGMA quick_check reports {errors} errors (10 at most)"),
+        remedy: "restore a backup, or recover the content: sqlite3 FILE .recover".to_owned(),
+    }
+}
+
+/// The number of errors in the file, or none if the time was not sufficient.
+fn check(session: &Session<'_>, until: Instant) -> Result<Option<usize>, Error> {
+    /// Operations of SQLite's virtual machine between two checks of the time.
+    const OPERATIONS: i32 = 1_000;
+    let connection = session.connection();
+    // In place of that of the call, which is set for each call. A cancelled call is interrupted.
+    connection.progress_handler(OPERATIONS, Some(move || Instant::now() >= until))?;
+    let checked = without_authorizer(connection, session.role(), || {
+        let mut statement = connection.prepare("PRAGMA main.quick_check(10)")?;
+        let mut rows = statement.raw_query();
+        let mut errors = 0;
+        while let Some(row) = rows.next()? {
+            let is_ok = matches!(row.get_ref(0)?, ValueRef::Text(b"ok"));
+            errors += usize::from(!is_ok);
+        }
+        Ok(errors)
+    });
+    match checked {
+        Ok(errors) => Ok(Some(errors)),
+        Err(Error::Cancelled) if Instant::now() >= until => Ok(None),
+        // The schema is corrupt, so the check cannot begin.
+        Err(Error::Failure(_)) => Ok(Some(1)),
+        Err(error) => Err(error),
+    }
+}
+
+fn unindexed_foreign_keys(session: &mut Session<'_>) -> Result<Vec<HealthProblem>, Error> {
+    let mut problems = Vec::new();
+    for (name, ..) in schema::listed_tables(session)? {
+        if problems.len() >= MAX_PROBLEMS {
+            break;
+        }
+        problems.extend(of_table(session, &name).or_else(unless_interrupted)?);
+    }
+    Ok(problems)
+}
+
+/// A table that cannot be read has no problems here. The check of the file reports the cause.
+fn unless_interrupted<T: Default>(error: Error) -> Result<T, Error> {
+    match error.class() {
+        ErrorClass::Request | ErrorClass::Forbidden | ErrorClass::Database => Ok(T::default()),
+        ErrorClass::Limit | ErrorClass::Cancelled | ErrorClass::Retry => Err(error),
+    }
+}
+
+fn of_table(session: &mut Session<'_>, name: &str) -> Result<Vec<HealthProblem>, Error> {
+    let keys = foreign_keys(session, name)?;
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let table = session.table(name)?;
+    let key = table.primary_key().into_iter().map(|column| Some(column.name.clone()));
+    let mut indexed: Vec<Vec<Option<String>>> = vec![key.collect()];
+    let found = indexes(session, name, &mut Vec::new())?;
+    indexed.extend(found.into_iter().filter(|one| !one.partial).map(|one| one.columns));
+    let lacks_index = |columns: &Vec<String>| {
+        let wanted: HashSet<String> = columns.iter().map(|name| folded(name)).collect();
+        let begins = |columns: &Vec<Option<String>>| {
+            let first = columns.iter().take(wanted.len());
+            let first: HashSet<String> = first.flatten().map(|name| folded(name)).collect();
+            first == wanted
+        };
+        !indexed.iter().any(begins)
+    };
+    let columns = keys.into_iter().map(|key| key.columns);
+    let columns = columns.filter(lacks_index);
+    Ok(columns.map(|columns| unindexed_foreign_key(name, &columns)).collect())
+}
+
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
