@@ -2,8 +2,10 @@
 
 use std::fmt::Debug;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
@@ -63,6 +65,15 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// [`Database::check_for_changes`](crate::Database::check_for_changes). By default, does nothing.
     fn check_for_changes(&self) {}
+
+    /// The back end for the calls of a caller. `None`, the default, if all callers have the same rights.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownRole`] if the caller has no rights.
+    fn for_caller(&self, _caller: &Caller) -> Result<Option<Arc<dyn Backend>>, Error> {
+        Ok(None)
+    }
 
     /// Ends the connections and returns whether that took at most `patience`. Running calls end normally, later ones
     /// fail with [`Error::Closed`]. Blocks.

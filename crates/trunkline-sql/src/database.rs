@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Backend, Engine};
+use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::committed_change::CommittedChange;
 use crate::model::create_table::{CreateTable, Created};
@@ -67,6 +68,17 @@ impl Database {
     /// compares the metadata of the file and its log. Blocks for a few calls of the operating system.
     pub fn check_for_changes(&self) {
         self.backend.check_for_changes();
+    }
+
+    /// This database with the rights of a caller: in PostgreSQL, those of its role, if the configuration has a rule for
+    /// roles.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownRole`] if the rule gives the caller no role.
+    pub fn for_caller(&self, caller: &Caller) -> Result<Self, Error> {
+        let backend = self.backend.for_caller(caller)?;
+        Ok(Self { backend: backend.unwrap_or_else(|| Arc::clone(&self.backend)) })
     }
 
     /// Ends the connections of all clones and waits until the database is closed. Returns false if that takes longer

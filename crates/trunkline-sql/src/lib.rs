@@ -42,6 +42,7 @@ pub mod sqlite;
 pub use backend::{Backend, Call, Engine};
 pub use database::Database;
 pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError, Toolset};
+pub use model::caller::Caller;
 pub use model::change::{
     Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
 };

@@ -16,6 +16,7 @@ use trunkline_sql::postgres::PostgresUrl;
 
 use super::folder::Folder;
 use super::problem::Problems;
+use super::roles::RoleConfig;
 use super::value::Value;
 
 /// The databases of the file, in the order of their names.
@@ -38,6 +39,8 @@ pub(crate) struct PostgresSettings {
     /// Maximum number of connections.
     pub(crate) connections: Option<usize>,
     pub(crate) allow_privileged_role: bool,
+    /// The roles of callers.
+    pub(crate) role: Option<RoleConfig>,
 }
 
 /// The place of a database. `Display` is for the operator, without passwords.
@@ -66,6 +69,7 @@ pub(super) struct DatabaseSection {
     ca_file: Option<Spanned<PathBuf>>,
     connections: Option<Spanned<usize>>,
     allow_privileged_role: Option<Spanned<bool>>,
+    role: Option<Spanned<RoleConfig>>,
 }
 
 /// The forms of databases in error messages.
@@ -117,11 +121,12 @@ pub(super) fn read(
 impl DatabaseSection {
     /// Checks that the settings are those of the engine, and valid.
     fn check_engine(&self, name: &str, location: &Location, problems: &mut Problems<'_>) {
-        let Self { ca_file, connections, allow_privileged_role, .. } = self;
+        let Self { ca_file, connections, allow_privileged_role, role, .. } = self;
         let given = [
             ("ca_file", ca_file.as_ref().map(Spanned::span)),
             ("connections", connections.as_ref().map(Spanned::span)),
             ("allow_privileged_role", allow_privileged_role.as_ref().map(Spanned::span)),
+            ("role", role.as_ref().map(Spanned::span)),
         ];
         if matches!(location, Location::File(_)) {
             for (key, span) in given {
@@ -131,6 +136,11 @@ impl DatabaseSection {
                     problems.add(&span, message);
                 }
             }
+        }
+        if let Some(role) = role
+            && let Some(problem) = role.get_ref().problem()
+        {
+            problems.add(&role.span(), format!("`databases.{name}.role`: {problem}"));
         }
         if let Some(connections) = connections
             && !(1..=MAX_CONNECTIONS).contains(connections.get_ref())
@@ -146,6 +156,7 @@ impl DatabaseSection {
             ca_file: self.ca_file.map(|path| folder.path(path.get_ref())),
             connections: self.connections.map(Spanned::into_inner),
             allow_privileged_role: self.allow_privileged_role.is_some_and(Spanned::into_inner),
+            role: self.role.map(Spanned::into_inner),
         }
     }
 }

@@ -11,6 +11,7 @@ mod folder;
 mod problem;
 mod quantity;
 mod queries;
+mod roles;
 mod secret;
 mod server;
 mod upstreams;
@@ -30,6 +31,7 @@ pub(crate) use databases::{
     DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location, PostgresSettings,
 };
 pub(crate) use problem::ConfigError;
+pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use upstreams::parse as upstream;
 
 use databases::DatabaseSection;

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum, value_parser};
 #[cfg(feature = "postgres")]
-use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl};
+use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl, RoleRule};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
@@ -18,6 +18,8 @@ use crate::config::{
     Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
     PostgresSettings,
 };
+#[cfg(feature = "postgres")]
+use crate::config::{RoleClaim, RoleConfig};
 
 /// The flags of databases.
 #[derive(Args)]
@@ -315,7 +317,7 @@ async fn open_postgres(
     limits: &QueryLimits,
     writable: bool,
 ) -> anyhow::Result<Database> {
-    let PostgresSettings { ca_file, connections, allow_privileged_role } = settings;
+    let PostgresSettings { ca_file, connections, allow_privileged_role, role } = settings;
     let defaults = PostgresConfig::default();
     let config = PostgresConfig {
         writable,
@@ -324,6 +326,16 @@ async fn open_postgres(
         connections: connections.unwrap_or(defaults.connections),
         allow_privileged_role,
         ..defaults
+    };
+    let config = match role {
+        None => config,
+        Some(RoleConfig::Fixed(role)) => PostgresConfig { role: Some(role), ..config },
+        Some(RoleConfig::Claim(RoleClaim { claim, allow, map, default })) => {
+            let mut rule = RoleRule::new(claim, allow);
+            rule.roles.extend(map);
+            rule.default = default;
+            PostgresConfig { role_rule: Some(rule), ..config }
+        }
     };
     let database = Postgres::connect(url, config).await;
     let database = database.with_context(|| format!("cannot serve {url}"))?;

@@ -148,6 +148,12 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// The database has a rule for the roles of callers, which gives this caller no role.
+    #[error("no role of the database for this caller: {reason}")]
+    UnknownRole {
+        /// The problem of the claim.
+        reason: String,
+    },
     /// The statement, a value in it, or the first row of its result is larger than a limit of the
     /// server.
     #[error("the query exceeds a limit: {message}")]
@@ -360,6 +366,7 @@ impl Error {
             Self::Sql { .. } => (Request, "sql"),
             Self::Forbidden { .. } => (Forbidden, "forbidden"),
             Self::ReadOnly => (Forbidden, "read_only"),
+            Self::UnknownRole { .. } => (Forbidden, "unknown_role"),
             Self::OverLimit { .. } => (Limit, "over_limit"),
             Self::TooManyRows { .. } => (Limit, "too_many_rows"),
             Self::OutOfMemory => (Limit, "out_of_memory"),

@@ -1,6 +1,7 @@
 //! Values, schema, results, requests and errors. Independent of the database engine.
 
 pub(crate) mod arguments;
+pub(crate) mod caller;
 pub(crate) mod change;
 pub(crate) mod committed_change;
 pub(crate) mod create_table;

@@ -13,11 +13,15 @@ mod selection;
 pub use resources::notify_subscribers;
 use serde::Serialize;
 use serde_json::Value;
+use trunkline::access::Principal;
 use trunkline::tool::ToolOperation;
-use trunkline::{Effect, ErrorObject, JsonSchema, Operation, Params, Router, Schema, State, code};
+use trunkline::{
+    Call, Effect, ErrorObject, FromCall, JsonSchema, Operation, Params, Router, Schema, State, code,
+};
 
 use crate::database::Database;
 use crate::databases::{DatabaseName, Databases, Toolset};
+use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
@@ -37,15 +41,18 @@ macro_rules! operation {
     ($names:ident, $name:ident($request:ty) -> $result:ty) => {{
         async fn $name(
             State(databases): State<Databases>,
+            caller: Caller,
             Params(request): Params<$request>,
         ) -> Result<$result, ErrorObject> {
-            Ok(databases.first().$name(request).await?)
+            Ok(databases.first().for_caller(&caller)?.$name(request).await?)
         }
         async fn on_selected(
             State(databases): State<Databases>,
+            caller: Caller,
             Params(Selection { database, request }): Params<Selection<$request>>,
         ) -> Result<$result, ErrorObject> {
-            Ok(databases.get(database.as_deref())?.$name(request).await?)
+            let database = databases.get(database.as_deref())?.for_caller(&caller)?;
+            Ok(database.$name(request).await?)
         }
         let operation = match $names.are_selected() {
             true => Operation::new(stringify!($name), on_selected),
@@ -262,6 +269,18 @@ fn engine(databases: &Databases) -> &'static str {
     if is_common { engine.name() } else { "SQL" }
 }
 
+/// The claims of the token. The claim `sub` of a listed token is its name.
+impl<S> FromCall<S> for Caller {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        let Some(principal) = Principal::of(call.extensions()) else { return Ok(Self::default()) };
+        let mut claims = principal.claims().clone();
+        if principal.issuer().is_none() && principal.has_name() {
+            claims.insert("sub".to_owned(), principal.name().into());
+        }
+        Ok(Self::client(claims))
+    }
+}
+
 impl From<Error> for ErrorObject {
     fn from(error: Error) -> Self {
         if error.class() == ErrorClass::Database {
@@ -279,6 +298,7 @@ impl From<Error> for ErrorObject {
                 _,
             ) => (code::INVALID_PARAMS, "Invalid params"),
             (Error::Timeout { .. }, _) => (code::TIMEOUT, "Call timed out"),
+            (Error::UnknownRole { .. }, _) => (code::FORBIDDEN, "Forbidden"),
             (_, ErrorClass::Retry) => (code::BUSY, "Server is busy"),
             _ => (code::DATABASE, "Database error"),
         };

@@ -10,6 +10,7 @@ use super::render;
 use crate::backend::Engine;
 use crate::database::Database;
 use crate::databases::Databases;
+use crate::model::caller::Caller;
 use crate::model::error::Error;
 use crate::model::read::{self, RawQuery};
 use crate::model::rowset::Rowset;
@@ -184,9 +185,10 @@ impl SavedQuery {
         }
         let rejected = |source| SavedQueryError::Rejected { name: name(), source };
         let database = databases.get(self.database.as_deref()).map_err(rejected)?;
+        let checked = database.for_caller(&Caller::operator()).map_err(rejected)?;
         let nulls = vec![Json::Null; self.params.len()];
         let request = self.request(format!("EXPLAIN {}", self.sql), nulls, database.engine());
-        database.execute_raw_query(request).await.map_err(rejected)?;
+        checked.execute_raw_query(request).await.map_err(rejected)?;
         Ok(database.clone())
     }
 }
@@ -252,9 +254,9 @@ fn operation<S: Clone + Send + Sync + 'static>(
     let query = Arc::new(query);
     let run = {
         let query = Arc::clone(&query);
-        move |Params(arguments): Params<Map<String, Json>>| {
+        move |caller: Caller, Params(arguments): Params<Map<String, Json>>| {
             let (query, database) = (Arc::clone(&query), database.clone());
-            async move { query.run(&database, arguments).await }
+            async move { query.run(&database.for_caller(&caller)?, arguments).await }
         }
     };
     Operation::new(&*query.name, run)

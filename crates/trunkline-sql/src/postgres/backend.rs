@@ -14,6 +14,7 @@ use super::role;
 use super::security;
 use super::transaction::{Access, Transaction};
 use crate::backend::{Backend, Call, Engine};
+use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
@@ -29,7 +30,18 @@ use crate::query::raw;
 /// A served PostgreSQL database.
 pub struct Postgres {
     pool: Arc<Pool>,
+    role: CallerRole,
     warnings: Vec<String>,
+}
+
+/// The role of transactions.
+#[derive(Clone)]
+enum CallerRole {
+    /// That of the connection.
+    Connection,
+    Named(Arc<str>),
+    /// The rule for roles requires a caller.
+    Unknown,
 }
 
 impl Postgres {
@@ -51,7 +63,12 @@ impl Postgres {
         let connection = pool.connect().await?;
         let warnings = role::check(&connection, &pool.config).await?;
         pool.give_back(connection);
-        Ok(Self { pool, warnings })
+        let role = match &pool.config {
+            PostgresConfig { role_rule: Some(_), .. } => CallerRole::Unknown,
+            PostgresConfig { role: Some(role), .. } => CallerRole::Named(role.as_str().into()),
+            _ => CallerRole::Connection,
+        };
+        Ok(Self { pool, role, warnings })
     }
 
     /// The configuration.
@@ -79,7 +96,15 @@ impl Postgres {
         if access == Access::Write && !self.config().writable {
             return Err(Error::ReadOnly);
         }
-        Transaction::begin(&self.pool, access, timeout).await
+        let role = match &self.role {
+            CallerRole::Connection => None,
+            CallerRole::Named(role) => Some(&**role),
+            CallerRole::Unknown => {
+                let reason = "the call has no caller".to_owned();
+                return Err(Error::UnknownRole { reason });
+            }
+        };
+        Transaction::begin(&self.pool, access, role, timeout).await
     }
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
@@ -139,6 +164,12 @@ impl Backend for Postgres {
 
     fn problem(&self) -> Option<String> {
         self.pool.problem()
+    }
+
+    fn for_caller(&self, caller: &Caller) -> Result<Option<Arc<dyn Backend>>, Error> {
+        let Some(rule) = &self.config().role_rule else { return Ok(None) };
+        let role = CallerRole::Named(rule.role_of(caller)?.into());
+        Ok(Some(Arc::new(Self { pool: Arc::clone(&self.pool), role, warnings: Vec::new() })))
     }
 
     fn close(&self, patience: Duration) -> bool {

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::role_rule::RoleRule;
 use crate::model::limits::QueryLimits;
 use crate::model::visibility::VisibilityRules;
 
@@ -32,6 +33,8 @@ pub struct PostgresConfig {
     /// The role of callers, which each transaction sets with `SET LOCAL ROLE`. The role of the connection must be a
     /// member of it. Default: the role of the connection.
     pub role: Option<String>,
+    /// The rule for the roles of callers, which takes precedence over `role`. Default: all callers have the same role.
+    pub role_rule: Option<RoleRule>,
     /// Whether to serve with a role that can read or write files of the server, or run programs there: a superuser, or
     /// a member of `pg_read_server_files`, `pg_write_server_files` or `pg_execute_server_program`. Default false.
     pub allow_privileged_role: bool,
@@ -51,6 +54,7 @@ impl Default for PostgresConfig {
             lock_wait: Duration::from_secs(1),
             max_message: 16 << 20,
             role: None,
+            role_rule: None,
             allow_privileged_role: false,
         }
     }

@@ -12,6 +12,7 @@ mod execute;
 mod params;
 mod pool;
 mod role;
+mod role_rule;
 mod rows;
 mod security;
 mod transaction;
@@ -20,4 +21,5 @@ mod visibility;
 
 pub use backend::Postgres;
 pub use config::PostgresConfig;
+pub use role_rule::RoleRule;
 pub use trunkline_postgres::{ConnectError, PostgresUrl};

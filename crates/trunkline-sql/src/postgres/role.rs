@@ -2,6 +2,8 @@
 
 use trunkline_postgres::{ConnectError, Connection};
 
+use std::collections::BTreeSet;
+
 use super::config::PostgresConfig;
 use crate::query::identifier::quote;
 
@@ -10,13 +12,55 @@ pub(super) async fn check(
     connection: &Connection,
     config: &PostgresConfig,
 ) -> Result<Vec<String>, ConnectError> {
-    let facts = Facts::read(connection, config.role.as_deref()).await.map_err(|error| {
-        let message = match error.as_db_error() {
-            Some(error) => error.message().to_owned(),
-            None => error.to_string(),
-        };
-        ConnectError::Refused { host: "the server".to_owned(), message }
-    })?;
+    let roles: BTreeSet<&str> = match &config.role_rule {
+        Some(rule) => rule.all().collect(),
+        None => config.role.as_deref().into_iter().collect(),
+    };
+    let mut warnings = Vec::new();
+    if roles.is_empty() {
+        warnings.extend(check_role(connection, config, None).await?);
+    }
+    for role in roles {
+        check_membership(connection, role).await?;
+        warnings.extend(check_role(connection, config, Some(role)).await?);
+    }
+    Ok(warnings)
+}
+
+/// Checks that transactions can set a role.
+async fn check_membership(connection: &Connection, role: &str) -> Result<(), ConnectError> {
+    const MEMBER: &str = "\
+        SELECT current_user::text, pg_catalog.pg_has_role(current_user, oid, 'MEMBER') \
+        FROM pg_catalog.pg_roles WHERE rolname = $1";
+    let found = connection.client.query_opt(MEMBER, &[&role]).await.map_err(failed)?;
+    let reason = match found {
+        None => format!("role `{}` does not exist", role.escape_debug()),
+        Some(row) => {
+            let user: String = row.try_get(0).map_err(failed)?;
+            if row.try_get(1).map_err(failed)? {
+                return Ok(());
+            }
+            let (shown, grant) = (role.escape_debug(), quote(role));
+            format!("`{user}` is not a member of `{shown}`: GRANT {grant} TO {}", quote(&user))
+        }
+    };
+    Err(ConnectError::Setting { setting: "role", reason })
+}
+
+fn failed(error: tokio_postgres::Error) -> ConnectError {
+    let message = match error.as_db_error() {
+        Some(error) => error.message().to_owned(),
+        None => error.to_string(),
+    };
+    ConnectError::Refused { host: "the server".to_owned(), message }
+}
+
+async fn check_role(
+    connection: &Connection,
+    config: &PostgresConfig,
+    role: Option<&str>,
+) -> Result<Vec<String>, ConnectError> {
+    let facts = Facts::read(connection, role).await.map_err(failed)?;
     if facts.version < 120_000 {
         return Err(ConnectError::Version { version: (facts.version / 10_000).to_string() });
     }
@@ -37,6 +81,13 @@ pub(super) async fn check(
             facts.remedy(),
         ));
     }
+    if config.role_rule.is_some() && facts.bypasses_policies {
+        warnings.push(format!(
+            "role `{0}` bypasses row-level security: ALTER ROLE {1} NOBYPASSRLS",
+            facts.role,
+            quote(&facts.role),
+        ));
+    }
     Ok(warnings)
 }
 
@@ -50,6 +101,7 @@ struct Facts {
     dangerous: Vec<String>,
     /// Number of tables that it can change.
     writable_tables: i64,
+    bypasses_policies: bool,
 }
 
 impl Facts {
@@ -70,7 +122,8 @@ impl Facts {
             (SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
              WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
              AND pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, \
-                                                'INSERT, UPDATE, DELETE, TRUNCATE'))";
+                                                'INSERT, UPDATE, DELETE, TRUNCATE')), \
+            (SELECT rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = coalesce($1, current_user))";
         let row = connection.client.query_one(FACTS, &[&role]).await?;
         Ok(Self {
             version: row.try_get(0)?,
@@ -79,6 +132,7 @@ impl Facts {
             is_superuser: row.try_get::<_, Option<bool>>(3)?.unwrap_or(false),
             dangerous: row.try_get(4)?,
             writable_tables: row.try_get(5)?,
+            bypasses_policies: row.try_get(6)?,
         })
     }
 

@@ -78,6 +78,7 @@ impl Transaction {
     pub(super) async fn begin(
         pool: &Arc<Pool>,
         access: Access,
+        role: Option<&str>,
         timeout: Duration,
     ) -> Result<Self, Error> {
         let deadline = Instant::now() + timeout;
@@ -93,7 +94,7 @@ impl Transaction {
             leased: Some((permit, connection)),
             pool: Arc::clone(pool),
         };
-        let begin = transaction.begin_text();
+        let begin = transaction.begin_text(role);
         let begun = timeout_at(deadline + GRACE, transaction.batch(&begin)).await;
         let begun = begun.unwrap_or(Err(Error::Timeout { limit: timeout }));
         match begun {
@@ -106,7 +107,7 @@ impl Transaction {
     }
 
     /// The statements that begin the transaction. All text is our own.
-    fn begin_text(&self) -> String {
+    fn begin_text(&self, role: Option<&str>) -> String {
         let config = &self.pool.config;
         let mode = match self.access {
             Access::Read => "READ ONLY",
@@ -123,7 +124,7 @@ impl Transaction {
             milliseconds(config.lock_wait),
             milliseconds(idle_time),
         );
-        if let Some(role) = &config.role {
+        if let Some(role) = role {
             text.push_str(&format!("; SET LOCAL ROLE {}", quote(role)));
         }
         if self.access == Access::Write {
