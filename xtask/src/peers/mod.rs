@@ -4,6 +4,6 @@ mod node;
 mod python;
 mod stamp;
 
-pub(crate) use self::node::Node;
+pub(crate) use self::node::{Node, install as install_packages};
 pub(crate) use self::python::Python;
 pub(crate) use self::stamp::create_once;

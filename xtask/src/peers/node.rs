@@ -44,6 +44,10 @@ impl Node {
         &self.folder
     }
 
+    pub(crate) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Runs a script at this path in the folder of the packages.
     pub(crate) fn command(&self, workspace: &Workspace, script: impl AsRef<Path>) -> Command {
         let mut command = workspace.command(&self.binary);
@@ -52,7 +56,8 @@ impl Node {
     }
 }
 
-fn install(workspace: &Workspace, folder: &Path, sources: &Path, flags: &[&str]) -> Result<()> {
+/// Installs the packages of a lock file once, and copies the scripts next to it.
+pub(crate) fn install(workspace: &Workspace, folder: &Path, sources: &Path, flags: &[&str]) -> Result<()> {
     let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
     let (manifest, lock) = (manifest?, lock?);
     stamp::create_once(folder, &(manifest.clone() + &lock), || {

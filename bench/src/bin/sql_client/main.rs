@@ -4,7 +4,7 @@
 //! `sql_client … stdio PROGRAM [ARG...]`
 //!
 //! `"$KEY"` in the request is replaced by a different number below `--keys` each time. In the first reply, the array at
-//! the JSON pointer must have `--rows` rows. Later replies must contain the text of the rows as often as the first one.
+//! the JSON pointer must have `--rows` rows; a second pointer, after a space, applies to the JSON text at the first one. Later replies must contain the text of the rows as often as the first one.
 //! The time of these checks is not included.
 
 mod http;
@@ -107,10 +107,19 @@ impl Options {
     }
 
     fn rows_of(&self, reply: &[u8]) -> Result<usize> {
-        let shown = || String::from_utf8_lossy(reply).into_owned();
-        let value: Value = serde_json::from_slice(reply)
-            .with_context(|| format!("the reply is not JSON: {}", shown()))?;
-        let rows = value.pointer(&self.rows_at).and_then(Value::as_array);
-        Ok(rows.with_context(|| format!("no array at {}: {}", self.rows_at, shown()))?.len())
+        let reply = String::from_utf8_lossy(reply);
+        // Some servers always reply with an event stream.
+        let json = reply.split_once("data: ").filter(|_| reply.starts_with("event: "));
+        let json = json.map_or(&*reply, |(_, data)| data);
+        let mut value: Value =
+            serde_json::from_str(json).with_context(|| format!("the reply is not JSON: {reply}"))?;
+        let missing = || format!("nothing at {}: {reply}", self.rows_at);
+        for (number, pointer) in self.rows_at.split(' ').enumerate() {
+            if number > 0 {
+                value = serde_json::from_str(value.as_str().with_context(missing)?)?;
+            }
+            value = value.pointer(pointer).with_context(missing)?.clone();
+        }
+        Ok(value.as_array().with_context(missing)?.len())
     }
 }

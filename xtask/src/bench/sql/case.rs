@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::database::{ROWS, SENSORS};
-use super::side::Side;
+use super::side::{Engine, Side};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,8 +17,19 @@ pub(super) enum Case {
 pub(super) const CASES: [Case; 3] =
     [Case::FiveRowsHttp, Case::FiveRowsStdio, Case::ThousandRowsHttp];
 
-pub(super) const ROWS_OF_SENSOR: &str = "SELECT * FROM readings WHERE sensor = ?";
-pub(super) const ROWS_FROM: &str = "SELECT * FROM readings WHERE id >= ? ORDER BY id LIMIT 1000";
+/// The rows of a sensor, and the rows from a key.
+pub(super) fn statements(engine: Engine) -> [&'static str; 2] {
+    match engine {
+        Engine::Sqlite => [
+            "SELECT * FROM readings WHERE sensor = ?",
+            "SELECT * FROM readings WHERE id >= ? ORDER BY id LIMIT 1000",
+        ],
+        Engine::Postgres => [
+            "SELECT * FROM readings WHERE sensor = $1",
+            "SELECT * FROM readings WHERE id >= $1 ORDER BY id LIMIT 1000",
+        ],
+    }
+}
 
 /// The placeholder that the client replaces by a different number in each request.
 const KEY: &str = "$KEY";
@@ -52,13 +63,19 @@ impl Case {
     }
 
     /// The request to a side.
-    pub(super) fn request(self, side: Side) -> Value {
+    pub(super) fn request(self, side: Side, engine: Engine) -> Value {
+        let [rows_of_sensor, rows_from] = statements(engine);
+        // The names of tools in `bench/toolbox` and `bench/dbhub`.
+        let (statement, tool) = match self {
+            Self::FiveRowsHttp | Self::FiveRowsStdio => (rows_of_sensor, "rows_of_sensor"),
+            Self::ThousandRowsHttp => (rows_from, "rows_from"),
+        };
         let (name, arguments) = match side {
             Side::Ours => (
                 "execute_raw_query",
-                json!({ "query": self.statement(), "params": [KEY], "max_rows": self.rows() }),
+                json!({ "query": statement, "params": [KEY], "max_rows": self.rows() }),
             ),
-            Side::Toolbox => (self.tool(), json!({ "key": KEY })),
+            Side::Bare | Side::Toolbox | Side::Dbhub => (tool, json!({ "key": KEY })),
         };
         json!({
             "jsonrpc": "2.0",
@@ -66,20 +83,5 @@ impl Case {
             "method": "tools/call",
             "params": { "name": name, "arguments": arguments },
         })
-    }
-
-    fn statement(self) -> &'static str {
-        match self {
-            Self::FiveRowsHttp | Self::FiveRowsStdio => ROWS_OF_SENSOR,
-            Self::ThousandRowsHttp => ROWS_FROM,
-        }
-    }
-
-    /// The name of the tool in `bench/toolbox/tools.yaml`.
-    fn tool(self) -> &'static str {
-        match self {
-            Self::FiveRowsHttp | Self::FiveRowsStdio => "rows_of_sensor",
-            Self::ThousandRowsHttp => "rows_from",
-        }
     }
 }

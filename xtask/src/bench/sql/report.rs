@@ -1,4 +1,4 @@
-//! The report on both sides.
+//! The report on all sides.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::case::{CASES, Case};
 use super::program::Sizes;
-use super::side::{SIDES, Side};
-use super::{MEGABYTE, Measurements, Sample};
+use super::side::{ENGINES, Engine, SIDES, Side};
+use super::{Measurements, Sample};
 use crate::bench::spread::Spread;
 
 #[derive(Serialize)]
@@ -18,6 +18,7 @@ pub(crate) struct Report {
 
 #[derive(Serialize)]
 struct Row {
+    engine: Engine,
     server: Side,
     case: Case,
     calls_per_second: Spread,
@@ -26,35 +27,50 @@ struct Row {
 
 #[derive(Serialize)]
 struct Program {
+    engine: Engine,
     server: Side,
     start_millis: Spread,
     idle_megabytes: Spread,
-    program_megabytes: f64,
+    program_megabytes: Option<f64>,
+    /// During endless queries.
+    health_p99_millis: Option<Spread>,
 }
 
 impl Report {
     /// # Panics
     /// If `rounds` is empty.
     pub(in crate::bench) fn of(rounds: &[Vec<Measurements>], sizes: &Sizes) -> Self {
-        let rows = |case| SIDES.map(|side| Row::of(rounds, side, case));
+        let pairs = || ENGINES.into_iter().flat_map(|engine| SIDES.map(|side| (side, engine)));
+        let rows = |case: Case| {
+            pairs()
+                .filter(move |(side, _)| side.has_stdio() || !case.is_stdio())
+                .map(move |(side, engine)| Row::of(rounds, side, engine, case))
+        };
         Self {
             cases: CASES.into_iter().flat_map(rows).collect(),
-            programs: SIDES.map(|side| Program::of(rounds, side, sizes)).into(),
+            programs: pairs()
+                .map(|(side, engine)| Program::of(rounds, side, engine, sizes))
+                .collect(),
         }
     }
 }
 
-fn of_side(rounds: &[Vec<Measurements>], side: Side) -> impl Iterator<Item = &Measurements> {
-    rounds.iter().flatten().filter(move |measured| measured.side == side)
+fn of_pair(
+    rounds: &[Vec<Measurements>],
+    side: Side,
+    engine: Engine,
+) -> impl Iterator<Item = &Measurements> {
+    rounds.iter().flatten().filter(move |measured| measured.is(side, engine))
 }
 
 impl Row {
-    fn of(rounds: &[Vec<Measurements>], server: Side, case: Case) -> Self {
+    fn of(rounds: &[Vec<Measurements>], server: Side, engine: Engine, case: Case) -> Self {
         let samples: Vec<&Sample> =
-            of_side(rounds, server).filter_map(|measured| measured.sample(case)).collect();
+            of_pair(rounds, server, engine).filter_map(|measured| measured.sample(case)).collect();
         let cpu: Option<Vec<f64>> =
             samples.iter().map(|sample| sample.cpu_micros_per_call).collect();
         Self {
+            engine,
             server,
             case,
             calls_per_second: Spread::of(samples.iter().map(|sample| sample.calls_per_second)),
@@ -64,16 +80,16 @@ impl Row {
 }
 
 impl Program {
-    fn of(rounds: &[Vec<Measurements>], server: Side, sizes: &Sizes) -> Self {
-        let bytes = match server {
-            Side::Ours => sizes.ours,
-            Side::Toolbox => sizes.toolbox,
-        };
+    fn of(rounds: &[Vec<Measurements>], server: Side, engine: Engine, sizes: &Sizes) -> Self {
+        let measured = || of_pair(rounds, server, engine);
+        let health: Vec<f64> = measured().filter_map(Measurements::health_millis).collect();
         Self {
+            engine,
             server,
-            start_millis: Spread::of(of_side(rounds, server).map(Measurements::start_millis)),
-            idle_megabytes: Spread::of(of_side(rounds, server).map(Measurements::idle_megabytes)),
-            program_megabytes: bytes as f64 / MEGABYTE,
+            start_millis: Spread::of(measured().map(Measurements::start_millis)),
+            idle_megabytes: Spread::of(measured().map(Measurements::idle_megabytes)),
+            program_megabytes: sizes.megabytes(server),
+            health_p99_millis: (!health.is_empty()).then(|| Spread::of(health)),
         }
     }
 }
@@ -85,24 +101,30 @@ impl fmt::Display for Report {
             for row in self.cases.iter().filter(|row| row.case == case) {
                 let cpu = row.cpu_micros_per_call.map_or("-".to_owned(), |cpu| cpu.show(1));
                 let calls = row.calls_per_second.show(0);
-                writeln!(f, "  {:<34} {calls:>26} {cpu:>26}", row.server.about())?;
+                let server = about(row.server, row.engine);
+                writeln!(f, "  {server:<34} {calls:>26} {cpu:>26}")?;
             }
         }
         writeln!(
             f,
-            "\n{:<36} {:>26} {:>26} {:>12}",
-            "program", "start to listening, ms", "idle memory, MB", "size, MB"
+            "\n{:<36} {:>26} {:>26} {:>12} {:>26}",
+            "program", "start to listening, ms", "idle memory, MB", "size, MB", "/health p99, ms"
         )?;
         for program in &self.programs {
+            let size = program.program_megabytes.map_or("-".to_owned(), |size| format!("{size:.1}"));
+            let health = program.health_p99_millis.map_or("-".to_owned(), |time| time.show(1));
             writeln!(
                 f,
-                "  {:<34} {:>26} {:>26} {:>12.1}",
-                program.server.about(),
+                "  {:<34} {:>26} {:>26} {size:>12} {health:>26}",
+                about(program.server, program.engine),
                 program.start_millis.show(1),
                 program.idle_megabytes.show(1),
-                program.program_megabytes
             )?;
         }
         Ok(())
     }
+}
+
+fn about(side: Side, engine: Engine) -> String {
+    format!("{}: {}", engine.about(), side.about())
 }
