@@ -57,7 +57,12 @@ impl Node {
 }
 
 /// Installs the packages of a lock file once, and copies the scripts next to it.
-pub(crate) fn install(workspace: &Workspace, folder: &Path, sources: &Path, flags: &[&str]) -> Result<()> {
+pub(crate) fn install(
+    workspace: &Workspace,
+    folder: &Path,
+    sources: &Path,
+    flags: &[&str],
+) -> Result<()> {
     let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
     let (manifest, lock) = (manifest?, lock?);
     stamp::create_once(folder, &(manifest.clone() + &lock), || {

@@ -36,8 +36,6 @@ mod openrpc;
 mod operations;
 mod pages;
 mod postgres;
-#[path = "../../../trunkline-postgres/tests/server/mod.rs"]
-mod postgres_server;
 mod refused_start;
 mod replaced;
 mod resource_changes;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use trunkline_test_postgres::{certificate, create_database, psql, url_of};
 
 use crate::access::Issuer;
-use crate::postgres_server::{certificate, create_database, psql, url_of};
 use crate::support::{PATIENCE, Server, post, run, trunkline};
 
 const CONTENT: &str = "\

@@ -6,7 +6,7 @@ mod contract;
 mod fixture;
 mod hostile;
 mod inspections;
-#[path = "../../../trunkline-postgres/tests/server/mod.rs"]
-mod server;
 mod values;
 mod visibility;
+
+use trunkline_test_postgres as server;

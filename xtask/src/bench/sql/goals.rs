@@ -1,9 +1,9 @@
 //! Goals compared with Toolbox, and absolute ones.
 
+use super::Measurements;
 use super::case::Case;
 use super::program::Sizes;
 use super::side::{ENGINES, Engine, Side};
-use super::Measurements;
 use crate::bench::goals::{Goal, Verdict};
 use crate::bench::spread::Spread;
 
@@ -39,7 +39,8 @@ pub(in crate::bench) fn verdicts(rounds: &[Vec<Measurements>], sizes: &Sizes) ->
     for engine in ENGINES {
         for (case, over, goal) in CPU {
             let cpu = |measured: &Measurements| measured.sample(case)?.cpu_micros_per_call;
-            let what = format!("{}, {}, CPU, ours / {}", engine.about(), case.about(), over.about());
+            let what =
+                format!("{}, {}, CPU, ours / {}", engine.about(), case.about(), over.about());
             let measured = ratio(engine, over, &cpu);
             verdicts.push(Verdict::of(what, measured, Some(Goal::AtMost(goal))));
         }

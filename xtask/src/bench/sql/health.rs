@@ -45,12 +45,7 @@ pub(super) fn p99(address: &str, engine: Engine, seconds: u32) -> Result<Duratio
 }
 
 /// Calls until `over`, and counts the queries that were cut off.
-fn run_away(
-    address: &str,
-    engine: Engine,
-    over: &AtomicBool,
-    cut_off: &AtomicU32,
-) -> Result<()> {
+fn run_away(address: &str, engine: Engine, over: &AtomicBool, cut_off: &AtomicU32) -> Result<()> {
     let query = match engine {
         Engine::Sqlite => {
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"

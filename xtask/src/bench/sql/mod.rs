@@ -103,9 +103,8 @@ impl Setup {
         wait_for(&address)?;
         let start = begun.elapsed();
         // Includes memory that is allocated by the first calls.
-        let ask_over_http = |case, seconds| {
-            ask(self.client(side, engine, case, seconds).args(["http", &address]))
-        };
+        let ask_over_http =
+            |case, seconds| ask(self.client(side, engine, case, seconds).args(["http", &address]));
         ask_over_http(Case::FiveRowsHttp, 0)?;
         let idle_bytes = server.resident_bytes()?;
         let mut samples = Vec::new();

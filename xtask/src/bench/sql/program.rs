@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use super::case::statements;
-use super::side::{Engine, Side};
 use super::postgres::{self, Postgres};
+use super::side::{Engine, Side};
 use super::{database, dbhub, toolbox};
 use crate::bench::build;
 use crate::bench::process::{SERVER_CORE, pinned};

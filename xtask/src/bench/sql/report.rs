@@ -111,7 +111,8 @@ impl fmt::Display for Report {
             "program", "start to listening, ms", "idle memory, MB", "size, MB", "/health p99, ms"
         )?;
         for program in &self.programs {
-            let size = program.program_megabytes.map_or("-".to_owned(), |size| format!("{size:.1}"));
+            let size =
+                program.program_megabytes.map_or("-".to_owned(), |size| format!("{size:.1}"));
             let health = program.health_p99_millis.map_or("-".to_owned(), |time| time.show(1));
             writeln!(
                 f,

@@ -2,6 +2,9 @@
 //! a superuser without a database: `postgres://postgres@127.0.0.1:5432`. That server must trust connections of its other
 //! roles.
 
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a failure ends the test")]
+
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
@@ -13,20 +16,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The URL of the server, without a database.
-pub(crate) fn url() -> &'static str {
+pub fn url() -> &'static str {
     static URL: OnceLock<String> = OnceLock::new();
     URL.get_or_init(|| std::env::var("TRUNKLINE_TEST_POSTGRES").unwrap_or_else(|_| start()))
 }
 
 /// The URL of a database for a role.
-pub(crate) fn url_of(user: &str, database: &str) -> String {
+pub fn url_of(user: &str, database: &str) -> String {
     let base = url();
     let address = base.rsplit_once('@').map_or(base, |(_, address)| address);
     format!("postgres://{user}@{address}/{database}")
 }
 
 /// Creates a database of the role `app`, and runs a script in it. It is removed with the server.
-pub(crate) fn create_database(script: &str) -> String {
+pub fn create_database(script: &str) -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static ROLES: OnceLock<()> = OnceLock::new();
     ROLES.get_or_init(|| {
@@ -46,7 +49,7 @@ pub(crate) fn create_database(script: &str) -> String {
 
 /// Runs statements, and returns the lines of their results. Columns are separated by `|`.
 #[track_caller]
-pub(crate) fn psql(user: &str, database: &str, sql: &str) -> Vec<String> {
+pub fn psql(user: &str, database: &str, sql: &str) -> Vec<String> {
     let mut command = Command::new(programs().join("psql"));
     let superuser = format!("{}/{database}", url());
     let url = if user == "postgres" { superuser } else { url_of(user, database) };
@@ -66,7 +69,7 @@ pub(crate) fn psql(user: &str, database: &str, sql: &str) -> Vec<String> {
 }
 
 /// The certificate of the server as a file in PEM, if TLS is tested.
-pub(crate) fn certificate() -> Option<PathBuf> {
+pub fn certificate() -> Option<PathBuf> {
     CERTIFICATE.get().cloned()
 }
 
