@@ -67,7 +67,8 @@ const RULES: &[Rule] = &[
             "trunkline-agent",
         ],
     ),
-    rule("xtask", &[]),
+    rule("trunkline-test-postgres", &[]),
+    rule("xtask", &["trunkline-test-postgres"]),
 ];
 
 const fn rule(name: &'static str, may_need: &'static [&'static str]) -> Rule {

@@ -64,8 +64,6 @@ struct Asked {
     micros: u64,
 }
 
-const MEGABYTE: f64 = 1e6;
-
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Polling interval of a starting server.
@@ -176,7 +174,7 @@ impl Measurements {
     }
 
     fn idle_megabytes(&self) -> f64 {
-        self.idle_bytes as f64 / MEGABYTE
+        self.idle_bytes as f64 / 1e6
     }
 }
 

@@ -47,7 +47,7 @@ impl Sizes {
             Side::Toolbox => self.toolbox,
             Side::Dbhub => self.dbhub,
         };
-        Some(bytes as f64 / super::MEGABYTE)
+        Some(bytes as f64 / 1e6)
     }
 }
 
