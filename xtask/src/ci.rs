@@ -33,7 +33,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("clippy", "no warnings, tests and examples included", clippy),
     step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
     step("test", "`cargo test --workspace`: unit, integration and documentation tests", test),
-    step("postgres", "the back end of PostgreSQL, and the contract of both engines", postgres),
+    step(
+        "postgres",
+        "the back end of PostgreSQL, the contract of both engines, and stores",
+        postgres,
+    ),
     step("example-tools", "the tools in examples/tools work", example_tools::run),
     step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
     step(
@@ -141,6 +145,8 @@ fn postgres(workspace: &Workspace) -> Result<()> {
     run(&mut workspace.cargo([
         "test",
         "--package=trunkline-sql",
+        "--package=trunkline-storage",
+        "--package=trunkline-resources",
         "--all-features",
         "--test=postgres",
         "--",
@@ -167,9 +173,12 @@ fn clippy(workspace: &Workspace) -> Result<()> {
         "--",
         "-Dwarnings",
     ]))?;
-    // Not a default target, since its tests run in `cargo xtask soak` only.
+    // Not default targets, since their tests run in `cargo xtask soak` and `cargo xtask postgres` only.
     let soak = ["clippy", "--package=trunkline-cli", "--test=soak", "--", "-Dwarnings"];
     run(&mut workspace.cargo(soak))?;
+    let stores = ["--package=trunkline-storage", "--package=trunkline-resources"];
+    let postgres = ["clippy", "--all-features", "--test=postgres"];
+    run(workspace.cargo(postgres).args(stores).args(["--", "-Dwarnings"]))?;
     // Some code is compiled only without the default features.
     for package in
         ["--package=trunkline", "--package=trunkline-resources", "--package=trunkline-sql"]

@@ -74,6 +74,23 @@ impl fmt::Debug for Address {
     }
 }
 
+impl fmt::Display for Address {
+    /// The hosts and the database: `postgres://HOST:PORT/DATABASE`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("postgres://")?;
+        for (index, (host, port)) in self.hosts.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            match host {
+                Host::Tcp(name) => write!(f, "{separator}{name}:{port}")?,
+                #[cfg(unix)]
+                Host::Unix(directory) => write!(f, "{separator}{}:{port}", directory.display())?,
+            }
+        }
+        let database = self.config.get_dbname().or(self.config.get_user());
+        write!(f, "/{}", database.unwrap_or_default())
+    }
+}
+
 /// The configuration of TLS. None if it is disabled.
 fn tls(
     url: &PostgresUrl,

@@ -34,6 +34,12 @@ impl SessionState {
         matches!(self.status.load(Ordering::Acquire), b'T' | b'E')
     }
 
+    /// Whether a transaction is open that has failed.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.status.load(Ordering::Acquire) == b'E'
+    }
+
     /// Whether the connection ended because a message was too large.
     #[must_use]
     pub fn is_too_large(&self) -> bool {

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "prints the duration")]
 
 use std::error::Error;
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
@@ -20,7 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let records: usize = args.next().map_or(Ok(10_000), |records| records.parse())?;
     let tasks: usize = args.next().map_or(Ok(64), |tasks| tasks.parse())?;
 
-    let resources = Resources::open(directory, ResourceTypes::default(), Default::default())?;
+    let resources =
+        Resources::open(Path::new(&directory), ResourceTypes::default(), Default::default())?;
     let start = Instant::now();
     let mut imports = JoinSet::new();
     for task in 0..tasks {

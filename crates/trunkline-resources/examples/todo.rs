@@ -10,6 +10,7 @@
 #![expect(clippy::print_stdout, reason = "prints the address")]
 
 use std::error::Error;
+use std::path::Path;
 
 use trunkline::{Router, Server};
 use trunkline_resources::{ResourceTypes, Resources, operations, routes};
@@ -20,7 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = args.next().ok_or("usage: todo DIRECTORY [ADDRESS]")?;
     let address = args.next().unwrap_or_else(|| "127.0.0.1:3000".to_owned());
 
-    let resources = Resources::open(directory, ResourceTypes::default(), Default::default())?;
+    let resources =
+        Resources::open(Path::new(&directory), ResourceTypes::default(), Default::default())?;
     let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
     let service = rpc.http().merge(routes(&rpc, &resources));
 

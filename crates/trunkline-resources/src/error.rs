@@ -99,12 +99,6 @@ impl WorkError for Error {
     }
 }
 
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
 impl Error {
     /// An invalid value at the end of a path of member names, which may be any text.
     pub(crate) fn invalid(path: &[&str], reason: impl Into<String>) -> Self {

@@ -62,7 +62,7 @@ pub use resources::{Caller, Context, Mode, RecordChange, Resources};
 #[cfg(feature = "resources")]
 pub use routes::routes;
 #[cfg(feature = "resources")]
-pub use trunkline_storage::{OpenError, StoreConfig, StoreError};
+pub use trunkline_storage::{Location, OpenError, StoreConfig, StoreError};
 
 #[cfg(all(doctest, feature = "resources"))]
 #[doc = include_str!("../../../docs/guides/records.md")]

@@ -1,8 +1,10 @@
 use std::time::Duration;
 
-/// The file of a database, and the steps that create its tables.
+/// The names of a store, and the steps that create its tables.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema {
+    /// The name of the store, which distinguishes it from the other stores of a PostgreSQL database.
+    pub name: &'static str,
     /// The name of the file in its directory.
     pub file: &'static str,
     /// The id that distinguishes the file from those of other programs (`PRAGMA application_id`).
@@ -10,6 +12,9 @@ pub struct Schema {
     /// SQL scripts, each of which migrates the schema to the next version. The first one applies to an empty file, and
     /// the number of scripts is the newest version (`PRAGMA user_version`). Released scripts must not be changed.
     pub migrations: &'static [&'static str],
+    /// The same scripts for PostgreSQL, where they create tables in the schema `trunkline`. Texts that are compared are
+    /// `text COLLATE "C"`, integers are `bigint`. Empty if the store does not support PostgreSQL.
+    pub postgres: &'static [&'static str],
 }
 
 /// Configuration of a [`Store`](crate::Store). All fields but `erase_deleted` are limits.
@@ -32,14 +37,14 @@ pub struct StoreConfig {
     pub write_queue_bytes: usize,
     /// The maximum number of writes in one transaction. Default 256.
     pub group: usize,
-    /// The maximum wait for a lock that another process holds. Default 2 s.
+    /// The maximum wait for a lock that another process holds, such as the writer of another node. Default 2 s.
     pub lock_wait: Duration,
     /// The maximum time of a scan, limited to half of its remaining `timeout`. Default 1 s.
     pub max_scan_time: Duration,
-    /// The size of the write-ahead log in bytes above which the writer waits for the readers, at most `lock_wait`, and
+    /// SQLite: the size of the write-ahead log in bytes above which the writer waits for the readers, at most `lock_wait`, and
     /// empties it. Default 64 MiB.
     pub max_log_bytes: u64,
-    /// Whether deleted content is overwritten, the log emptied after each commit, and free space returned to the file
+    /// SQLite: whether deleted content is overwritten, the log emptied after each commit, and free space returned to the file
     /// system. Default false.
     pub erase_deleted: bool,
 }

@@ -1,16 +1,16 @@
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use rusqlite::Connection;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::claim::Claim;
 use crate::config::{Schema, StoreConfig};
+use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::{OpenError, StoreError, WorkError};
-use crate::task::Claim;
+use crate::location::Location;
 use crate::workers::{Workers, lock};
 
 /// A database that is opened by the first read of an existing file, or created by the first write.
@@ -28,17 +28,17 @@ pub(crate) struct Deferred {
     is_closed: AtomicBool,
 }
 
-type Maintain = Box<dyn FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send>;
+type Maintain = Box<dyn FnMut(&Connection, Duration) -> Result<(), StoreError> + Send>;
 
 impl Deferred {
     pub(crate) fn new(
-        directory: &Path,
+        location: Location,
         schema: Schema,
         config: StoreConfig,
-        maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+        maintain: impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
     ) -> Self {
         Self {
-            database: Arc::new(Database::new(directory, schema, &config)),
+            database: Arc::new(Database::new(location, schema, &config)),
             config,
             maintain: Arc::new(Mutex::new(Box::new(maintain))),
             opened: OnceLock::new(),
@@ -134,7 +134,7 @@ impl Deferred {
         mut work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         let schema = *self.database.schema();
-        let reading = in_background(move || work(&empty(schema).map_err(StoreError::from)?));
+        let reading = in_background(move || work(&empty(schema).map_err(StoreError::from)?.into()));
         self.claim().in_time(cancel, reading).await??
     }
 
@@ -163,8 +163,8 @@ impl Deferred {
 }
 
 /// An empty in-memory database with the tables of the schema.
-fn empty(schema: Schema) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_in_memory()?;
+fn empty(schema: Schema) -> rusqlite::Result<rusqlite::Connection> {
+    let connection = rusqlite::Connection::open_in_memory()?;
     schema.migrations.iter().try_for_each(|migration| connection.execute_batch(migration))?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)

@@ -12,7 +12,7 @@ use crate::reserve::heap_limit;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The queue is full, or another process holds the lock. Nothing was done.
+    /// The queue is full, or another process holds the lock or changed the same data. Nothing was done.
     #[error("too many waiting commands; try again")]
     Busy,
     /// Other queries of the process have exhausted the heap limit of SQLite. Nothing was done.
@@ -33,14 +33,15 @@ pub enum StoreError {
     /// The caller cancelled the work before it started, or while it was reading. Nothing was done.
     #[error("the command was cancelled")]
     Cancelled,
-    /// The work started, but its commit was not durable in time. It may still become durable.
+    /// The work started, but its commit was not durable in time, or the connection was lost during the commit. The
+    /// change may be or become durable.
     #[error("the command was not confirmed in time; check whether it was executed")]
     Unconfirmed,
     /// The store is closed.
     #[error("the server is stopping")]
     Closed,
-    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Nothing was
-    /// done, with the same exception as for [`Failed`](Self::Failed).
+    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Or the database
+    /// server cannot be reached. Nothing was done, with the same exception as for [`Failed`](Self::Failed).
     #[error("the storage cannot be read or written: {reason}")]
     Unavailable {
         /// The reason.
@@ -76,6 +77,12 @@ impl StoreError {
     /// Whether the error is a fault of the storage, after which the connection may be unusable.
     pub(crate) fn is_fault(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Unavailable { .. }) || self.is_of_memory()
+    }
+
+    /// The error of work that ends its own transaction.
+    pub(crate) fn ended_transaction() -> Self {
+        let cause: Box<dyn Error + Send + Sync> = "the work ended its transaction".into();
+        Self::Failed(cause.into())
     }
 
     /// Whether memory may have run out. rusqlite panics in a few places then.
@@ -116,10 +123,10 @@ pub enum OpenError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file could not be opened, or its schema not be migrated.
+    /// The file or the database could not be opened, or its schema not be migrated.
     #[error("cannot open {}", path.display())]
     Open {
-        /// The file.
+        /// The file, or the URL of the database without the user.
         path: PathBuf,
         /// The error of the database.
         source: StoreError,
@@ -130,13 +137,13 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written by a newer version. It was not changed.
+    /// The file or the database was written by a newer version. It was not changed.
     #[error(
         "{} was written by a newer version: its schema version is {found}, the newest supported one is {known}",
         path.display()
     )]
     Newer {
-        /// The file.
+        /// The file, or the URL of the database without the user.
         path: PathBuf,
         /// The version of its schema.
         found: u32,
@@ -149,7 +156,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The fault of the disk or its files, if that is the reason. It is safe to send to a client.
+    /// The fault of the disk, its files or the database server, if that is the reason. It is safe to send to a client.
     #[must_use]
     pub fn disk_reason(&self) -> Option<String> {
         match self {

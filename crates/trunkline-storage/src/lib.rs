@@ -1,4 +1,4 @@
-//! Durable storage in a private database file, for the crates of trunkline that keep records.
+//! Durable storage in a private database file, or in a PostgreSQL database, for the crates of trunkline that keep records.
 //!
 //! A [`Store`] runs closures on connections:
 //!
@@ -12,14 +12,19 @@
 //! The file and its directory are readable by their owner only. A [`Schema`] contains the name of the file and the
 //! migrations.
 //!
+//! Several processes can use a PostgreSQL database (feature `postgres`). Their writers take turns: a transaction begins
+//! with a lock on the row of the store. Its tables are in the schema `trunkline`.
+//!
 //! ```
 //! use std::future::pending;
-//! use trunkline_storage::{Schema, Store, StoreConfig, StoreError};
+//! use trunkline_storage::{Schema, Store, StoreConfig};
 //!
 //! const SCHEMA: Schema = Schema {
+//!     name: "notes",
 //!     file: "notes.sqlite",
 //!     application_id: 0x6e6f_7465,
 //!     migrations: &["CREATE TABLE note (text TEXT NOT NULL) STRICT"],
+//!     postgres: &["CREATE TABLE note (text text NOT NULL)"],
 //! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -27,7 +32,7 @@
 //! # let directory = tempfile::tempdir()?;
 //! let store = Store::open(directory.path(), SCHEMA, StoreConfig::default(), |_, _| Ok(()))?;
 //! let insert = store.write(pending(), 0, |connection| {
-//!     Ok::<_, StoreError>(connection.execute("INSERT INTO note VALUES ('tea')", ())?)
+//!     connection.execute("INSERT INTO note VALUES (?1)", &["tea".into()])
 //! });
 //! assert_eq!(insert.await?, 1);
 //! # Ok(())
@@ -36,18 +41,34 @@
 
 #![forbid(unsafe_code)]
 
+mod claim;
 mod config;
+mod connection;
 mod database;
 mod deferred;
 mod error;
+mod location;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod queue;
 mod reader;
 mod reserve;
+mod row;
+mod sqlite;
 mod store;
 mod task;
+mod value;
 mod workers;
 mod writer;
 
 pub use config::{Schema, StoreConfig};
+pub use connection::Connection;
 pub use error::{Cause, OpenError, StoreError, WorkError};
+pub use location::Location;
+#[cfg(feature = "postgres")]
+pub use location::PostgresLocation;
+pub use row::Row;
 pub use store::Store;
+#[cfg(feature = "postgres")]
+pub use trunkline_postgres::ConnectError;
+pub use value::{Column, Value};

@@ -1,16 +1,12 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use rusqlite::Connection;
-
+use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::{OpenError, StoreError};
 use crate::queue::{Queue, start_thread};
 use crate::reserve::Reserve;
 use crate::task::Task;
-
-/// Operations of SQLite's virtual machine between two checks of the deadline.
-const OPERATIONS_PER_CHECK: i32 = 1_000;
 
 /// Starts a thread that runs the tasks of `queue`, each in a read transaction. It ends when the queue is closed and
 /// empty.
@@ -48,7 +44,7 @@ impl Reader<'_> {
                 self.connection = None;
                 // Running out of memory also ends the transaction, so that `COMMIT` fails as well.
                 if !ran_out {
-                    task.fail(error.into());
+                    task.fail(error);
                 }
             }
             let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
@@ -67,17 +63,23 @@ impl Reader<'_> {
         }
     }
 
-    fn run_in_transaction(&mut self, task: &mut dyn Task) -> rusqlite::Result<()> {
+    fn run_in_transaction(&mut self, task: &mut dyn Task) -> Result<(), StoreError> {
+        let is_reused = self.connection.is_some();
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.database.connect_for_reading()?),
         };
-        let claim = Arc::clone(task.claim());
-        connection.progress_handler(OPERATIONS_PER_CHECK, Some(move || claim.is_over()))?;
-        connection.prepare_cached("BEGIN")?.execute(())?;
+        connection.begin_read(task.claim())?;
         task.run(connection);
-        connection.progress_handler(0, None::<fn() -> bool>)?;
-        connection.prepare_cached("COMMIT")?.execute(())?;
-        Ok(())
+        if is_reused && connection.should_retry() && !task.claim().is_over() {
+            // The server has closed it since its last use.
+            self.connection = None;
+            return self.run_in_transaction(task);
+        }
+        let ended = connection.end_read();
+        if connection.is_in_transaction() {
+            self.connection = None;
+        }
+        ended
     }
 }

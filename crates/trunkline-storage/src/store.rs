@@ -1,17 +1,16 @@
 use std::fmt;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-
 use crate::config::{Schema, StoreConfig};
+use crate::connection::Connection;
 use crate::deferred::Deferred;
-use crate::error::{OpenError, WorkError};
+use crate::error::{OpenError, StoreError, WorkError};
+use crate::location::Location;
 use crate::workers::Workers;
 
-/// A database file with its threads. Cloning is cheap; the threads end with the last clone.
+/// A database with its threads. Cloning is cheap; the threads end with the last clone.
 ///
 /// The methods take `cancel`, a future whose completion cancels the work, such as that of a cancellation token. Their
 /// futures require a tokio runtime with timers.
@@ -19,37 +18,37 @@ use crate::workers::Workers;
 pub struct Store(Arc<Deferred>);
 
 impl Store {
-    /// Opens a database in `directory`. The directory and the file are created if they are missing, for their owner
-    /// only, and the schema is migrated. Blocks.
+    /// Opens the database of a location, and migrates its schema. A directory and its file are created if they are
+    /// missing, for their owner only. Blocks.
     ///
     /// The writer calls `maintain` once at the start and before each commit, with the time that the transaction took
     /// until then. Its errors are logged, and its changes rolled back.
     ///
     /// # Errors
-    /// If the file cannot be created, opened or migrated, belongs to another program, or was written by a newer
+    /// If the database cannot be created, opened or migrated, belongs to another program, or was written by a newer
     /// version.
     pub fn open(
-        directory: &Path,
+        location: impl Into<Location>,
         schema: Schema,
         config: StoreConfig,
-        maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+        maintain: impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Self, OpenError> {
-        let store = Self::deferred(directory, schema, config, maintain);
+        let store = Self::deferred(location, schema, config, maintain);
         store.0.open()?;
         Ok(store)
     }
 
     /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty
     /// database. An existing file is opened by the first read or write. If the file cannot be opened or created, the
-    /// work fails, and the next work tries again. Work waits for the opening up to the timeout of the configuration;
+    /// work fails, and the next work tries again. A PostgreSQL database is migrated by the first work. Work waits for the opening up to the timeout of the configuration;
     /// the opening continues without it.
     pub fn deferred(
-        directory: &Path,
+        location: impl Into<Location>,
         schema: Schema,
         config: StoreConfig,
-        maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+        maintain: impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
     ) -> Self {
-        Self(Arc::new(Deferred::new(directory, schema, config, maintain)))
+        Self(Arc::new(Deferred::new(location.into(), schema, config, maintain)))
     }
 
     /// Opens a [deferred](Self::deferred) store if its file exists. Otherwise checks that it could be created, and
@@ -69,7 +68,7 @@ impl Store {
     }
 
     /// Runs `work`, which occupies about `bytes` of memory, in the writer's next transaction, and returns when its
-    /// commit is durable. An error rolls back its own changes only. The work runs again if memory ran out before the
+    /// commit is durable. An error rolls back its own changes only. The work runs again if memory ran out or the connection to the server was lost before the
     /// commit.
     ///
     /// # Errors
@@ -106,7 +105,8 @@ impl Store {
         workers.write(cancel, bytes, work, committed).await
     }
 
-    /// Runs `work` in a transaction that sees one state of the database. The work runs again if memory ran out.
+    /// Runs `work` in a transaction that sees one state of the database. The work runs again if memory ran
+    /// out, or the connection to the server was lost.
     ///
     /// # Errors
     /// An error of the work, or of the store.

@@ -3,19 +3,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
+use crate::claim::Claim;
 use crate::config::StoreConfig;
+use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::{OpenError, StoreError, WorkError};
 use crate::queue::Queue;
 use crate::reader;
 use crate::reserve::Reserve;
-use crate::task::{Claim, task};
+use crate::task::task;
 use crate::writer::Writer;
 
-/// An open database file and its threads, which end when this is dropped.
+/// An open database and its threads, which end when this is dropped.
 pub(crate) struct Workers {
     config: StoreConfig,
     reads: Arc<Queue>,
@@ -31,11 +32,11 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Creates the file if it is missing, migrates the schema, and starts the threads. Blocks.
+    /// Creates the database if it is missing, migrates the schema, and starts the threads. Blocks.
     pub(crate) fn start(
         database: Arc<Database>,
         config: StoreConfig,
-        maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+        maintain: impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Self, OpenError> {
         let keeper = database.open()?;
         let reserve = Reserve::shared();
@@ -60,8 +61,8 @@ impl Workers {
             group: workers.config.group,
             maintain,
             connection: None,
-            log_limit: database.max_log_bytes,
-            keeper: Some(keeper),
+            log_limit: database.max_log_bytes(),
+            keeper,
             database,
             reserve,
             readers,

@@ -1,16 +1,16 @@
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
 use tracing::{error, warn};
 
-use crate::database::{Database, empty_log};
+use crate::connection::Connection;
+use crate::database::Database;
 use crate::error::{OpenError, StoreError};
 use crate::queue::{Queue, start_thread};
 use crate::reserve::Reserve;
+use crate::sqlite::empty_log;
 use crate::task::Task;
 
 /// The writer thread.
@@ -28,15 +28,24 @@ pub(crate) struct Writer<M> {
     pub(crate) log_limit: u64,
     /// Open until the end. Without any connection, SQLite would remove the log and its index, and creating them again on
     /// a full disk is dangerous, since the index is memory-mapped.
-    pub(crate) keeper: Option<Connection>,
+    pub(crate) keeper: Option<rusqlite::Connection>,
     pub(crate) readers: Vec<JoinHandle<()>>,
     /// Dropped when the thread ends.
     pub(crate) _ended: Sender<()>,
 }
 
+/// The pause before each attempt to run a group. A further one follows if the connection was lost, or if another
+/// transaction was in conflict.
+const PAUSES: [Duration; 4] = [
+    Duration::ZERO,
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+    Duration::from_millis(80),
+];
+
 impl<M> Writer<M>
 where
-    M: FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
+    M: FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
 {
     /// Starts the thread. It ends when the queue is closed and empty, and after the readers.
     pub(crate) fn start(mut self) -> Result<(), OpenError> {
@@ -64,13 +73,19 @@ where
         let mut group = Group { tasks: Vec::new(), next: Some(first), capacity: self.group.max(1) };
         let mut outcome = Ok(());
         let reserve = Arc::clone(&self.reserve);
-        reserve.support(|| {
-            outcome = self.attempt(&mut group);
-            outcome.as_ref().is_err_and(StoreError::is_of_memory)
-                || group.faults().any(StoreError::is_of_memory)
-        });
-        if outcome.is_ok() {
-            outcome = self.commit().inspect_err(|error| error!(?error, "commit failed"));
+        for pause in PAUSES {
+            thread::sleep(pause);
+            reserve.support(|| {
+                outcome = self.attempt(&mut group);
+                outcome.as_ref().is_err_and(StoreError::is_of_memory)
+                    || group.faults().any(StoreError::is_of_memory)
+            });
+            if outcome.is_ok() {
+                outcome = self.commit().inspect_err(|error| error!(?error, "commit failed"));
+            }
+            if outcome.is_ok() || !self.connection.take().is_some_and(|c| c.should_retry()) {
+                break;
+            }
         }
         if let Err(error) = &outcome {
             group.fail(error, &self.queue);
@@ -84,30 +99,27 @@ where
     /// Runs a group in a transaction, and leaves it open.
     fn attempt(&mut self, group: &mut Group) -> Result<(), StoreError> {
         // The transaction of an attempt that ran out of memory is rolled back.
-        let connection = match self.connection.take().filter(Connection::is_autocommit) {
-            Some(connection) => connection,
-            None => self.database.connect_for_writing()?,
+        let idle = self.connection.take().filter(|connection| !connection.is_in_transaction());
+        let connection = match idle {
+            Some(connection) => self.connection.insert(connection),
+            None => self.connection.insert(self.database.connect_for_writing()?),
         };
-        // Waits for the lock here, so that no later statement does.
-        connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+        connection.begin_write()?;
         let since = Instant::now();
-        group.run(&connection, &self.queue)?;
-        savepoint(&connection, || {
-            (self.maintain)(&connection, since.elapsed()).map_err(|error| {
+        group.run(connection, &self.queue)?;
+        connection.savepoint(|| {
+            (self.maintain)(connection, since.elapsed()).map_err(|error| {
                 warn!(%error, "database maintenance failed");
-                Some(error.into())
+                Some(error)
             })
-        })?;
-        self.connection = Some(connection);
-        Ok(())
+        })
     }
 
     /// Makes the open transaction durable.
     fn commit(&mut self) -> Result<(), StoreError> {
-        if let Some(connection) = self.connection.take() {
-            connection.prepare_cached("COMMIT")?.execute(())?;
-            self.log_limit = self.database.shorten_log(&connection, self.log_limit);
-            self.connection = Some(connection);
+        if let Some(connection) = &self.connection {
+            connection.commit()?;
+            self.log_limit = self.database.shorten_log(connection, self.log_limit);
         }
         Ok(())
     }
@@ -119,7 +131,7 @@ where
             drop(reader.join());
         }
         self.connection = None;
-        let close = |connection: Connection| {
+        let close = |connection: rusqlite::Connection| {
             empty_log(&connection)?;
             connection.close().map_err(|(_, error)| error)
         };
@@ -188,26 +200,5 @@ impl Group {
 }
 
 fn run_in_savepoint(task: &mut dyn Task, connection: &Connection) -> Result<(), StoreError> {
-    savepoint(connection, || if task.run(connection) { Ok(()) } else { Err(task.fault().cloned()) })
-}
-
-/// Runs `work` in a savepoint, and rolls it back if it fails. An error is that of the transaction.
-fn savepoint(
-    connection: &Connection,
-    work: impl FnOnce() -> Result<(), Option<StoreError>>,
-) -> Result<(), StoreError> {
-    connection.prepare_cached("SAVEPOINT work")?.execute(())?;
-    let outcome = work();
-    // Some errors, such as that of a full disk, roll back the whole transaction.
-    if connection.is_autocommit() {
-        return Err(outcome.err().flatten().unwrap_or_else(|| {
-            let cause: Box<dyn Error + Send + Sync> = "the work ended its transaction".into();
-            StoreError::Failed(cause.into())
-        }));
-    }
-    if outcome.is_err() {
-        connection.prepare_cached("ROLLBACK TO work")?.execute(())?;
-    }
-    connection.prepare_cached("RELEASE work")?.execute(())?;
-    Ok(())
+    connection.savepoint(|| if task.run(connection) { Ok(()) } else { Err(task.fault().cloned()) })
 }

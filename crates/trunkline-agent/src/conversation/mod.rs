@@ -1,16 +1,14 @@
-//! Conversations in a database file. A turn is written as a whole when it ends, and is durable before the reply.
+//! Conversations in a database. A turn is written as a whole when it ends, and is durable before the reply.
 
 mod config;
 mod statements;
 mod truncate;
 
 use std::future::pending;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::Connection;
-use trunkline_storage::{Schema, Store, StoreConfig, StoreError};
+use trunkline_storage::{Connection, Location, Schema, Store, StoreConfig, StoreError};
 
 use crate::model::Message;
 
@@ -32,6 +30,7 @@ pub enum ConversationError {
 }
 
 const SCHEMA: Schema = Schema {
+    name: "conversations",
     file: "agent.sqlite",
     // `tlag`.
     application_id: 0x746c_6167,
@@ -56,6 +55,27 @@ const SCHEMA: Schema = Schema {
             PRIMARY KEY (conversation, number)
         ) STRICT;
     "],
+    postgres: &[r#"
+        CREATE TABLE conversation (
+            id text COLLATE "C" PRIMARY KEY,
+            caller text COLLATE "C" NOT NULL,
+            title text NOT NULL,
+            created_ms bigint NOT NULL,
+            updated_ms bigint NOT NULL,
+            pending text,
+            pending_until_ms bigint
+        );
+        CREATE INDEX conversation_of_caller ON conversation (caller, updated_ms);
+        CREATE INDEX conversation_of_time ON conversation (updated_ms);
+        CREATE TABLE turn (
+            conversation text COLLATE "C" NOT NULL REFERENCES conversation ON DELETE CASCADE,
+            number bigint NOT NULL,
+            messages text NOT NULL,
+            count bigint NOT NULL,
+            bytes bigint NOT NULL,
+            PRIMARY KEY (conversation, number)
+        );
+    "#],
 };
 
 /// Conversations, each of which belongs to one caller. Cloning is cheap; the threads end with the last clone.
@@ -66,20 +86,23 @@ pub struct Conversations {
 }
 
 impl Conversations {
-    /// Opens `agent.sqlite` in `directory`. Both are created if they are missing, for their owner only. Blocks.
+    /// Opens `agent.sqlite` in a directory, or a PostgreSQL database. A directory and its file are created if they are
+    /// missing, for their owner only. Blocks.
     ///
     /// # Errors
-    /// If the file cannot be created or opened, or is another program's database.
-    pub fn open(directory: &Path, config: ConversationConfig) -> Result<Self, OpenError> {
-        let store = Store::open(directory, SCHEMA, store_config(&config), maintain(&config))?;
+    /// If the database cannot be created or opened, or is another program's.
+    pub fn open(
+        location: impl Into<Location>,
+        config: ConversationConfig,
+    ) -> Result<Self, OpenError> {
+        let store = Store::open(location, SCHEMA, store_config(&config), maintain(&config))?;
         Ok(Self { store, config: Arc::new(config) })
     }
 
-    /// The conversations in `directory`, whose file is created by the first turn, and opened by the first request if it
-    /// exists.
+    /// Conversations whose file is created by the first turn, and opened by the first request if it exists.
     #[must_use]
-    pub fn deferred(directory: &Path, config: ConversationConfig) -> Self {
-        let store = Store::deferred(directory, SCHEMA, store_config(&config), maintain(&config));
+    pub fn deferred(location: impl Into<Location>, config: ConversationConfig) -> Self {
+        let store = Store::deferred(location, SCHEMA, store_config(&config), maintain(&config));
         Self { store, config: Arc::new(config) }
     }
 
@@ -159,20 +182,20 @@ impl Conversations {
 
     async fn read<T: Send + 'static>(
         &self,
-        work: impl Fn(&Connection, &ConversationConfig) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Connection, &ConversationConfig) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ConversationError> {
         let config = Arc::clone(&self.config);
-        let work = move |connection: &_| work(connection, &config).map_err(StoreError::from);
+        let work = move |connection: &_| work(connection, &config);
         Ok(self.store.read(pending(), work).await?)
     }
 
     async fn write<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl Fn(&Connection, &ConversationConfig) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Connection, &ConversationConfig) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ConversationError> {
         let config = Arc::clone(&self.config);
-        let work = move |connection: &_| work(connection, &config).map_err(StoreError::from);
+        let work = move |connection: &_| work(connection, &config);
         Ok(self.store.write(pending(), bytes, work).await?)
     }
 }
@@ -193,7 +216,7 @@ fn store_config(config: &ConversationConfig) -> StoreConfig {
 /// Deletes old conversations.
 fn maintain(
     config: &ConversationConfig,
-) -> impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + use<> {
+) -> impl FnMut(&Connection, Duration) -> Result<(), StoreError> + use<> {
     let max_age = config.max_age;
     move |connection, _| statements::delete_old(connection, max_age)
 }

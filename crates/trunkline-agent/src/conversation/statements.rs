@@ -1,13 +1,13 @@
 //! The records of conversations, and the SQL statements on them.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trunkline::JsonSchema;
+use trunkline_storage::{Connection, Row, StoreError};
 
 use super::config::ConversationConfig;
 use super::truncate::truncate_messages;
@@ -65,15 +65,13 @@ pub(super) fn messages(
     connection: &Connection,
     caller: &str,
     conversation: &str,
-) -> rusqlite::Result<Option<Vec<Message>>> {
+) -> Result<Option<Vec<Message>>, StoreError> {
     if !exists(connection, caller, conversation)? {
         return Ok(None);
     }
-    let mut turns = connection
-        .prepare_cached("SELECT messages FROM turn WHERE conversation = ?1 ORDER BY number")?;
-    let turns = turns
-        .query_map([conversation], |row| from_json::<Vec<Message>>(&row.get::<_, String>(0)?))?;
-    let turns: Vec<_> = turns.collect::<rusqlite::Result<_>>()?;
+    let sql = "SELECT messages FROM turn WHERE conversation = ?1 ORDER BY number";
+    let read = |row: &Row<'_>| from_json::<Vec<Message>>(&row.text(0)?);
+    let turns = connection.query_all(sql, &[conversation.into()], read)?;
     Ok(Some(turns.into_iter().flatten().collect()))
 }
 
@@ -82,7 +80,7 @@ pub(super) fn save(
     connection: &Connection,
     config: &ConversationConfig,
     turn: &SavedTurn,
-) -> rusqlite::Result<bool> {
+) -> Result<bool, StoreError> {
     let SavedTurn { caller, conversation, title, messages, pending } = turn;
     if title.is_none() && !exists(connection, caller, conversation)? {
         return Ok(false);
@@ -96,13 +94,25 @@ pub(super) fn save(
         "INSERT INTO conversation VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET \
          updated_ms = excluded.updated_ms, pending = excluded.pending, \
          pending_until_ms = excluded.pending_until_ms",
-        params![conversation, caller, title.as_deref().unwrap_or_default(), now, pending, pending_until],
+        &[
+            conversation.into(),
+            caller.into(),
+            title.as_deref().unwrap_or_default().into(),
+            now.into(),
+            pending.as_deref().into(),
+            pending_until.into(),
+        ],
     )?;
     let bytes: usize = messages.iter().map(Message::bytes).sum();
     connection.execute(
         "INSERT INTO turn SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM turn \
          WHERE conversation = ?1",
-        params![conversation, to_json(&messages)?, integer(messages.len()), integer(bytes)],
+        &[
+            conversation.into(),
+            (&to_json(&messages)?).into(),
+            integer(messages.len()).into(),
+            integer(bytes).into(),
+        ],
     )?;
     delete_excess_turns(connection, config, conversation)?;
     delete_excess_conversations(connection, config, caller)?;
@@ -114,21 +124,18 @@ pub(super) fn take_pending(
     config: &ConversationConfig,
     (caller, conversation): (&str, &str),
     token: &str,
-) -> rusqlite::Result<Option<PendingCall>> {
-    let pending: Option<Option<String>> = connection
-        .query_row(
-            "SELECT pending FROM conversation \
-             WHERE id = ?1 AND caller = ?2 AND pending_until_ms > ?3 AND pending_until_ms <= ?4",
-            // A clock that is set back does not extend the lifetime.
-            params![conversation, caller, now(), now() + millis(config.pending_age)],
-            |row| row.get(0),
-        )
-        .optional()?;
+) -> Result<Option<PendingCall>, StoreError> {
+    let sql = "SELECT pending FROM conversation \
+               WHERE id = ?1 AND caller = ?2 AND pending_until_ms > ?3 AND pending_until_ms <= ?4";
+    // A clock that is set back does not extend the lifetime.
+    let until = now() + millis(config.pending_age);
+    let params = [conversation.into(), caller.into(), now().into(), until.into()];
+    let pending: Option<Option<String>> = connection.query_row(sql, &params, |row| row.get(0))?;
     let pending: Option<PendingCall> = pending.flatten().as_deref().map(from_json).transpose()?;
     let Some(pending) = pending.filter(|pending| pending.token == token) else { return Ok(None) };
     connection.execute(
         "UPDATE conversation SET pending = NULL, pending_until_ms = NULL WHERE id = ?1",
-        [conversation],
+        &[conversation.into()],
     )?;
     Ok(Some(pending))
 }
@@ -137,16 +144,14 @@ pub(super) fn list(
     connection: &Connection,
     config: &ConversationConfig,
     caller: &str,
-) -> rusqlite::Result<Vec<Summary>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, title, created_ms, updated_ms, \
-         (SELECT coalesce(sum(count), 0) FROM turn WHERE conversation = id), \
-         (SELECT coalesce(sum(bytes), 0) FROM turn WHERE conversation = id) \
+) -> Result<Vec<Summary>, StoreError> {
+    let sql = "SELECT id, title, created_ms, updated_ms, \
+         (SELECT CAST(coalesce(sum(count), 0) AS bigint) FROM turn WHERE conversation = id), \
+         (SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM turn WHERE conversation = id) \
          FROM conversation WHERE caller = ?1 AND updated_ms >= ?2 \
-         ORDER BY updated_ms DESC, id DESC LIMIT ?3",
-    )?;
+         ORDER BY updated_ms DESC, id DESC LIMIT ?3";
     let (oldest, most) = (now() - millis(config.max_age), integer(config.max_conversations));
-    let summaries = statement.query_map(params![caller, oldest, most], |row| {
+    connection.query_all(sql, &[caller.into(), oldest.into(), most.into()], |row| {
         Ok(Summary {
             conversation_id: row.get(0)?,
             title: row.get(1)?,
@@ -155,28 +160,29 @@ pub(super) fn list(
             messages: row.get(4)?,
             bytes: row.get(5)?,
         })
-    })?;
-    summaries.collect()
+    })
 }
 
 pub(super) fn delete(
     connection: &Connection,
     caller: &str,
     conversation: &str,
-) -> rusqlite::Result<bool> {
+) -> Result<bool, StoreError> {
     let sql = "DELETE FROM conversation WHERE id = ?1 AND caller = ?2";
-    Ok(connection.execute(sql, [conversation, caller])? > 0)
+    Ok(connection.execute(sql, &[conversation.into(), caller.into()])? > 0)
 }
 
 /// Deletes conversations without a turn within `max_age`.
-pub(super) fn delete_old(connection: &Connection, max_age: Duration) -> rusqlite::Result<()> {
+pub(super) fn delete_old(connection: &Connection, max_age: Duration) -> Result<(), StoreError> {
     let sql = "DELETE FROM conversation WHERE updated_ms < ?1";
-    connection.prepare_cached(sql)?.execute([now() - millis(max_age)]).map(drop)
+    connection.execute(sql, &[(now() - millis(max_age)).into()]).map(drop)
 }
 
-fn exists(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {
+fn exists(connection: &Connection, caller: &str, conversation: &str) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM conversation WHERE id = ?1 AND caller = ?2)";
-    connection.query_row(sql, [conversation, caller], |row| row.get(0))
+    let exists =
+        connection.query_row(sql, &[conversation.into(), caller.into()], |row| row.get(0))?;
+    Ok(exists.unwrap_or_default())
 }
 
 /// Deletes the oldest turns of a conversation that exceed its limits.
@@ -184,7 +190,7 @@ fn delete_excess_turns(
     connection: &Connection,
     config: &ConversationConfig,
     conversation: &str,
-) -> rusqlite::Result<()> {
+) -> Result<(), StoreError> {
     connection.execute(
         "DELETE FROM turn WHERE conversation = ?1 AND number IN ( \
            SELECT number FROM ( \
@@ -193,7 +199,11 @@ fn delete_excess_turns(
                max(number) OVER () AS last \
              FROM turn WHERE conversation = ?1 WINDOW newer AS (ORDER BY number DESC) \
            ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
-        params![conversation, integer(config.max_messages), integer(config.max_bytes)],
+        &[
+            conversation.into(),
+            integer(config.max_messages).into(),
+            integer(config.max_bytes).into(),
+        ],
     )?;
     Ok(())
 }
@@ -203,16 +213,17 @@ fn delete_excess_conversations(
     connection: &Connection,
     config: &ConversationConfig,
     caller: &str,
-) -> rusqlite::Result<()> {
+) -> Result<(), StoreError> {
+    // The limit is needed by SQLite only.
     connection.execute(
         "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation WHERE caller = ?1 \
-         ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
-        params![caller, integer(config.max_conversations)],
+         ORDER BY updated_ms DESC, id DESC LIMIT 1000000000 OFFSET ?2)",
+        &[caller.into(), integer(config.max_conversations).into()],
     )?;
     connection.execute(
         "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation \
-         ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?1)",
-        [integer(config.max_total)],
+         ORDER BY updated_ms DESC, id DESC LIMIT 1000000000 OFFSET ?1)",
+        &[integer(config.max_total).into()],
     )?;
     Ok(())
 }
@@ -231,12 +242,10 @@ fn integer(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn to_json(value: &(impl Serialize + ?Sized)) -> rusqlite::Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+fn to_json(value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 
-fn from_json<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(text)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into()))
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Failed(Arc::new(error)))
 }

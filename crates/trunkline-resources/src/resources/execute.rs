@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use trunkline_storage::Connection;
 
 use super::request::ChangeRequest;
 use super::{Context, RecordChange, Resources, check_empty_payload, not_found, required_id};

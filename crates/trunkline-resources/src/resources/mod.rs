@@ -8,7 +8,6 @@ mod request;
 mod status;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,9 +19,9 @@ use crate::excerpt::excerpt;
 use crate::store;
 use listeners::Listeners;
 pub use listeners::RecordChange;
-use trunkline_storage::{OpenError, Store};
+use trunkline_storage::{Location, OpenError, Store};
 
-/// The records of the declared resource types, in a dedicated SQLite database. Clones share the database.
+/// The records of the declared resource types, in a dedicated SQLite database or in PostgreSQL. Clones share the database.
 #[derive(Clone)]
 pub struct Resources(Arc<Inner>);
 
@@ -34,28 +33,28 @@ struct Inner {
 }
 
 impl Resources {
-    /// Opens the database in `directory`, and creates both if they are missing. The methods of this type need a tokio
+    /// Opens the database in a directory, and creates both if they are missing, or a PostgreSQL database. The methods of this type need a tokio
     /// runtime with its timer enabled.
     ///
     /// # Errors
     /// If the directory or the database cannot be opened.
     pub fn open(
-        directory: impl AsRef<Path>,
+        location: impl Into<Location>,
         types: ResourceTypes,
         config: ResourcesConfig,
     ) -> Result<Self, OpenError> {
-        Ok(Self::new(types, store::open(directory.as_ref(), &config)?, config))
+        Ok(Self::new(types, store::open(location.into(), &config)?, config))
     }
 
-    /// Records in `directory`, whose database is created by the first change, or opened by the first command if it
-    /// exists. Before that, commands find no records.
+    /// Records whose database is created by the first change, or opened by the first command if it exists. Before that,
+    /// commands find no records.
     #[must_use]
     pub fn deferred(
-        directory: impl AsRef<Path>,
+        location: impl Into<Location>,
         types: ResourceTypes,
         config: ResourcesConfig,
     ) -> Self {
-        Self::new(types, store::deferred(directory.as_ref(), &config), config)
+        Self::new(types, store::deferred(location.into(), &config), config)
     }
 
     fn new(types: ResourceTypes, store: Store, config: ResourcesConfig) -> Self {

@@ -8,11 +8,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-use trunkline_storage::{OpenError, Schema, Store};
+use trunkline_storage::{Connection, Location, OpenError, Schema, Store, StoreError};
 
 use crate::config::ResourcesConfig;
 use purge::Purge;
@@ -20,6 +18,7 @@ use purge::Purge;
 pub(crate) use row::{IdState, Request, Row, StateId, now};
 
 const SCHEMA: Schema = Schema {
+    name: "records",
     file: "trunkline.sqlite",
     // `Trnk`.
     application_id: 0x5472_6e6b,
@@ -66,21 +65,64 @@ const SCHEMA: Schema = Schema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX requests_by_time ON requests (at);
     "],
+    postgres: &[r#"
+        CREATE TABLE records (
+            resource   text COLLATE "C" NOT NULL,
+            id         text COLLATE "C" NOT NULL,
+            fields     text NOT NULL,
+            version    bigint NOT NULL,
+            state      bigint NOT NULL,
+            created_at bigint NOT NULL,
+            updated_at bigint NOT NULL,
+            PRIMARY KEY (resource, id)
+        );
+
+        CREATE TABLE deleted (
+            resource text COLLATE "C" NOT NULL,
+            id       text COLLATE "C" NOT NULL,
+            version  bigint NOT NULL,
+            state    bigint NOT NULL,
+            at       bigint NOT NULL,
+            PRIMARY KEY (resource, id)
+        );
+        CREATE INDEX deleted_by_time ON deleted (at);
+
+        CREATE TABLE requests (
+            caller            text COLLATE "C" NOT NULL,
+            request_id        text COLLATE "C" NOT NULL,
+            resource          text COLLATE "C" NOT NULL,
+            command           text NOT NULL,
+            id                text COLLATE "C" NOT NULL,
+            asked             text NOT NULL,
+            before_fields     text,
+            before_version    bigint NOT NULL,
+            before_state      bigint NOT NULL,
+            before_created_at bigint,
+            before_updated_at bigint,
+            after_state       bigint NOT NULL,
+            after_deleted     boolean NOT NULL,
+            reply             text NOT NULL,
+            reverted          boolean NOT NULL,
+            at                bigint NOT NULL,
+            PRIMARY KEY (caller, request_id)
+        );
+        CREATE INDEX requests_by_time ON requests (at);
+    "#],
 };
 
-/// Opens `trunkline.sqlite` in `directory`.
-pub(crate) fn open(directory: &Path, config: &ResourcesConfig) -> Result<Store, OpenError> {
-    Store::open(directory, SCHEMA, config.store.clone(), purge(config))
+/// Opens `trunkline.sqlite` in a directory, or the tables in a PostgreSQL database.
+pub(crate) fn open(location: Location, config: &ResourcesConfig) -> Result<Store, OpenError> {
+    Store::open(location, SCHEMA, config.store.clone(), purge(config))
 }
 
 /// Like [`open`], but the first write creates the file.
-pub(crate) fn deferred(directory: &Path, config: &ResourcesConfig) -> Store {
-    Store::deferred(directory, SCHEMA, config.store.clone(), purge(config))
+pub(crate) fn deferred(location: Location, config: &ResourcesConfig) -> Store {
+    Store::deferred(location, SCHEMA, config.store.clone(), purge(config))
 }
 
 fn purge(
     config: &ResourcesConfig,
-) -> impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + use<> {
+) -> impl FnMut(&Connection, Duration) -> Result<(), StoreError> + use<> {
     let mut purge = Purge::new(config);
     move |connection, transaction| purge.run_if_due(connection, transaction)
 }

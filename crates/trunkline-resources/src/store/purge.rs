@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use trunkline_storage::{Connection, StoreError};
 
 use super::row::now;
 use crate::config::ResourcesConfig;
@@ -37,7 +37,7 @@ impl Purge {
         &mut self,
         connection: &Connection,
         transaction: Duration,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<(), StoreError> {
         let now = Instant::now();
         if now >= self.next {
             self.next = now + PAUSE;
@@ -49,20 +49,17 @@ impl Purge {
     }
 
     /// Deletes up to a batch of rows within `time`, and returns whether no expired ones are left.
-    fn delete(&self, connection: &Connection, time: Duration) -> rusqlite::Result<bool> {
+    fn delete(&self, connection: &Connection, time: Duration) -> Result<bool, StoreError> {
         let since = Instant::now();
         let remember = i64::try_from(self.remember.as_millis()).unwrap_or(i64::MAX);
         let before = now().saturating_sub(remember);
-        let mut request = connection.prepare_cached(
-            "DELETE FROM requests WHERE (caller, request_id) =
-                 (SELECT caller, request_id FROM requests WHERE at < ?1 ORDER BY at LIMIT 1)",
-        )?;
-        let mut deleted = connection.prepare_cached(
-            "DELETE FROM deleted WHERE (resource, id) =
-                 (SELECT resource, id FROM deleted WHERE at < ?1 ORDER BY at LIMIT 1)",
-        )?;
+        let request = "DELETE FROM requests WHERE (caller, request_id) =
+            (SELECT caller, request_id FROM requests WHERE at < ?1 ORDER BY at LIMIT 1)";
+        let deleted = "DELETE FROM deleted WHERE (resource, id) =
+            (SELECT resource, id FROM deleted WHERE at < ?1 ORDER BY at LIMIT 1)";
+        let before = [before.into()];
         for _ in 0..self.batch {
-            if request.execute([before])? + deleted.execute([before])? == 0 {
+            if connection.execute(request, &before)? + connection.execute(deleted, &before)? == 0 {
                 return Ok(true);
             }
             if since.elapsed() >= time {

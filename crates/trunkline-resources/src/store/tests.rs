@@ -6,7 +6,7 @@ use std::future::pending;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use rusqlite::{Connection, Result};
+use rusqlite::Connection;
 use tempfile::TempDir;
 use trunkline_storage::{Store, StoreError};
 
@@ -26,7 +26,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
+        let store = open(directory.path().into(), &ResourcesConfig::default()).unwrap();
         Self { store, directory }
     }
 
@@ -49,6 +49,8 @@ fn row(version: u64) -> Row {
     let fields = format!(r#"{{"title":"version {version}"}}"#);
     Row { fields, version, state: version, created_at: 1_000, updated_at: 2_000 }
 }
+
+type Result<T> = std::result::Result<T, StoreError>;
 
 type Steps = fn(&Records<'_>) -> Result<()>;
 

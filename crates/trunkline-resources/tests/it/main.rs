@@ -4,6 +4,7 @@
 mod adapter;
 mod called;
 mod edn;
+mod engine;
 mod execute;
 mod execute_failures;
 mod execute_http;

@@ -96,7 +96,7 @@ async fn corrupt_records_are_internal_errors() {
         let create = json!({ "id": id, "title": "x" });
         check(&mut server, "create", create, result(json!({ "id": id }))).await;
     }
-    let file = server.directory.path().join("trunkline.sqlite");
+    let file = server.place.path().join("trunkline.sqlite");
     let spoil = "UPDATE records SET fields = '{\"title\":' WHERE id = 'a'";
     assert_eq!(Connection::open(file).unwrap().execute(spoil, ()).unwrap(), 1);
     let error = json!({ "code": -32000, "message": "Internal server error" });
@@ -204,7 +204,7 @@ async fn times_never_decrease_when_reverting() {
     check(&mut server, "create", create, result(json!({ "version": 1 }))).await;
     let update = json!({ "id": "a", "title": "y", "metadata": { "requestId": "1" } });
     check(&mut server, "update", update, result(json!({ "version": 2 }))).await;
-    let file = server.directory.path().join("trunkline.sqlite");
+    let file = server.place.path().join("trunkline.sqlite");
     let later = "UPDATE records SET updated_at = 4102444800000 WHERE id = 'a'";
     assert_eq!(Connection::open(file).unwrap().execute(later, ()).unwrap(), 1);
     check(&mut server, "revert", json!(["1"]), result(json!({ "status": "reverted" }))).await;

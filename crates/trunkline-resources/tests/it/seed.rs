@@ -90,7 +90,7 @@ async fn the_command_natively() {
 #[tokio::test]
 async fn the_error_of_a_storage_that_fails() {
     let mut server = with_the_record().await;
-    let file = server.directory.path().join("trunkline.sqlite");
+    let file = server.place.path().join("trunkline.sqlite");
     Connection::open(file).unwrap().execute("DROP TABLE records", ()).unwrap();
     for path in ["/execute", "/repeat", "/"] {
         let reply = server.post(path, REQUEST).await;
@@ -104,7 +104,7 @@ async fn the_error_of_a_storage_that_fails() {
 #[tokio::test]
 async fn every_command_fails_alike_when_the_storage_does() {
     let mut server = TestServer::new().await;
-    let file = server.directory.path().join("trunkline.sqlite");
+    let file = server.place.path().join("trunkline.sqlite");
     let connection = Connection::open(file).unwrap();
     connection.execute_batch("DROP TABLE records; DROP TABLE requests;").unwrap();
     let rows = [

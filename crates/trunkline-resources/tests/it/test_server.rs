@@ -1,17 +1,18 @@
-//! Fixtures: a server with the records of a directory, a client that sends raw bytes, and comparison of replies.
+//! Fixtures: a server with records, a client that sends raw bytes, and comparison of replies.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use trunkline::history::{Filter, History};
 use trunkline::http;
 use trunkline::{Router, Server, ServerHandle};
 use trunkline_resources::{ResourceTypes, Resources, ResourcesConfig, operations, routes};
+
+use crate::engine::Place;
 
 /// Timeout of a test on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -26,7 +27,7 @@ pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
 
 /// A server of records on a free port.
 pub(crate) struct TestServer {
-    pub(crate) directory: TempDir,
+    pub(crate) place: Place,
     pub(crate) handle: ServerHandle,
     pub(crate) history: History,
     client: Client,
@@ -62,19 +63,19 @@ impl TestServer {
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
-        Self::on(tempfile::tempdir().unwrap(), setup).await
+        Self::on(Place::new(), setup).await
     }
 
-    /// Serves the records of a directory.
-    pub(crate) async fn on(directory: TempDir, setup: Setup) -> Self {
-        let resources = Resources::open(directory.path(), setup.types, setup.settings).unwrap();
+    /// Serves the records of a place.
+    pub(crate) async fn on(place: Place, setup: Setup) -> Self {
+        let resources = Resources::open(place.location(), setup.types, setup.settings).unwrap();
         let router = setup.router.merge(operations(&resources, |_| false));
         let history = History::new(Default::default());
         let rpc = (setup.layered)(router).build().unwrap().with_history(history.clone());
         let service = rpc.http_with(setup.http).merge(routes(&rpc, &resources));
         let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
         let client = Client::connect(handle.local_addr()).await;
-        Self { directory, handle, history, client, resources }
+        Self { place, handle, history, client, resources }
     }
 
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
@@ -124,13 +125,13 @@ impl TestServer {
         self.closed().await;
     }
 
-    /// Stops the server, closes the store, and returns its directory.
-    pub(crate) async fn closed(self) -> TempDir {
+    /// Stops the server, closes the store, and returns its place.
+    pub(crate) async fn closed(self) -> Place {
         assert!(in_time("the end of the server", self.handle.stop()).await.is_complete());
         let resources = self.resources;
         let close = tokio::task::spawn_blocking(move || resources.close(PATIENCE));
         assert!(close.await.unwrap(), "the store is closed");
-        self.directory
+        self.place
     }
 }
 

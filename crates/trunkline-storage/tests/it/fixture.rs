@@ -1,33 +1,34 @@
 use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::task::Poll;
 use std::time::Duration;
 
-use rusqlite::Connection;
-use tempfile::TempDir;
 use tokio::sync::oneshot;
-use trunkline_storage::{OpenError, Schema, Store, StoreConfig, StoreError};
+use trunkline_storage::{Connection, OpenError, Schema, Store, StoreConfig, StoreError};
+
+use crate::engine::Place;
 
 /// Longer than any passing test takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) const FILE: &str = "items.sqlite";
-
 pub(crate) const SCHEMA: Schema = Schema {
-    file: FILE,
+    name: "items",
+    file: "items.sqlite",
     application_id: 77,
     migrations: &["CREATE TABLE item (id TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT"],
+    postgres: &[r#"CREATE TABLE item (id text COLLATE "C" PRIMARY KEY, text text NOT NULL)"#],
 };
 
-pub(crate) fn open(directory: &std::path::Path, config: StoreConfig) -> Result<Store, OpenError> {
-    Store::open(directory, SCHEMA, config, |_, _| Ok(()))
+pub(crate) fn open(place: &Place, config: StoreConfig) -> Result<Store, OpenError> {
+    Store::open(place.location(), SCHEMA, config, |_, _| Ok(()))
 }
 
-/// A store with its directory.
+/// A store with its place.
 pub(crate) struct Fixture {
     pub(crate) store: Store,
-    pub(crate) directory: TempDir,
+    pub(crate) place: Place,
 }
 
 impl Fixture {
@@ -36,16 +37,11 @@ impl Fixture {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut StoreConfig)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let place = Place::new();
         let mut config = StoreConfig { timeout: PATIENCE, ..StoreConfig::default() };
         change(&mut config);
-        let store = open(directory.path(), config).unwrap();
-        Self { store, directory }
-    }
-
-    /// A connection like that of another process.
-    pub(crate) fn other_process(&self) -> Connection {
-        Connection::open(self.directory.path().join(FILE)).unwrap()
+        let store = open(&place, config).unwrap();
+        Self { store, place }
     }
 
     pub(crate) async fn write<T: Send + 'static>(
@@ -80,22 +76,21 @@ pub(crate) fn cancellation() -> (oneshot::Sender<()>, impl Future<Output = ()>) 
 
 /// A fault of the storage.
 pub(crate) fn fault() -> StoreError {
-    rusqlite::Error::InvalidQuery.into()
+    StoreError::Failed(Arc::new(std::io::Error::other("a fault")))
 }
 
 /// Inserts or replaces an item.
 pub(crate) fn put(connection: &Connection, id: &str, text: &str) -> Result<(), StoreError> {
-    let sql = "INSERT OR REPLACE INTO item VALUES (?1, ?2)";
-    connection.prepare_cached(sql)?.execute((id, text))?;
+    let sql =
+        "INSERT INTO item VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET text = excluded.text";
+    connection.execute(sql, &[id.into(), text.into()])?;
     Ok(())
 }
 
 /// The ids of all items, sorted.
 pub(crate) async fn ids(store: &Store) -> Vec<String> {
     let read = store.read(pending(), |connection| {
-        let mut statement = connection.prepare_cached("SELECT id FROM item ORDER BY id")?;
-        let ids = statement.query_map((), |row| row.get(0))?;
-        Ok::<_, StoreError>(ids.collect::<Result<_, _>>()?)
+        connection.query_all("SELECT id FROM item ORDER BY id", &[], |row| row.get(0))
     });
     read.await.unwrap()
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use trunkline_storage::StoreError;
 
+use crate::engine::lock;
 use crate::fixture::{
     Fixture, PATIENCE, cancellation, enqueue, enqueue_all, gate, outcome, put, while_writing,
 };
@@ -19,13 +20,13 @@ const SOON: Duration = Duration::from_millis(20);
 async fn waits_for_the_lock_of_another_process() {
     let fixture = Fixture::with(|config| config.lock_wait = SOON);
     fixture.put("before").await.unwrap();
-    let other = fixture.other_process();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let other = fixture.place.other_process();
+    lock(&other);
     let puts = enqueue_all(["a", "b", "c"].map(|id| fixture.put(id))).await;
     for put in puts {
         assert_eq!(outcome(&put.await), "Busy");
     }
-    other.execute_batch("ROLLBACK").unwrap();
+    other.execute("ROLLBACK");
     fixture.put("after").await.unwrap();
     assert_eq!(fixture.ids().await, ["after", "before"]);
 }
@@ -174,6 +175,6 @@ async fn slow_writes_are_unconfirmed() {
     assert_eq!(started.elapsed().as_secs(), PATIENCE.as_secs() + 7);
     gate.open();
     assert!(fixture.store.close(PATIENCE));
-    let found = fixture.other_process().query_row("SELECT id FROM item", (), |row| row.get(0));
-    assert_eq!(found, Ok("a".to_owned()), "the write was executed");
+    let found = fixture.place.other_process().texts("SELECT id FROM item");
+    assert_eq!(found, ["a"], "the write was executed");
 }

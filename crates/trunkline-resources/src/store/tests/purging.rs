@@ -48,7 +48,7 @@ async fn expired_rows_are_deleted_in_batches() {
     for (requests, deleted, expected) in rows {
         let (directory, connection) = aged(requests, deleted);
         let config = ResourcesConfig { purge_time: PATIENCE, ..ResourcesConfig::default() };
-        let store = open(directory.path(), &config).unwrap();
+        let store = open(directory.path().into(), &config).unwrap();
         for expected in expected {
             store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
             assert_eq!(row_counts(&connection), expected, "{requests}, {deleted}");
@@ -65,7 +65,7 @@ async fn slow_batches_are_small() {
     connection.execute_batch(slow).unwrap();
     let config =
         ResourcesConfig { purge_time: std::time::Duration::ZERO, ..ResourcesConfig::default() };
-    let store = open(directory.path(), &config).unwrap();
+    let store = open(directory.path().into(), &config).unwrap();
     let mut all = Vec::new();
     for _ in 0..3 {
         store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
@@ -77,7 +77,7 @@ async fn slow_batches_are_small() {
 #[tokio::test]
 async fn batches_are_delayed_when_done() {
     let (directory, connection) = aged(1, 0);
-    let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
+    let store = open(directory.path().into(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(row_counts(&connection), (1, 0));
     connection.execute("UPDATE requests SET at = 0", ()).unwrap();
@@ -90,7 +90,7 @@ async fn large_groups_have_large_batches() {
     let (directory, connection) = aged(1_200, 0);
     let mut config = ResourcesConfig { purge_time: PATIENCE, ..ResourcesConfig::default() };
     config.store.group = 1_000;
-    let store = open(directory.path(), &config).unwrap();
+    let store = open(directory.path().into(), &config).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(row_counts(&connection), (1, 0));
 }
@@ -99,7 +99,7 @@ async fn large_groups_have_large_batches() {
 async fn failed_purges_do_not_fail_commands() {
     let (directory, connection) = aged(1, 1);
     connection.execute_batch("ALTER TABLE requests RENAME TO away").unwrap();
-    let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
+    let store = open(directory.path().into(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     connection.execute_batch("ALTER TABLE away RENAME TO requests").unwrap();
     assert_eq!(row_counts(&connection), (2, 2));

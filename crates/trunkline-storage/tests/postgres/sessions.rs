@@ -1,0 +1,116 @@
+//! Faults of sessions, and several nodes.
+
+use std::future::pending;
+
+use trunkline_storage::{Store, StoreConfig, StoreError, Value};
+
+use crate::engine::Place;
+use crate::fixture::{Fixture, PATIENCE, SCHEMA, enqueue, gate, ids, outcome, put};
+
+/// Ends the sessions of the store.
+const TERMINATE: &str = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
+                         WHERE pid <> pg_backend_pid() AND datname = current_database()";
+
+#[tokio::test]
+async fn idle_sessions_may_end() {
+    let fixture = Fixture::with(|config| config.readers = 1);
+    let other = fixture.place.other_process();
+    for id in ["a", "b", "c"] {
+        fixture.put(id).await.unwrap();
+        assert_eq!(fixture.ids().await.last().map(String::as_str), Some(id));
+        assert!(!other.texts(TERMINATE).is_empty());
+    }
+}
+
+/// A write runs again, since the server has rolled it back.
+#[tokio::test]
+async fn a_write_survives_the_end_of_its_session() {
+    let fixture = Fixture::new();
+    let other = fixture.place.other_process();
+    let (gate, passage) = gate();
+    let mut runs = 0;
+    let mut write = Box::pin(fixture.write(move |connection| {
+        put(connection, "a", "")?;
+        runs += 1;
+        if runs == 1 {
+            passage.pass();
+        }
+        put(connection, "b", "")?;
+        Ok(runs)
+    }));
+    enqueue(write.as_mut()).await;
+    gate.wait();
+    other.execute(TERMINATE);
+    gate.open();
+    assert_eq!(write.await.unwrap(), 2);
+    assert_eq!(fixture.ids().await, ["a", "b"]);
+}
+
+/// The work reads, and writes what follows from it. Each change is based on the previous one.
+#[tokio::test]
+async fn writers_of_several_nodes_are_serial() {
+    const WRITES: usize = 50;
+    let place = Place::new();
+    let config = StoreConfig { timeout: PATIENCE, lock_wait: PATIENCE, ..StoreConfig::default() };
+    let stores: Vec<Store> = (0..3)
+        .map(|_| Store::open(place.location(), SCHEMA, config.clone(), |_, _| Ok(())).unwrap())
+        .collect();
+    let count = |store: Store| async move {
+        for _ in 0..WRITES {
+            let write = store.write(pending(), 0, |connection| {
+                let sql = "SELECT text FROM item WHERE id = 'count'";
+                let count = connection.query_row(sql, &[], |row| row.get::<String>(0))?;
+                let count = count.map_or(0, |count| count.parse::<usize>().unwrap());
+                put(connection, "count", &(count + 1).to_string())
+            });
+            write.await.unwrap();
+        }
+    };
+    let tasks: Vec<_> = stores.iter().cloned().map(|store| tokio::spawn(count(store))).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let found = place.other_process().texts("SELECT text FROM item WHERE id = 'count'");
+    assert_eq!(found, [(3 * WRITES).to_string()]);
+}
+
+/// After an error, PostgreSQL runs no further statement of a transaction.
+#[tokio::test]
+async fn an_ignored_error_fails_the_work() {
+    let fixture = Fixture::new();
+    let write = fixture.write(|connection| {
+        put(connection, "a", "")?;
+        drop(connection.execute("INSERT INTO item VALUES ('a', '')", &[]));
+        Ok(())
+    });
+    assert_eq!(outcome(&write.await), "Failed");
+    fixture.put("b").await.unwrap();
+    assert_eq!(fixture.ids().await, ["b"]);
+}
+
+#[tokio::test]
+async fn long_results_are_read_in_parts() {
+    let fixture = Fixture::new();
+    let fill = "INSERT INTO item SELECT lpad(n::text, 4, '0'), '' FROM generate_series(1, ?1) AS n";
+    for count in [0, 1, 99, 100, 101, 200, 1_000] {
+        let counts = fixture.write(move |connection| {
+            connection.execute("DELETE FROM item", &[])?;
+            connection.execute(fill, &[Value::Integer(count)])
+        });
+        let count = usize::try_from(count).unwrap();
+        assert_eq!(counts.await.unwrap(), count as u64);
+        let ids = fixture.ids().await;
+        assert_eq!(ids.len(), count);
+        assert!(ids.is_sorted());
+    }
+}
+
+#[tokio::test]
+async fn a_node_of_an_older_version_no_longer_writes() {
+    let fixture = Fixture::new();
+    fixture.put("a").await.unwrap();
+    fixture.place.other_process().execute("UPDATE store SET version = 2");
+    let write: Result<(), StoreError> = fixture.put("b").await;
+    assert_eq!(outcome(&write), "Unavailable");
+    assert_eq!(ids(&fixture.store).await, ["a"]);
+}
