@@ -71,10 +71,8 @@ fn main() -> Result<()> {
     if names != ["--listen", "--database", "--rows-of-sensor", "--rows-from"] {
         bail!("unexpected arguments: {names:?}");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(serve(address.parse()?, location, [first.clone(), second.clone()]))
 }
 

@@ -111,8 +111,8 @@ impl Options {
         // Some servers always reply with an event stream.
         let json = reply.split_once("data: ").filter(|_| reply.starts_with("event: "));
         let json = json.map_or(&*reply, |(_, data)| data);
-        let mut value: Value =
-            serde_json::from_str(json).with_context(|| format!("the reply is not JSON: {reply}"))?;
+        let mut value: Value = serde_json::from_str(json)
+            .with_context(|| format!("the reply is not JSON: {reply}"))?;
         let missing = || format!("nothing at {}: {reply}", self.rows_at);
         for (number, pointer) in self.rows_at.split(' ').enumerate() {
             if number > 0 {
