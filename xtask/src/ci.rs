@@ -141,7 +141,8 @@ fn fmt(workspace: &Workspace) -> Result<()> {
 }
 
 fn postgres(workspace: &Workspace) -> Result<()> {
-    let advice = "PostgreSQL is required: `apt-get install postgresql` on Debian";
+    let advice =
+        "PostgreSQL and PgBouncer are required: `apt-get install postgresql pgbouncer` on Debian";
     run(&mut workspace.cargo([
         "test",
         "--package=trunkline-sql",

@@ -166,7 +166,10 @@ async fn open_stream(address: &Address, index: usize) -> Result<Box<dyn Io>, Con
     let server_name =
         ServerName::try_from(name.clone()).map_err(|source| error(io::Error::other(source)))?;
     let connector = TlsConnector::from(Arc::clone(&tls.config));
-    Ok(Box::new(connector.connect(server_name, stream).await.map_err(error)?))
+    let connected = connector.connect(server_name, stream).await;
+    let connected =
+        connected.map_err(|source| ConnectError::Tls { host: shown(host, *port), source })?;
+    Ok(Box::new(connected))
 }
 
 /// Asks the server for TLS, before the first message.

@@ -39,6 +39,16 @@ pub enum ConnectError {
         /// The error of the operating system.
         source: std::io::Error,
     },
+    /// TLS could not be established: the certificate is invalid or of another host, or the protocols differ.
+    #[error(
+        "cannot establish TLS with {host}; check `sslmode`, the file of root certificates, and the name of the host"
+    )]
+    Tls {
+        /// The host.
+        host: String,
+        /// The error of the handshake.
+        source: std::io::Error,
+    },
     /// TLS is required, and the server does not support it.
     #[error("{host} does not support TLS, which `sslmode` requires")]
     NoTls {

@@ -35,7 +35,7 @@ pub fn create_database(script: &str) -> String {
     ROLES.get_or_init(|| {
         let roles = "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); \
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') THEN \
-            CREATE ROLE app LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE filer LOGIN; \
+            CREATE ROLE app LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE filer LOGIN; CREATE ROLE keeper LOGIN PASSWORD 'sesame'; \
             GRANT pg_read_server_files TO filer; GRANT reader TO app; END IF; END $$";
         psql("postgres", "postgres", roles);
     });
@@ -93,20 +93,19 @@ fn start() -> String {
     let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(folder.join("server.crt"), certificate.cert.pem()).unwrap();
     fs::write(folder.join("server.key"), certificate.signing_key.serialize_pem()).unwrap();
-    let user = unprivileged_user();
-    if let Some(user) = &user {
-        // PostgreSQL does not run as root.
-        run(Command::new("chown").args(["-R", user]).arg(&folder));
-    }
+    own(&folder);
     run(Command::new("chmod").arg("0600").arg(folder.join("server.key")));
     run(Command::new("chmod").arg("0755").arg(&folder));
     let data = folder.join("data");
-    let mut initdb = command(user.as_deref(), &programs.join("initdb"));
+    let mut initdb = unprivileged(&programs.join("initdb"));
     initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"]);
     run(initdb.arg("--no-sync").arg("-D").arg(&data));
+    let rules = data.join("pg_hba.conf");
+    let rest = fs::read_to_string(&rules).unwrap();
+    fs::write(&rules, format!("host all keeper 127.0.0.1/32 scram-sha-256\n{rest}")).unwrap();
 
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let server = command(user.as_deref(), &programs.join("postgres"));
+    let server = unprivileged(&programs.join("postgres"));
     let mut supervisor = Command::new("sh");
     supervisor.args(["-c", SUPERVISOR, "sh"]).arg(&folder);
     supervisor.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data);
@@ -171,8 +170,17 @@ fn unprivileged_user() -> Option<String> {
     is_root.then(|| ids("postgres").or_else(|| ids("nobody")).unwrap())
 }
 
-fn command(user: Option<&str>, program: &Path) -> Command {
-    let Some((user, group)) = user.and_then(|ids| ids.split_once(':')) else {
+/// Gives a directory to the user that runs servers.
+pub fn own(folder: &Path) {
+    if let Some(user) = unprivileged_user() {
+        run(Command::new("chown").args(["-R", &user]).arg(folder));
+    }
+}
+
+/// A program, which does not run as root.
+pub fn unprivileged(program: &Path) -> Command {
+    let user = unprivileged_user();
+    let Some((user, group)) = user.as_deref().and_then(|ids| ids.split_once(':')) else {
         return Command::new(program);
     };
     let mut command = Command::new("setpriv");

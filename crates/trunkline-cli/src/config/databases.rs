@@ -39,6 +39,8 @@ pub(crate) struct PostgresSettings {
     /// Maximum number of connections.
     pub(crate) connections: Option<usize>,
     pub(crate) allow_privileged_role: bool,
+    /// Whether the server is a pooler in transaction mode.
+    pub(crate) transaction_pooling: bool,
     /// The roles of callers.
     pub(crate) role: Option<RoleConfig>,
 }
@@ -69,6 +71,7 @@ pub(super) struct DatabaseSection {
     ca_file: Option<Spanned<PathBuf>>,
     connections: Option<Spanned<usize>>,
     allow_privileged_role: Option<Spanned<bool>>,
+    transaction_pooling: Option<Spanned<bool>>,
     role: Option<Spanned<RoleConfig>>,
 }
 
@@ -121,11 +124,13 @@ pub(super) fn read(
 impl DatabaseSection {
     /// Checks that the settings are those of the engine, and valid.
     fn check_engine(&self, name: &str, location: &Location, problems: &mut Problems<'_>) {
-        let Self { ca_file, connections, allow_privileged_role, role, .. } = self;
+        let Self { ca_file, connections, allow_privileged_role, transaction_pooling, role, .. } =
+            self;
         let given = [
             ("ca_file", ca_file.as_ref().map(Spanned::span)),
             ("connections", connections.as_ref().map(Spanned::span)),
             ("allow_privileged_role", allow_privileged_role.as_ref().map(Spanned::span)),
+            ("transaction_pooling", transaction_pooling.as_ref().map(Spanned::span)),
             ("role", role.as_ref().map(Spanned::span)),
         ];
         if matches!(location, Location::File(_)) {
@@ -156,6 +161,7 @@ impl DatabaseSection {
             ca_file: self.ca_file.map(|path| folder.path(path.get_ref())),
             connections: self.connections.map(Spanned::into_inner),
             allow_privileged_role: self.allow_privileged_role.is_some_and(Spanned::into_inner),
+            transaction_pooling: self.transaction_pooling.is_some_and(Spanned::into_inner),
             role: self.role.map(Spanned::into_inner),
         }
     }

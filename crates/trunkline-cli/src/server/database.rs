@@ -317,7 +317,8 @@ async fn open_postgres(
     limits: &QueryLimits,
     writable: bool,
 ) -> anyhow::Result<Database> {
-    let PostgresSettings { ca_file, connections, allow_privileged_role, role } = settings;
+    let PostgresSettings { ca_file, connections, allow_privileged_role, transaction_pooling, role } =
+        settings;
     let defaults = PostgresConfig::default();
     let config = PostgresConfig {
         writable,
@@ -325,6 +326,7 @@ async fn open_postgres(
         ca_file,
         connections: connections.unwrap_or(defaults.connections),
         allow_privileged_role,
+        transaction_pooling,
         ..defaults
     };
     let config = match role {

@@ -142,6 +142,36 @@ fn mistakes_prevent_the_start() {
             "",
             "unknown scheme `mysql`; use a path, sqlite:PATH or postgres://USER@HOST/DATABASE",
         ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\nconnections = 2\nrole = 'reader'",
+            "3:15: `databases.x.connections` requires a PostgreSQL database",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'postgres://a:s3cret@h/b'\nconnections = 0",
+            "`databases.x.connections`: expected 1 to 1000",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'postgres://a:s3cret@h:port/b'",
+            "2:7: `databases.x.url`: invalid PostgreSQL URL: invalid value for option `port`",
+        ),
+        (
+            &["--db", "postgres://a:s3cret@h/b?nothing=1"],
+            "",
+            "invalid value for '--db <[NAME=]FILE>': invalid PostgreSQL URL: unknown option `nothing`",
+        ),
+        (
+            &["--db", "postgres://a:s3cret@127.0.0.1:1/b"],
+            "",
+            "cannot connect to 127.0.0.1:1; check that the server is running, and the host and port of the URL",
+        ),
+        (
+            &["--db", "postgres://a@127.0.0.1:1/b", "--sample"],
+            "",
+            "--sample requires a SQLite database, but the first database is postgres://a@127.0.0.1:1/b",
+        ),
         (&["--db", "sales=missing.db"], "", "database file missing.db does not exist"),
         (&[], "[databases.x]", "1:12: `databases.x` requires `url`"),
         (&[], "[databases.'1']\nurl = 'hr.db'", "invalid name `1` in `databases`"),
@@ -162,6 +192,7 @@ fn mistakes_prevent_the_start() {
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
         let ended = run(&mut command);
         assert!(ended.stderr.contains(expected), "{arguments:?} {config}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
         assert_ne!(ended.code, Some(0), "{arguments:?} {config}");
     }
 }

@@ -2,6 +2,7 @@
 //! these tests.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -469,5 +470,108 @@ fn invalid_roles_prevent_the_start() {
         let ended = run(&mut serve(folder.path()));
         assert_eq!(ended.code, Some(code), "{role}: {ended:?}");
         assert!(ended.stderr.contains(expected), "{role}: {}", ended.stderr);
+    }
+}
+
+/// The parts of the URL that come from the variables and the password file of PostgreSQL.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn variables_and_passwords() {
+    let name = create_database(CONTENT);
+    let Some(certificate) = certificate() else { return };
+    let certificate = certificate.display().to_string();
+    let url = |user: &str| url_of(user, &name);
+    let local = url("keeper:sesame").replace("127.0.0.1", "localhost");
+    let address = url("x").rsplit_once('@').unwrap().1.to_owned();
+    let (host, port) = address.split_once('/').unwrap().0.split_once(':').unwrap();
+    let line = format!("other:*:*:*:wrong\n{host}:{port}:{name}:keeper:sesame\n");
+    let all = [("PGHOST", host), ("PGPORT", port), ("PGUSER", "keeper"), ("PGDATABASE", &name)];
+    let with_password = [&all[..], &[("PGPASSWORD", "sesame")]].concat();
+    let (secure, open) = (0o600, 0o644);
+    for (url, variables, file, mode, expected) in [
+        (url("keeper:sesame"), &[][..], "", secure, None),
+        (
+            url("keeper:wrong"),
+            &[],
+            "",
+            secure,
+            Some("password authentication failed for user \"keeper\""),
+        ),
+        (url("keeper"), &[], "", secure, Some("refused the connection")),
+        (url("keeper"), &[("PGPASSWORD", "sesame")], "", secure, None),
+        (url("keeper"), &[], &line, secure, None),
+        (
+            url("keeper"),
+            &[],
+            &line,
+            open,
+            Some("others can read it; change its permissions to 0600"),
+        ),
+        (
+            url("keeper"),
+            &[("PGPASSWORD", "wrong")],
+            &line,
+            secure,
+            Some("password authentication failed"),
+        ),
+        ("postgres://".to_owned(), &with_password, "", secure, None),
+        ("postgresql:///".to_owned(), &all, &line, secure, None),
+        (
+            local.clone(),
+            &[("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", &certificate)],
+            "",
+            secure,
+            None,
+        ),
+        (
+            local.clone(),
+            &[("PGSSLMODE", "verify-full")],
+            "",
+            secure,
+            Some("cannot establish TLS with "),
+        ),
+        (
+            url("keeper:sesame"),
+            &[("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", &certificate)],
+            "",
+            secure,
+            Some("cannot establish TLS with "),
+        ),
+        (
+            url("keeper:sesame") + "?sslmode=verify-ca",
+            &[("PGSSLROOTCERT", &certificate)],
+            "",
+            secure,
+            None,
+        ),
+        (
+            url("keeper:sesame") + "?sslmode=verify-ca&sslrootcert=none.pem",
+            &[],
+            "",
+            secure,
+            Some("cannot use none.pem"),
+        ),
+        (
+            url("keeper:sesame") + "?sslmode=strict",
+            &[],
+            "",
+            secure,
+            Some("expected disable, prefer, require"),
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".pgpass");
+        fs::write(&path, file).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["mcp", "--db", &url]).env("HOME", folder.path());
+        let ended = run(command.envs(variables.iter().copied()));
+        assert_eq!(
+            ended.code,
+            Some(i32::from(expected.is_some())),
+            "{url} {variables:?}: {ended:?}"
+        );
+        assert!(ended.stderr.contains(expected.unwrap_or_default()), "{url}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("sesame"), "{url}: {}", ended.stderr);
     }
 }

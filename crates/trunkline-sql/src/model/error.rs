@@ -89,11 +89,11 @@ pub enum Error {
     /// A change would break a constraint of the schema. Nothing was changed.
     #[error("constraint failed: {message}")]
     Constraint {
-        /// SQLite's message.
+        /// The message of the engine.
         message: String,
-        /// The table, if SQLite names one.
+        /// The table, if the engine names one.
         table: Option<String>,
-        /// The column, if SQLite names exactly one.
+        /// The column, if the engine names exactly one.
         column: Option<String>,
     },
     /// A condition of a filter is invalid.
@@ -128,16 +128,16 @@ pub enum Error {
         /// Byte offset of the first NUL.
         offset: usize,
     },
-    /// SQLite cannot compile the SQL text, or a function in it refused its arguments.
+    /// The engine cannot compile the SQL text, or a function in it refused its arguments.
     #[error("SQL error: {message}{}", suggestion(.candidates))]
     Sql {
-        /// SQLite's message.
+        /// The message of the engine.
         message: String,
-        /// Byte offset of the offending token in the SQL text, where SQLite knows it.
+        /// Byte offset of the offending token in the SQL text, if it is known.
         offset: Option<usize>,
         /// The table at fault, if it is known.
         table: Option<String>,
-        /// The column at fault, if SQLite names one.
+        /// The column at fault, if it is known.
         column: Option<String>,
         /// Similar existing names for an unknown table or column, nearest first; at most three.
         candidates: Vec<String>,
@@ -173,7 +173,7 @@ pub enum Error {
         /// The time that the call was given.
         limit: Duration,
     },
-    /// SQLite was interrupted. No caller gets this error: a query is interrupted when its future is dropped.
+    /// The statement was interrupted. No caller gets this error: a query is interrupted when its future is dropped.
     #[error("the query was cancelled")]
     Cancelled,
     /// All readers (or the writer) are busy and the queue is full, or none became free in time. The call can be
@@ -332,7 +332,7 @@ impl Error {
     }
 
     /// The error of an internal statement on a table: without the offset in SQL that the caller does not know, and with
-    /// the table, unless SQLite names another one.
+    /// the table, unless the engine names another one.
     pub(crate) fn on_table(mut self, name: &str) -> Self {
         match &mut self {
             Self::Sql { table, offset, .. } => {

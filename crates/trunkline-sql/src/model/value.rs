@@ -53,7 +53,7 @@ pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
         Json::Number(number) => match (number.as_i64(), number.is_u64(), number.as_f64()) {
             (Some(integer), _, _) => Ok(Value::Integer(integer)),
             (None, false, Some(real)) => Ok(Value::Real(real)),
-            _ => Err("the integer is outside the range of SQLite (64 bits, signed)"),
+            _ => Err("the integer is outside the range of 64 bits (signed)"),
         },
         Json::Object(fields) => from_marked(fields),
         Json::Array(_) => Err(EXPECTED),
@@ -76,7 +76,7 @@ fn from_marked(fields: &Map<String, Json>) -> Result<Value, &'static str> {
         [None, None, Some(float)] if is_alone => match float.as_str() {
             Some("Infinity") => Ok(Value::Real(f64::INFINITY)),
             Some("-Infinity") => Ok(Value::Real(f64::NEG_INFINITY)),
-            _ => Err("\"$float\" must be \"Infinity\" or \"-Infinity\"; SQLite has no NaN"),
+            _ => Err("\"$float\" must be \"Infinity\" or \"-Infinity\""),
         },
         _ => Err(EXPECTED),
     }

@@ -12,6 +12,7 @@ use super::execute::{
 use super::pool::Pool;
 use super::role;
 use super::security;
+use super::suggestions;
 use super::transaction::{Access, Transaction};
 use crate::backend::{Backend, Call, Engine};
 use crate::model::caller::Caller;
@@ -130,7 +131,28 @@ impl Postgres {
             }
             error => error,
         });
-        transaction.end(outcome).await
+        match transaction.end(outcome).await {
+            Err(error) if suggestions::is_applicable(&error) => {
+                Err(self.with_suggestions(error, &request.query).await)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Adds similar names to an error of an unknown table or column.
+    async fn with_suggestions(&self, mut error: Error, sql: &str) -> Error {
+        /// Maximum time of the search.
+        const TIMEOUT: Duration = Duration::from_millis(500);
+        if let Ok(transaction) = self.begin(Access::Read, TIMEOUT).await {
+            let add = async {
+                suggestions::add(&transaction, &mut error, sql).await;
+                Ok(())
+            };
+            let added = transaction.deadline().limit(add).await;
+            // The error of the call is that of its statement.
+            let _ = transaction.end(added).await;
+        }
+        error
     }
 }
 

@@ -179,7 +179,9 @@ async fn unknown_table(transaction: &Transaction, name: &str) -> Result<Error, E
     let same = |known: &&String| {
         known.rsplit('.').next().is_some_and(|bare| bare.eq_ignore_ascii_case(name))
     };
-    let mut candidates: Vec<String> = names.iter().filter(same).take(3).cloned().collect();
+    let mut candidates: Vec<String> = names.iter().filter(same).cloned().collect();
+    candidates.sort_unstable();
+    candidates.truncate(3);
     if candidates.is_empty() {
         candidates = nearest_names(name, names.iter());
     }

@@ -25,6 +25,9 @@ pub struct PostgresConfig {
     pub queue_wait: Duration,
     /// Maximum time for opening a connection to the server. Default 5 s.
     pub connect_timeout: Duration,
+    /// Whether the server is a pooler in transaction mode, such as PgBouncer: each transaction may be in another session.
+    /// Each call then opens a connection, and leaves no prepared statements in the session. Default false.
+    pub transaction_pooling: bool,
     /// Maximum wait for a lock of another session before a call fails with `Locked`. Default 1 s.
     pub lock_wait: Duration,
     /// Maximum size of one message of the server, in bytes. A row is one message. A larger row ends its connection and
@@ -51,6 +54,7 @@ impl Default for PostgresConfig {
             queue: 64,
             queue_wait: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(5),
+            transaction_pooling: false,
             lock_wait: Duration::from_secs(1),
             max_message: 16 << 20,
             role: None,

@@ -1,5 +1,6 @@
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
+use super::suggestions;
 use crate::model::error::Error;
 
 /// Maximum length of a message of the server, in characters. Functions and triggers put any text into it.
@@ -52,8 +53,8 @@ fn from_server(error: &DbError) -> Option<Error> {
             column: None,
             candidates: Vec::new(),
         },
-        "0A" | "20" | "21" | "22" | "25" | "2B" | "2F" | "34" | "38" | "39" | "3B" | "3F"
-        | "42" | "44" | "55" | "P0" => Error::Sql {
+        "0A" | "20" | "21" | "22" | "25" | "27" | "2B" | "2F" | "34" | "38" | "39" | "3B"
+        | "3F" | "42" | "44" | "55" | "P0" => Error::Sql {
             message: message(error),
             offset: None,
             table: error.table().map(str::to_owned),
@@ -109,6 +110,7 @@ fn message(error: &DbError) -> String {
 /// The error of a statement of the caller: with the place in its text.
 pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
     let position = error.as_db_error().and_then(DbError::position).cloned();
+    let code = error.code().cloned();
     match (Error::from(error), position) {
         (
             Error::Sql { message, table, column, candidates, .. },
@@ -117,7 +119,11 @@ pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
             // A number of characters, from 1.
             let index = (position as usize).saturating_sub(1);
             let offset = sql.char_indices().nth(index).map(|(offset, _)| offset);
-            Error::Sql { message, offset, table, column, candidates }
+            let error = Error::Sql { message, offset, table, column, candidates };
+            match code {
+                Some(code) => suggestions::note_name(error, &code, sql),
+                None => error,
+            }
         }
         (error, _) => error,
     }

@@ -15,6 +15,7 @@ mod role;
 mod role_rule;
 mod rows;
 mod security;
+mod suggestions;
 mod transaction;
 mod value;
 mod visibility;

@@ -116,7 +116,9 @@ impl Pool {
 
     /// Takes a connection back after a call.
     pub(super) fn give_back(&self, connection: Connection) {
-        if connection.is_usable() && !self.permits.is_closed() {
+        // The driver caches prepared statements of a session.
+        let can_be_kept = !self.config.transaction_pooling && !self.permits.is_closed();
+        if can_be_kept && connection.is_usable() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
     }

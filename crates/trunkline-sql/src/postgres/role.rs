@@ -4,6 +4,8 @@ use trunkline_postgres::{ConnectError, Connection};
 
 use std::collections::BTreeSet;
 
+use tokio_postgres::types::Type;
+
 use super::config::PostgresConfig;
 use crate::query::identifier::quote;
 
@@ -31,9 +33,11 @@ pub(super) async fn check(
 async fn check_membership(connection: &Connection, role: &str) -> Result<(), ConnectError> {
     const MEMBER: &str = "\
         SELECT current_user::text, pg_catalog.pg_has_role(current_user, oid, 'MEMBER') \
-        FROM pg_catalog.pg_roles WHERE rolname = $1";
-    let found = connection.client.query_opt(MEMBER, &[&role]).await.map_err(failed)?;
-    let reason = match found {
+        FROM pg_catalog.pg_roles WHERE rolname = $1::text";
+    // One round trip, so that a pooler runs it in one session.
+    let found = connection.client.query_typed(MEMBER, &[(&role, Type::TEXT)]).await;
+    let found = found.map_err(failed)?;
+    let reason = match found.first() {
         None => format!("role `{}` does not exist", role.escape_debug()),
         Some(row) => {
             let user: String = row.try_get(0).map_err(failed)?;
@@ -114,7 +118,7 @@ impl Facts {
         const FACTS: &str = "\
             SELECT current_setting('server_version_num')::int, coalesce($1::text, current_user::text), \
             current_database()::text, \
-            (SELECT bool_or(rolsuper) FROM pg_catalog.pg_roles WHERE rolname IN (current_user, $1)), \
+            (SELECT bool_or(rolsuper) FROM pg_catalog.pg_roles WHERE rolname::text IN (current_user::text, $1)), \
             coalesce((SELECT array_agg(rolname::text ORDER BY rolname) FROM pg_catalog.pg_roles \
                       WHERE rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program') \
                       AND (pg_catalog.pg_has_role(current_user, oid, 'MEMBER') \
@@ -123,8 +127,9 @@ impl Facts {
              WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
              AND pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, \
                                                 'INSERT, UPDATE, DELETE, TRUNCATE')), \
-            (SELECT rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = coalesce($1, current_user))";
-        let row = connection.client.query_one(FACTS, &[&role]).await?;
+            (SELECT rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = coalesce($1, current_user::text))";
+        let rows = connection.client.query_typed(FACTS, &[(&role, Type::TEXT)]).await?;
+        let row = rows.first().expect("a SELECT without FROM returns a row");
         Ok(Self {
             version: row.try_get(0)?,
             role: row.try_get(1)?,

@@ -148,6 +148,9 @@ async fn stop(
     if let Ok(ended) = timeout(DRAIN_TIME, rest).await {
         return ended.map(|()| Stopped::Ended);
     }
+    if !transaction.can_cancel() {
+        return Ok(Stopped::Unclear);
+    }
     // The rows on the way are read meanwhile, so that the server is not blocked by them.
     let rest = async {
         while stream.try_next().await?.is_some() {}

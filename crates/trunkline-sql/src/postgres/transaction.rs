@@ -182,6 +182,11 @@ impl Transaction {
         Ok(())
     }
 
+    /// Whether running statements can be cancelled. If not, their connection is closed.
+    pub(super) fn can_cancel(&self) -> bool {
+        !self.pool.config.transaction_pooling
+    }
+
     /// Cancels the running statement and waits until the server has processed the request.
     pub(super) async fn cancel(&self) -> Result<(), Error> {
         let canceller = self.connection()?.canceller();
@@ -227,8 +232,14 @@ impl Transaction {
             return Err(Error::Forbidden { reason });
         }
         if self.access == Access::Write && !self.discards_changes {
-            match timeout_at(self.deadline + COMMIT_TIME, self.batch("COMMIT")).await {
+            let commit = match self.pool.config.transaction_pooling {
+                true => format!("{RESET}; DEALLOCATE ALL; COMMIT"),
+                false => "COMMIT".to_owned(),
+            };
+            match timeout_at(self.deadline + COMMIT_TIME, self.batch(&commit)).await {
                 Ok(Ok(_)) => {}
+                // The connection was lost before the answer.
+                Ok(Err(Error::Unreachable(_))) => return Err(Error::Unconfirmed),
                 Ok(Err(error)) => return Err(self.named(error)),
                 Err(_) => return Err(Error::Unconfirmed),
             }
@@ -249,6 +260,14 @@ impl Transaction {
     /// is closed.
     async fn finish(&mut self) -> Result<(), Error> {
         let is_open = !self.connection()?.state.is_idle();
+        if self.pool.config.transaction_pooling {
+            // The next statement may be sent to another session.
+            if is_open && !self.is_unclear {
+                self.batch(&format!("ROLLBACK; {RESET}; DEALLOCATE ALL")).await?;
+            }
+            self.leased = None;
+            return Ok(());
+        }
         match (is_open, self.has_run_sql) {
             (true, true) => self.batch(&format!("ROLLBACK; {RESET}")).await?,
             (true, false) => self.batch("ROLLBACK").await?,
@@ -268,7 +287,9 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let Some((permit, connection)) = self.leased.take() else { return };
-        if connection.client.is_closed() {
+        // A pooler closes the session of a lost client. Its statement ends at its timeout. PgBouncer 1.18 can fail calls
+        // of other clients after a request to cancel one.
+        if connection.client.is_closed() || self.pool.config.transaction_pooling {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod contract;
+mod failures;
 mod fixture;
 mod hostile;
 mod inspections;
+mod objects;
+mod pgbouncer;
 mod values;
 mod visibility;
 

@@ -5,3 +5,4 @@ mod statement;
 mod tokens;
 
 pub(super) use statement::check;
+pub(super) use tokens::{name_at, names};

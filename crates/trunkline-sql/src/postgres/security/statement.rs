@@ -10,7 +10,7 @@ const MAX_SQL: usize = 100_000;
 const READING: [&str; 6] = ["select", "with", "values", "table", "explain", "show"];
 
 /// Statements that change rows.
-const CHANGING: [&str; 5] = ["insert", "update", "delete", "merge", "truncate"];
+const CHANGING: [&str; 4] = ["insert", "update", "delete", "merge"];
 
 /// Checks a statement of a caller before it is sent. The server checks it again: the transaction of a reading call is
 /// read-only, and the extended protocol allows one statement.
@@ -36,6 +36,10 @@ pub(crate) fn check(sql: &str, access: Access, write_remedy: &str) -> Result<(),
         return forbidden("it begins with a semicolon".to_owned());
     }
     check_functions(statement)?;
+    let is_temporary = |token: &Token| token.name().is_some_and(|name| name.starts_with("pg_temp"));
+    if statement.iter().any(is_temporary) {
+        return forbidden("temporary objects are not allowed".to_owned());
+    }
     // A query can be in parentheses.
     let mut words = statement.iter().skip_while(|token| **token == Token::Sign('('));
     match words.next() {
@@ -48,7 +52,7 @@ pub(crate) fn check(sql: &str, access: Access, write_remedy: &str) -> Result<(),
         },
         Some(Token::Word(verb)) => forbidden(format!(
             "{} is not among the permitted statements: SELECT, VALUES, TABLE, WITH, EXPLAIN and SHOW; and for \
-             changes INSERT, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER and DROP of tables, views and indexes",
+             changes INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER and DROP of tables, views and indexes",
             verb.to_uppercase()
         )),
         // The server reports the error.
@@ -120,6 +124,8 @@ mod tests {
             ("DROP MATERIALIZED VIEW v", WRITE),
             ("ALTER TABLE t ADD a int", WRITE),
             ("CREATE TEMP TABLE t (a int)", NEVER),
+            ("CREATE TABLE pg_temp.t (a int)", NEVER),
+            ("TRUNCATE t", NEVER),
             ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", NEVER),
             ("ALTER ROLE x SUPERUSER", NEVER),
             ("DROP SCHEMA public", NEVER),

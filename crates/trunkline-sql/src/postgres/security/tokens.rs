@@ -62,6 +62,27 @@ pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
     Ok(tokens)
 }
 
+/// The names and keywords in a text.
+pub(crate) fn names(sql: &str) -> Vec<String> {
+    let tokens = tokens(sql).unwrap_or_default();
+    tokens.iter().filter_map(Token::name).map(str::to_owned).collect()
+}
+
+/// The parts of the name at a byte of a text: `a.b` has two.
+pub(crate) fn name_at(sql: &str, offset: usize) -> Vec<String> {
+    let tokens = sql.get(offset..).and_then(|rest| tokens(rest).ok()).unwrap_or_default();
+    let mut parts = Vec::new();
+    let mut rest = tokens.as_slice();
+    while let [name, others @ ..] = rest
+        && let Some(part) = name.name()
+    {
+        parts.push(part.to_owned());
+        let [Token::Sign('.'), others @ ..] = others else { break };
+        rest = others;
+    }
+    parts
+}
+
 fn is_word_start(character: char) -> bool {
     character.is_ascii_alphabetic() || character == '_' || !character.is_ascii()
 }

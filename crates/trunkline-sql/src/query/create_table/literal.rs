@@ -75,6 +75,6 @@ fn number(text: &str) -> Result<Literal, String> {
     }
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(Literal::Real(value)),
-        _ => Err(format!("{text:?} is not a number that SQLite can store")),
+        _ => Err(format!("{text:?} is not a finite number")),
     }
 }

@@ -1,0 +1,90 @@
+//! Similar names for unknown tables and columns in statements of callers.
+
+use tokio_postgres::error::SqlState;
+
+use super::catalog;
+use super::security::{name_at, names};
+use super::transaction::Transaction;
+use crate::model::error::Error;
+use crate::model::schema::nearest_names;
+
+/// Maximum number of tables of a statement whose columns are compared.
+const MAX_TABLES: usize = 10;
+
+/// Adds the unknown name to the error of a statement. `offset` is the place of the name.
+pub(super) fn note_name(error: Error, code: &SqlState, sql: &str) -> Error {
+    let Error::Sql { message, offset: Some(offset), mut table, mut column, candidates } = error
+    else {
+        return error;
+    };
+    if *code == SqlState::UNDEFINED_TABLE {
+        table = Some(name_at(sql, offset).join(".")).filter(|name| !name.is_empty());
+    } else if *code == SqlState::UNDEFINED_COLUMN {
+        column = name_at(sql, offset).pop();
+    }
+    Error::Sql { message, offset: Some(offset), table, column, candidates }
+}
+
+/// Adds similar names to an error of an unknown table or column. Other errors, and errors during the search, are ignored.
+pub(super) async fn add(transaction: &Transaction, error: &mut Error, sql: &str) {
+    let Error::Sql { message, offset: Some(_), table, column, candidates } = error else { return };
+    let found = match (&table, &column) {
+        (Some(table), _) => tables_like(transaction, table).await,
+        (None, Some(column)) => columns_like(transaction, column, sql).await,
+        (None, None) => return,
+    };
+    *candidates = found.unwrap_or_default();
+    if !candidates.is_empty()
+        && let Some((text, _)) = message.split_once("; hint: Perhaps you meant")
+    {
+        *message = text.to_owned();
+    }
+}
+
+/// Whether [`add`] may find names.
+pub(super) fn is_applicable(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Sql { offset: Some(_), table: Some(_), .. }
+            | Error::Sql { offset: Some(_), column: Some(_), .. }
+    )
+}
+
+async fn tables_like(transaction: &Transaction, name: &str) -> Result<Vec<String>, Error> {
+    match catalog::table(transaction, name).await {
+        // Names of the search path have no schema.
+        Err(Error::UnknownTable { candidates, .. }) if candidates.is_empty() => {
+            let Some((_, bare)) = name.rsplit_once('.') else { return Ok(candidates) };
+            let names = catalog::table_names(transaction).await?;
+            Ok(nearest_names(bare, names.iter()))
+        }
+        Err(Error::UnknownTable { candidates, .. }) => Ok(candidates),
+        // The name has upper-case letters, and the statement has it without quotes, or the other way round.
+        Ok(table) if table.full_name() != name => Ok(vec![table.full_name()]),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The similar columns of the tables whose names are in the statement.
+async fn columns_like(
+    transaction: &Transaction,
+    name: &str,
+    sql: &str,
+) -> Result<Vec<String>, Error> {
+    let words = names(sql);
+    let tables = catalog::table_names(transaction).await?;
+    let is_used = |table: &&String| {
+        let bare = table.rsplit('.').next().unwrap_or_default();
+        words.iter().any(|word| word == bare)
+    };
+    let mut columns = Vec::new();
+    for table in tables.iter().filter(is_used).take(MAX_TABLES) {
+        let table = catalog::table(transaction, table).await?;
+        columns.extend(table.columns.into_iter().map(|column| column.name));
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    let mut near = nearest_names(name, columns.iter());
+    near.retain(|column| column != name);
+    Ok(near)
+}
