@@ -11,7 +11,9 @@ use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::export::{ExportRows, ExportSender, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
 use crate::model::plan::{ExplainQuery, QueryPlan};
 use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
@@ -102,6 +104,15 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// [`Database::create_table`](crate::Database::create_table).
     fn create_table(&self, request: CreateTable) -> Call<'_, Created>;
+
+    /// [`Database::export_rows`](crate::Database::export_rows).
+    fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported>;
+
+    /// [`Database::import_batch`](crate::Database::import_batch).
+    fn import_batch(&self, batch: ImportBatch) -> Call<'_, Imported>;
+
+    /// [`Database::checkpoint`](crate::Database::checkpoint).
+    fn checkpoint(&self, request: CheckpointRequest) -> Call<'_, Option<Checkpoint>>;
 
     /// [`Database::search_schema`](crate::Database::search_schema).
     fn search_schema(&self, request: SearchSchema) -> Call<'_, SchemaMatches>;

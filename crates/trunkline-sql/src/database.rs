@@ -8,7 +8,9 @@ use crate::model::committed_change::CommittedChange;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::export::{ExportRows, ExportSender, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
 use crate::model::plan::{ExplainQuery, QueryPlan};
 use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
@@ -87,6 +89,21 @@ impl Database {
         self.backend.close(patience)
     }
 
+    /// Sends all rows of a table or of a reading statement as text, in parts. Memory is independent of the number of rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of a reading [`execute_raw_query`](Self::execute_raw_query), also after parts have been sent.
+    /// [`Error::OverLimit`] beyond [`QueryLimits::max_export_rows`](crate::QueryLimits), and [`Error::Busy`] beyond
+    /// [`QueryLimits::exports`](crate::QueryLimits).
+    pub async fn export_rows(
+        &self,
+        request: ExportRows,
+        parts: ExportSender,
+    ) -> Result<Exported, Error> {
+        self.backend.export_rows(request, parts).await
+    }
+
     calls! {
         /// Lists tables and views.
         ///
@@ -157,6 +174,23 @@ impl Database {
         /// [`Error::OverLimit`] for too many columns, and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
         create_table(CreateTable) -> Created;
+
+        /// Inserts records in one transaction, and rejects those that violate a constraint or have values of other
+        /// types than their columns. The limits of records and changed rows do not apply.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::BadArgument`] for a missing checkpoint,
+        /// [`Error::Constraint`] for a constraint that is checked at the end of the transaction, and the errors
+        /// of every operation ([`execute_raw_query`](Self::execute_raw_query)). Then no record was imported.
+        import_batch(ImportBatch) -> Imported;
+
+        /// Creates, reads or removes the checkpoint of an import. Only reading has a result.
+        ///
+        /// # Errors
+        ///
+        /// [`Error::ReadOnly`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+        checkpoint(CheckpointRequest) -> Option<Checkpoint>;
 
         /// Finds tables and columns by keywords of their names, types and comments.
         ///

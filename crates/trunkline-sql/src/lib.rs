@@ -35,6 +35,7 @@ mod operations;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod query;
+mod routes;
 #[cfg(feature = "sample")]
 pub mod sample;
 pub mod sqlite;
@@ -70,6 +71,7 @@ pub use operations::{
     ParamKind, SavedParam, SavedQuery, SavedQueryError, operations, saved_queries,
     separate_operations,
 };
+pub use routes::routes;
 
 /// Descriptions of tables and their columns.
 pub mod schema {
@@ -78,6 +80,17 @@ pub mod schema {
         Trigger,
     };
     pub use crate::model::schema::TableKind;
+}
+
+/// Exports and imports of many rows.
+pub mod transfer {
+    pub use crate::model::export::{
+        ExportFormat, ExportRows, ExportSender, ExportSource, Exported, UnknownFormat,
+    };
+    pub use crate::model::import::{
+        CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, ImportRecord, Imported,
+        RejectedRecord,
+    };
 }
 
 /// Results that describe a database: matches of a search, plans, profiles of tables, and its state.

@@ -88,6 +88,7 @@ pub mod protocol {
     pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, ProtocolMethods};
     pub use trunkline_core::envelope::compact;
     pub use trunkline_core::error::excerpt;
+    pub use trunkline_core::extract::OptionalFromCall;
     pub use trunkline_core::format::{Format, Formats};
     pub use trunkline_core::operation::{Handler, IntoReply};
     pub use trunkline_core::params::ParamsError;

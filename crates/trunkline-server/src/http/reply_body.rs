@@ -1,4 +1,3 @@
-use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -21,8 +20,12 @@ enum Inner {
 }
 
 impl ReplyBody {
-    /// A streamed body. For server-sent events, use [`EventStream`](super::EventStream).
-    pub fn stream(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Self {
+    /// A streamed body. An error of the body aborts the response, which the client receives as incomplete. For
+    /// server-sent events, use [`EventStream`](super::EventStream).
+    pub fn stream<E>(body: impl Body<Data = Bytes, Error = E> + Send + 'static) -> Self
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         Self::from_axum(axum::body::Body::new(body))
     }
 

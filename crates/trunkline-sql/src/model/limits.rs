@@ -19,6 +19,13 @@ pub struct QueryLimits {
     pub max_records: usize,
     /// Timeout of one call, including the wait for a connection. A caller may specify a shorter one. Default 5 s.
     pub timeout: Duration,
+    /// Timeout of one export, including the waits for its receiver. Default 10 minutes.
+    pub export_timeout: Duration,
+    /// Maximum number of rows of one export. Default 100 million.
+    pub max_export_rows: u64,
+    /// Maximum number of exports that run at the same time. They do not occupy the connections of other calls. Zero
+    /// switches exports off. Default 2.
+    pub exports: usize,
 }
 
 impl Default for QueryLimits {
@@ -30,6 +37,9 @@ impl Default for QueryLimits {
             max_affected: 1_000,
             max_records: 1_000,
             timeout: Duration::from_secs(5),
+            export_timeout: Duration::from_secs(600),
+            max_export_rows: 100_000_000,
+            exports: 2,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The operations of databases in a router. The only module that depends on JSON-RPC.
 
+mod export_target;
 mod names;
 #[cfg(feature = "mcp")]
 mod prompts;
@@ -32,6 +33,7 @@ use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use crate::model::search::{SchemaMatches, SearchSchema};
+pub(crate) use export_target::ExportTarget;
 use names::Names;
 pub use saved_query::{ParamKind, SavedParam, SavedQuery, SavedQueryError, saved_queries};
 use selection::Selection;
@@ -54,16 +56,19 @@ macro_rules! operation {
             let database = databases.get(database.as_deref())?.for_caller(&caller)?;
             Ok(database.$name(request).await?)
         }
+        operation!($names, stringify!($name), $name, on_selected, $request => $result)
+    }};
+    ($names:ident, $name:expr, $single:ident, $selected:ident, $request:ty => $result:ty) => {{
         let operation = match $names.are_selected() {
-            true => Operation::new(stringify!($name), on_selected),
-            false => Operation::new(stringify!($name), $name),
+            true => Operation::new($name, $selected),
+            false => Operation::new($name, $single),
         };
         operation
             // The request reads more forms of values than its schema publishes.
             .input_schema($names.schema(Schema::of_input::<$request>()).checked_by_name())
             .output::<$result>()
             .closed_world()
-            .tool($names.tool(stringify!($name)))
+            .tool($names.tool($name))
     }};
 }
 
@@ -112,9 +117,7 @@ pub fn separate_operations<S: Clone + Send + Sync + 'static>(databases: &Databas
 fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
     let is_writable = databases.is_any_writable();
     let engine = engine(databases);
-    let raw_query = operation!(names, execute_raw_query(RawQuery) -> RawOutcome)
-        .render_text(render::raw_outcome)
-        .title("Execute SQL");
+    let raw_query = raw_query(names).render_text(render::raw_outcome).title("Execute SQL");
     let raw_query = if is_writable {
         raw_query
             .description(format!("Runs one {engine} statement. Changes require \"read_only\": false."))
@@ -175,10 +178,7 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
         resources::table(describe_table, names),
         resources::rows(query_records, names),
     );
-    let is_full = databases.toolset() == Toolset::Full;
-    let readers = inspectors(names).into_iter().fold(Router::new(), |router, operation| {
-        router.operation(if is_full { operation } else { operation.unlisted() })
-    });
+    let readers = Router::new();
     #[cfg(feature = "mcp")]
     let readers = prompts::prompts(names, engine).into_iter().fold(readers, Router::operation);
     let readers = readers
@@ -196,7 +196,43 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
         false => operation.unlisted(),
     };
     let writers = [insert_record, update_record, delete_record, create_table];
-    writers.into_iter().map(listed).fold(readers, Router::operation)
+    let router = writers.into_iter().map(listed).fold(readers, Router::operation);
+    let is_full = databases.toolset() == Toolset::Full;
+    inspectors(names).into_iter().fold(router, |router, operation| {
+        router.operation(if is_full { operation } else { operation.unlisted() })
+    })
+}
+
+/// A call of the [route](crate::routes) of exports sends the rows to its client instead of returning them.
+fn raw_query(names: &Names<'_>) -> Operation<Databases> {
+    async fn execute_raw_query(
+        State(databases): State<Databases>,
+        caller: Caller,
+        Params(request): Params<RawQuery>,
+        export: Option<ExportTarget>,
+    ) -> Result<RawOutcome, ErrorObject> {
+        run(&databases.first().for_caller(&caller)?, request, export).await
+    }
+    async fn on_selected(
+        State(databases): State<Databases>,
+        caller: Caller,
+        Params(Selection { database, request }): Params<Selection<RawQuery>>,
+        export: Option<ExportTarget>,
+    ) -> Result<RawOutcome, ErrorObject> {
+        let database = databases.get(database.as_deref())?.for_caller(&caller)?;
+        run(&database, request, export).await
+    }
+    async fn run(
+        database: &Database,
+        request: RawQuery,
+        export: Option<ExportTarget>,
+    ) -> Result<RawOutcome, ErrorObject> {
+        match export {
+            None => Ok(database.execute_raw_query(request).await?),
+            Some(target) => Ok(target.export(database, request).await?),
+        }
+    }
+    operation!(names, "execute_raw_query", execute_raw_query, on_selected, RawQuery => RawOutcome)
 }
 
 /// The operations of the full toolset that describe a database.

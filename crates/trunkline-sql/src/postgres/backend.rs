@@ -1,13 +1,13 @@
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trunkline_postgres::{Address, ConnectError, PostgresUrl};
 
 use super::config::PostgresConfig;
 use super::execute::{
-    change, database_health, describe_table, explain_query, insert, list_tables, profile_table,
-    query_records, raw_query, search_schema,
+    change, database_health, describe_table, explain_query, export_rows, import, insert,
+    list_tables, profile_table, query_records, raw_query, search_schema,
 };
 use super::pool::Pool;
 use super::role;
@@ -20,7 +20,9 @@ use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, Updat
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
 use crate::model::plan::{ExplainQuery, QueryPlan};
 use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
@@ -31,6 +33,8 @@ use crate::query::raw;
 /// A served PostgreSQL database.
 pub struct Postgres {
     pool: Arc<Pool>,
+    /// The connections of exports.
+    exports: Arc<Pool>,
     role: CallerRole,
     warnings: Vec<String>,
 }
@@ -59,8 +63,10 @@ impl Postgres {
             return Err(ConnectError::Setting { setting: "connections", reason });
         }
         let address =
-            Address::new(url, config.ca_file.as_deref(), |name| std::env::var(name).ok())?;
-        let pool = Arc::new(Pool::new(address, config));
+            || Address::new(url, config.ca_file.as_deref(), |name| std::env::var(name).ok());
+        let of_exports = PostgresConfig { connections: config.limits.exports, ..config.clone() };
+        let exports = Arc::new(Pool::new(address()?, of_exports));
+        let pool = Arc::new(Pool::new(address()?, config));
         let connection = pool.connect().await?;
         let warnings = role::check(&connection, &pool.config).await?;
         pool.give_back(connection);
@@ -69,7 +75,7 @@ impl Postgres {
             PostgresConfig { role: Some(role), .. } => CallerRole::Named(role.as_str().into()),
             _ => CallerRole::Connection,
         };
-        Ok(Self { pool, role, warnings })
+        Ok(Self { pool, exports, role, warnings })
     }
 
     /// The configuration.
@@ -97,15 +103,18 @@ impl Postgres {
         if access == Access::Write && !self.config().writable {
             return Err(Error::ReadOnly);
         }
-        let role = match &self.role {
-            CallerRole::Connection => None,
-            CallerRole::Named(role) => Some(&**role),
+        Transaction::begin(&self.pool, access, self.role()?, timeout).await
+    }
+
+    /// The role that transactions set, if it is not that of the connection.
+    fn role(&self) -> Result<Option<&str>, Error> {
+        match &self.role {
+            CallerRole::Connection => Ok(None),
+            CallerRole::Named(role) => Ok(Some(role)),
             CallerRole::Unknown => {
-                let reason = "the call has no caller".to_owned();
-                return Err(Error::UnknownRole { reason });
+                Err(Error::UnknownRole { reason: "the call has no caller".to_owned() })
             }
-        };
-        Transaction::begin(&self.pool, access, role, timeout).await
+        }
     }
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
@@ -191,11 +200,14 @@ impl Backend for Postgres {
     fn for_caller(&self, caller: &Caller) -> Result<Option<Arc<dyn Backend>>, Error> {
         let Some(rule) = &self.config().role_rule else { return Ok(None) };
         let role = CallerRole::Named(rule.role_of(caller)?.into());
-        Ok(Some(Arc::new(Self { pool: Arc::clone(&self.pool), role, warnings: Vec::new() })))
+        let (pool, exports) = (Arc::clone(&self.pool), Arc::clone(&self.exports));
+        Ok(Some(Arc::new(Self { pool, exports, role, warnings: Vec::new() })))
     }
 
     fn close(&self, patience: Duration) -> bool {
-        self.pool.close(patience)
+        let until = Instant::now() + patience;
+        let is_closed = self.exports.close(patience);
+        self.pool.close(until.saturating_duration_since(Instant::now())) && is_closed
     }
 
     calls! {
@@ -206,6 +218,8 @@ impl Backend for Postgres {
         update_record(UpdateRecord) -> Affected, Write by change;
         delete_record(DeleteRecord) -> Affected, Write by change;
         create_table(CreateTable) -> Created, Write by change;
+        import_batch(ImportBatch) -> Imported, Write by import;
+        checkpoint(CheckpointRequest) -> Option<Checkpoint>, Write by import;
         search_schema(SearchSchema) -> SchemaMatches, Read by search_schema;
         profile_table(ProfileTable) -> TableProfile, Read by profile_table;
         database_health(CheckHealth) -> DatabaseHealth, Read by database_health;
@@ -213,6 +227,25 @@ impl Backend for Postgres {
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
         Box::pin(self.run(request))
+    }
+
+    fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {
+        Box::pin(async move {
+            if let ExportSource::Query { sql, .. } = &request.source {
+                self.config().rules.refuse_sql()?;
+                security::check(sql, Access::Read, self.write_remedy())?;
+            }
+            let timeout = self.config().limits.export_timeout;
+            let timeout = request.timeout.unwrap_or(timeout).min(timeout);
+            let mut transaction =
+                Transaction::begin(&self.exports, Access::Read, self.role()?, timeout).await?;
+            let deadline = transaction.deadline();
+            let exported = export_rows::export_rows(&mut transaction, &request, &parts);
+            match deadline.limit(exported).await {
+                Ok(exported) => transaction.end(Ok(exported)).await,
+                Err(error) => transaction.abandon(error),
+            }
+        })
     }
 
     fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {

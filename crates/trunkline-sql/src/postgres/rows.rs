@@ -13,6 +13,8 @@ use super::params::TextParam;
 use super::transaction::Transaction;
 use super::value;
 use crate::model::error::{BoxError, Error};
+use crate::model::export::{ExportSender, Exported};
+use crate::model::row_encoder::RowEncoder;
 use crate::model::rowset::{Bounds, ResultColumn, RowWriter, Rowset};
 use crate::model::value::Value;
 use crate::model::visibility::ResultMasks;
@@ -123,6 +125,34 @@ impl Collector {
     }
 }
 
+/// Sends all rows of a reading statement as text. The driver reads no further rows while the receiver does not.
+pub(super) async fn export(
+    transaction: &Transaction,
+    statement: &Statement,
+    params: Vec<TextParam>,
+    (mut encoder, parts): (RowEncoder, &ExportSender),
+) -> Result<Exported, Error> {
+    let client = &transaction.connection()?.client;
+    let mut stream = pin!(client.query_raw(statement, params).await?);
+    let mut has_begun = false;
+    loop {
+        let row = stream.try_next().await?;
+        if !has_begun {
+            // After the first row: an error before it is that of the call.
+            encoder.begin(statement.columns().iter().map(result_column).collect());
+            has_begun = true;
+        }
+        let Some(row) = row else { break };
+        encoder.row(|index, text| write_value(text, &row, index))?;
+        if let Some(part) = encoder.part() {
+            parts.send(part).await?;
+        }
+    }
+    let (last, exported) = encoder.finish();
+    parts.send(last).await?;
+    Ok(exported)
+}
+
 /// Prepares a statement of the caller.
 pub(super) async fn prepare(transaction: &Transaction, sql: &str) -> Result<Statement, Error> {
     let prepared = transaction.connection()?.client.prepare(sql).await;
@@ -173,14 +203,12 @@ fn write_row(
     masks: &ResultMasks,
 ) -> Result<bool, Error> {
     text.push(b'[');
-    for (index, column) in row.columns().iter().take(width).enumerate() {
+    for index in 0..width {
         if index > 0 {
             text.push(b',');
         }
-        let bytes: Option<Bytes<'_>> = row.try_get(index)?;
         let start = text.len();
-        value::write(text, column.type_(), bytes.map(|bytes| bytes.0))
-            .map_err(|_| unreadable(column))?;
+        write_value(text, row, index)?;
         masks.apply(index, text, start);
         if text.len() >= max_bytes {
             return Ok(false);
@@ -188,6 +216,12 @@ fn write_row(
     }
     text.push(b']');
     Ok(true)
+}
+
+fn write_value(text: &mut Vec<u8>, row: &Row, index: usize) -> Result<(), Error> {
+    let bytes: Option<Bytes<'_>> = row.try_get(index)?;
+    let Some(column) = row.columns().get(index) else { return Err(Error::ReaderLost) };
+    value::write(text, column.type_(), bytes.map(|bytes| bytes.0)).map_err(|_| unreadable(column))
 }
 
 fn unreadable(column: &Column) -> Error {

@@ -173,6 +173,21 @@ impl Transaction {
         Ok(counts.saturating_sub(self.changes_before))
     }
 
+    /// Sets a savepoint, until it is released or rolled back.
+    pub(super) async fn savepoint(&self) -> Result<(), Error> {
+        self.batch("SAVEPOINT before").await.map(drop)
+    }
+
+    /// Keeps the changes since the savepoint.
+    pub(super) async fn release_savepoint(&self) -> Result<(), Error> {
+        self.batch("RELEASE SAVEPOINT before").await.map(drop)
+    }
+
+    /// Undoes the changes since the savepoint.
+    pub(super) async fn roll_back_to_savepoint(&self) -> Result<(), Error> {
+        self.batch("ROLLBACK TO SAVEPOINT before; RELEASE SAVEPOINT before").await.map(drop)
+    }
+
     /// Refuses a change of too many rows.
     pub(super) fn check_changed(&self, changed: u64, max: Option<u64>) -> Result<(), Error> {
         let max = max.unwrap_or(self.limits().max_affected);
@@ -209,14 +224,7 @@ impl Transaction {
         let state = Arc::clone(&self.connection()?.state);
         let value = match outcome {
             Ok(value) => value,
-            Err(_) if state.is_too_large() => {
-                return Err(Error::OverLimit {
-                    message: format!(
-                        "a row of the result has more than {} bytes; select fewer columns, or parts of them",
-                        self.pool.config.max_message
-                    ),
-                });
-            }
+            Err(_) if state.is_too_large() => return Err(self.too_large()),
             // A statement may still be running: dropping the transaction cancels it.
             Err(error @ (Error::Timeout { .. } | Error::ReaderLost)) => {
                 return Err(self.named(error));
@@ -249,6 +257,24 @@ impl Transaction {
     }
 
     /// The time limit of this call in errors.
+    /// Ends the transaction of a call that failed, whose statement may still be running.
+    pub(super) fn abandon<T>(self, error: Error) -> Result<T, Error> {
+        if self.connection()?.state.is_too_large() {
+            return Err(self.too_large());
+        }
+        // Dropping the transaction cancels the statement.
+        Err(self.named(error))
+    }
+
+    fn too_large(&self) -> Error {
+        Error::OverLimit {
+            message: format!(
+                "a row of the result has more than {} bytes; select fewer columns, or parts of them",
+                self.pool.config.max_message
+            ),
+        }
+    }
+
     fn named(&self, error: Error) -> Error {
         match error {
             Error::Timeout { .. } | Error::Cancelled => Error::Timeout { limit: self.timeout },

@@ -121,6 +121,20 @@ pub(crate) fn insert(
     columns: &[&str],
     on_conflict: OnConflict,
 ) -> Result<String, Error> {
+    insert_several(table, columns, on_conflict, 1)
+}
+
+/// The text of an `INSERT` of several records with the same columns. Without columns, it inserts one record.
+///
+/// # Errors
+///
+/// As of [`insert`].
+pub(crate) fn insert_several(
+    table: &Table,
+    columns: &[&str],
+    on_conflict: OnConflict,
+    count: usize,
+) -> Result<String, Error> {
     let verb = match (table.dialect, on_conflict) {
         (Dialect::Postgres, _) => "INSERT",
         (Dialect::Sqlite, OnConflict::Abort) => "INSERT OR ABORT",
@@ -137,10 +151,15 @@ pub(crate) fn insert(
         return Ok(format!("{verb} INTO {name} DEFAULT VALUES{clause}"));
     }
     let names: Vec<String> = columns.iter().map(|column| quote(column)).collect();
-    let parameters: Vec<String> =
-        (1..=columns.len()).map(|number| table.dialect.parameter(number)).collect();
-    let (names, parameters) = (names.join(", "), parameters.join(", "));
-    Ok(format!("{verb} INTO {name} ({names}) VALUES ({parameters}){clause}"))
+    let record = |index: usize| {
+        let numbers = (1..=columns.len()).map(|number| index * columns.len() + number);
+        let parameters: Vec<String> =
+            numbers.map(|number| table.dialect.parameter(number)).collect();
+        format!("({})", parameters.join(", "))
+    };
+    let records: Vec<String> = (0..count).map(record).collect();
+    let (names, records) = (names.join(", "), records.join(", "));
+    Ok(format!("{verb} INTO {name} ({names}) VALUES {records}{clause}"))
 }
 
 /// The clause by which PostgreSQL replaces the row with the same key. Columns that are not in the record get their

@@ -7,6 +7,7 @@ mod dialect;
 pub(crate) mod document;
 mod filter;
 pub(crate) mod identifier;
+pub(crate) mod import;
 mod order;
 pub(crate) mod raw;
 pub(crate) mod select;

@@ -4,21 +4,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::config::SqliteConfig;
+use super::execute::export_rows::ExportJob;
 use super::execute::{
-    change, database_health, describe_table, explain_query, insert, list_tables, profile_table,
-    query_records, raw_query, search_schema,
+    change, database_health, describe_table, explain_query, import, insert, list_tables,
+    profile_table, query_records, raw_query, search_schema,
 };
 use super::file::DatabaseFile;
 use super::open_error::OpenError;
 use super::session::Session;
-use super::workers::Pool;
+use super::workers::{Pool, WaitGroup};
 use crate::backend::{Backend, Call, Engine};
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
+use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
+use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
 use crate::model::plan::{ExplainQuery, QueryPlan};
 use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
@@ -30,6 +33,7 @@ use crate::query::raw;
 pub struct Sqlite {
     // Dropped in this order: the readers end before the writer.
     readers: Pool,
+    exports: Pool,
     writer: Option<Pool>,
 }
 
@@ -48,12 +52,17 @@ impl Sqlite {
         let config = Arc::new(config);
         let writing = if config.writable { Some(file.connect_for_writing(&config)?) } else { None };
         file.connect(&config)?;
-        let readers = Pool::readers(file, config)?;
+        // The writer closes its connection after those of all readers.
+        let threads = Arc::new(WaitGroup::default());
+        let pool = |count| {
+            Pool::readers(Arc::clone(&file), Arc::clone(&config), count, Arc::clone(&threads))
+        };
+        let (exports, readers) = (pool(config.limits.exports)?, pool(config.readers)?);
         let writer = match writing {
             Some(connection) => Some(Pool::writer(connection, &readers)?),
             None => None,
         };
-        Ok(Self { readers, writer })
+        Ok(Self { readers, exports, writer })
     }
 
     /// The configuration.
@@ -152,6 +161,7 @@ impl Backend for Sqlite {
         let until = Instant::now() + patience;
         self.writer.iter().for_each(Pool::close);
         self.readers.close();
+        self.exports.close();
         let are_readers_done = self.readers.wait_for_end(until);
         are_readers_done && self.writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
     }
@@ -164,6 +174,8 @@ impl Backend for Sqlite {
         update_record(UpdateRecord) -> Affected, write by change;
         delete_record(DeleteRecord) -> Affected, write by change;
         create_table(CreateTable) -> Created, write by change;
+        import_batch(ImportBatch) -> Imported, write by import;
+        checkpoint(CheckpointRequest) -> Option<Checkpoint>, write by import;
         search_schema(SearchSchema) -> SchemaMatches, read by search_schema;
         profile_table(ProfileTable) -> TableProfile, read by profile_table;
         database_health(CheckHealth) -> DatabaseHealth, read by database_health;
@@ -173,6 +185,19 @@ impl Backend for Sqlite {
         Box::pin(async move {
             self.config().rules.refuse_sql()?;
             self.read(move |session| explain_query::explain_query(session, &request)).await
+        })
+    }
+
+    fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {
+        let limits = &self.config().limits;
+        let is_sql = matches!(request.source, ExportSource::Query { .. });
+        let timeout = request.timeout.unwrap_or(limits.export_timeout).min(limits.export_timeout);
+        let mut export = ExportJob::new(request, parts, timeout);
+        Box::pin(async move {
+            if is_sql {
+                self.config().rules.refuse_sql()?;
+            }
+            self.exports.call(timeout, move |session| export.run(session)).await
         })
     }
 

@@ -78,7 +78,7 @@ impl Collector {
 }
 
 /// The columns of the result, without those of the key.
-fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColumn> {
+pub(super) fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColumn> {
     let describe = |column: &rusqlite::Column<'_>| ResultColumn {
         name: column.name().to_owned(),
         declared_type: column.decl_type().map(str::to_owned),

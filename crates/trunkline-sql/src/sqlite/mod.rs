@@ -1,6 +1,7 @@
 //! SQLite: the file, its connections, their threads, and the calls that run on them.
 
 mod backend;
+mod backup;
 mod collect;
 mod config;
 mod error;
@@ -16,6 +17,7 @@ mod value;
 mod workers;
 
 pub use backend::Sqlite;
+pub use backup::{BackupError, BackupSummary, backup};
 pub use config::SqliteConfig;
 pub use file::create_empty;
 pub use open_error::OpenError;

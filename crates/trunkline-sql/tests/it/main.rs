@@ -27,6 +27,7 @@ mod schemas;
 mod several;
 mod spellings;
 mod stops;
+mod transfer;
 mod virtual_tables;
 mod visibility;
 mod writer;

@@ -4,6 +4,8 @@ pub(super) mod change;
 pub(super) mod database_health;
 pub(super) mod describe_table;
 pub(super) mod explain_query;
+pub(super) mod export_rows;
+pub(super) mod import;
 pub(super) mod insert;
 pub(super) mod list_tables;
 pub(super) mod profile_table;

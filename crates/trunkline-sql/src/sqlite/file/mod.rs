@@ -272,7 +272,7 @@ impl HardenedConnection {
     }
 }
 
-fn percent_encoded(path: &Path) -> String {
+pub(super) fn percent_encoded(path: &Path) -> String {
     let mut encoded = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {

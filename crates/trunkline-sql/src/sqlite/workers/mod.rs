@@ -19,6 +19,7 @@ mod worker;
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) use pool::Pool;
+pub(crate) use worker::WaitGroup;
 
 /// Locks a mutex. No code panics while it holds a lock of this module.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

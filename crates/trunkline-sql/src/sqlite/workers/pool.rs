@@ -33,13 +33,15 @@ pub(crate) struct Pool {
 const COMMIT_WAIT: Duration = Duration::from_secs(5);
 
 impl Pool {
+    /// A number of readers. Pools with the same wait group close their connections together.
     pub(crate) fn readers(
         file: Arc<DatabaseFile>,
         config: Arc<SqliteConfig>,
+        count: usize,
+        threads: Arc<WaitGroup>,
     ) -> Result<Self, OpenError> {
-        let threads = Arc::new(WaitGroup::default());
-        let mut idle = Vec::with_capacity(config.readers);
-        for _ in 0..config.readers {
+        let mut idle = Vec::with_capacity(count);
+        for _ in 0..count {
             idle.push(worker::start(&file, &config, &threads, Kind::Reader)?);
         }
         Ok(Self {

@@ -227,7 +227,7 @@ fn run_in(
 
 /// The number of running threads of a pool.
 #[derive(Default)]
-pub(super) struct WaitGroup {
+pub(crate) struct WaitGroup {
     running: Mutex<usize>,
     one_ended: Condvar,
 }

@@ -1,0 +1,257 @@
+use bytes::Bytes;
+
+use super::error::Error;
+use super::export::{ExportFormat, Exported};
+use super::json_text;
+use super::rowset::ResultColumn;
+use super::visibility::ResultMasks;
+
+/// The size of a part of the text, unless a row is larger.
+const PART: usize = 64 << 10;
+
+/// Encodes rows as text, in parts.
+#[derive(Debug)]
+pub(crate) struct RowEncoder {
+    format: ExportFormat,
+    max_rows: u64,
+    masks: ResultMasks,
+    columns: Vec<ResultColumn>,
+    /// The names of the columns as JSON, each followed by a colon.
+    keys: Vec<Vec<u8>>,
+    text: Vec<u8>,
+    cell: Vec<u8>,
+    rows: u64,
+    bytes: u64,
+}
+
+impl RowEncoder {
+    pub(crate) fn new(format: ExportFormat, max_rows: u64) -> Self {
+        Self {
+            format,
+            max_rows,
+            masks: ResultMasks::default(),
+            columns: Vec::new(),
+            keys: Vec::new(),
+            text: Vec::with_capacity(PART + PART / 4),
+            cell: Vec::new(),
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Masks columns.
+    pub(crate) fn masked_by(mut self, masks: ResultMasks) -> Self {
+        self.masks = masks;
+        self
+    }
+
+    /// Writes the beginning of the text. Columns of equal names get numbers in objects.
+    pub(crate) fn begin(&mut self, columns: Vec<ResultColumn>) {
+        let mut names: Vec<String> = Vec::with_capacity(columns.len());
+        for column in &columns {
+            let mut name = column.name.clone();
+            let mut number = 2;
+            while self.format != ExportFormat::Csv && names.contains(&name) {
+                name = format!("{}_{number}", column.name);
+                number += 1;
+            }
+            names.push(name);
+        }
+        match self.format {
+            ExportFormat::Csv => {
+                for (index, name) in names.iter().enumerate() {
+                    self.separate(index);
+                    write_field(&mut self.text, name);
+                }
+                self.text.push(b'\n');
+            }
+            ExportFormat::NdJson => {}
+            ExportFormat::Json => self.text.push(b'['),
+        }
+        let key = |name: &String| {
+            let mut key = Vec::new();
+            json_text::string(&mut key, name);
+            key.push(b':');
+            key
+        };
+        self.keys = names.iter().map(key).collect();
+        self.columns = columns;
+    }
+
+    /// Number of columns.
+    pub(crate) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Writes a row. `write` appends the JSON of the value of a column.
+    pub(crate) fn row<E: From<Error>>(
+        &mut self,
+        mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.rows == self.max_rows {
+            return Err(too_many_rows(self.max_rows).into());
+        }
+        if self.format == ExportFormat::Json {
+            self.text.extend_from_slice(if self.rows == 0 { b"\n" } else { b",\n" });
+        }
+        let is_csv = self.format == ExportFormat::Csv;
+        if !is_csv {
+            self.text.push(b'{');
+        }
+        for index in 0..self.width() {
+            self.separate(index);
+            if is_csv {
+                self.cell.clear();
+                write(index, &mut self.cell)?;
+                self.masks.apply(index, &mut self.cell, 0);
+                // An empty line would be no row.
+                if self.columns.len() == 1 && self.cell == b"null" {
+                    self.text.extend_from_slice(b"\"\"");
+                }
+                write_value(&mut self.text, &self.cell);
+            } else {
+                self.text.extend_from_slice(&self.keys[index]);
+                let start = self.text.len();
+                write(index, &mut self.text)?;
+                self.masks.apply(index, &mut self.text, start);
+            }
+        }
+        if !is_csv {
+            self.text.push(b'}');
+        }
+        if self.format != ExportFormat::Json {
+            self.text.push(b'\n');
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn separate(&mut self, index: usize) {
+        if index > 0 {
+            self.text.push(b',');
+        }
+    }
+
+    /// The next part, if there is enough text.
+    pub(crate) fn part(&mut self) -> Option<Bytes> {
+        (self.text.len() >= PART).then(|| self.take())
+    }
+
+    fn take(&mut self) -> Bytes {
+        self.bytes += self.text.len() as u64;
+        Bytes::from(std::mem::replace(&mut self.text, Vec::with_capacity(PART + PART / 4)))
+    }
+
+    /// The last part, which can be empty.
+    pub(crate) fn finish(mut self) -> (Bytes, Exported) {
+        if self.format == ExportFormat::Json {
+            self.text.extend_from_slice(b"\n]\n");
+        }
+        let last = self.take();
+        (last, Exported { rows: self.rows, bytes: self.bytes, columns: self.columns })
+    }
+}
+
+fn too_many_rows(max: u64) -> Error {
+    Error::OverLimit {
+        message: format!(
+            "the export has more than {max} rows; narrow it, or raise the maximum (--max-export-rows)"
+        ),
+    }
+}
+
+/// Writes the JSON of a value as a field of CSV.
+fn write_value(text: &mut Vec<u8>, json: &[u8]) {
+    match json.first() {
+        Some(b'n') => {}
+        Some(b'"') => {
+            // Most texts have no escape sequences.
+            let bare = &json[1..json.len() - 1];
+            if bare.contains(&b'\\') {
+                write_field(text, &serde_json::from_slice::<String>(json).unwrap_or_default());
+            } else {
+                write_bare(text, bare);
+            }
+        }
+        Some(b'{' | b'[') => write_field(text, &String::from_utf8_lossy(json)),
+        _ => text.extend_from_slice(json),
+    }
+}
+
+/// Writes a text, in quotes if it has a separator, or is empty, since an empty field is NULL.
+fn write_field(text: &mut Vec<u8>, field: &str) {
+    write_bare(text, field.as_bytes());
+}
+
+fn write_bare(text: &mut Vec<u8>, field: &[u8]) {
+    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    let has_space = field.first().is_some_and(u8::is_ascii_whitespace)
+        || field.last().is_some_and(u8::is_ascii_whitespace);
+    if !field.is_empty() && !has_space && !field.iter().any(is_special) {
+        text.extend_from_slice(field);
+        return;
+    }
+    text.push(b'"');
+    for byte in field {
+        if *byte == b'"' {
+            text.push(b'"');
+        }
+        text.push(*byte);
+    }
+    text.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, ExportFormat, ResultColumn, RowEncoder};
+
+    #[track_caller]
+    fn check(format: ExportFormat, names: &[&str], rows: &[&[&str]], expected: &str) {
+        let mut encoder = RowEncoder::new(format, 2);
+        let column = |name: &&str| ResultColumn { name: (*name).to_owned(), declared_type: None };
+        encoder.begin(names.iter().map(column).collect());
+        for row in rows {
+            let write = |index: usize, text: &mut Vec<u8>| {
+                text.extend_from_slice(row[index].as_bytes());
+                Ok::<_, Error>(())
+            };
+            encoder.row(write).unwrap();
+        }
+        let (text, exported) = encoder.finish();
+        assert_eq!(String::from_utf8_lossy(&text), expected, "{names:?}");
+        assert_eq!(exported.bytes, text.len() as u64);
+    }
+
+    #[test]
+    fn rows_in_each_format() {
+        use ExportFormat::{Csv, Json, NdJson};
+        let names = ["a", "b,c", "a"];
+        let rows: [&[&str]; 2] = [&["1", "\"x\"", "null"], &["-2.5", "\"\"", "\"é \\\"\\n,\""]];
+        check(Csv, &names, &rows, "a,\"b,c\",a\n1,x,\n-2.5,\"\",\"é \"\"\n,\"\n");
+        check(
+            NdJson,
+            &names,
+            &rows,
+            "{\"a\":1,\"b,c\":\"x\",\"a_2\":null}\n{\"a\":-2.5,\"b,c\":\"\",\"a_2\":\"é \\\"\\n,\"}\n",
+        );
+        check(Json, &["a"], &rows, "[\n{\"a\":1},\n{\"a\":-2.5}\n]\n");
+        check(Json, &["a"], &[], "[\n]\n");
+        check(Csv, &["a"], &[], "a\n");
+        check(NdJson, &["a"], &[], "");
+        check(
+            Csv,
+            &["a"],
+            &[&["{\"$blob\":\"AAE=\",\"bytes\":2}"], &["\" x\""]],
+            "a\n\"{\"\"$blob\"\":\"\"AAE=\"\",\"\"bytes\"\":2}\"\n\" x\"\n",
+        );
+        check(Csv, &["a"], &[&["null"], &["1"]], "a\n\"\"\n1\n");
+    }
+
+    #[test]
+    fn the_number_of_rows_is_limited() {
+        let mut encoder = RowEncoder::new(ExportFormat::Csv, 1);
+        encoder.begin(Vec::new());
+        assert!(encoder.row(|_, _| Ok::<_, Error>(())).is_ok());
+        assert!(encoder.row(|_, _| Ok::<_, Error>(())).is_err());
+    }
+}

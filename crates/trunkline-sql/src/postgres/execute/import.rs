@@ -1,0 +1,150 @@
+use tokio_postgres::types::Type;
+
+use crate::model::error::Error;
+use crate::model::import::{
+    CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, Imported,
+};
+use crate::model::schema::Table;
+use crate::postgres::transaction::Transaction;
+use crate::postgres::{catalog, params, rows};
+use crate::query::change::{self, Record};
+use crate::query::import::{is_of_record, record, rejected};
+
+/// Maximum number of parameters of a statement that inserts several records. The protocol allows 65,535.
+const MAX_PARAMETERS: usize = 16_384;
+
+pub(crate) async fn import_batch(
+    transaction: &mut Transaction,
+    batch: &ImportBatch,
+) -> Result<Imported, Error> {
+    let table = catalog::table(transaction, &batch.table_name).await?;
+    let mut imported = Imported::default();
+    let mut records = Vec::with_capacity(batch.records.len());
+    for (index, one) in batch.records.iter().enumerate() {
+        match record(&table, batch, one) {
+            Ok(record) => records.push((index, record)),
+            Err(error) if is_of_record(&error) => imported.rejected.push(rejected(one, &error)),
+            Err(error) => return Err(error),
+        }
+    }
+    // Together first. An error ends all statements since the savepoint, and each record is inserted alone.
+    for group in groups(&records) {
+        transaction.savepoint().await?;
+        match insert(transaction, &table, batch, group).await {
+            Ok(rows) => {
+                transaction.release_savepoint().await?;
+                imported.inserted += rows;
+            }
+            Err(error) if is_of_record(&error) => {
+                transaction.roll_back_to_savepoint().await?;
+                for one in group {
+                    insert_alone(transaction, (&table, batch), one, &mut imported).await?;
+                }
+            }
+            Err(error) => return Err(error.on_table(&table.full_name())),
+        }
+    }
+    imported.rejected.sort_by_key(|rejected| rejected.line);
+    if let Some(checkpoint) = &batch.checkpoint {
+        let mut checkpoint = checkpoint.clone();
+        checkpoint.rejected.extend(imported.rejected.iter().cloned());
+        let sql =
+            format!("UPDATE {CHECKPOINT_TABLE} SET checkpoint = $2 WHERE id = $1 RETURNING 1");
+        let params: &[_] =
+            &[(&checkpoint.id as _, Type::TEXT), (&text(&checkpoint) as _, Type::TEXT)];
+        if catalog::rows(transaction, &sql, params).await?.len() != 1 {
+            return Err(Error::argument("checkpoint", "the import has no checkpoint"));
+        }
+    }
+    Ok(imported)
+}
+
+/// A record with its index in the batch.
+type Indexed<'t> = (usize, Record<'t>);
+
+/// Consecutive records with the same columns.
+fn groups<'r, 't>(records: &'r [Indexed<'t>]) -> impl Iterator<Item = &'r [Indexed<'t>]> {
+    let same = records.chunk_by(|(_, one), (_, other)| one.columns == other.columns);
+    same.flat_map(|group| {
+        let width = group.first().map_or(1, |(_, record)| record.columns.len().max(1));
+        group.chunks((MAX_PARAMETERS / width).max(1))
+    })
+}
+
+async fn insert_alone(
+    transaction: &Transaction,
+    (table, batch): (&Table, &ImportBatch),
+    one: &Indexed<'_>,
+    imported: &mut Imported,
+) -> Result<(), Error> {
+    transaction.savepoint().await?;
+    match insert(transaction, table, batch, std::slice::from_ref(one)).await {
+        Ok(rows) => {
+            transaction.release_savepoint().await?;
+            imported.inserted += rows;
+        }
+        Err(error) if is_of_record(&error) => {
+            transaction.roll_back_to_savepoint().await?;
+            let record = batch.records.get(one.0).ok_or(Error::ReaderLost)?;
+            let error = error.on_table(&table.full_name());
+            imported.rejected.push(rejected(record, &error));
+        }
+        Err(error) => return Err(error.on_table(&table.full_name())),
+    }
+    Ok(())
+}
+
+async fn insert(
+    transaction: &Transaction,
+    table: &Table,
+    batch: &ImportBatch,
+    group: &[Indexed<'_>],
+) -> Result<u64, Error> {
+    let Some((_, first)) = group.first() else { return Ok(0) };
+    let sql = change::insert_several(table, &first.columns, batch.on_conflict, group.len())?;
+    let statement = rows::prepare(transaction, &sql).await?;
+    let values = group.iter().flat_map(|(_, record)| &record.values);
+    let values = values.map(params::from_value).collect::<Result<Vec<_>, _>>()?;
+    Ok(transaction.connection()?.client.execute_raw(&statement, values).await?)
+}
+
+pub(crate) async fn checkpoint(
+    transaction: &mut Transaction,
+    request: &CheckpointRequest,
+) -> Result<Option<Checkpoint>, Error> {
+    let regclass = format!("SELECT to_regclass('{CHECKPOINT_TABLE}') IS NOT NULL");
+    let found = catalog::rows(transaction, &regclass, &[]).await?;
+    let exists: bool = found.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false);
+    match request {
+        CheckpointRequest::Begin(checkpoint) => {
+            let table = format!(
+                "CREATE TABLE IF NOT EXISTS {CHECKPOINT_TABLE} (id text PRIMARY KEY, checkpoint text NOT NULL)"
+            );
+            catalog::rows(transaction, &table, &[]).await?;
+            let sql = format!("INSERT INTO {CHECKPOINT_TABLE} (id, checkpoint) VALUES ($1, $2)");
+            let params: &[_] =
+                &[(&checkpoint.id as _, Type::TEXT), (&text(checkpoint) as _, Type::TEXT)];
+            catalog::rows(transaction, &sql, params).await?;
+        }
+        CheckpointRequest::Read { id } if exists => {
+            let sql = format!("SELECT checkpoint FROM {CHECKPOINT_TABLE} WHERE id = $1");
+            let found = catalog::rows(transaction, &sql, &[(id, Type::TEXT)]).await?;
+            let Some(row) = found.first() else { return Ok(None) };
+            return Ok(serde_json::from_str(row.try_get(0)?).ok());
+        }
+        CheckpointRequest::End { id } if exists => {
+            let sql = format!("DELETE FROM {CHECKPOINT_TABLE} WHERE id = $1");
+            catalog::rows(transaction, &sql, &[(id, Type::TEXT)]).await?;
+            let others = format!("SELECT id FROM {CHECKPOINT_TABLE} LIMIT 1");
+            if catalog::rows(transaction, &others, &[]).await?.is_empty() {
+                catalog::rows(transaction, &format!("DROP TABLE {CHECKPOINT_TABLE}"), &[]).await?;
+            }
+        }
+        CheckpointRequest::Read { .. } | CheckpointRequest::End { .. } => {}
+    }
+    Ok(None)
+}
+
+fn text(checkpoint: &Checkpoint) -> String {
+    serde_json::to_string(checkpoint).expect("texts and numbers serialise into memory")
+}

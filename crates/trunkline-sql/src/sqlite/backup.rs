@@ -1,0 +1,191 @@
+//! Backups of a database file while it is used.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+/// A complete backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackupSummary {
+    /// The size of the copy in bytes.
+    pub bytes: u64,
+    /// Number of times that the copy began again, since another process changed the database.
+    pub restarts: u32,
+}
+
+/// The reason why a backup failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// The file does not exist.
+    #[error("database file {} does not exist; check the path", .0.display())]
+    Missing(PathBuf),
+    /// The copy would replace the database.
+    #[error("the backup file is the database itself; choose another file")]
+    SameFile,
+    /// SQLite failed.
+    #[error("cannot copy the database")]
+    Sqlite(#[from] rusqlite::Error),
+    /// Another process has held a lock for 30 seconds.
+    #[error("the database is locked by another process; end its transaction, and try again")]
+    Locked,
+    /// The copy has errors, as the database probably has.
+    #[error("the copy failed `PRAGMA integrity_check`: {0}; check the database itself")]
+    Corrupt(String),
+    /// The copy cannot be written.
+    #[error("cannot write {}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// Number of pages of a step. Writers wait at most for one step, unless the database is in WAL mode, where they never wait.
+const STEP: i32 = 1_024;
+
+/// Time between two steps, for writers. In WAL mode they need none.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The copy begins again when another process has changed the database between two steps. After this number of times, it
+/// is made in one step.
+const MAX_RESTARTS: u32 = 3;
+
+/// Wait for a lock.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// Copies a database to a file, which is replaced when the copy is complete and has passed `PRAGMA integrity_check`. Other
+/// processes can use the database meanwhile: the copy has its content at one time. `progress` gets the number of copied
+/// pages and of all pages. Blocks.
+///
+/// # Errors
+///
+/// See [`BackupError`]. The file is not changed then.
+pub fn backup(
+    database: &Path,
+    file: &Path,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<BackupSummary, BackupError> {
+    let found = fs::canonicalize(database);
+    let found = found.map_err(|_| BackupError::Missing(database.to_owned()))?;
+    if fs::canonicalize(file).is_ok_and(|file| file == found) {
+        return Err(BackupError::SameFile);
+    }
+    let partial = PartialFile::create(file)?;
+    // So that a log that this connection creates is removed with it. SQLite opens a file without write permission read-only.
+    let source = Connection::open_with_flags(&found, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // The waits of SQLite's own handler are too long for the short pauses of a busy writer.
+    source.busy_handler(Some(wait_for_lock))?;
+    let restarts = copy(&source, &partial.path, &mut progress)?;
+    drop(source);
+    check(&partial.path)?;
+    let bytes = partial.finish(file)?;
+    Ok(BackupSummary { bytes, restarts })
+}
+
+fn copy(
+    source: &Connection,
+    path: &Path,
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<u32, BackupError> {
+    let mode: String = source.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    let is_wal = mode == "wal";
+    if is_wal {
+        // Other processes can write meanwhile, and the transaction does not see that.
+        source.execute_batch("BEGIN")?;
+        source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    }
+    let mut target = Connection::open(path)?;
+    // The file is not used before it is complete.
+    target.pragma_update(None, "synchronous", "OFF")?;
+    let backup = Backup::new(source, &mut target)?;
+    let (mut restarts, mut copied, mut waited) = (0, 0, Duration::ZERO);
+    loop {
+        let pages = if restarts < MAX_RESTARTS { STEP } else { -1 };
+        let step = backup.step(pages)?;
+        let state = backup.progress();
+        let (all, left) = (state.pagecount.max(0) as u64, state.remaining.max(0) as u64);
+        let done = all.saturating_sub(left);
+        progress(done, all);
+        match step {
+            StepResult::Done => break,
+            StepResult::More => {
+                restarts += u32::from(done <= copied && copied > 0);
+                (copied, waited) = (done, Duration::ZERO);
+                if !is_wal {
+                    thread::sleep(PAUSE);
+                }
+            }
+            // Busy, or locked by a connection of this process.
+            _ if waited >= LOCK_WAIT => return Err(BackupError::Locked),
+            _ => {
+                thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+        }
+    }
+    Ok(restarts)
+}
+
+/// Waits a millisecond, at most 30,000 times.
+fn wait_for_lock(waits: i32) -> bool {
+    thread::sleep(Duration::from_millis(1));
+    waits < 30_000
+}
+
+/// Checks the copy. Without locks and a log, so that no further files are created.
+fn check(path: &Path) -> Result<(), BackupError> {
+    let uri = format!("file:{}?immutable=1", super::file::percent_encoded(path));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let copy = Connection::open_with_flags(uri, flags)?;
+    let found: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(BackupError::Corrupt(found)) }
+}
+
+/// The copy until it is complete. It is removed if it is dropped before.
+struct PartialFile {
+    path: PathBuf,
+}
+
+impl PartialFile {
+    fn create(file: &Path) -> Result<Self, BackupError> {
+        let mut path = file.as_os_str().to_owned();
+        path.push(".part");
+        let path = PathBuf::from(path);
+        // That of an interrupted backup.
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(BackupError::Write { path, source });
+            }
+            _ => {}
+        }
+        match File::create_new(&path) {
+            Ok(_) => Ok(Self { path }),
+            Err(source) => Err(BackupError::Write { path, source }),
+        }
+    }
+
+    fn finish(self, file: &Path) -> Result<u64, BackupError> {
+        let finished = File::open(&self.path).and_then(|copy| {
+            copy.sync_all()?;
+            let bytes = copy.metadata()?.len();
+            fs::rename(&self.path, file)?;
+            Ok(bytes)
+        });
+        finished.map_err(|source| BackupError::Write { path: file.to_owned(), source })
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        // It was renamed if the backup is complete.
+        drop(fs::remove_file(&self.path));
+    }
+}

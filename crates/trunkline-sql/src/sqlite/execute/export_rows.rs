@@ -1,0 +1,93 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use rusqlite::Statement;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::raw_query::bind;
+use crate::model::error::Error;
+use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
+use crate::model::row_encoder::RowEncoder;
+use crate::model::visibility::ResultMasks;
+use crate::query::select::select;
+use crate::sqlite::collect::result_columns;
+use crate::sqlite::schema::suggest_names;
+use crate::sqlite::session::Session;
+use crate::sqlite::value;
+
+/// An export on a reader.
+pub(crate) struct ExportJob {
+    request: ExportRows,
+    parts: ExportSender,
+    deadline: Instant,
+    /// Waits for the receiver, and thus blocks the thread of the reader.
+    runtime: Handle,
+    has_sent: bool,
+}
+
+impl ExportJob {
+    /// An export of the current call.
+    pub(crate) fn new(request: ExportRows, parts: ExportSender, timeout: Duration) -> Self {
+        let deadline = Instant::now() + timeout;
+        Self { request, parts, deadline, runtime: Handle::current(), has_sent: false }
+    }
+
+    /// If the file changed under a run, there is another one, which fails after a part was sent.
+    pub(crate) fn run(&mut self, session: &mut Session<'_>) -> Result<Exported, Error> {
+        if self.has_sent {
+            return Err(Error::Changing);
+        }
+        let mut masks = ResultMasks::default();
+        let (sql, params) = match &self.request.source {
+            ExportSource::Table(name) => {
+                let table = session.table(name)?;
+                masks = table.visible_masks(&session.config().rules);
+                let columns = table.visible_columns();
+                (select(columns.map(|column| table.dialect.column(&column.name)), &table), None)
+            }
+            ExportSource::Query { sql, params } => (sql.clone(), params.clone()),
+        };
+        let explain = |session: &mut Session<'_>, error| suggest_names(session, &sql, error);
+        let mut statement = session.prepare(&sql).map_err(|error| explain(session, error))?;
+        bind(&mut statement, params.as_ref())?;
+        let max_rows = session.config().limits.max_export_rows;
+        let encoder = RowEncoder::new(self.request.format, max_rows).masked_by(masks);
+        self.send_rows(&mut statement, encoder)
+    }
+
+    fn send_rows(
+        &mut self,
+        statement: &mut Statement<'_>,
+        mut encoder: RowEncoder,
+    ) -> Result<Exported, Error> {
+        let mut has_begun = false;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            if !has_begun {
+                // After the first step, in which SQLite recompiles the statement if the schema has changed.
+                encoder.begin(result_columns(row.as_ref(), 0));
+                has_begun = true;
+            }
+            encoder.row(|index, text| {
+                value::write(text, row.get_ref(index)?);
+                Ok::<_, Error>(())
+            })?;
+            if let Some(part) = encoder.part() {
+                self.send(part)?;
+            }
+        }
+        drop(rows);
+        if !has_begun {
+            encoder.begin(result_columns(statement, 0));
+        }
+        let (last, exported) = encoder.finish();
+        self.send(last)?;
+        Ok(exported)
+    }
+
+    fn send(&mut self, part: Bytes) -> Result<(), Error> {
+        self.has_sent = true;
+        self.runtime.block_on(self.parts.send_until(part, self.deadline))
+    }
+}

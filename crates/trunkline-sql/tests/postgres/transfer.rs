@@ -1,0 +1,174 @@
+//! Exports and imports.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use trunkline_sql::postgres::PostgresConfig;
+use trunkline_sql::transfer::{
+    Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender, Exported, ImportBatch,
+    ImportRecord, Imported,
+};
+use trunkline_sql::{Error, OnConflict, QueryLimits};
+
+use crate::fixture::{Fixture, kind};
+use crate::visibility;
+
+/// The text of an export, up to `max` parts, and its outcome unless it was dropped before.
+fn export(
+    fixture: &Fixture,
+    request: ExportRows,
+    max: usize,
+) -> (String, Option<Result<Exported, Error>>) {
+    let (sender, mut parts) = ExportSender::channel();
+    let database = fixture.database.clone();
+    fixture.runtime.block_on(async move {
+        let mut text = Vec::new();
+        let run = database.export_rows(request, sender);
+        tokio::pin!(run);
+        let mut outcome = None;
+        let mut count = 0;
+        while count < max {
+            tokio::select! {
+                biased;
+                part = parts.recv() => match part {
+                    Some(part) => { text.extend_from_slice(&part); count += 1; }
+                    None => break,
+                },
+                ended = &mut run, if outcome.is_none() => outcome = Some(ended),
+            }
+        }
+        (String::from_utf8(text).unwrap(), outcome)
+    })
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn rows_in_each_format() {
+    let fixture = Fixture::new(PostgresConfig::default());
+    let all = |request| export(&fixture, request, usize::MAX);
+    let (text, outcome) = all(ExportRows::table("PAIR", ExportFormat::Csv));
+    let blob = |base64: &str, bytes: u8| {
+        format!("\"{{\"\"$blob\"\":\"\"{base64}\"\",\"\"bytes\"\":{bytes}}}\"")
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        format!("1,a,{}", blob("", 0)),
+        format!("1,x,{}", blob("AP8=", 2)),
+        "2,x,".to_owned(),
+        "a,b,c".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(outcome.unwrap().unwrap().rows, 3);
+    let query = "SELECT 1 AS a, ARRAY[1, 2] AS a, 'x' AS t, 9007199254740993 AS big";
+    let (text, _) = all(ExportRows::query(query, None, ExportFormat::NdJson));
+    assert_eq!(text, "{\"a\":1,\"a_2\":[1,2],\"t\":\"x\",\"big\":\"9007199254740993\"}\n");
+    let many = "SELECT i, 'row ' || i AS name FROM generate_series(1, 300000) AS i";
+    let (text, outcome) = all(ExportRows::query(many, None, ExportFormat::Csv));
+    assert_eq!(text.lines().count(), 300_001);
+    assert_eq!(outcome.unwrap().unwrap().bytes, text.len() as u64);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn errors_and_limits() {
+    let limits = QueryLimits {
+        max_export_rows: 100_000,
+        export_timeout: Duration::from_secs(2),
+        ..QueryLimits::default()
+    };
+    let fixture = Fixture::new(PostgresConfig { limits, ..PostgresConfig::default() });
+    for (sql, expected, has_parts) in [
+        ("DELETE FROM emp", "forbidden", false),
+        ("SELECT 1; SELECT 2", "multiple_statements", false),
+        ("SELECT nothing", "sql", false),
+        ("SELECT pg_sleep(60)", "timeout", false),
+        ("SELECT 1 / (90000 - i) FROM generate_series(1, 99999) AS i", "sql", true),
+        ("SELECT i FROM generate_series(1, 100001) AS i", "over_limit", true),
+        ("SELECT i FROM generate_series(1, 100000) AS i", "ok", true),
+    ] {
+        let request = ExportRows::query(sql, None, ExportFormat::Csv);
+        let (text, outcome) = export(&fixture, request, usize::MAX);
+        assert_eq!(kind(&outcome.unwrap()), expected, "{sql}");
+        assert_eq!(!text.is_empty(), has_parts, "{sql}");
+    }
+    assert!(fixture.sql("SELECT 1").is_ok());
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn a_dropped_export_ends_its_statement() {
+    let fixture = Fixture::new(PostgresConfig::default());
+    let endless = "SELECT generate_series(1, 1000000000000) AS i, repeat('x', 100) AS t";
+    for _ in 0..4 {
+        let request = ExportRows::query(endless, None, ExportFormat::Json);
+        let (text, _) = export(&fixture, request, 5);
+        assert!(text.len() > 300_000);
+    }
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let active = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND state = 'active' AND query LIKE '%1000000000000%' \
+         AND pid <> pg_backend_pid()",
+        fixture.name
+    );
+    while fixture.look(&active) != ["0"] {
+        assert!(Instant::now() < deadline, "a statement still runs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn imports_reject_single_records() {
+    let fixture = Fixture::writable();
+    let records: Vec<ImportRecord> = [
+        json!({"id": "10", "name": "Kim", "salary": "1.5"}),
+        json!({"id": "x", "name": "Lee"}),
+        json!({"id": "11", "name": "Ada"}),
+        json!({"id": "12", "name": null}),
+        json!({"id": "13", "name": "Max", "dept_no": "99"}),
+        json!({"id": "14", "name": "Zoe", "nothing": "1"}),
+        json!({"id": "15", "name": "Zoe", "dept_no": "10"}),
+    ]
+    .into_iter()
+    .zip(2..)
+    .map(|(data, line)| ImportRecord { line, data: data.as_object().unwrap().clone() })
+    .collect();
+    let checkpoint = |state: Value| Checkpoint { id: "i".to_owned(), state, rejected: Vec::new() };
+    let request = |request| fixture.runtime.block_on(fixture.database.checkpoint(request));
+    request(CheckpointRequest::Begin(checkpoint(json!(0)))).unwrap();
+    let batch = ImportBatch {
+        table_name: "emp".to_owned(),
+        records,
+        on_conflict: OnConflict::Abort,
+        are_texts: true,
+        checkpoint: Some(checkpoint(json!(7))),
+    };
+    let run = |batch| fixture.runtime.block_on(fixture.database.import_batch(batch));
+    let Imported { inserted, rejected, .. } = run(batch).unwrap();
+    let lines: Vec<u64> = rejected.iter().map(|one| one.line).collect();
+    assert_eq!((inserted, lines), (2, vec![3, 4, 5, 6, 7]));
+    assert_eq!(fixture.look("SELECT id FROM emp WHERE id >= 10 ORDER BY id"), ["10", "15"]);
+    let id = || "i".to_owned();
+    let found = request(CheckpointRequest::Read { id: id() }).unwrap().unwrap();
+    assert_eq!((found.state, found.rejected.len()), (json!(7), 5));
+    request(CheckpointRequest::End { id: id() }).unwrap();
+    assert_eq!(fixture.look("SELECT to_regclass('trunkline_import') IS NULL"), ["t"]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn rules_apply() {
+    let fixture = visibility::fixture(false);
+    let (text, outcome) =
+        export(&fixture, ExportRows::table("customer", ExportFormat::Csv), usize::MAX);
+    assert_eq!(outcome.unwrap().unwrap().rows, 2);
+    assert!(!text.contains("S3CRET") && text.contains("2qF_HdWLl2P_E410kZRDvg"), "{text}");
+    for (request, expected) in [
+        (ExportRows::table("hr.salary", ExportFormat::Json), "unknown_table"),
+        (ExportRows::query("SELECT 1", None, ExportFormat::Json), "forbidden"),
+    ] {
+        let (text, outcome) = export(&fixture, request, usize::MAX);
+        assert_eq!((text.as_str(), kind(&outcome.unwrap())), ("", expected));
+    }
+}
