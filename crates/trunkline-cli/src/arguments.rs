@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    call, chat, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
+    call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
 use crate::config::{Config, ConfigArgs, ConfigError};
 use crate::server::{command_tools, serve, stdio};
@@ -69,6 +69,24 @@ pub(crate) enum Command {
     Chat(chat::Arguments),
     /// Convert documents between EDN and JSON, from stdin to stdout
     Edn(edn::Arguments),
+    /// Write all rows of a table or a query as CSV, NDJSON or JSON
+    ///
+    /// Reads the database without a server. Memory is independent of the number of rows.
+    Export(database::ExportArguments),
+    /// Insert the records of a CSV, NDJSON or JSON file into a table
+    ///
+    /// Changes the database without a server, in transactions of up to 1,000 records. Records that violate a constraint, or
+    /// have values of other types than their columns, are written to FILE.rejects, with their lines and the reasons. To
+    /// continue an interrupted import, repeat the command: its state is in FILE.import, and its position in the table
+    /// trunkline_import of the database.
+    ///
+    /// Exit code: 0 if all records were inserted, 3 if some were rejected, 1 if the import failed.
+    Import(database::ImportArguments),
+    /// Copy a SQLite database while it is used
+    ///
+    /// Other processes can read and write the database meanwhile. The copy has its content at one time, and is checked
+    /// with PRAGMA integrity_check.
+    Backup(database::BackupArguments),
     /// Print the completions for a shell
     Completions(shell::Completions),
     /// Write man pages to a directory

@@ -12,7 +12,9 @@ mod terminal;
 use std::process::ExitCode;
 
 use arguments::Command;
-use commands::{call, chat, edn, execute, logout, monitor, openrpc, prompts, resources, tools};
+use commands::{
+    call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
+};
 use server::{command_tools, serve, stdio};
 use terminal::output;
 
@@ -32,6 +34,9 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Chat(arguments) => return chat::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
+        Command::Export(arguments) => return database::export(&arguments),
+        Command::Import(arguments) => return database::import(&arguments),
+        Command::Backup(arguments) => return database::backup(&arguments),
         Command::Completions(arguments) => {
             return shell::print_completions(&arguments, arguments::command());
         }

@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod chat;
 mod connection;
+pub(crate) mod database;
 pub(crate) mod edn;
 pub(crate) mod execute;
 pub(crate) mod logout;

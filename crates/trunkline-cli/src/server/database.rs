@@ -142,6 +142,28 @@ pub(crate) struct QueryLimits {
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     query_timeout_ms: u64,
+    /// Maximum time of one export over HTTP, in milliseconds
+    ///
+    /// An export also waits for its client. At most two run at the same time for each database.
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 600_000,
+        env = "TRUNKLINE_EXPORT_TIMEOUT_MS",
+        value_parser = value_parser!(u64).range(1..=86_400_000)
+    )]
+    export_timeout_ms: u64,
+    /// Maximum rows of one export over HTTP
+    ///
+    /// An export with more rows is aborted.
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 100_000_000,
+        env = "TRUNKLINE_MAX_EXPORT_ROWS",
+        value_parser = value_parser!(u64).range(1..)
+    )]
+    max_export_rows: u64,
     /// Maximum memory of SQLite in bytes
     ///
     /// For all queries, records and conversations together.
@@ -305,6 +327,8 @@ impl QueryLimits {
             max_rows: self.max_rows,
             max_affected: self.max_affected,
             timeout: Duration::from_millis(self.query_timeout_ms),
+            export_timeout: Duration::from_millis(self.export_timeout_ms),
+            max_export_rows: self.max_export_rows,
             ..trunkline_sql::QueryLimits::default()
         }
     }

@@ -256,6 +256,12 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
                 .merge(rpc.openrpc_routes())
                 .merge(metrics::routes(&rpc))
                 .merge(summary.clone().routes());
+            let service = match &served.databases {
+                Some(databases) => {
+                    service.merge(trunkline_sql::routes(&rpc, databases, service::DATABASES))
+                }
+                None => service,
+            };
             let service = match &served.records {
                 Some(records) => {
                     service.merge(trunkline_resources::routes(&rpc, &records.resources))

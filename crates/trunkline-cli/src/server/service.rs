@@ -21,7 +21,7 @@ use super::{command_tools, history_resources};
 const INSTRUCTIONS: &str = "list_tables and describe_table describe tables, query_records reads rows of one table, \
     execute_raw_query runs one SQL statement.";
 /// The prefixes of the names of methods.
-const DATABASES: &str = "db";
+pub(crate) const DATABASES: &str = "db";
 const QUERIES: &str = "queries";
 
 const DATA_NOTICE: &str =

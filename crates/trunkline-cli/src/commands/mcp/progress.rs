@@ -2,22 +2,14 @@
 
 use trunkline_mcp::client::{ProgressUpdate, TaskInfo};
 
-use crate::terminal::line;
+use crate::terminal::{line, progress_bar};
 
 /// A bar with the percentage, if the total is known, the progress, and the message.
 pub(super) fn text(update: &ProgressUpdate, columns: usize) -> String {
-    /// The width of the bar without its brackets, and the number of columns from which on it is shown.
-    const BAR: usize = 20;
-    const MIN_COLUMNS: usize = 50;
     let total = update.total.filter(|total| *total > 0.0);
     let mut parts = Vec::new();
     if let Some(total) = total {
-        let fraction = (update.progress / total).clamp(0.0, 1.0);
-        if columns >= MIN_COLUMNS {
-            let filled = (fraction * BAR as f64).floor() as usize;
-            parts.push(format!("[{:-<BAR$}]", "#".repeat(filled)));
-        }
-        parts.push(format!("{:3}%", (fraction * 100.0).floor()));
+        parts.extend(progress_bar(update.progress / total, columns));
     }
     match total {
         Some(100.0) => {}

@@ -80,6 +80,25 @@ impl Connection {
         reply
     }
 
+    /// Reads a body in chunks, and returns whether it is complete.
+    pub(crate) fn chunks(&mut self, mut take: impl FnMut(&[u8])) -> bool {
+        loop {
+            let mut line = String::new();
+            if !matches!(self.0.read_line(&mut line), Ok(1..)) {
+                return false;
+            }
+            let length = usize::from_str_radix(line.trim_end(), 16).unwrap();
+            let mut chunk = vec![0; length + 2];
+            if self.0.read_exact(&mut chunk).is_err() {
+                return false;
+            }
+            if length == 0 {
+                return true;
+            }
+            take(&chunk[..length]);
+        }
+    }
+
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();

@@ -1,0 +1,158 @@
+//! `trunkline export`.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use tokio::sync::mpsc::Receiver;
+use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, Exported};
+
+use super::progress::Progress;
+use super::{Access, Source, runtime};
+use crate::terminal::output;
+
+/// The arguments of `export`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Table or view
+    #[arg(long, value_name = "TABLE", required_unless_present = "sql")]
+    table: Option<String>,
+    /// Reading SQL statement
+    #[arg(long, value_name = "SQL", conflicts_with = "table")]
+    sql: Option<String>,
+    /// csv, ndjson or json [default: by the name of the file, or csv]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ExportFormat>,
+    /// File to write [default: stdout]
+    ///
+    /// An existing file is replaced when the export is complete. Until then, the rows are in FILE.part.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match export(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn export(arguments: &Arguments) -> anyhow::Result<()> {
+    let format = arguments.format.or_else(|| format_of(arguments.output.as_deref()?));
+    let format = format.unwrap_or(ExportFormat::Csv);
+    let request = match (&arguments.table, &arguments.sql) {
+        (Some(table), _) => ExportRows::table(table, format),
+        (None, Some(sql)) => ExportRows::query(sql, None, format),
+        (None, None) => bail!("--table or --sql is required"),
+    };
+    let runtime = runtime()?;
+    let database = runtime.block_on(arguments.source.open(Access::Read))?;
+    let progress = Progress::new();
+    let target = Target::open(arguments.output.as_deref())?;
+    let (sender, parts) = ExportSender::channel();
+    let exporting = {
+        let database = database.clone();
+        runtime.spawn(async move { database.export_rows(request, sender).await })
+    };
+    let written = target.write(parts, &progress);
+    let exported = runtime.block_on(exporting);
+    progress.clear();
+    // Without an error of the export, the export ended because the text could not be written.
+    let exported = match (written, exported?) {
+        (Ok(target), Ok(exported)) => target.finish().map(|()| exported)?,
+        (Err(error), _) => return Err(error),
+        (Ok(_), Err(error)) => return Err(error.into()),
+    };
+    if arguments.output.is_some() {
+        output::message(&summary(&exported, progress.seconds()));
+    }
+    database.close(std::time::Duration::from_secs(5));
+    Ok(())
+}
+
+/// The format that the extension of a file names.
+fn format_of(path: &Path) -> Option<ExportFormat> {
+    let extension = path.extension()?.to_str()?;
+    match extension {
+        "jsonl" => Some(ExportFormat::NdJson),
+        extension => extension.parse().ok(),
+    }
+}
+
+fn summary(exported: &Exported, seconds: f64) -> String {
+    format!("exported {} rows, {} bytes, in {seconds:.1} s\n", exported.rows, exported.bytes)
+}
+
+/// The file or the stream that is written.
+enum Target {
+    Stdout(io::Stdout),
+    File {
+        file: BufWriter<File>,
+        /// The file, and its path until it is complete.
+        paths: Option<(PathBuf, PathBuf)>,
+    },
+}
+
+impl Target {
+    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else { return Ok(Self::Stdout(io::stdout())) };
+        // Such as a pipe.
+        let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        let partial = match is_special {
+            true => path.to_owned(),
+            false => {
+                let mut name = path.as_os_str().to_owned();
+                name.push(".part");
+                PathBuf::from(name)
+            }
+        };
+        let file = match is_special {
+            true => File::options().write(true).open(path),
+            false => File::create(&partial),
+        };
+        let file = file.with_context(|| format!("cannot create {}", partial.display()))?;
+        let paths = (!is_special).then(|| (partial, path.to_owned()));
+        Ok(Self::File { file: BufWriter::new(file), paths })
+    }
+
+    /// Writes the parts of an export.
+    fn write(
+        mut self,
+        mut parts: Receiver<bytes::Bytes>,
+        progress: &Progress,
+    ) -> anyhow::Result<Self> {
+        let mut bytes = 0;
+        while let Some(part) = parts.blocking_recv() {
+            match &mut self {
+                Self::Stdout(stdout) => stdout.write_all(&part),
+                Self::File { file, .. } => file.write_all(&part),
+            }
+            .context("cannot write the export")?;
+            bytes += part.len() as u64;
+            progress.set(|| format!("{:.1} MB", bytes as f64 / 1e6), bytes);
+        }
+        Ok(self)
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout(mut stdout) => stdout.flush().context("cannot write the export"),
+            Self::File { file, paths } => {
+                let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+                let file = file.context("cannot write the export")?;
+                let Some((partial, path)) = paths else { return Ok(()) };
+                file.sync_all().context("cannot write the export")?;
+                fs::rename(&partial, &path)
+                    .with_context(|| format!("cannot rename {}", partial.display()))
+            }
+        }
+    }
+}

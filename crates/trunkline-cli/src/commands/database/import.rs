@@ -1,0 +1,345 @@
+//! `trunkline import`.
+
+use std::fs::File;
+use std::io::{BufReader, stdin};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use tokio::runtime::Runtime;
+use trunkline_sql::transfer::{
+    Checkpoint, CheckpointRequest, ExportFormat, ImportBatch, RejectedRecord,
+};
+use trunkline_sql::{Database, DescribeTable, Error, OnConflict};
+
+use super::progress::Progress;
+use super::records::{CsvOptions, Item, Position, RecordReader};
+use super::rejects::Rejects;
+use super::resume::{Identity, Phase, StateFile};
+use super::{Access, Source, runtime};
+use crate::terminal::output;
+
+/// The arguments of `import`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Table
+    #[arg(long, value_name = "TABLE")]
+    table: String,
+    /// File to read; - is stdin, which cannot be resumed
+    file: PathBuf,
+    /// csv, ndjson or json [default: by the name of the file]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ExportFormat>,
+    /// Records that conflict with rows: reject, ignore or replace them
+    #[arg(long, value_name = "ACTION", value_enum, hide_possible_values = true, default_value_t = Conflict::Reject)]
+    on_conflict: Conflict,
+    /// Separator of the fields of CSV
+    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
+    delimiter: u8,
+    /// Text of NULL in CSV, unless it is in quotes [default: an empty field]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    null: String,
+    /// File of rejected records [default: FILE.rejects]
+    #[arg(long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
+}
+
+/// The resolution of conflicts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Conflict {
+    Reject,
+    Ignore,
+    Replace,
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [byte] if *byte != b'"' && *byte != b'\n' && *byte != b'\r' => Ok(*byte),
+        _ => Err("expected one ASCII character, or \\t".to_owned()),
+    }
+}
+
+/// Maximum number of records and bytes of a transaction.
+const MAX_RECORDS: usize = 1_000;
+const MAX_BYTES: usize = 4 << 20;
+
+/// The exit code if records were rejected.
+const REJECTED: u8 = 3;
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match import(arguments) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(REJECTED),
+        Err(error) => {
+            output::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Imports the file, and returns the number of rejected records.
+fn import(arguments: &Arguments) -> anyhow::Result<u64> {
+    let is_stdin = arguments.file == Path::new("-");
+    let format = match (arguments.format, arguments.file.extension()) {
+        (Some(format), _) => format,
+        (None, Some(extension)) if extension == "jsonl" => ExportFormat::NdJson,
+        (None, extension) => {
+            let format = extension.and_then(|extension| extension.to_str()?.parse().ok());
+            format.context(
+                "the name of the file does not end in .csv, .ndjson or .json; give --format",
+            )?
+        }
+    };
+    let options = CsvOptions { delimiter: arguments.delimiter, null: arguments.null.clone() };
+    let runtime = runtime()?;
+    let database = runtime.block_on(arguments.source.open(Access::Write))?;
+    let rejects = Rejects::new(match &arguments.rejects {
+        Some(path) => path.clone(),
+        None if is_stdin => PathBuf::from("stdin.rejects"),
+        None => with_suffix(&arguments.file, ".rejects"),
+    });
+    let batch = ImportBatch {
+        table_name: arguments.table.clone(),
+        records: Vec::new(),
+        on_conflict: match arguments.on_conflict {
+            Conflict::Reject => OnConflict::Abort,
+            Conflict::Ignore => OnConflict::Ignore,
+            Conflict::Replace => OnConflict::Replace,
+        },
+        are_texts: format == ExportFormat::Csv,
+        checkpoint: None,
+    };
+    let progress = Progress::new();
+    let mut import =
+        Import { runtime, database, batch, rejects, counts: Counts::default(), id: None };
+    let finished = if is_stdin {
+        let mut reader = RecordReader::new(BufReader::new(stdin()), format, options)?;
+        import.check_columns(reader.header())?;
+        import.rejects.begin(0)?;
+        import.run(&mut reader, &progress, None)
+    } else {
+        import.run_file(arguments, format, options, &progress)
+    };
+    progress.clear();
+    finished?;
+    let Counts { inserted, rejected } = import.counts;
+    let mut summary = format!(
+        "inserted {inserted} rows into {} in {:.1} s\n",
+        arguments.table,
+        progress.seconds()
+    );
+    if rejected > 0 {
+        summary.push_str(&format!(
+            "rejected {rejected} records; their lines and reasons are in {}\n",
+            import.rejects.path().display()
+        ));
+    }
+    output::message(&summary);
+    import.database.close(std::time::Duration::from_secs(10));
+    Ok(rejected)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+struct Import {
+    runtime: Runtime,
+    database: Database,
+    /// Without records.
+    batch: ImportBatch,
+    rejects: Rejects,
+    counts: Counts,
+    /// The id of an import that can be resumed.
+    id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    inserted: u64,
+    rejected: u64,
+}
+
+impl Import {
+    /// Imports a file, from its beginning or from the place of an interrupted import.
+    fn run_file(
+        &mut self,
+        arguments: &Arguments,
+        format: ExportFormat,
+        options: CsvOptions,
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
+        let path = &arguments.file;
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let identity = Identity::of(&file, arguments.source.location(), &arguments.table, progress)
+            .with_context(|| format!("cannot read {}", path.display()))?
+            .with_format(format, &options);
+        let mut reader =
+            RecordReader::new(BufReader::with_capacity(1 << 16, file), format, options)?;
+        self.check_columns(reader.header())?;
+        let state = StateFile::open(with_suffix(path, ".import"), identity)?;
+        let id = state.id().to_owned();
+        let found = self.checkpoint(CheckpointRequest::Read { id: id.clone() })?;
+        self.id = Some(id.clone());
+        match (state.phase(), found) {
+            (Phase::Running, None) => {
+                output::message("the import was complete already\n");
+                return state.remove();
+            }
+            (_, Some(checkpoint)) => reader.resume(self.restore(&checkpoint)?)?,
+            (Phase::Starting, None) => {
+                self.rejects.begin(0)?;
+                let checkpoint = self.at(Position::default(), Vec::new())?;
+                self.checkpoint(CheckpointRequest::Begin(checkpoint))?;
+            }
+        }
+        let state = state.running()?;
+        self.run(&mut reader, progress, Some(state.size()))?;
+        self.checkpoint(CheckpointRequest::End { id })?;
+        state.remove()
+    }
+
+    fn check_columns(&self, names: &[String]) -> anyhow::Result<()> {
+        let request =
+            DescribeTable { table_name: self.batch.table_name.clone(), ..DescribeTable::default() };
+        let table = self.runtime.block_on(self.database.describe_table(request))?;
+        let is_known =
+            |name: &&String| table.columns.iter().any(|one| one.name.eq_ignore_ascii_case(name));
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            let columns: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
+            bail!(
+                "unknown column `{}` in the header of the CSV file; the columns of {} are {}",
+                unknown.escape_debug(),
+                table.name,
+                columns.join(", ")
+            );
+        }
+        Ok(())
+    }
+
+    /// Imports all records from the place of the reader.
+    fn run<R: std::io::BufRead>(
+        &mut self,
+        reader: &mut RecordReader<R>,
+        progress: &Progress,
+        size: Option<u64>,
+    ) -> anyhow::Result<()> {
+        loop {
+            let mut items = Vec::new();
+            let mut bytes = 0;
+            // An error of the file ends the import after the records before it.
+            let mut failure = None;
+            while items.len() < MAX_RECORDS && bytes < MAX_BYTES {
+                match reader.next() {
+                    Ok(Some(item)) => items.push((item, reader.position())),
+                    Ok(None) => break,
+                    Err(error) => {
+                        failure = Some(error);
+                        break;
+                    }
+                }
+                bytes += reader.record_size();
+            }
+            if !items.is_empty() {
+                self.send(items)?;
+            }
+            let offset = reader.position().offset;
+            let rows = || format!("{} rows", self.counts.inserted);
+            match size {
+                Some(size) => progress.set_share(rows, offset, size),
+                None => progress.set(rows, offset),
+            }
+            match failure {
+                Some(failure) => return Err(failure),
+                None if bytes == 0 => return Ok(()),
+                None => {}
+            }
+        }
+    }
+
+    /// Imports records in one transaction. If a constraint that is checked at its end fails, each in its own.
+    fn send(&mut self, items: Vec<(Item, Position)>) -> anyhow::Result<()> {
+        let Some(end) = items.last().map(|(_, position)| *position) else { return Ok(()) };
+        let mut batch = self.batch.clone();
+        let mut invalid = Vec::new();
+        for (item, _) in &items {
+            match item {
+                Item::Record(record) => batch.records.push(record.clone()),
+                Item::Invalid(rejected) => invalid.push(rejected.clone()),
+            }
+        }
+        if self.id.is_some() {
+            batch.checkpoint = Some(self.at(end, invalid.clone())?);
+        }
+        match self.runtime.block_on(self.database.import_batch(batch)) {
+            Ok(imported) => {
+                invalid.extend(imported.rejected);
+                invalid.sort_by_key(|rejected| rejected.line);
+                self.counts.inserted += imported.inserted;
+                self.counts.rejected += invalid.len() as u64;
+                self.rejects.append(&invalid)
+            }
+            Err(Error::Constraint { .. }) if items.len() > 1 => {
+                for item in items {
+                    self.send(vec![item])?;
+                }
+                Ok(())
+            }
+            Err(error @ Error::Constraint { .. }) => match items.into_iter().next() {
+                Some((Item::Record(record), position)) => {
+                    let (line, reason) = (record.line, error.to_string());
+                    let record = Some(record.data.into());
+                    self.send(vec![(Item::Invalid(RejectedRecord { line, reason, record }), position)])
+                }
+                _ => Err(error.into()),
+            },
+            Err(error) => Err(anyhow::Error::new(error).context(
+                "the import failed; all records before this transaction are in the table, and the same command continues",
+            )),
+        }
+    }
+
+    /// The checkpoint at a position, before the rejected records of its batch are counted.
+    fn at(
+        &mut self,
+        position: Position,
+        rejected: Vec<RejectedRecord>,
+    ) -> anyhow::Result<Checkpoint> {
+        let state = json!({
+            "position": position,
+            "rejects_bytes": self.rejects.size(),
+            "rejected": self.counts.rejected,
+        });
+        let id = self.id.clone().context("the import has no id")?;
+        Ok(Checkpoint { id, state, rejected })
+    }
+
+    /// Restores the state of an interrupted import.
+    fn restore(&mut self, checkpoint: &Checkpoint) -> anyhow::Result<Position> {
+        let invalid = || "the table trunkline_import has an invalid checkpoint; remove its row";
+        let number = |name: &str| checkpoint.state.get(name).and_then(serde_json::Value::as_u64);
+        let position = checkpoint.state.get("position").cloned().with_context(invalid)?;
+        let position: Position = serde_json::from_value(position).with_context(invalid)?;
+        // Those of the last transaction may be missing in the file.
+        self.rejects.begin(number("rejects_bytes").with_context(invalid)?)?;
+        let mut rejected = checkpoint.rejected.clone();
+        rejected.sort_by_key(|rejected| rejected.line);
+        self.rejects.append(&rejected)?;
+        let before = number("rejected").with_context(invalid)?;
+        self.counts.rejected = before + rejected.len() as u64;
+        self.counts.inserted = 0;
+        output::message(&format!("continuing after line {}\n", position.line));
+        Ok(position)
+    }
+
+    fn checkpoint(&self, request: CheckpointRequest) -> anyhow::Result<Option<Checkpoint>> {
+        Ok(self.runtime.block_on(self.database.checkpoint(request))?)
+    }
+}

@@ -1,0 +1,276 @@
+//! `trunkline export`, `import` and `backup`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Ended, PATIENCE, run, trunkline, with_content};
+
+const CONTENT: &str = "\
+    CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL, active BOOLEAN, data BLOB);
+    INSERT INTO item VALUES (1, 'a, \"b\"', 1.5, 1, x'0001'), (2, '', NULL, 0, NULL), (3, 'é\n', -2e10, NULL, NULL);
+    CREATE TABLE copy (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL, active BOOLEAN, data BLOB);";
+
+fn command(folder: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = trunkline(folder.path());
+    command.args(arguments);
+    command
+}
+
+#[track_caller]
+fn ok(folder: &TempDir, arguments: &[&str]) -> Ended {
+    let ended = run(&mut command(folder, arguments));
+    assert_eq!(ended.code, Some(0), "{arguments:?}: {ended:?}");
+    ended
+}
+
+/// The first value of a query.
+fn look(path: &Path, sql: &str) -> String {
+    let connection = Connection::open(path).unwrap();
+    connection.busy_timeout(PATIENCE).unwrap();
+    connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()
+}
+
+#[test]
+fn exports_can_be_imported() {
+    let (folder, path) = with_content(CONTENT);
+    for format in ["csv", "ndjson", "json"] {
+        let file = format!("item.{format}");
+        ok(&folder, &["export", "--db", "a.db", "--table", "ITEM", "--output", &file]);
+        ok(&folder, &["import", "--db", "a.db", "--table", "copy", &file]);
+        let difference =
+            "SELECT count(*) || '' FROM (SELECT * FROM item EXCEPT SELECT * FROM copy)";
+        assert_eq!(look(&path, difference), "0", "{format}");
+        assert_eq!(look(&path, "SELECT count(*) || '' FROM copy"), "3");
+        let types =
+            "SELECT group_concat(typeof(price) || typeof(data) || typeof(active)) FROM copy";
+        assert_eq!(look(&path, types), "realblobinteger,nullnullinteger,realnullnull", "{format}");
+        Connection::open(&path).unwrap().execute("DELETE FROM copy", []).unwrap();
+    }
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 4, "{left:?}");
+    let ended =
+        ok(&folder, &["export", "--db", "a.db", "--sql", "SELECT id FROM item ORDER BY id DESC"]);
+    assert_eq!((&*ended.stdout, &*ended.stderr), ("id\n3\n2\n1\n", ""));
+}
+
+#[test]
+fn refusals() {
+    let (folder, _) = with_content(CONTENT);
+    fs::write(folder.path().join("x.csv"), "id,nme\n1,a\n").unwrap();
+    fs::write(folder.path().join("x.txt"), "").unwrap();
+    for (arguments, code, message) in [
+        (&["export", "--db", "a.db"][..], 2, "--table"),
+        (&["export", "--db", "b.db", "--table", "item"], 1, "b.db does not exist"),
+        (&["export", "--db", "a.db", "--table", "itm"], 1, "did you mean `item`?"),
+        (&["export", "--db", "a.db", "--sql", "DELETE FROM item"], 1, "not allowed"),
+        (
+            &["export", "--db", "a.db", "--table", "item", "--format", "xml"],
+            2,
+            "use csv, ndjson or json",
+        ),
+        (
+            &["export", "--db", "a.db", "--table", "item", "--output", "none/x.csv"],
+            1,
+            "cannot create none/x.csv",
+        ),
+        (&["import", "--db", "a.db", "--table", "item", "x.csv"], 1, "unknown column `nme`"),
+        (&["import", "--db", "a.db", "--table", "item", "x.txt"], 1, "give --format"),
+        (&["import", "--db", "a.db", "--table", "item", "y.csv"], 1, "cannot open y.csv"),
+        (&["import", "--db", "a.db", "--table", "none", "x.csv"], 1, "unknown table"),
+        (&["backup", "--db", "a.db", "a.db"], 1, "is the database itself"),
+        (&["backup", "--db", "b.db", "c.db"], 1, "does not exist"),
+        (&["backup", "--db", "postgres://localhost/x", "c.db"], 1, "use pg_dump"),
+    ] {
+        let ended = run(&mut command(&folder, arguments));
+        assert_eq!(ended.code, Some(code), "{arguments:?}: {ended:?}");
+        assert!(ended.stderr.contains(message), "{arguments:?}: {}", ended.stderr);
+    }
+    assert!(!folder.path().join("x.csv.import").exists());
+}
+
+#[test]
+fn rejected_records_are_reported() {
+    let (folder, path) = with_content(CONTENT);
+    let csv = "id,name,price,active\n\
+               10,ok,1,yes\n\
+               x,bad id,1,yes\n\
+               1,duplicate,1,no\n\
+               11,,1,no\n\
+               12,\"two\nlines\",1.5x,no\n\
+               13,too,many,fields,here\n\
+               14,ok,,\n";
+    fs::write(folder.path().join("new.csv"), csv).unwrap();
+    let ended =
+        run(&mut command(&folder, &["import", "--db", "a.db", "--table", "item", "new.csv"]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended.stderr.contains("inserted 2 rows") && ended.stderr.contains("rejected 5 records"),
+        "{ended:?}"
+    );
+    let rejects = fs::read_to_string(folder.path().join("new.csv.rejects")).unwrap();
+    let rejects: Vec<Value> =
+        rejects.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<_> = rejects.iter().map(|one| one["line"].clone()).collect();
+    assert_eq!(json!(lines), json!([3, 4, 5, 6, 8]));
+    for (index, reason) in [
+        (0, "column `id`: expected an integer of 64 bits"),
+        (1, "UNIQUE constraint failed: item.id"),
+        (2, "NOT NULL constraint failed: item.name"),
+        (3, "column `price`: expected a number"),
+        (4, "expected 4 fields, found 5"),
+    ] {
+        let found = rejects[index]["reason"].as_str().unwrap();
+        assert!(found.contains(reason), "{found}");
+    }
+    assert_eq!(rejects[3]["record"]["name"], "two\nlines");
+    assert_eq!(look(&path, "SELECT group_concat(id) FROM item WHERE id > 9"), "10,14");
+    // The conflicting rows are kept or replaced.
+    fs::write(folder.path().join("again.ndjson"), "{\"id\": 1, \"name\": \"new\"}\n").unwrap();
+    let again = ["import", "--db", "a.db", "--table", "item", "again.ndjson", "--on-conflict"];
+    ok(&folder, &[&again[..], &["ignore"]].concat());
+    assert_eq!(look(&path, "SELECT name FROM item WHERE id = 1"), "a, \"b\"");
+    ok(&folder, &[&again[..], &["replace"]].concat());
+    assert_eq!(look(&path, "SELECT name FROM item WHERE id = 1"), "new");
+}
+
+#[test]
+fn constraints_at_the_end_of_a_transaction_reject_single_records() {
+    let (folder, path) = with_content(
+        "CREATE TABLE parent (id INTEGER PRIMARY KEY); INSERT INTO parent VALUES (1);
+         CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED);",
+    );
+    fs::write(folder.path().join("c.csv"), "id,parent\n1,1\n2,9\n3,1\n").unwrap();
+    let ended =
+        run(&mut command(&folder, &["import", "--db", "a.db", "--table", "child", "c.csv"]));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert_eq!(look(&path, "SELECT group_concat(id) FROM child"), "1,3");
+    let rejects = fs::read_to_string(folder.path().join("c.csv.rejects")).unwrap();
+    assert!(rejects.lines().count() == 1 && rejects.contains("\"line\":3"), "{rejects}");
+}
+
+/// A child process that is killed when it is dropped.
+struct Importing(Child);
+
+impl Drop for Importing {
+    fn drop(&mut self) {
+        // Both fail if it has ended already.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn killed_imports_continue_without_loss_or_repetition() {
+    const ROWS: u64 = 30_000;
+    let (folder, path) =
+        with_content("CREATE TABLE log (line INTEGER NOT NULL, text TEXT NOT NULL)");
+    // Each hundredth record is invalid.
+    let record = |i: u64| match i % 100 {
+        0 => format!("{{\"line\": {i}}}\n"),
+        _ => format!("{{\"line\": {i}, \"text\": \"{}\"}}\n", "x".repeat(50)),
+    };
+    let text: String = (1..=ROWS).map(record).collect();
+    fs::write(folder.path().join("log.ndjson"), &text).unwrap();
+    let arguments = ["import", "--db", "a.db", "--table", "log", "log.ndjson"];
+    let mut kills = 0;
+    for part in 1..=4 {
+        let mut importing = Importing(command(&folder, &arguments).spawn().unwrap());
+        let deadline = Instant::now() + PATIENCE * 3;
+        while look(&path, "SELECT count(*) || '' FROM log").parse::<u64>().unwrap()
+            < part * ROWS / 5
+        {
+            assert!(Instant::now() < deadline, "the import does not continue");
+            if importing.0.try_wait().unwrap().is_some() {
+                break;
+            }
+        }
+        // SIGKILL.
+        importing.0.kill().unwrap();
+        importing.0.wait().unwrap();
+        kills += u64::from(folder.path().join("log.ndjson.import").exists());
+    }
+    assert!(kills >= 2, "the import was too fast: {kills}");
+    // Another content is refused.
+    fs::write(folder.path().join("log.ndjson"), text.replace('x', "y")).unwrap();
+    let changed = run(&mut command(&folder, &arguments));
+    assert!(changed.stderr.contains("another content of the file"), "{changed:?}");
+    fs::write(folder.path().join("log.ndjson"), &text).unwrap();
+
+    let ended = run(&mut command(&folder, &arguments));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("rejected 300 records"), "{ended:?}");
+    let count = format!("{}|{}", ROWS - ROWS / 100, ROWS - ROWS / 100);
+    assert_eq!(look(&path, "SELECT count(*) || '|' || count(DISTINCT line) FROM log"), count);
+    let rejects = fs::read_to_string(folder.path().join("log.ndjson.rejects")).unwrap();
+    let lines: Vec<u64> = rejects
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(lines, (1..=ROWS / 100).map(|i| i * 100).collect::<Vec<_>>());
+    assert!(!folder.path().join("log.ndjson.import").exists());
+    assert_eq!(look(&path, "SELECT group_concat(name) FROM sqlite_schema"), "log");
+}
+
+#[test]
+fn stdin_and_json_arrays() {
+    let (folder, path) = with_content(CONTENT);
+    let mut importing =
+        command(&folder, &["import", "--db", "a.db", "--table", "copy", "--format", "json", "-"]);
+    fs::write(folder.path().join("in"), "[{\"id\": 7, \"name\": {\"a\": [1]}}, 5]").unwrap();
+    importing.stdin(fs::File::open(folder.path().join("in")).unwrap());
+    let ended = run(&mut importing);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert_eq!(look(&path, "SELECT id || name FROM copy"), "7{\"a\":[1]}");
+    assert_eq!(look(&path, "SELECT count(*) || '' FROM sqlite_schema"), "2");
+}
+
+/// Ends a writer, also if the test fails.
+struct Stop<'s>(&'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn backups_are_consistent_while_others_write() {
+    for mode in ["wal", "delete"] {
+        let (folder, path) = with_content(&format!(
+            "PRAGMA journal_mode = {mode}; CREATE TABLE a (n INTEGER, t TEXT); CREATE TABLE b (n INTEGER);
+             INSERT INTO a
+             WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n LIMIT 8000)
+             SELECT i, hex(zeroblob(500)) FROM n"
+        ));
+        let is_stopped = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _stop = Stop(&is_stopped);
+            scope.spawn(|| {
+                let connection = Connection::open(&path).unwrap();
+                connection.busy_timeout(Duration::from_secs(30)).unwrap();
+                while !is_stopped.load(Ordering::Relaxed) {
+                    // Both tables have the same number of new rows after each transaction.
+                    let insert = "BEGIN IMMEDIATE; INSERT INTO a VALUES (0, 'new'); INSERT INTO b VALUES (0); COMMIT";
+                    connection.execute_batch(insert).unwrap();
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            });
+            for _ in 0..3 {
+                ok(&folder, &["backup", "--db", "a.db", "copy.db"]);
+                let copy = folder.path().join("copy.db");
+                assert_eq!(look(&copy, "PRAGMA integrity_check"), "ok", "{mode}");
+                let counts = "SELECT ((SELECT count(*) FROM a WHERE t = 'new') = (SELECT count(*) FROM b)) || ''";
+                assert_eq!(look(&copy, counts), "1", "{mode}");
+            }
+        });
+        assert!(!folder.path().join("copy.db.part").exists());
+    }
+}
