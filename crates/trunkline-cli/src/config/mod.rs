@@ -27,10 +27,13 @@ use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::SavedQuery;
 
+#[cfg(feature = "postgres")]
+pub(crate) use databases::PostgresSettings;
 pub(crate) use databases::{
-    DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location, PostgresSettings,
+    DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
 };
 pub(crate) use problem::ConfigError;
+#[cfg(feature = "postgres")]
 pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use upstreams::parse as upstream;
 

@@ -16,10 +16,9 @@ use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
 
 use crate::config::{
     Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
-    PostgresSettings,
 };
 #[cfg(feature = "postgres")]
-use crate::config::{RoleClaim, RoleConfig};
+use crate::config::{PostgresSettings, RoleClaim, RoleConfig};
 
 /// The flags of databases.
 #[derive(Args)]
@@ -218,6 +217,10 @@ impl DatabaseArgs {
 
     /// Opens the databases, which are created first if the flags request it. None if neither a flag nor the
     /// configuration mentions a database, and upstreams are served.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "only PostgreSQL needs it")
+    )]
     pub(crate) async fn open(
         &self,
         limits: &QueryLimits,
@@ -236,14 +239,15 @@ impl DatabaseArgs {
         let are_several = requested.len() > 1;
         let mut entries = Vec::with_capacity(requested.len());
         let mut served = Vec::with_capacity(requested.len());
-        for (name, DatabaseConfig { location, writable, postgres }) in requested {
+        for (name, requested) in requested {
+            let location = requested.location;
             let name = name.or_else(|| match are_several {
                 true => location.default_name(),
                 false => "main".parse().ok(),
             });
             let name = name
                 .ok_or_else(|| anyhow!("database {location} needs a name: --db NAME={location}"))?;
-            let is_writable = writable.unwrap_or(self.writable);
+            let is_writable = requested.writable.unwrap_or(self.writable);
             let may_create = is_default || is_writable;
             let is_first = entries.is_empty();
             let (database, preparation) = match &location {
@@ -263,7 +267,7 @@ impl DatabaseArgs {
                 }
                 #[cfg(feature = "postgres")]
                 Location::Postgres(url) => {
-                    (open_postgres(url, postgres, limits, is_writable).await?, None)
+                    (open_postgres(url, requested.postgres, limits, is_writable).await?, None)
                 }
             };
             entries.push((name.clone(), database));

@@ -28,14 +28,14 @@ impl Caller {
     }
 
     /// Whether it is the operator.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn is_operator(&self) -> bool {
+    #[must_use]
+    pub fn is_operator(&self) -> bool {
         matches!(self.0, Kind::Operator)
     }
 
-    /// A claim of the token.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn claim(&self, name: &str) -> Option<&Json> {
+    /// A claim of the token. `None` if it is missing or null.
+    #[must_use]
+    pub fn claim(&self, name: &str) -> Option<&Json> {
         match &self.0 {
             Kind::Client(claims) => claims.get(name).filter(|claim| !claim.is_null()),
             Kind::Operator => None,
