@@ -141,9 +141,9 @@ pub(crate) struct QueryLimits {
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     query_timeout_ms: u64,
-    /// Maximum time of one export over HTTP, in milliseconds
+    /// Maximum time of one export, in milliseconds
     ///
-    /// An export also waits for its client. At most two run at the same time for each database.
+    /// For GET /db/NAME/query. An export also waits for its client. At most two run at the same time for each database.
     #[arg(
         long,
         value_name = "MS",
@@ -152,7 +152,7 @@ pub(crate) struct QueryLimits {
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     export_timeout_ms: u64,
-    /// Maximum rows of one export over HTTP
+    /// Maximum rows of one export
     ///
     /// An export with more rows is aborted.
     #[arg(

@@ -33,7 +33,7 @@ fn without_a_model_only_chats_fail() {
         assert!(reason.contains(part), "{reason}");
     }
     let listed = call(&server, "agent.list_capabilities", &json!({}));
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 16, "{listed}");
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 20, "{listed}");
     let step = call(&server, "agent.execute_tool", &json!({ "tool": "list_tables" }));
     assert_eq!(step["result"]["result"]["tables"].as_array().unwrap().len(), 8, "{step}");
     let refreshed = call(&server, "agent.refresh_capabilities", &json!({}));
@@ -228,7 +228,7 @@ fn a_context_too_small_for_the_tools_prevents_the_start() {
     let rows: [(&[&str], &[&str]); 5] = [
         (&["--agent-context", "4096"], &[]),
         (&["--agent-context", "100"], &["--agent-context `100` is too small", "--agent-allow"]),
-        (&["--agent-context", "2048"], &["--agent-context `2048` is too small", "16 tools"]),
+        (&["--agent-context", "2048"], &["--agent-context `2048` is too small", "20 tools"]),
         (&["--agent-context", "2048", "--agent-allow", "db.list_tables"], &[]),
         (&["--agent-context", "512", "--agent-allow", "db.list_tables"], &["the 1 tools"]),
     ];

@@ -72,7 +72,7 @@ impl Setup {
     /// A chat, at its first prompt.
     fn chat(&self) -> Terminal {
         let mut terminal = Terminal::run(&self.command());
-        terminal.until("16 tools. /help");
+        terminal.until("20 tools. /help");
         terminal.until(PROMPT);
         terminal
     }

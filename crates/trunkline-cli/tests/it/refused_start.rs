@@ -346,7 +346,7 @@ fn short_help_has_groups_and_one_line_per_flag() {
             assert!(line.len() <= 100 && !line.contains("TRUNKLINE_"), "{line}");
         }
         let flag =
-            "      --max-rows <ROWS>        Maximum rows that one call returns [default: 1000]";
+            "      --max-rows <ROWS>         Maximum rows that one call returns [default: 1000]";
         assert!(lines.contains(&flag), "{}", ended.stdout);
     }
 }
