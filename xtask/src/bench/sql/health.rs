@@ -56,12 +56,12 @@ fn run_away(address: &str, engine: Engine, over: &AtomicBool, cut_off: &AtomicU3
         }
     };
     let call = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "execute_raw_query", "params": { "query": query },
+        "jsonrpc": "2.0", "id": 1, "method": "db.execute_raw_query", "params": { "query": query },
     });
     while !over.load(Ordering::Relaxed) {
         let reply = probe::exchange(address, "/rpc", &[], &call.to_string())?;
         ensure!(reply.contains("\"error\""), "unexpected reply to an endless query: {reply}");
-        if reply.contains("timeout") {
+        if reply.contains("timed out") {
             cut_off.fetch_add(1, Ordering::Relaxed);
         }
     }
