@@ -44,22 +44,15 @@ pub use backend::{Backend, Call, Engine};
 pub use database::Database;
 pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError, Toolset};
 pub use model::caller::Caller;
-pub use model::change::{
-    Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
-};
-pub use model::committed_change::{ChangeListener, CommittedChange};
-pub use model::create_table::{
-    ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey,
-};
+pub use model::change::{DeleteRecord, InsertRecord, UpdateRecord};
+pub use model::create_table::CreateTable;
 pub use model::describe::{DescribeTable, ListTables};
 pub use model::error::{BoxError, Details, Error, ErrorClass};
 pub use model::health::CheckHealth;
 pub use model::limits::QueryLimits;
 pub use model::plan::ExplainQuery;
 pub use model::profile::ProfileTable;
-pub use model::read::{
-    Changed, Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery,
-};
+pub use model::read::{Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery};
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::search::SearchSchema;
 pub use model::visibility::{
@@ -67,14 +60,24 @@ pub use model::visibility::{
 };
 #[cfg(feature = "mcp")]
 pub use operations::notify_subscribers;
-pub use operations::{
-    ParamKind, SavedParam, SavedQuery, SavedQueryError, operations, saved_queries,
-    separate_operations,
-};
+pub use operations::{operations, saved_queries, separate_operations};
 pub use routes::routes;
 
-/// Descriptions of tables and their columns.
+/// Changes of records: their arguments and results, and listeners to committed changes.
+pub mod change {
+    pub use crate::model::change::{Affected, Inserted, OnConflict, Records, Returning};
+    pub use crate::model::committed_change::{ChangeListener, CommittedChange};
+    pub use crate::model::read::Changed;
+}
+
+/// Queries that an operator offers as operations of their own.
+pub mod saved_query {
+    pub use crate::operations::{ParamKind, SavedParam, SavedQuery, SavedQueryError};
+}
+
+/// Descriptions of tables and their columns, and of new ones.
 pub mod schema {
+    pub use crate::model::create_table::{ColumnOptions, ColumnSpec, Columns, Created, PrimaryKey};
     pub use crate::model::describe::{
         ColumnDescription, ForeignKey, Generated, Index, TableDescription, TableList, TableSummary,
         Trigger,

@@ -25,7 +25,7 @@ use clap::{ArgMatches, Args, Command};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
-use trunkline_sql::SavedQuery;
+use trunkline_sql::saved_query::SavedQuery;
 
 #[cfg(feature = "postgres")]
 pub(crate) use databases::PostgresSettings;

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
-use trunkline_sql::{ParamKind, SavedParam, SavedQuery};
+use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
 
 use super::problem::Problems;
 

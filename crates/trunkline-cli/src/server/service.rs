@@ -13,7 +13,8 @@ use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, CancellationToken, DynamicOperations, Limits, Router};
 use trunkline_gateway::Gateway;
 use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
-use trunkline_sql::{Database, DatabaseName, Databases, SavedQuery};
+use trunkline_sql::saved_query::SavedQuery;
+use trunkline_sql::{Database, DatabaseName, Databases};
 
 use super::records::Records;
 use super::{command_tools, history_resources};

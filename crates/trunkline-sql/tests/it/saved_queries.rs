@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use trunkline::{ErrorObject, Rpc};
-use trunkline_sql::{Databases, ParamKind, SavedParam, SavedQuery, saved_queries};
+use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
+use trunkline_sql::{Databases, saved_queries};
 
 use crate::fixture::Fixture;
 

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
+use trunkline_sql::change::OnConflict;
 use trunkline_sql::sqlite::SqliteConfig;
 use trunkline_sql::transfer::{
     ExportFormat, ExportRows, ExportSender, Exported, ImportBatch, ImportRecord,
 };
-use trunkline_sql::{Error, OnConflict, QueryLimits};
+use trunkline_sql::{Error, QueryLimits};
 
 use crate::fixture::{Fixture, kind};
 use crate::visibility;

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use trunkline_sql::change::OnConflict;
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::transfer::{
     Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender, Exported, ImportBatch,
     ImportRecord, Imported,
 };
-use trunkline_sql::{Error, OnConflict, QueryLimits};
+use trunkline_sql::{Error, QueryLimits};
 
 use crate::fixture::{Fixture, kind};
 use crate::visibility;

@@ -9,10 +9,11 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::runtime::Runtime;
+use trunkline_sql::change::OnConflict;
 use trunkline_sql::transfer::{
     Checkpoint, CheckpointRequest, ExportFormat, ImportBatch, RejectedRecord,
 };
-use trunkline_sql::{Database, DescribeTable, Error, OnConflict};
+use trunkline_sql::{Database, DescribeTable, Error};
 
 use super::progress::Progress;
 use super::records::{CsvOptions, Item, Position, RecordReader};
