@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::Args;
 use trunkline_sql::sqlite;
 
@@ -48,7 +47,7 @@ fn backup(arguments: &Arguments) -> anyhow::Result<()> {
             Ok(())
         }
         #[cfg(feature = "postgres")]
-        Location::Postgres(url) => bail!(
+        Location::Postgres(url) => anyhow::bail!(
             "cannot copy {url}: `trunkline backup` is for SQLite; use pg_dump: pg_dump --format=custom \
              --file={} DATABASE",
             arguments.file.display()

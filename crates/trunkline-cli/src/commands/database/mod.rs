@@ -10,6 +10,7 @@ mod resume;
 
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
 use anyhow::Context;
 use clap::Args;
 #[cfg(feature = "postgres")]
@@ -40,6 +41,10 @@ enum Access {
 
 impl Source {
     /// Opens the database. The operator's own commands have no limits of time and rows.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "SQLite is opened at once")
+    )]
     async fn open(&self, access: Access) -> anyhow::Result<Database> {
         /// Longer than any command runs.
         const UNLIMITED: Duration = Duration::from_secs(365 * 86_400);
