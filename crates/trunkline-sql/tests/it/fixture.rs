@@ -14,6 +14,11 @@ use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset};
 /// SQLite's heap limit applies to the process. Tests that reach it hold this lock for writing, all others for reading.
 pub(crate) static MEMORY: RwLock<()> = RwLock::new(());
 
+/// For tests that open a database without a [`Fixture`].
+pub(crate) fn share_memory() -> RwLockReadGuard<'static, ()> {
+    MEMORY.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A database in a separate directory.
 pub(crate) struct Fixture {
     pub(crate) folder: TempDir,
@@ -35,7 +40,7 @@ impl Fixture {
     }
 
     pub(crate) fn with(config: SqliteConfig) -> Self {
-        let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
+        let memory = share_memory();
         let mut fixture = Self::under_lock(config);
         fixture._memory = Some(memory);
         fixture
@@ -43,7 +48,7 @@ impl Fixture {
 
     /// The database of another script.
     pub(crate) fn of(script: &str, config: SqliteConfig) -> Self {
-        let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
+        let memory = share_memory();
         let mut fixture = Self::of_script(script, config);
         fixture._memory = Some(memory);
         fixture

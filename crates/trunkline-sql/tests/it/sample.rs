@@ -11,6 +11,7 @@ use crate::fixture::{create, files, open, reply, request, rows, runtime};
 
 #[test]
 fn the_sample_is_complete_and_consistent() {
+    let _memory = crate::fixture::share_memory();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sample.db");
     sample::write(&path, Scale::TINY).unwrap();

@@ -37,6 +37,7 @@ fn is_intact(path: &Path) -> bool {
 
 #[test]
 fn changes_are_visible_to_readers_at_once() {
+    let _memory = crate::fixture::share_memory();
     for mode in ["DELETE", "WAL"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
@@ -288,6 +289,7 @@ fn the_queue_of_the_writer_is_bounded() {
 
 #[test]
 fn the_write_ahead_log_is_shared_and_removed() {
+    let _memory = crate::fixture::share_memory();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wal.db");
     create(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t(a)");
@@ -347,6 +349,7 @@ fn a_closed_database_fails_calls() {
 
 #[test]
 fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
+    let _memory = crate::fixture::share_memory();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
@@ -368,6 +371,7 @@ fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
 
 #[test]
 fn an_unfinished_transaction_of_another_process_is_reported() {
+    let _memory = crate::fixture::share_memory();
     let folder = tempfile::tempdir().unwrap();
     let (path, served) = (folder.path().join("a.db"), folder.path().join("served.db"));
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
@@ -395,6 +399,7 @@ fn an_unfinished_transaction_of_another_process_is_reported() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_not_served_for_writing() {
+    let _memory = crate::fixture::share_memory();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     create(&path, "CREATE TABLE t(a)");
