@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
+    self, call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
 use crate::config::{Config, ConfigArgs, ConfigError};
 use crate::server::{command_tools, serve, stdio};
@@ -49,6 +49,9 @@ pub(crate) enum Command {
     /// For MCP clients that start their servers. Records are served only with --resources or --expose.
     #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
     Mcp(stdio::Stdio),
+    /// Check, show or create the configuration file
+    #[command(subcommand)]
+    Config(commands::config::ConfigCommand),
     /// Call a method of a JSON-RPC 2.0 server
     Call(call::Arguments),
     /// List the tools of an MCP server, or call one
@@ -124,24 +127,32 @@ pub(crate) fn parse() -> (Command, Config) {
 fn matches(command: &mut clap::Command) -> Result<(ArgMatches, Config), ConfigError> {
     let definition = command.clone();
     let matches = command.get_matches_mut();
-    let Some((name, served)) = served_arguments(&matches) else {
+    let Some((_, arguments)) = served(&definition, &matches) else {
         return Ok((matches, Config::default()));
     };
-    let mut config = Config::read(ConfigArgs::path(served), &definition)?;
+    let mut config = Config::read(ConfigArgs::path(arguments), &definition)?;
     *command = config.with_defaults(definition);
     let matches = command.get_matches_mut();
-    if let Some((_, served)) = served_arguments(&matches) {
-        config.resolve(command.find_subcommand(name).unwrap_or(command), served);
+    if let Some((command, arguments)) = served(command, &matches) {
+        config.resolve(command, arguments);
     }
     Ok((matches, config))
 }
 
-/// The arguments of the server, if the command line starts one, with the name of the subcommand.
-fn served_arguments(matches: &ArgMatches) -> Option<(&'static str, &ArgMatches)> {
+/// The command and the arguments of the server, if the command line has them.
+fn served<'l>(
+    command: &'l clap::Command,
+    matches: &'l ArgMatches,
+) -> Option<(&'l clap::Command, &'l ArgMatches)> {
     match matches.subcommand() {
-        None => Some(("", matches)),
-        Some(("serve", matches)) => Some(("serve", matches)),
-        Some(("mcp", matches)) => Some(("mcp", matches)),
+        None => Some((command, matches)),
+        Some((name @ ("serve" | "mcp" | "check" | "show"), matches)) => {
+            Some((command.find_subcommand(name)?, matches))
+        }
+        Some(("config", matches)) => {
+            matches.subcommand()?;
+            served(command.find_subcommand("config")?, matches)
+        }
         Some(_) => None,
     }
 }
@@ -153,8 +164,9 @@ fn without_variables(command: clap::Command) -> clap::Command {
 
 /// Checks that clap cannot make: a flag conflicts with another flag, but not with the other's variable.
 fn check(matches: &ArgMatches, line: &Line) -> Result<(), clap::Error> {
+    let command = command();
     let is_given = |id: &str| {
-        served_arguments(matches).is_some_and(|(_, served)| {
+        served(&command, matches).is_some_and(|(_, served)| {
             served.try_contains_id(id).is_ok()
                 && served.value_source(id) == Some(ValueSource::CommandLine)
         })

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Serve(arguments) => serve::run(&arguments, &config),
         Command::Mcp(arguments) => stdio::run(&arguments, &config),
+        Command::Config(command) => commands::config::run(&command, &config, &arguments::command()),
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
         Command::Prompts(arguments) => return prompts::run(&arguments),

@@ -1,7 +1,8 @@
-//! The commands of the client, one module each.
+//! The commands besides those that serve, one module each.
 
 pub(crate) mod call;
 pub(crate) mod chat;
+pub(crate) mod config;
 mod connection;
 pub(crate) mod database;
 pub(crate) mod edn;

@@ -8,6 +8,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::DatabaseName;
@@ -63,15 +64,21 @@ pub(crate) struct DatabaseArg {
 }
 
 /// A database.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct DatabaseSection {
+    #[schemars(with = "Option<Value>")]
     url: Option<Spanned<Value>>,
     writable: Option<bool>,
+    #[schemars(with = "Option<PathBuf>")]
     ca_file: Option<Spanned<PathBuf>>,
+    #[schemars(with = "Option<usize>")]
     connections: Option<Spanned<usize>>,
+    #[schemars(with = "Option<bool>")]
     allow_privileged_role: Option<Spanned<bool>>,
+    #[schemars(with = "Option<bool>")]
     transaction_pooling: Option<Spanned<bool>>,
+    #[schemars(with = "Option<RoleConfig>")]
     role: Option<Spanned<RoleConfig>>,
 }
 

@@ -1,5 +1,6 @@
 //! A TOML document as sections. All mistakes are found at once.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
@@ -9,18 +10,34 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::problem::Problems;
 use crate::terminal::similar;
 
-/// Reads the sections of a document. An invalid value counts as missing, and is one of the problems.
-pub(super) fn read<T: DeserializeOwned + Default>(text: &str, problems: &mut Problems<'_>) -> T {
-    /// The maximum number of mistakes that are reported.
-    const MAX_PROBLEMS: usize = 50;
+/// The maximum number of mistakes that are reported.
+const MAX_PROBLEMS: usize = 50;
+
+/// Parses a document. It is empty if its syntax is invalid.
+pub(super) fn parse<'t>(text: &'t str, problems: &mut Problems<'_>) -> DeTable<'t> {
     let (document, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        for error in errors.iter().take(MAX_PROBLEMS) {
-            problems.add(&error.span().unwrap_or_default(), error.message());
-        }
-        return T::default();
+    for error in errors.iter().take(MAX_PROBLEMS) {
+        problems.add(&error.span().unwrap_or_default(), error.message());
     }
-    let mut document = document.into_inner();
+    if errors.is_empty() { document.into_inner() } else { DeTable::new() }
+}
+
+/// Removes the tables with unknown names, which are among the problems.
+pub(super) fn check_names(document: &mut DeTable<'_>, names: &[&str], problems: &mut Problems<'_>) {
+    let is_unknown = |key: &&Spanned<Cow<'_, str>>| !names.contains(&key.get_ref().as_ref());
+    let unknown_names: Vec<_> = document.keys().filter(is_unknown).cloned().collect();
+    for key in unknown_names {
+        let name = key.get_ref();
+        problems.add(&key.span(), unknown(name, name, names));
+        document.remove(&key);
+    }
+}
+
+/// Reads the sections of a document. An invalid value counts as missing, and is one of the problems.
+pub(super) fn read<T: DeserializeOwned + Default>(
+    mut document: DeTable<'_>,
+    problems: &mut Problems<'_>,
+) -> T {
     for _ in 0..MAX_PROBLEMS {
         let root = Spanned::new(0..0, DeValue::Table(document.clone()));
         let error = match T::deserialize(ValueDeserializer::from(root)) {
@@ -68,7 +85,12 @@ fn message(message: &str, path: &[String]) -> String {
         let names: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
         return unknown(&full, key, &names);
     }
-    format!("`{full}`: {}", in_toml(message))
+    invalid(&full, message)
+}
+
+/// The message for an invalid value.
+pub(super) fn invalid(path: &str, message: &str) -> String {
+    format!("`{path}`: {}", in_toml(message))
 }
 
 /// A message of serde with TOML's names of types.
@@ -82,7 +104,8 @@ fn in_toml(message: &str) -> String {
     }
 }
 
-fn unknown(full: &str, key: &str, names: &[&str]) -> String {
+/// The message for an unknown key in a table with these names.
+pub(super) fn unknown(full: &str, key: &str, names: &[&str]) -> String {
     let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
     match similar(key, names.iter().copied()).first() {
         Some(name) => format!("unknown key `{full}`; did you mean `{name}`?"),

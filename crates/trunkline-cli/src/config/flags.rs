@@ -8,6 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::problem::{Position, Problems};
+use super::settings::{SETTINGS, Setting};
 
 /// The values of a key that has a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,20 +21,27 @@ pub(super) struct FlagValue {
     position: Position,
 }
 
-/// The source of a setting.
+/// The source of a setting's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// A flag on the command line, such as `--listen`.
     Flag(String),
     /// An environment variable.
     Variable(String),
     /// A place in the configuration file.
     File(PathBuf, Position),
+    /// The default of the flag.
+    Default,
 }
 
-/// The origins of the settings that the file sets, by the paths of their keys.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Origins(Vec<(&'static str, Origin)>);
+/// A setting with its value.
+#[derive(Debug)]
+pub(crate) struct EffectiveSetting {
+    pub(crate) setting: &'static Setting,
+    /// The value as texts of the command line. Empty if it is not set.
+    pub(crate) values: Vec<String>,
+    pub(crate) origin: Origin,
+}
 
 impl FlagValue {
     pub(super) fn new(
@@ -43,6 +51,11 @@ impl FlagValue {
         values: Vec<String>,
     ) -> Self {
         Self { key, id, values, position }
+    }
+
+    #[cfg(test)]
+    pub(super) fn values(&self) -> &[String] {
+        &self.values
     }
 
     /// Checks the values with the parser of the flag.
@@ -77,34 +90,32 @@ pub(super) fn with_defaults(command: Command, flags: &[FlagValue]) -> Command {
     command.mut_subcommands(|command| with_defaults(command, flags))
 }
 
-impl Origins {
-    /// The origins of values in the file at `path`, some of which flags or variables may override.
-    pub(super) fn new(
-        path: &Path,
-        flags: &[FlagValue],
-        command: &Command,
-        matches: &ArgMatches,
-    ) -> Self {
-        let origin = |flag: &FlagValue| {
-            let argument = flag.find(command)?;
-            let variable = argument.get_env().unwrap_or_default().to_string_lossy();
-            Some(match matches.value_source(flag.id)? {
-                ValueSource::CommandLine => {
-                    Origin::Flag(format!("--{}", argument.get_long().unwrap_or(flag.id)))
-                }
-                ValueSource::EnvVariable => Origin::Variable(variable.into_owned()),
-                _ => Origin::File(path.to_owned(), flag.position),
-            })
+/// The values of all settings of a command, after the flags, the environment and the file at `path`, which has the values
+/// `flags`.
+pub(super) fn effective(
+    path: &Path,
+    flags: &[FlagValue],
+    command: &Command,
+    matches: &ArgMatches,
+) -> Vec<EffectiveSetting> {
+    let setting = |setting: &'static Setting| {
+        let argument = setting.flag(command)?;
+        let variable = argument.get_env().unwrap_or_default().to_string_lossy();
+        let in_file = flags.iter().find(|flag| flag.key == setting.key);
+        let origin = match matches.value_source(setting.id) {
+            Some(ValueSource::CommandLine) => {
+                Origin::Flag(format!("--{}", argument.get_long().unwrap_or(setting.id)))
+            }
+            Some(ValueSource::EnvVariable) => Origin::Variable(variable.into_owned()),
+            _ => {
+                in_file.map_or(Origin::Default, |flag| Origin::File(path.to_owned(), flag.position))
+            }
         };
-        let origins = flags.iter().filter_map(|flag| Some((flag.key, origin(flag)?)));
-        Self(origins.collect())
-    }
-
-    pub(super) fn log(&self) {
-        for (setting, origin) in &self.0 {
-            tracing::debug!(setting, %origin, "configuration");
-        }
-    }
+        let values = matches.get_raw(setting.id).into_iter().flatten();
+        let values = values.map(|value| value.to_string_lossy().into_owned()).collect();
+        Some(EffectiveSetting { setting, values, origin })
+    };
+    SETTINGS.iter().filter_map(setting).collect()
 }
 
 /// The reason of clap's error, without its usage message.
@@ -122,6 +133,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag(name) | Self::Variable(name) => f.write_str(name),
             Self::File(path, position) => write!(f, "{}:{position}", path.display()),
+            Self::Default => f.write_str("default"),
         }
     }
 }

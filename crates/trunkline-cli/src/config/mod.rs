@@ -1,7 +1,8 @@
 //! `trunkline.toml`: sections, their values, and the mistakes in them.
 //!
-//! Each section is a struct. Values that have a flag become defaults of that flag (`flags.rs`), so a flag on the command
-//! line and an environment variable take precedence over the file.
+//! `settings.rs` lists the keys that have a flag. Their values become defaults of the flags (`flags.rs`), so a flag on the
+//! command line and an environment variable take precedence over the file. The sections of databases, queries and
+//! upstreams, which have names, are structs.
 
 mod command;
 mod databases;
@@ -12,8 +13,11 @@ mod problem;
 mod quantity;
 mod queries;
 mod roles;
+mod schema;
 mod secret;
-mod server;
+mod settings;
+mod show;
+mod template;
 mod upstreams;
 mod value;
 
@@ -35,14 +39,17 @@ pub(crate) use databases::{
 pub(crate) use problem::ConfigError;
 #[cfg(feature = "postgres")]
 pub(crate) use roles::{RoleClaim, RoleConfig};
+pub(crate) use schema::schema;
+pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
 
 use databases::DatabaseSection;
-use flags::{FlagValue, Origins};
+pub(crate) use flags::{EffectiveSetting, Origin};
+
+use flags::FlagValue;
 use folder::Folder;
 use problem::Problems;
 use queries::QuerySection;
-use server::ServerSection;
 use upstreams::{UpstreamSection, Upstreams};
 
 /// The file that is read by default, if it exists.
@@ -71,20 +78,31 @@ pub(crate) struct Config {
     path: PathBuf,
     /// The values that have a flag.
     flags: Vec<FlagValue>,
-    origins: Origins,
+    settings: Vec<EffectiveSetting>,
+    /// The sections with names, as `config show` prints them.
+    shown: Vec<show::Entry>,
     databases: DatabaseConfigs,
     queries: Vec<SavedQuery>,
     upstreams: Upstreams,
 }
 
-/// The sections of a file.
+/// The sections with a table for each name.
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct Sections {
-    server: ServerSection,
     databases: IndexMap<Spanned<String>, DatabaseSection>,
     queries: IndexMap<Spanned<String>, QuerySection>,
     upstreams: IndexMap<Spanned<String>, UpstreamSection>,
+}
+
+/// The names of the sections that contain a table for each name.
+const NAMED_SECTIONS: [&str; 3] = ["databases", "queries", "upstreams"];
+
+/// The names of all sections.
+fn section_names() -> Vec<&'static str> {
+    let mut names = settings::sections();
+    names.extend(NAMED_SECTIONS);
+    names
 }
 
 impl ConfigArgs {
@@ -122,9 +140,12 @@ impl Config {
 
     fn parse(path: PathBuf, text: &str, command: &Command) -> Result<Self, ConfigError> {
         let mut problems = Problems::new(text);
-        let sections: Sections = document::read(text, &mut problems);
         let folder = Folder::of(&path);
-        let flags = sections.server.flags(&folder, &problems);
+        let mut document = document::parse(text, &mut problems);
+        document::check_names(&mut document, &section_names(), &mut problems);
+        let flags = settings::take(&mut document, &folder, &mut problems);
+        let shown = show::entries(&document, &problems);
+        let sections: Sections = document::read(document, &mut problems);
         for flag in &flags {
             flag.check(command, &mut problems);
         }
@@ -132,7 +153,7 @@ impl Config {
         let queries = queries::read(sections.queries, &mut problems);
         let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
         problems.check(&path)?;
-        Ok(Self { path, flags, origins: Origins::default(), databases, queries, upstreams })
+        Ok(Self { path, flags, settings: Vec::new(), shown, databases, queries, upstreams })
     }
 
     /// The command with the values of the file as defaults of its flags, also those of its subcommands.
@@ -140,9 +161,14 @@ impl Config {
         flags::with_defaults(command, &self.flags)
     }
 
-    /// Sets the origins of the settings that the file contains, some of which the command line may override.
+    /// Sets the values of the settings from the arguments of a command, which has the defaults of this file.
     pub(crate) fn resolve(&mut self, command: &Command, matches: &ArgMatches) {
-        self.origins = Origins::new(&self.path, &self.flags, command, matches);
+        self.settings = flags::effective(&self.path, &self.flags, command, matches);
+    }
+
+    /// The path of the file, if one was read.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        Some(self.path.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
     /// The databases.
@@ -160,9 +186,13 @@ impl Config {
         &self.upstreams
     }
 
-    /// Writes the origins of the settings to the log, at level DEBUG.
+    /// Writes the origins of the settings that have no default value to the log, at level DEBUG.
     pub(crate) fn log(&self) {
-        self.origins.log();
+        for EffectiveSetting { setting, origin, .. } in &self.settings {
+            if *origin != Origin::Default {
+                tracing::debug!(setting = setting.key, %origin, "configuration");
+            }
+        }
     }
 }
 

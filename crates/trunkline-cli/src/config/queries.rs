@@ -1,6 +1,7 @@
 //! `[queries.NAME]`.
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
@@ -8,7 +9,7 @@ use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
 use super::problem::Problems;
 
 /// A query that callers run by its name.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct QuerySection {
     sql: Option<String>,
@@ -18,17 +19,18 @@ pub(super) struct QuerySection {
 }
 
 /// A parameter of a query.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ParamSection {
     name: String,
     #[serde(rename = "type", default)]
     kind: ParamType,
     description: Option<String>,
+    #[schemars(with = "Option<serde_json::Value>")]
     default: Option<toml::Value>,
 }
 
-#[derive(Deserialize, Default, Clone, Copy)]
+#[derive(Deserialize, Default, Clone, Copy, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ParamType {
     #[default]

@@ -5,13 +5,15 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::folder::Folder;
 
 /// A secret: `{ env = "NAME" }` or `{ file = "PATH" }`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "lowercase")]
 pub(super) enum Secret {
     /// The value of an environment variable.
     Env(String),

@@ -29,10 +29,8 @@ fn unknown_keys() {
     );
     check("[sever]\nlisten = ''", &["1:2: unknown key `sever`; did you mean `server`?"]);
     check(
-        "[server]\n  limits = { size = 1 }",
-        &[
-            "2:14: unknown key `server.limits.size`; the keys here are `body`, `memory`, `calls_per_second`",
-        ],
+        "[server]\n  tls = { file = 1 }",
+        &["2:11: unknown key `server.tls.file`; the keys here are `cert`, `key`"],
     );
     check(
         "[server.limits]\nboby = 1\n[server.tls]\ncret = ''",
@@ -41,6 +39,7 @@ fn unknown_keys() {
             "4:1: unknown key `server.tls.cret`; did you mean `cert`?",
         ],
     );
+    check("[history]\nlogs = true", &["2:1: unknown key `history.logs`; did you mean `log`?"]);
     check("server.tls.kye = ''", &["1:12: unknown key `server.tls.kye`; did you mean `key`?"]);
 }
 
@@ -79,6 +78,31 @@ fn invalid_values() {
         "[server.limits]\ncalls_per_second = 0",
         &["2:20: invalid value `0` of `server.limits.calls_per_second`: 0 is not in 1..=1000000"],
     );
+}
+
+/// A value of each form, as the texts of its flag.
+#[test]
+fn values_of_flags() {
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let config = parse(text).unwrap();
+        assert_eq!(config.flags.len(), 1, "{text}");
+        assert_eq!(config.flags[0].values(), expected, "{text}");
+    }
+    check("server.listen = '127.0.0.1:1'", &["127.0.0.1:1"]);
+    check("server.allow_hosts = ['a', 'b']", &["a", "b"]);
+    check("server.allow_hosts = []", &[]);
+    check("server.tls.cert = 'c.pem'", &["a/c.pem"]);
+    check("server.tls.cert = '/c.pem'", &["/c.pem"]);
+    check("access.jwks = 'keys.json'", &["a/keys.json"]);
+    check("access.jwks = 'https://b/keys.json'", &["https://b/keys.json"]);
+    check("server.limits.rows = 7", &["7"]);
+    check("server.limits.body = '2KiB'", &["2048"]);
+    check("server.limits.query_time = '2s'", &["2000"]);
+    check("server.writable = true", &["true"]);
+    check("history.enabled = false", &["true"]);
+    check("access.require = { 'db.*' = 'role:a', x = 'scope:b' }", &["db.*=role:a", "x=scope:b"]);
+    check("access.bearer = [{ file = '/proc/sys/kernel/ostype' }]", &["Linux"]);
 }
 
 #[test]

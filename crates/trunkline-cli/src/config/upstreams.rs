@@ -1,9 +1,11 @@
 //! `[upstreams.NAME]`, and `--upstream`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 use trunkline::client::http::Url;
@@ -22,19 +24,27 @@ use super::value::Value;
 pub(crate) type Upstreams = IndexMap<UpstreamName, UpstreamConfig>;
 
 /// An MCP server whose tools are served.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct UpstreamSection {
+    #[schemars(with = "Option<String>")]
     url: Option<Spanned<String>>,
+    #[schemars(with = "Option<Secret>")]
     bearer: Option<Spanned<Secret>>,
+    #[schemars(with = "BTreeMap<String, Value>")]
     headers: IndexMap<String, Spanned<Value>>,
+    #[schemars(with = "Vec<String>")]
     redirects: Vec<Spanned<String>>,
+    #[schemars(with = "Option<Vec<String>>")]
     command: Option<Spanned<Vec<String>>>,
+    #[schemars(with = "BTreeMap<String, Value>")]
     env: IndexMap<String, Spanned<Value>>,
+    #[schemars(with = "Option<PathBuf>")]
     folder: Option<Spanned<PathBuf>>,
     allow: Vec<String>,
     deny: Vec<String>,
     pin: bool,
+    #[schemars(with = "Option<Period>")]
     timeout: Option<Spanned<Period>>,
 }
 

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
@@ -7,6 +8,8 @@ use super::folder::Folder;
 use super::secret::Secret;
 
 /// Text, or a secret.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
 pub(super) enum Value {
     Text(String),
     Secret(Secret),

@@ -14,9 +14,6 @@ use trunkline_tools::{ToolFolder, management};
 
 use super::access::entries;
 
-/// The environment variable of the endpoint's key. It has no flag: other users of the machine can read command lines.
-const KEY: &str = "TRUNKLINE_AGENT_KEY";
-
 /// The remedy in the error of a chat without a model.
 const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-model <NAME>`, where the base is \
     `http://127.0.0.1:11434/v1` for Ollama, `https://api.openai.com/v1` for OpenAI, or that of another \
@@ -28,13 +25,23 @@ const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-mod
 pub(crate) struct AgentArgs {
     /// Base URL of an OpenAI-compatible model endpoint
     ///
-    /// Like http://127.0.0.1:11434/v1. If it requires a key, set TRUNKLINE_AGENT_KEY. The model answers at POST /api;
+    /// Like http://127.0.0.1:11434/v1. If it requires a key, set TRUNKLINE_AGENT_KEY, or agent.key in trunkline.toml. The model answers at POST /api;
     /// without one, agent.chat fails, and the other methods of the agent work. Requires --agent-model.
     #[arg(id = "url", long = "agent-url", value_name = "BASE", env = "TRUNKLINE_AGENT_URL")]
     url: Option<String>,
     /// Name of the model at the endpoint
     #[arg(long = "agent-model", value_name = "NAME", env = "TRUNKLINE_AGENT_MODEL")]
     model: Option<String>,
+    /// Key of the endpoint
+    // Hidden, so that the variable or the file is used: other users of the machine can read command lines.
+    #[arg(
+        long = "agent-key",
+        value_name = "KEY",
+        env = "TRUNKLINE_AGENT_KEY",
+        hide = true,
+        hide_env_values = true
+    )]
+    key: Option<String>,
     /// Context window of the model in tokens [default: 128000]
     ///
     /// The oldest turns of a conversation that do not fit into three quarters of it, at four bytes per token, are not
@@ -129,9 +136,8 @@ impl AgentArgs {
                 bail!("--agent-model requires --agent-url, the endpoint of the model")
             }
         };
-        let key = std::env::var(KEY).ok().filter(|key| !key.is_empty());
-        let key = key.map(|key| key.parse()).transpose();
-        let key = key.with_context(|| format!("invalid {KEY}: it cannot be sent in a header"))?;
+        let key = non_empty(&self.key).map(|key| key.parse()).transpose();
+        let key = key.context("invalid TRUNKLINE_AGENT_KEY: it cannot be sent in a header")?;
         let mut settings = model::ModelConfig::new(url, name);
         settings.key = key;
         Ok(Some(Model::new(settings).context("invalid --agent-url")?))

@@ -412,7 +412,10 @@ fn tls(arguments: &TlsArgs) -> anyhow::Result<Option<Tls>> {
             Tls::open(certificate, key)
                 .context("cannot serve https; check --tls-cert and --tls-key")?,
         )),
-        _ => Ok(None),
+        (None, None) => Ok(None),
+        // clap checks only flags and variables.
+        (Some(_), None) => bail!("tls.cert requires tls.key, the private key of the certificate"),
+        (None, Some(_)) => bail!("tls.key requires tls.cert, the certificate of the key"),
     }
 }
 

@@ -1,0 +1,255 @@
+//! The keys of the file that have a flag. A key has the values, checks and description of its flag.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::{Arg, Command};
+use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::document;
+use super::flags::FlagValue;
+use super::folder::Folder;
+use super::problem::Problems;
+use super::quantity::{Period, Size};
+use super::secret::Secret;
+
+/// A key and its flag.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// The path of the key, such as `server.limits.body`.
+    pub(crate) key: &'static str,
+    /// The id of the flag's argument.
+    pub(super) id: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// The form of a value in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    /// An array of texts.
+    List,
+    /// A table of texts: `"db.*" = "scope:read"` is `db.*=scope:read` on the command line.
+    Table,
+    /// A path, relative to the directory of the file.
+    Path,
+    /// A path, or a URL.
+    PathOrUrl,
+    Integer,
+    /// A number of bytes, or text such as `1MiB`.
+    Size,
+    /// Text such as `5s`. The flag has milliseconds.
+    Period,
+    Boolean,
+    /// A boolean whose flag means `false`.
+    Negated,
+    /// `{ env = "NAME" }` or `{ file = "PATH" }`.
+    Secret,
+    /// An array of secrets.
+    Secrets,
+}
+
+const fn setting(key: &'static str, id: &'static str, kind: Kind) -> Setting {
+    Setting { key, id, kind }
+}
+
+/// All settings, grouped by their sections.
+pub(crate) const SETTINGS: &[Setting] = &[
+    setting("server.listen", "listen", Kind::Text),
+    setting("server.allow_hosts", "allow_host", Kind::List),
+    setting("server.allow_origins", "allow_origin", Kind::List),
+    setting("server.data_dir", "data_dir", Kind::Path),
+    setting("server.writable", "writable", Kind::Boolean),
+    setting("server.database_tools", "db_tools", Kind::Text),
+    setting("server.toolset", "toolset", Kind::Text),
+    setting("server.output_schemas", "output_schemas", Kind::Boolean),
+    setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
+    setting("server.tls.cert", "tls_cert", Kind::Path),
+    setting("server.tls.key", "tls_key", Kind::Path),
+    setting("server.limits.body", "max_body", Kind::Size),
+    setting("server.limits.memory", "max_memory", Kind::Size),
+    setting("server.limits.calls_per_second", "rate_limit", Kind::Integer),
+    setting("server.limits.rows", "max_rows", Kind::Integer),
+    setting("server.limits.affected_rows", "max_affected", Kind::Integer),
+    setting("server.limits.query_time", "query_timeout_ms", Kind::Period),
+    setting("server.limits.export_time", "export_timeout_ms", Kind::Period),
+    setting("server.limits.export_rows", "max_export_rows", Kind::Integer),
+    setting("server.limits.sqlite_memory", "heap_limit", Kind::Size),
+    setting("access.bearer", "bearer", Kind::Secrets),
+    setting("access.jwks", "jwks", Kind::PathOrUrl),
+    setting("access.audiences", "audience", Kind::List),
+    setting("access.issuers", "issuer", Kind::List),
+    setting("access.resource_url", "resource_url", Kind::Text),
+    setting("access.authorization_servers", "authorization_server", Kind::List),
+    setting("access.read_scope", "read_scope", Kind::Text),
+    setting("access.write_scope", "write_scope", Kind::Text),
+    setting("access.require", "require", Kind::Table),
+    setting("records.types", "resources", Kind::Path),
+    setting("records.expose", "expose", Kind::List),
+    setting("tools.folder", "path", Kind::Path),
+    setting("agent.url", "url", Kind::Text),
+    setting("agent.model", "model", Kind::Text),
+    setting("agent.key", "key", Kind::Secret),
+    setting("agent.context_tokens", "context", Kind::Integer),
+    setting("agent.allow", "allow", Kind::List),
+    setting("agent.deny", "deny", Kind::List),
+    setting("history.enabled", "no_history", Kind::Negated),
+    setting("history.entries", "history_entries", Kind::Integer),
+    setting("history.bytes", "history_bytes", Kind::Size),
+    setting("history.resources", "history_resources", Kind::Boolean),
+    setting("history.redact", "history_redact", Kind::List),
+    setting("history.log", "log", Kind::Boolean),
+    setting("history.log_bytes", "log_bytes", Kind::Size),
+];
+
+/// The names of the sections that contain settings.
+pub(super) fn sections() -> Vec<&'static str> {
+    let mut sections: Vec<_> = SETTINGS.iter().map(Setting::section).collect();
+    sections.dedup();
+    sections
+}
+
+/// Takes the sections of settings out of a document, and returns their values.
+pub(super) fn take(
+    document: &mut DeTable<'_>,
+    folder: &Folder,
+    problems: &mut Problems<'_>,
+) -> Vec<FlagValue> {
+    let mut values = Vec::new();
+    for section in sections() {
+        if let Some((key, value)) = document.remove_entry(section) {
+            let mut reader = Reader { folder, problems, values: &mut values };
+            reader.entry(section.to_owned(), &key.span(), value);
+        }
+    }
+    values
+}
+
+struct Reader<'r, 't> {
+    folder: &'r Folder,
+    problems: &'r mut Problems<'t>,
+    values: &'r mut Vec<FlagValue>,
+}
+
+impl Reader<'_, '_> {
+    /// Reads the entry at a path: a setting, or a table of settings.
+    fn entry(&mut self, path: String, key: &Range<usize>, value: Spanned<DeValue<'_>>) {
+        if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == path) {
+            let span = value.span();
+            match setting.kind.texts(value, self.folder) {
+                Ok(texts) => {
+                    let position = self.problems.position(span.start);
+                    self.values.push(FlagValue::new(setting.key, setting.id, position, texts));
+                }
+                Err(invalid) => {
+                    let span = invalid.span.unwrap_or(span);
+                    self.problems.add(&span, document::invalid(&path, &invalid.message));
+                }
+            }
+            return;
+        }
+        let keys = keys_of(&path);
+        if keys.is_empty() {
+            let (parent, name) = path.rsplit_once('.').unwrap_or(("", &path));
+            self.problems.add(key, document::unknown(&path, name, &keys_of(parent)));
+            return;
+        }
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::Table(table) => {
+                for (key, value) in table {
+                    self.entry(format!("{path}.{}", key.get_ref()), &key.span(), value);
+                }
+            }
+            other => {
+                let error =
+                    IndexMap::<String, ()>::deserialize_value(Spanned::new(span.clone(), other));
+                let message = error.err().map(|error| error.message().to_owned());
+                self.problems.add(&span, document::invalid(&path, &message.unwrap_or_default()));
+            }
+        }
+    }
+}
+
+/// The keys in the table at a path, in their order.
+fn keys_of(path: &str) -> Vec<&'static str> {
+    let below = |setting: &Setting| setting.key.strip_prefix(path)?.strip_prefix('.');
+    let names = SETTINGS.iter().filter_map(below).filter_map(|rest| rest.split('.').next());
+    let mut names: Vec<_> = names.collect();
+    names.dedup();
+    names
+}
+
+/// Reads a value with the deserializer of its type.
+trait FromValue: DeserializeOwned {
+    fn deserialize_value(value: Spanned<DeValue<'_>>) -> Result<Self, toml::de::Error> {
+        Self::deserialize(ValueDeserializer::from(value))
+    }
+}
+
+impl<T: DeserializeOwned> FromValue for T {}
+
+/// The reason why a value is invalid, and the place if it is only a part of the value.
+struct Invalid {
+    span: Option<Range<usize>>,
+    message: String,
+}
+
+impl From<toml::de::Error> for Invalid {
+    fn from(error: toml::de::Error) -> Self {
+        Self { span: error.span(), message: error.message().to_owned() }
+    }
+}
+
+impl Setting {
+    /// The first part of the path.
+    pub(crate) fn section(&self) -> &'static str {
+        self.key.split('.').next().unwrap_or(self.key)
+    }
+
+    /// The flag, if the command has it.
+    pub(crate) fn flag<'c>(&self, command: &'c Command) -> Option<&'c Arg> {
+        command.get_arguments().find(|argument| argument.get_id() == self.id)
+    }
+}
+
+impl Kind {
+    /// The value as texts of the command line.
+    fn texts(self, value: Spanned<DeValue<'_>>, folder: &Folder) -> Result<Vec<String>, Invalid> {
+        let secret = |secret: Spanned<Secret>| match secret.get_ref().read(folder) {
+            Ok(text) => Ok(text.get().to_owned()),
+            Err(message) => Err(Invalid { span: Some(secret.span()), message }),
+        };
+        let in_folder = |path: PathBuf| folder.path(&path).to_string_lossy().into_owned();
+        let text = match self {
+            Self::List => return Ok(Vec::<String>::deserialize_value(value)?),
+            Self::Table => {
+                let table = IndexMap::<String, String>::deserialize_value(value)?;
+                return Ok(table
+                    .into_iter()
+                    .map(|(key, value)| format!("{key}={value}"))
+                    .collect());
+            }
+            Self::Secrets => {
+                let secrets = Vec::<Spanned<Secret>>::deserialize_value(value)?;
+                return secrets.into_iter().map(secret).collect();
+            }
+            Self::Secret => secret(Spanned::<Secret>::deserialize_value(value)?)?,
+            Self::Text => String::deserialize_value(value)?,
+            Self::Path => in_folder(PathBuf::deserialize_value(value)?),
+            Self::PathOrUrl => match String::deserialize_value(value)? {
+                url if url.contains("://") => url,
+                path => in_folder(path.into()),
+            },
+            Self::Integer => u64::deserialize_value(value)?.to_string(),
+            Self::Size => Size::deserialize_value(value)?.0.to_string(),
+            Self::Period => Period::deserialize_value(value)?.0.as_millis().to_string(),
+            Self::Boolean => bool::deserialize_value(value)?.to_string(),
+            Self::Negated => (!bool::deserialize_value(value)?).to_string(),
+        };
+        Ok(vec![text])
+    }
+}

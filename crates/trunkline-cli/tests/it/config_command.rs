@@ -1,0 +1,191 @@
+//! `trunkline config`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Server, run, trunkline};
+
+fn config(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = trunkline(folder);
+    command.arg("config").args(arguments);
+    command
+}
+
+fn folder(file: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("trunkline.toml"), file).unwrap();
+    folder
+}
+
+#[test]
+fn a_new_file_is_valid_and_can_be_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let created = run(&mut config(folder.path(), &["init"]));
+    assert_eq!((created.code, created.stdout.as_str()), (Some(0), "created trunkline.toml\n"));
+    let checked = run(&mut config(folder.path(), &["check"]));
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(0), "trunkline.toml: valid\n"));
+    let again = run(&mut config(folder.path(), &["init"]));
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("trunkline.toml exists already"), "{}", again.stderr);
+    let mut serve = trunkline(folder.path());
+    serve.args(["serve", "--listen", "127.0.0.1:0"]);
+    let server = Server::start(serve);
+    assert_eq!(server.call("db.list_tables", &json!({}))["result"]["tables"], json!([]));
+}
+
+#[test]
+fn effective_settings_have_their_origins() {
+    let folder = folder(
+        "\
+[server]
+allow_hosts = ['db.example']
+limits = { body = '2MiB', query_time = '90s', rows = 9 }
+[access]
+bearer = [{ env = 'TOKEN' }]
+require = { 'db.*' = 'scope:read' }
+[databases.shop]
+url = 'postgres://me:s3cret@h/db?password=s3cret'
+[upstreams.docs]
+url = 'https://docs.example/mcp'
+headers = { X-Key = 's3cret', X-Env = { env = 'TOKEN' } }
+[history]
+enabled = false
+",
+    );
+    let mut command = config(folder.path(), &["show", "--max-rows", "5", "--agent-key", "s3cret"]);
+    let shown =
+        run(command.env("TOKEN", "s3cret").env("TRUNKLINE_ALLOW_ORIGIN", "https://a,https://b"));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for line in [
+        r#"listen = "127.0.0.1:8080"  # default"#,
+        r#"allow_hosts = ["db.example"]  # trunkline.toml:2:15"#,
+        r#"allow_origins = ["https://a", "https://b"]  # TRUNKLINE_ALLOW_ORIGIN"#,
+        "rows = 5  # --max-rows",
+        r#"query_time = "90s"  # trunkline.toml:3:40"#,
+        r#"body = "2MiB"  # trunkline.toml:3:19"#,
+        r#"bearer = ["<redacted>"]  # trunkline.toml:5:10"#,
+        r#"require = { "db.*" = "scope:read" }  # trunkline.toml:6:11"#,
+        r#"key = "<redacted>"  # --agent-key"#,
+        "# jwks is not set",
+        "enabled = false  # trunkline.toml:13:11",
+        "[databases.shop]",
+        r#"url = "postgres://me@h/db?<redacted>"  # trunkline.toml:8:1"#,
+        r#"url = "https://docs.example/mcp"  # trunkline.toml:10:1"#,
+        r#"headers = { X-Key = "<redacted>", X-Env = { env = "TOKEN" } }  # trunkline.toml:11:1"#,
+    ] {
+        assert!(shown.stdout.lines().any(|shown| shown == line), "{line}\n{}", shown.stdout);
+    }
+    assert!(!shown.stdout.contains("s3cret"), "{}", shown.stdout);
+}
+
+/// Eleven mistakes, and their messages.
+#[test]
+fn all_mistakes_are_reported_together() {
+    let folder = folder(
+        "\
+[serve]
+listen = ''
+[server]
+lisen = '127.0.0.1:80'
+limits = { body = '1MB', calls_per_second = 0 }
+toolset = 'all'
+[access]
+bearer = ['token']
+[databases.'my shop']
+url = 'shop.db'
+[databases.sales]
+url = 'mysql://h/sales'
+[queries.top]
+params = []
+[upstreams.docs]
+url = 'https://docs.example'
+timeout = '5 years'
+[history]
+enabled = 'yes'
+",
+    );
+    let checked = run(&mut config(folder.path(), &["check"]));
+    let expected = "\
+trunkline: invalid configuration file trunkline.toml: 11 mistakes
+  trunkline.toml:1:2: unknown key `serve`; did you mean `server`?
+  trunkline.toml:4:1: unknown key `server.lisen`; did you mean `listen`?
+  trunkline.toml:5:19: `server.limits.body`: invalid value: string \"1MB\", expected a number of bytes, or a size such as \"64KiB\", \"1MiB\" or \"1GiB\"
+  trunkline.toml:5:45: invalid value `0` of `server.limits.calls_per_second`: 0 is not in 1..=1000000
+  trunkline.toml:6:11: invalid value `all` of `server.toolset`: use one of core, full
+  trunkline.toml:8:11: `access.bearer`: a secret is not written in this file; use { env = \"NAME\" } or { file = \"PATH\" }
+  trunkline.toml:9:12: invalid name `my shop` in `databases`: a name has 1 to 32 letters, digits, `-` or `_`, and begins with a letter
+  trunkline.toml:12:7: `databases.sales.url`: unknown scheme `mysql`; use a path, sqlite:PATH or postgres://USER@HOST/DATABASE
+  trunkline.toml:13:10: `queries.top` requires `sql`
+  trunkline.toml:17:11: `upstreams.docs.timeout`: invalid value: string \"5 years\", expected a time such as \"500ms\", \"30s\", \"5min\", \"1h\" or \"7d\"
+  trunkline.toml:19:11: `history.enabled`: invalid type: string \"yes\", expected a boolean
+";
+    assert_eq!(checked.code, Some(2));
+    assert_eq!(checked.stderr, expected);
+}
+
+/// The schema accepts and refuses what the program does.
+#[test]
+fn the_schema_describes_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = run(&mut config(folder.path(), &["schema"]));
+    let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    #[track_caller]
+    fn check(validator: &jsonschema::Validator, text: &str, expected: bool) {
+        let document: Value = toml::from_str(text).unwrap();
+        assert_eq!(validator.is_valid(&document), expected, "{text}");
+    }
+    for (text, expected) in [
+        ("", true),
+        ("server.limits.body = '1MiB'", true),
+        ("server.limits.body = 4096", true),
+        ("server.limits.body = '1MB'", false),
+        ("server.lisen = ''", false),
+        ("server.toolset = 'full'", true),
+        ("server.toolset = 'all'", false),
+        ("access.bearer = [{ env = 'A' }]", true),
+        ("access.bearer = ['a']", false),
+        ("databases.a.url = { file = 'b' }", true),
+        ("databases.a.role = { claim = 'b', allow = ['c'] }", true),
+        ("databases.a.path = 'b'", false),
+        (
+            "queries.a = { sql = 'b', params = [{ name = 'c', type = 'integer', default = 1 }] }",
+            true,
+        ),
+        ("queries.a.params = [{ name = 'c', type = 'text' }]", false),
+        ("upstreams.a = { command = ['b'], env = { C = { env = 'D' } }, timeout = '5s' }", true),
+        ("upstreams.a.timeout = 5", false),
+    ] {
+        check(&validator, text, expected);
+    }
+}
+
+/// Each key has a row in the reference.
+#[test]
+fn the_reference_lists_all_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = run(&mut config(folder.path(), &["show"]));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration.md");
+    let reference = fs::read_to_string(path).unwrap();
+    let mut section = "";
+    for line in shown.stdout.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+            continue;
+        }
+        let Some(key) =
+            line.trim_start_matches("# ").split(' ').next().filter(|key| !key.is_empty())
+        else {
+            continue;
+        };
+        let (_, table) = section.split_once('.').unwrap_or(("", ""));
+        let name = if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") };
+        let is_listed = [name.clone(), format!("{section}.{key}")]
+            .iter()
+            .any(|name| reference.contains(&format!("`{name}`")));
+        assert!(is_listed, "{section}: {name}");
+    }
+}
