@@ -1,14 +1,20 @@
 //! Values of a file as defaults of flags, and the origin of each setting.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
+use indexmap::IndexMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
+use super::document;
+use super::folder::Folder;
 use super::problem::{Position, Problems};
-use super::settings::{SETTINGS, Setting};
+use super::settings::{self, FromValue, SETTINGS, Setting, keys_of};
 
 /// The values of a key that has a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,16 +49,74 @@ pub(crate) struct EffectiveSetting {
     pub(crate) origin: Origin,
 }
 
-impl FlagValue {
-    pub(super) fn new(
-        key: &'static str,
-        id: &'static str,
-        position: Position,
-        values: Vec<String>,
-    ) -> Self {
-        Self { key, id, values, position }
+/// Takes the sections of settings out of a document, and returns their values.
+pub(super) fn take(
+    document: &mut DeTable<'_>,
+    folder: &Folder,
+    problems: &mut Problems<'_>,
+) -> Vec<FlagValue> {
+    let mut values = Vec::new();
+    for section in settings::sections() {
+        if let Some((key, value)) = document.remove_entry(section) {
+            let mut reader = Reader { folder, problems, values: &mut values };
+            reader.entry(section.to_owned(), &key.span(), value);
+        }
     }
+    values
+}
 
+struct Reader<'r, 't> {
+    folder: &'r Folder,
+    problems: &'r mut Problems<'t>,
+    values: &'r mut Vec<FlagValue>,
+}
+
+impl Reader<'_, '_> {
+    /// Reads the entry at a path: a setting, or a table of settings.
+    fn entry(&mut self, path: String, key: &Range<usize>, value: Spanned<DeValue<'_>>) {
+        if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == path) {
+            let span = value.span();
+            match setting.kind.texts(value, self.folder) {
+                Ok(texts) => {
+                    let position = self.problems.position(span.start);
+                    self.values.push(FlagValue {
+                        key: setting.key,
+                        id: setting.id,
+                        values: texts,
+                        position,
+                    });
+                }
+                Err(invalid) => {
+                    let span = invalid.span.unwrap_or(span);
+                    self.problems.add(&span, document::invalid(&path, &invalid.message));
+                }
+            }
+            return;
+        }
+        let keys = keys_of(&path);
+        if keys.is_empty() {
+            let (parent, name) = path.rsplit_once('.').unwrap_or(("", &path));
+            self.problems.add(key, document::unknown(&path, name, &keys_of(parent)));
+            return;
+        }
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::Table(table) => {
+                for (key, value) in table {
+                    self.entry(format!("{path}.{}", key.get_ref()), &key.span(), value);
+                }
+            }
+            other => {
+                let error =
+                    IndexMap::<String, ()>::deserialize_value(Spanned::new(span.clone(), other));
+                let message = error.err().map(|error| error.message().to_owned());
+                self.problems.add(&span, document::invalid(&path, &message.unwrap_or_default()));
+            }
+        }
+    }
+}
+
+impl FlagValue {
     #[cfg(test)]
     pub(super) fn values(&self) -> &[String] {
         &self.values

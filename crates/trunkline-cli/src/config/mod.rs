@@ -143,8 +143,8 @@ impl Config {
         let folder = Folder::of(&path);
         let mut document = document::parse(text, &mut problems);
         document::check_names(&mut document, &section_names(), &mut problems);
-        let flags = settings::take(&mut document, &folder, &mut problems);
-        let shown = show::entries(&document, &problems);
+        let flags = flags::take(&mut document, &folder, &mut problems);
+        let shown = show::entries(&document, &NAMED_SECTIONS, &problems);
         let sections: Sections = document::read(document, &mut problems);
         for flag in &flags {
             flag.check(command, &mut problems);
@@ -164,6 +164,11 @@ impl Config {
     /// Sets the values of the settings from the arguments of a command, which has the defaults of this file.
     pub(crate) fn resolve(&mut self, command: &Command, matches: &ArgMatches) {
         self.settings = flags::effective(&self.path, &self.flags, command, matches);
+    }
+
+    /// The effective settings, as a configuration file without secrets, with the origin of each value.
+    pub(crate) fn show(&self) -> String {
+        show::text(&self.path, &self.settings, &self.shown)
     }
 
     /// The path of the file, if one was read.

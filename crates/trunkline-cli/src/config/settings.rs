@@ -7,12 +7,9 @@ use clap::{Arg, Command};
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeValue, ValueDeserializer};
 
-use super::document;
-use super::flags::FlagValue;
 use super::folder::Folder;
-use super::problem::Problems;
 use super::quantity::{Period, Size};
 use super::secret::Secret;
 
@@ -112,70 +109,8 @@ pub(super) fn sections() -> Vec<&'static str> {
     sections
 }
 
-/// Takes the sections of settings out of a document, and returns their values.
-pub(super) fn take(
-    document: &mut DeTable<'_>,
-    folder: &Folder,
-    problems: &mut Problems<'_>,
-) -> Vec<FlagValue> {
-    let mut values = Vec::new();
-    for section in sections() {
-        if let Some((key, value)) = document.remove_entry(section) {
-            let mut reader = Reader { folder, problems, values: &mut values };
-            reader.entry(section.to_owned(), &key.span(), value);
-        }
-    }
-    values
-}
-
-struct Reader<'r, 't> {
-    folder: &'r Folder,
-    problems: &'r mut Problems<'t>,
-    values: &'r mut Vec<FlagValue>,
-}
-
-impl Reader<'_, '_> {
-    /// Reads the entry at a path: a setting, or a table of settings.
-    fn entry(&mut self, path: String, key: &Range<usize>, value: Spanned<DeValue<'_>>) {
-        if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == path) {
-            let span = value.span();
-            match setting.kind.texts(value, self.folder) {
-                Ok(texts) => {
-                    let position = self.problems.position(span.start);
-                    self.values.push(FlagValue::new(setting.key, setting.id, position, texts));
-                }
-                Err(invalid) => {
-                    let span = invalid.span.unwrap_or(span);
-                    self.problems.add(&span, document::invalid(&path, &invalid.message));
-                }
-            }
-            return;
-        }
-        let keys = keys_of(&path);
-        if keys.is_empty() {
-            let (parent, name) = path.rsplit_once('.').unwrap_or(("", &path));
-            self.problems.add(key, document::unknown(&path, name, &keys_of(parent)));
-            return;
-        }
-        let span = value.span();
-        match value.into_inner() {
-            DeValue::Table(table) => {
-                for (key, value) in table {
-                    self.entry(format!("{path}.{}", key.get_ref()), &key.span(), value);
-                }
-            }
-            other => {
-                let error =
-                    IndexMap::<String, ()>::deserialize_value(Spanned::new(span.clone(), other));
-                let message = error.err().map(|error| error.message().to_owned());
-                self.problems.add(&span, document::invalid(&path, &message.unwrap_or_default()));
-            }
-        }
-    }
-}
-
 /// The keys in the table at a path, in their order.
-fn keys_of(path: &str) -> Vec<&'static str> {
+pub(super) fn keys_of(path: &str) -> Vec<&'static str> {
     let below = |setting: &Setting| setting.key.strip_prefix(path)?.strip_prefix('.');
     let names = SETTINGS.iter().filter_map(below).filter_map(|rest| rest.split('.').next());
     let mut names: Vec<_> = names.collect();
@@ -184,7 +119,7 @@ fn keys_of(path: &str) -> Vec<&'static str> {
 }
 
 /// Reads a value with the deserializer of its type.
-trait FromValue: DeserializeOwned {
+pub(super) trait FromValue: DeserializeOwned {
     fn deserialize_value(value: Spanned<DeValue<'_>>) -> Result<Self, toml::de::Error> {
         Self::deserialize(ValueDeserializer::from(value))
     }
@@ -193,9 +128,9 @@ trait FromValue: DeserializeOwned {
 impl<T: DeserializeOwned> FromValue for T {}
 
 /// The reason why a value is invalid, and the place if it is only a part of the value.
-struct Invalid {
-    span: Option<Range<usize>>,
-    message: String,
+pub(super) struct Invalid {
+    pub(super) span: Option<Range<usize>>,
+    pub(super) message: String,
 }
 
 impl From<toml::de::Error> for Invalid {
@@ -218,7 +153,11 @@ impl Setting {
 
 impl Kind {
     /// The value as texts of the command line.
-    fn texts(self, value: Spanned<DeValue<'_>>, folder: &Folder) -> Result<Vec<String>, Invalid> {
+    pub(super) fn texts(
+        self,
+        value: Spanned<DeValue<'_>>,
+        folder: &Folder,
+    ) -> Result<Vec<String>, Invalid> {
         let secret = |secret: Spanned<Secret>| match secret.get_ref().read(folder) {
             Ok(text) => Ok(text.get().to_owned()),
             Err(message) => Err(Invalid { span: Some(secret.span()), message }),

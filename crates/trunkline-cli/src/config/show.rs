@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -11,7 +12,6 @@ use super::flags::{EffectiveSetting, Origin};
 use super::problem::{Position, Problems};
 use super::quantity::{period_text, size_text};
 use super::settings::Kind;
-use super::{Config, NAMED_SECTIONS};
 
 /// The text in place of a value that must not be shown.
 const REDACTED: &str = "<redacted>";
@@ -27,11 +27,15 @@ pub(super) struct Entry {
     position: Position,
 }
 
-/// The values of the sections with names.
-pub(super) fn entries(document: &DeTable<'_>, problems: &Problems<'_>) -> Vec<Entry> {
+/// The values in the tables of some sections.
+pub(super) fn entries(
+    document: &DeTable<'_>,
+    sections: &[&str],
+    problems: &Problems<'_>,
+) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for section in NAMED_SECTIONS {
-        for (name, table) in document.get(section).into_iter().flat_map(table) {
+    for section in sections {
+        for (name, table) in document.get(*section).into_iter().flat_map(table) {
             for (key, value) in self::table(table) {
                 let position = problems.position(key.span().start);
                 let key = key.get_ref().to_string();
@@ -86,23 +90,21 @@ fn without_password(url: &str) -> String {
     format!("{scheme}://{rest}{query}")
 }
 
-impl Config {
-    /// The effective configuration in TOML. A comment after each value is its origin: a flag, a variable, a place in the
-    /// file, or the default. Secrets are redacted.
-    pub(crate) fn show(&self) -> String {
-        let mut document = Document::default();
-        for EffectiveSetting { setting, values, origin } in &self.settings {
-            let (section, key) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
-            match setting.kind.value(values) {
-                Some(value) => document.add(section, key, &value, origin),
-                None => document.add_missing(section, key),
-            }
+/// The effective configuration in TOML. A comment after each value is its origin: a flag, a variable, a place in the file
+/// at `path`, or the default. Secrets are redacted.
+pub(super) fn text(path: &Path, settings: &[EffectiveSetting], entries: &[Entry]) -> String {
+    let mut document = Document::default();
+    for EffectiveSetting { setting, values, origin } in settings {
+        let (section, key) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
+        match setting.kind.value(values) {
+            Some(value) => document.add(section, key, &value, origin),
+            None => document.add_missing(section, key),
         }
-        for Entry { section, key, value, position } in &self.shown {
-            document.add(section, key, value, &Origin::File(self.path.clone(), *position));
-        }
-        document.text
     }
+    for Entry { section, key, value, position } in entries {
+        document.add(section, key, value, &Origin::File(path.to_owned(), *position));
+    }
+    document.text
 }
 
 #[derive(Default)]
