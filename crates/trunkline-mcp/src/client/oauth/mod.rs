@@ -60,7 +60,7 @@ pub use self::config::{Grant, OAuthConfig};
 pub use self::error::OAuthError;
 pub use self::interaction::{Interaction, Loopback, UserAgent};
 pub use self::secret::Secret;
-pub use self::store::{FileStore, FileStoreError, MemoryStore, TokenStore};
+pub use self::store::{FileStore, FileStoreError, MemoryStore, StoreLock, TokenStore};
 pub use self::tokens::Credentials;
 
 use self::challenge::BearerChallenge;
@@ -131,7 +131,8 @@ impl OAuth {
     /// When the store fails.
     pub async fn forget_tokens(&self) -> Result<bool, OAuthError> {
         let mut state = self.0.state.lock().await;
-        if self.0.load(&mut state).await?.tokens.take().is_none() {
+        let _lock = self.0.lock_store().await?;
+        if self.0.reload(&mut state).await?.tokens.take().is_none() {
             return Ok(false);
         }
         self.0.save(&mut state).await.map(|()| true)
@@ -172,6 +173,7 @@ impl Inner {
 
     async fn refreshed_token(&self) -> Result<Option<String>, OAuthError> {
         let mut state = self.state.lock().await;
+        let _lock = self.lock_store().await?;
         self.reload(&mut state).await?;
         let Some(tokens) = self.load(&mut state).await?.tokens.clone() else { return Ok(None) };
         let is_due = tokens.expire_within(self.config.expiry_margin);
@@ -246,6 +248,10 @@ impl Inner {
             known.issuer == discovery.server.issuer && known.resource == discovery.resource
         });
         if let Some(tokens) = known.as_ref().filter(|_| may_refresh) {
+            let _lock = self.lock_store().await?;
+            if is_newer(self.reload(state).await?) {
+                return Ok(Renewal::Done(true));
+            }
             state.refreshed = Some(Instant::now());
             if self.refresh(state, tokens).await? {
                 return Ok(Renewal::Done(true));
@@ -340,6 +346,10 @@ impl Inner {
     async fn reload<'s>(&self, state: &'s mut State) -> Result<&'s mut Credentials, OAuthError> {
         state.credentials = None;
         self.load(state).await
+    }
+
+    async fn lock_store(&self) -> Result<StoreLock, OAuthError> {
+        self.config.store.lock(&self.server.to_string()).await.map_err(OAuthError::Store)
     }
 
     async fn save(&self, state: &mut State) -> Result<(), OAuthError> {

@@ -1,11 +1,14 @@
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ring::digest;
+use tokio::time::{Instant, sleep};
 use trunkline::BoxError;
 
 use super::tokens::Credentials;
@@ -13,7 +16,7 @@ use super::tokens::Credentials;
 /// Keeps tokens and registered clients. The key is the URL of the MCP server.
 ///
 /// Each [`OAuth`](super::OAuth) loads its credentials first, and again before it replaces tokens, and saves them after each
-/// change.
+/// change. While it uses a refresh token, which may be valid only once, it has the lock.
 pub trait TokenStore: Send + Sync {
     /// The credentials for a server, if there are any.
     ///
@@ -30,15 +33,53 @@ pub trait TokenStore: Send + Sync {
         server: &'a str,
         credentials: &'a Credentials,
     ) -> BoxFuture<'a, Result<(), BoxError>>;
+
+    /// Locks the credentials for a server against other clients of the store, until the returned lock is dropped.
+    /// Default: no lock, for a store with one client.
+    ///
+    /// # Errors
+    /// When another client has the lock for too long, or it is not available.
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, BoxError>> {
+        let _ = server;
+        Box::pin(std::future::ready(Ok(StoreLock::new(()))))
+    }
+}
+
+/// The lock of a [`TokenStore`].
+pub struct StoreLock(#[expect(dead_code, reason = "dropping it unlocks")] Box<dyn Send>);
+
+impl StoreLock {
+    /// A lock that dropping `guard` releases.
+    pub fn new(guard: impl Send + 'static) -> Self {
+        Self(Box::new(guard))
+    }
+}
+
+impl fmt::Debug for StoreLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreLock")
+    }
 }
 
 /// Keeps credentials in memory.
 #[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<HashMap<String, Credentials>>);
+pub struct MemoryStore(Mutex<HashMap<String, Entry>>);
+
+#[derive(Debug, Default)]
+struct Entry {
+    credentials: Option<Credentials>,
+    lock: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl MemoryStore {
+    fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl TokenStore for MemoryStore {
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Option<Credentials>, BoxError>> {
-        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned();
+        let found = self.entries().get(server).and_then(|entry| entry.credentials.clone());
         Box::pin(std::future::ready(Ok(found)))
     }
 
@@ -47,14 +88,20 @@ impl TokenStore for MemoryStore {
         server: &'a str,
         credentials: &'a Credentials,
     ) -> BoxFuture<'a, Result<(), BoxError>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(server.to_owned(), credentials.clone());
+        self.entries().entry(server.to_owned()).or_default().credentials =
+            Some(credentials.clone());
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, BoxError>> {
+        let lock = Arc::clone(&self.entries().entry(server.to_owned()).or_default().lock);
+        Box::pin(async move { Ok(StoreLock::new(lock.lock_owned().await)) })
     }
 }
 
 /// Keeps credentials in a folder, with a file for each server that only the current user can read (on Unix, mode 0600).
-/// Files are replaced atomically. They are not encrypted.
+/// Files are replaced atomically. They are not encrypted. Processes exclude each other with an empty file next to that of
+/// the server.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     folder: PathBuf,
@@ -72,6 +119,14 @@ pub enum FileStoreError {
         /// The I/O error.
         source: io::Error,
     },
+    /// Another process has had the lock for too long.
+    #[error("another process uses {} for more than {} s", path.display(), after.as_secs())]
+    Locked {
+        /// The file of the lock.
+        path: PathBuf,
+        /// The deadline.
+        after: Duration,
+    },
     /// The file does not contain credentials.
     #[error("{} does not contain credentials; delete it to authorize again", path.display())]
     Content {
@@ -82,6 +137,10 @@ pub enum FileStoreError {
 
 /// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 1 << 20;
+/// The deadline for the lock. It is longer than a token request, by default.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+/// The interval between attempts to lock.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl FileStore {
     /// A store in this folder. It is created when the first credentials are saved (on Unix, with mode 0700).
@@ -118,6 +177,11 @@ impl TokenStore for FileStore {
             Ok(tokio::task::spawn_blocking(save).await.map_err(io::Error::other)??)
         })
     }
+
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, BoxError>> {
+        let path = self.path(server).with_extension("lock");
+        Box::pin(async move { Ok(StoreLock::new(lock(path).await?)) })
+    }
 }
 
 fn load(path: PathBuf) -> Result<Option<Credentials>, FileStoreError> {
@@ -143,7 +207,7 @@ fn save(path: &Path, text: &[u8]) -> Result<(), FileStoreError> {
     let temporary = path.with_extension(name);
     let written = (|| {
         create_folder(path.parent().unwrap_or(Path::new(".")))?;
-        let mut file = options().open(&temporary)?;
+        let mut file = options().create_new(true).open(&temporary)?;
         file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
@@ -155,9 +219,29 @@ fn save(path: &Path, text: &[u8]) -> Result<(), FileStoreError> {
     })
 }
 
+/// Locks a file, which stays: another process may wait for it.
+async fn lock(path: PathBuf) -> Result<File, FileStoreError> {
+    let opened = create_folder(path.parent().unwrap_or(Path::new(".")))
+        .and_then(|()| options().create(true).truncate(false).open(&path));
+    let failed = |source| FileStoreError::File { path: path.clone(), source };
+    let file = opened.map_err(failed)?;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                return Err(FileStoreError::Locked { path, after: LOCK_TIMEOUT });
+            }
+            Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
+        }
+    }
+}
+
+/// The options of files for the current user.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options

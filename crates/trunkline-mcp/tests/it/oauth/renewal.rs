@@ -147,6 +147,33 @@ async fn clients_share_the_tokens_of_a_store() {
     assert_eq!(short(&world.log()), [refresh("r1"), refresh("r2")]);
 }
 
+/// Clients of a store, also in different processes, do not use a refresh token twice.
+#[tokio::test]
+async fn concurrent_clients_of_a_store_refresh_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Arc::new(FileStore::new(folder.path()));
+    let stores: [Arc<dyn TokenStore>; 2] = [Arc::new(MemoryStore::default()), file];
+    for store in stores {
+        let config = || OAuthConfig { store: store.clone(), ..interactive() };
+        let (world, _first) = authorized(short_lived(), config()).await;
+        world.change(|rules| {
+            rules.token = json!({ "refresh_token": "r2" });
+            rules.token_delay = Duration::from_millis(50);
+        });
+        let clients: Vec<_> = (0..8).map(|_| OAuth::new(&world.mcp(), config()).unwrap()).collect();
+        let tokens = clients.iter().map(|oauth| oauth.token());
+        let tokens = in_time("the tokens", futures_util::future::join_all(tokens)).await;
+        assert!(tokens.iter().all(|token| token.as_ref().unwrap().as_deref() == Some("t2")));
+        assert_eq!(short(&world.log()), ["token refresh_token public(dynamic) refresh_token=r1"]);
+
+        let refusal = || world.challenge(401, "Bearer").with_token(Some("t2".to_owned()));
+        let refused = clients.iter().map(|oauth| oauth.challenged(refusal()));
+        let renewed = in_time("the renewal", futures_util::future::join_all(refused)).await;
+        assert!(renewed.iter().all(|renewed| matches!(renewed, Ok(true))), "{renewed:?}");
+        assert_eq!(short(&world.log()), ["token refresh_token public(dynamic) refresh_token=r2"]);
+    }
+}
+
 #[tokio::test]
 async fn insufficient_scopes_are_requested_once() {
     const FORBIDDEN: &str = "Bearer error=\"insufficient_scope\", scope=";
