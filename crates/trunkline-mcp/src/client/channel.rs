@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -10,18 +11,21 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::Id;
 use trunkline::client::{Error as CallError, Failure, ProtocolError, Response, TransportError};
 
 use super::error::Error;
 use super::inbox::Inbox;
-use super::message::{Incoming, Notification, notification, result};
+use super::message::{Incoming, Notification, notification, result, split};
 use super::request::{Answer, Outgoing};
 use crate::protocol::method;
 
 /// The maximum number of requests that wait for responses.
 const IN_FLIGHT: usize = 128;
+/// The time limit for cancelling a request.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of cancelled requests to remember, so that their late responses are ignored.
 const MAX_ABANDONED: usize = 1_024;
 
@@ -110,31 +114,35 @@ impl Channel {
         self.0.sender.send(message).await
     }
 
-    /// Handles a message of the server. A message that belongs to no request fails all that wait, since it may be the
-    /// response to any of them.
-    pub(super) fn receive(&self, message: &Bytes) {
-        let done = match Incoming::parse(message) {
-            Ok(Incoming::Response(response)) => self.deliver(response),
-            Ok(Incoming::Notification(notification)) => {
+    /// Handles a message of the server, or a batch. A message that belongs to no request fails all that wait, since it may
+    /// be the response to any of them.
+    pub(super) fn receive(&self, body: &Bytes) {
+        let done = split(body).and_then(|messages| {
+            messages.iter().try_for_each(|message| self.receive_one(Incoming::parse(message)?))
+        });
+        if let Err(error) = done {
+            tracing::debug!(target = %self.0.target, %error, "invalid message; failing all waiting requests");
+            self.0.replies().fail(&error.into());
+        }
+    }
+
+    fn receive_one(&self, message: Incoming) -> Result<(), ProtocolError> {
+        match message {
+            Incoming::Response(response) => return self.deliver(response),
+            Incoming::Notification(notification) => {
                 self.end_subscription(&notification);
                 self.0.inbox.notify(&notification, None);
-                Ok(())
             }
-            Ok(Incoming::Request(request)) => {
+            Incoming::Request(request) => {
                 let channel = self.clone();
                 self.0.inbox.answer(request, None, |response| async move {
                     if let Err(error) = channel.0.sender.send(response).await {
                         tracing::debug!(%error, "cannot send a response");
                     }
                 });
-                Ok(())
             }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = done {
-            tracing::debug!(target = %self.0.target, %error, "invalid message; failing all waiting requests");
-            self.0.replies().fail(&error.into());
         }
+        Ok(())
     }
 
     fn deliver(&self, response: Response) -> Result<(), ProtocolError> {
@@ -254,8 +262,10 @@ impl Drop for CancelGuard<'_> {
         let (channel, params) = (self.channel.clone(), json!({ "requestId": self.id }));
         self.channel.0.inbox.tasks.spawn(async move {
             let cancelled = notification(method::CANCELLED, Some(&params));
-            if let Err(error) = channel.0.sender.send(cancelled).await {
-                tracing::debug!(%error, "cannot cancel a request");
+            match timeout(CANCEL_TIMEOUT, channel.0.sender.send(cancelled)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "cannot cancel a request"),
+                Err(_) => tracing::debug!("cannot cancel a request in time"),
             }
         });
     }

@@ -37,6 +37,8 @@ pub struct McpClientConfig {
     pub max_pages: usize,
     /// The maximum number of items of a list. Default 10,000.
     pub max_items: usize,
+    /// The maximum size of all pages of a list, in bytes. Default 64 MiB.
+    pub list_bytes: usize,
     /// The maximum number of times that a request is repeated with input for the server. Default 8.
     pub max_rounds: usize,
     /// Whether the server may answer a call of a tool with a task, if it supports them. Default `true`.
@@ -66,6 +68,7 @@ impl McpClientConfig {
             message_bytes: 16 << 20,
             max_pages: 100,
             max_items: 10_000,
+            list_bytes: 64 << 20,
             max_rounds: 8,
             tasks: true,
             task_timeout: Duration::from_secs(3_600),

@@ -25,8 +25,8 @@ pub enum Error {
         /// The defect.
         reason: String,
     },
-    /// A list exceeds [`max_pages`](super::McpClientConfig::max_pages) or
-    /// [`max_items`](super::McpClientConfig::max_items).
+    /// A list exceeds [`max_pages`](super::McpClientConfig::max_pages),
+    /// [`max_items`](super::McpClientConfig::max_items) or [`list_bytes`](super::McpClientConfig::list_bytes).
     #[error("the result of {method} has more than {limit}")]
     ListTooLong {
         /// The method.

@@ -14,7 +14,7 @@ use trunkline::client::{Failure, ProtocolError, Response};
 use super::error::{Error, RequestError};
 use super::http_endpoint::{EventStream, HttpEndpoint};
 use super::inbox::Inbox;
-use super::message::{Incoming, notification, result};
+use super::message::{Incoming, notification, result, split};
 use super::request::{Answer, Outgoing};
 use super::session::Session;
 use crate::param_headers::encode;
@@ -88,9 +88,25 @@ impl HttpLink {
             return Ok(Answer { result, headers });
         }
         reply.set_limit(self.inbox().config.message_bytes);
-        let result = read_json(&Id::from(request.id), reply).await;
+        let result = self.read_json(session, request.id, reply).await;
         let result = result.map_err(|error| RequestError::with_status(error, status))?;
         Ok(Answer { result, headers })
+    }
+
+    /// Reads a reply that is not a stream.
+    async fn read_json(
+        &self,
+        session: &Session,
+        request: i64,
+        reply: Reply,
+    ) -> Result<Box<RawValue>, trunkline::client::Error> {
+        let (status, id) = (reply.status, Id::from(request));
+        let Some(body) = reply.json().await? else {
+            return Err(ProtocolError::Empty { status }.into());
+        };
+        let response = self.receive(session, &body, Some(request))?;
+        let response = response.ok_or_else(|| ProtocolError::Missing { id: id.to_string() })?;
+        result(&response.outcome_of(&id)?)
     }
 
     /// Reads a stream until the response arrives. In the legacy era, a stream that ends early is continued.
@@ -143,25 +159,29 @@ impl HttpLink {
         }
     }
 
-    /// Handles a message of the stream of the request `related`, or of that outside requests. Returns it if it is a
-    /// response.
+    /// Handles a message, or a batch, in the reply to the request `related`, or of the stream outside requests. Returns
+    /// the response in it.
     pub(super) fn receive(
         &self,
         session: &Session,
-        message: &Bytes,
+        body: &Bytes,
         related: Option<i64>,
     ) -> Result<Option<Response>, ProtocolError> {
-        match Incoming::parse(message)? {
-            Incoming::Response(response) => return Ok(Some(response)),
-            Incoming::Notification(notification) => self.inbox().notify(&notification, related),
-            Incoming::Request(request) => {
-                let (link, headers) = (self.clone(), session.headers());
-                self.inbox().answer(request, related, |response| async move {
-                    link.deliver(headers, response).await;
-                });
+        let mut found = None;
+        for message in split(body)? {
+            match Incoming::parse(&message)? {
+                // A second one belongs to no call.
+                Incoming::Response(response) => found = found.or(Some(response)),
+                Incoming::Notification(notification) => self.inbox().notify(&notification, related),
+                Incoming::Request(request) => {
+                    let (link, headers) = (self.clone(), session.headers());
+                    self.inbox().answer(request, related, |response| async move {
+                        link.deliver(headers, response).await;
+                    });
+                }
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Sends a notification. Only a refusal has a reply.
@@ -242,12 +262,4 @@ impl Drop for CancelGuard {
             tasks.spawn(async move { link.deliver(headers, body).await });
         }
     }
-}
-
-async fn read_json(id: &Id, reply: Reply) -> Result<Box<RawValue>, trunkline::client::Error> {
-    let status = reply.status;
-    let Some(body) = reply.json().await? else {
-        return Err(ProtocolError::Empty { status }.into());
-    };
-    result(&Response::parse(&body)?.outcome_of(id)?)
 }

@@ -10,7 +10,7 @@ use super::cache::Key;
 use super::client::Client;
 use super::connection::RequestParts;
 use super::error::{Error, shortened};
-use super::message::Params;
+use super::message::{Params, elements};
 
 /// The items of a list, or of a page of it.
 #[derive(Debug)]
@@ -44,25 +44,34 @@ enum Position {
     End,
 }
 
+/// A page of a list, and the cursor of the next one.
+struct Page<T> {
+    list: List<T>,
+    next: Option<String>,
+    bytes: usize,
+}
+
 impl Client {
     pub(super) async fn list<T: Item>(&self) -> Result<List<T>, Error> {
         let config = &self.core.inbox().config;
-        let mut list = List { items: Vec::new(), rejected: Vec::new() };
-        let mut cursor = None;
+        let (mut list, mut cursor, mut bytes) = (List::default(), None, 0);
         for _ in 0..config.max_pages {
-            let (page, next) = self.page::<T>(cursor.as_deref()).await?;
+            let Page { list: page, next, bytes: more } = self.page::<T>(cursor.as_deref()).await?;
             list.items.extend(page.items);
             list.rejected.extend(page.rejected);
+            bytes += more;
             if list.items.len() + list.rejected.len() > config.max_items {
-                let limit = format!("{} items", config.max_items);
-                return Err(Error::ListTooLong { method: T::METHOD, limit });
+                return Err(too_long::<T>(config.max_items, "items"));
+            }
+            if bytes > config.list_bytes {
+                return Err(too_long::<T>(config.list_bytes, "bytes"));
             }
             if next.is_none() {
                 return Ok(list);
             }
             cursor = next;
         }
-        Err(self.too_many_pages(T::METHOD))
+        Err(too_long::<T>(config.max_pages, "pages"))
     }
 
     pub(super) fn pages<T: Item>(
@@ -77,25 +86,18 @@ impl Client {
                     Position::After(cursor) => Some(cursor),
                     Position::End => return Ok(None),
                 };
-                if count == client.core.inbox().config.max_pages {
-                    return Err(client.too_many_pages(T::METHOD));
+                let max_pages = client.core.inbox().config.max_pages;
+                if count == max_pages {
+                    return Err(too_long::<T>(max_pages, "pages"));
                 }
-                let (page, next) = client.page::<T>(cursor.as_deref()).await?;
+                let Page { list, next, .. } = client.page::<T>(cursor.as_deref()).await?;
                 let next = next.map_or(Position::End, Position::After);
-                Ok(Some((page, (next, count + 1))))
+                Ok(Some((list, (next, count + 1))))
             }
         })
     }
 
-    fn too_many_pages(&self, method: &'static str) -> Error {
-        let limit = format!("{} pages", self.core.inbox().config.max_pages);
-        Error::ListTooLong { method, limit }
-    }
-
-    async fn page<T: Item>(
-        &self,
-        cursor: Option<&str>,
-    ) -> Result<(List<T>, Option<String>), Error> {
+    async fn page<T: Item>(&self, cursor: Option<&str>) -> Result<Page<T>, Error> {
         let key = Key { method: T::METHOD, selector: cursor.map(str::to_owned) };
         let result = match self.core.cached(&key).await? {
             Ok(result) => result,
@@ -112,25 +114,32 @@ impl Client {
         let Some(items) = members.get(T::MEMBER) else {
             return Err(Error::malformed(T::METHOD, format!("`{}` is missing", T::MEMBER)));
         };
-        let items: Vec<Box<RawValue>> = serde_json::from_str(items.get()).map_err(malformed)?;
+        // Small items need much more memory than their text.
+        let max_items = self.core.inbox().config.max_items;
+        let items = elements(items.get().as_bytes(), max_items).map_err(malformed)?;
+        let items = items.ok_or_else(|| too_long::<T>(max_items, "items"))?;
         let next: Option<String> = match members.get("nextCursor") {
             Some(cursor) => serde_json::from_str(cursor.get()).map_err(malformed)?,
             None => None,
         };
         let is_strict = self.core.session().is_modern();
-        let mut list = List { items: Vec::new(), rejected: Vec::new() };
+        let mut list = List::default();
         for item in items {
-            match T::read(item, is_strict) {
+            match T::read(item.to_owned(), is_strict) {
                 Ok(item) => list.items.push(item),
-                Err((name, reason)) => {
-                    let (name, reason) = (shortened(&name), shortened(&reason));
-                    tracing::warn!(method = T::METHOD, name, reason, "rejecting an item of a list");
-                    list.rejected.push((name, reason));
-                }
+                Err((name, reason)) => list.rejected.push((shortened(&name), shortened(&reason))),
             }
         }
-        Ok((list, next))
+        if let Some((name, reason)) = list.rejected.first() {
+            let count = list.rejected.len();
+            tracing::warn!(method = T::METHOD, count, name, reason, "rejecting items of a list");
+        }
+        Ok(Page { list, next, bytes: result.get().len() })
     }
+}
+
+fn too_long<T: Item>(max: usize, unit: &str) -> Error {
+    Error::ListTooLong { method: T::METHOD, limit: format!("{max} {unit}") }
 }
 
 /// The name of an object, or an empty text.

@@ -1,9 +1,11 @@
 //! JSON-RPC messages: those of the client, written, and those of the server, classified.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use trunkline::client::{Error as CallError, ProtocolError, Response};
@@ -73,6 +75,39 @@ pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("text and JSON serialise")
 }
 
+/// The elements of a JSON array. `None` if there are more than `max`.
+pub(super) fn elements(
+    array: &[u8],
+    max: usize,
+) -> Result<Option<Vec<&RawValue>>, serde_json::Error> {
+    struct Elements(usize);
+
+    impl<'de> Visitor<'de> for Elements {
+        type Value = Option<Vec<&'de RawValue>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+            let mut elements = Vec::new();
+            while elements.len() < self.0 {
+                match array.next_element()? {
+                    Some(element) => elements.push(element),
+                    None => return Ok(Some(elements)),
+                }
+            }
+            let mut rest = 0;
+            while array.next_element::<IgnoredAny>()?.is_some() {
+                rest += 1;
+            }
+            Ok((rest == 0).then_some(elements))
+        }
+    }
+
+    serde_json::Deserializer::from_slice(array).deserialize_seq(Elements(max))
+}
+
 /// A message of the server.
 #[derive(Debug)]
 pub(super) enum Incoming {
@@ -94,6 +129,26 @@ pub(super) struct ServerRequest {
 pub(super) struct Notification {
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
+}
+
+/// The messages of a body: one, or those of a batch, which clients of 2025-03-26 must accept ("Batching").
+///
+/// # Errors
+/// When the body is a malformed batch.
+pub(super) fn split(body: &Bytes) -> Result<Vec<Bytes>, ProtocolError> {
+    const MAX_BATCH: usize = 1_000;
+    if !body.trim_ascii_start().starts_with(b"[") {
+        return Ok(vec![body.clone()]);
+    }
+    let malformed = |reason: String| {
+        let beginning = String::from_utf8_lossy(body).chars().take(100).collect();
+        ProtocolError::Malformed { reason, beginning }
+    };
+    let messages = elements(body, MAX_BATCH).map_err(|error| malformed(error.to_string()))?;
+    let messages = messages
+        .filter(|messages| !messages.is_empty())
+        .ok_or_else(|| malformed(format!("a batch must have 1 to {MAX_BATCH} messages")))?;
+    Ok(messages.iter().map(|message| body.slice_ref(message.get().as_bytes())).collect())
 }
 
 impl Incoming {

@@ -137,6 +137,7 @@ async fn check_list(page: fn(&Asked) -> Value, expected: Result<(usize, usize), 
     let client = script.connect(|config| {
         config.max_pages = 5;
         config.max_items = 10;
+        config.list_bytes = 4 * LIMIT;
     });
     let listed = client.await.unwrap().list_tools().await;
     match (listed, expected) {
@@ -157,6 +158,9 @@ async fn lists() {
     check_list(|_| json!({ "tools": [] }), Ok((0, 0))).await;
     check_list(|_| json!({ "tools": [], "nextCursor": "a" }), Err("more than 5 pages")).await;
     check_list(|_| json!({ "tools": vec![tool_object(); 11] }), Err("more than 10 items")).await;
+    check_list(|_| json!({ "tools": vec![0; 11] }), Err("more than 10 items")).await;
+    let large = |_: &Asked| json!({ "tools": [], "nextCursor": "a", "text": "x".repeat(LIMIT) });
+    check_list(large, Err("more than 16384 bytes")).await;
     check_list(
         |_| {
             let header = json!({ "properties": { "a": { "type": "string", "x-mcp-header": "" } } });

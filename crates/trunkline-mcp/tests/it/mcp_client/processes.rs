@@ -64,7 +64,16 @@ async fn both_eras() {
         ask; reply "$legacy"; read -r initialized
         ask; reply "$tools"; ask; reply '{"content":[]}'; ask
     "#;
-    for (script, version) in [(modern, "2026-07-28"), (legacy, "2024-11-05")] {
+    // Clients of 2025-03-26 must accept batches. Lines of logs may begin like one.
+    let batches = r#"
+        ask; echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"no"}}'
+        ask; reply '{"protocolVersion":"2025-03-26","capabilities":{}}'; read -r initialized
+        echo "[info] ready"; log='{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
+        ask; echo "[ $log, $(reply "$tools")]"; ask; echo "[$(reply '{"content":[]}')]"; ask
+    "#;
+    for (script, version) in
+        [(modern, "2026-07-28"), (legacy, "2024-11-05"), (batches, "2025-03-26")]
+    {
         let client = connect(script, |_, _| {}).await.unwrap();
         assert_eq!(client.server().protocol_version, version);
         let one = tool(&client, "one").await;
@@ -162,6 +171,8 @@ async fn check_output(output: &str, expected: &str) {
 async fn hostile_output() {
     check_output("echo '{]'", "invalid JSON-RPC").await;
     check_output("id=99; reply '{}'", "does not belong").await;
+    check_output("echo '[{}'", "invalid JSON-RPC").await;
+    check_output("echo \"[{}$(yes ,{} | head -1000 | tr -d '\\n')]\"", "1 to 1000 messages").await;
     check_output("reply '{}' | sed s/$id/null/", "without an `id`").await;
     check_output("head -c 5000 /dev/zero | tr '\\0' '{'; echo", "maximum size").await;
     check_output("yes | head -2000", "lines that are not messages").await;
