@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use trunkline::client::child::Supervisor;
 use trunkline::client::http::{Bearer, Url};
 use trunkline_mcp::client::Authorization;
 
@@ -21,15 +22,6 @@ pub struct GatewayConfig {
     /// The program that runs commands. Default: none, so commands are started directly, and may continue to run if
     /// this process is killed.
     pub supervisor: Option<Supervisor>,
-}
-
-/// A program that calls [`supervise`](crate::supervise) with its last arguments: a program and its arguments.
-#[derive(Debug, Clone)]
-pub struct Supervisor {
-    /// The path of the program.
-    pub program: PathBuf,
-    /// The arguments before those that are passed to [`supervise`](crate::supervise).
-    pub arguments: Vec<OsString>,
 }
 
 /// Configuration of an upstream: an MCP server whose tools are offered.

@@ -64,7 +64,8 @@ impl Connection {
         let client = match &config.target {
             Target::Http(target) => connect_http(target, config, settings).await?,
             Target::Command(target) => {
-                let transport = Transport::stdio(command(target, gateway), stdio_config(name));
+                let transport =
+                    Transport::stdio(command(target, gateway), stdio_config(name, target));
                 let connected = Client::connect(transport, settings).await;
                 connected.map_err(|error| reason(&error))?
             }
@@ -278,11 +279,7 @@ fn client_config(config: &UpstreamConfig, changes: &Arc<Changes>) -> McpClientCo
 /// The program, run by the supervisor if there is one.
 fn command(target: &CommandTarget, gateway: &GatewayConfig) -> Command {
     let mut command = match &gateway.supervisor {
-        Some(supervisor) => {
-            let mut command = Command::new(&supervisor.program);
-            command.args(&supervisor.arguments).arg("--").arg(&target.program);
-            command
-        }
+        Some(supervisor) => supervisor.command(&target.program),
         None => Command::new(&target.program),
     };
     command.args(&target.arguments).env_clear();
@@ -295,8 +292,9 @@ fn command(target: &CommandTarget, gateway: &GatewayConfig) -> Command {
 }
 
 /// Lines of stderr are written to the log.
-fn stdio_config(name: &UpstreamName) -> StdioConfig {
+fn stdio_config(name: &UpstreamName, target: &CommandTarget) -> StdioConfig {
     let mut config = StdioConfig::default();
+    config.name = Some(target.program.to_string_lossy().into_owned());
     let upstream = name.clone();
     config.stderr = Arc::new(move |line| tracing::debug!(%upstream, line, "stderr"));
     config

@@ -28,21 +28,17 @@ mod operations;
 mod running_call;
 mod status;
 mod subscriptions;
-mod supervisor;
 mod tools;
 mod upstream;
 
 pub use approvals::ApprovalsError;
-pub use config::{
-    CommandTarget, GatewayConfig, HttpTarget, InvalidTarget, Supervisor, Target, UpstreamConfig,
-};
+pub use config::{CommandTarget, GatewayConfig, HttpTarget, InvalidTarget, Target, UpstreamConfig};
 pub use error::UpstreamError;
 pub use filter::{ToolFilter, ToolPattern};
 pub use gateway::Gateway;
 pub use name::{UpstreamName, UpstreamNameError};
 pub use operations::management;
 pub use status::{RejectedItem, UpstreamState, UpstreamStatus};
-pub use supervisor::{SuperviseError, supervise};
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
+use trunkline::client::child::{Supervisor, supervise};
 use trunkline::{DynamicOperations, Rpc};
 use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
 
@@ -102,12 +103,18 @@ impl CommandTools<'_> {
 }
 
 /// The path of this program, which is valid even if its file is moved or replaced.
-pub(super) fn own_program() -> anyhow::Result<PathBuf> {
+fn own_program() -> anyhow::Result<PathBuf> {
     let own = PathBuf::from("/proc/self/exe");
     if own.exists() {
         return Ok(own);
     }
     std::env::current_exe().context("cannot find the path of this program")
+}
+
+/// The supervisor of MCP servers that are started as commands.
+pub(crate) fn supervisor() -> anyhow::Result<Supervisor> {
+    let arguments = ["tool", "supervise", "--"].map(Into::into).to_vec();
+    Ok(Supervisor { program: own_program()?, arguments })
 }
 
 /// Hides what child processes must not read or use.
@@ -150,9 +157,7 @@ pub(crate) fn run(launch: Launch) -> ExitCode {
         Launch::Run { arguments } => {
             trunkline_tools::launch(arguments).map_err(anyhow::Error::from)
         }
-        Launch::Supervise { arguments } => {
-            trunkline_gateway::supervise(arguments).map_err(anyhow::Error::from)
-        }
+        Launch::Supervise { arguments } => supervise(arguments).map_err(anyhow::Error::from),
     };
     ended.unwrap_or_else(|error| {
         output::error(&error);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use trunkline_gateway::{Gateway, GatewayConfig, Supervisor, Target};
+use trunkline_gateway::{Gateway, GatewayConfig, Target};
 
 use super::command_tools;
 use crate::config::{Config, upstream};
@@ -75,9 +75,7 @@ impl UpstreamArgs {
         settings.approvals = Some(data_dir.join(APPROVALS));
         if upstreams.values().any(|upstream| matches!(upstream.target, Target::Command(_))) {
             command_tools::protect_from_children();
-            let arguments = ["tool", "supervise"].map(Into::into).to_vec();
-            settings.supervisor =
-                Some(Supervisor { program: command_tools::own_program()?, arguments });
+            settings.supervisor = Some(command_tools::supervisor()?);
         }
         Ok(Some(Gateway::new(upstreams, settings)?))
     }

@@ -3,6 +3,8 @@
 mod group;
 pub(super) mod process;
 mod reaper;
+mod supervisor;
 
 pub use group::{GroupConfig, GroupLeader, ProcessGroup};
 pub use process::ChildConfig;
+pub use supervisor::{SuperviseError, Supervisor, supervise};

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
@@ -13,10 +14,19 @@ use super::networks::{Networks, NotPermitted};
 
 pub(super) type Tcp = HttpConnector<Resolver>;
 
+/// The idle time before the first probe of a connection.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEPALIVE_RETRIES: u32 = 4;
+
 pub(super) fn tcp(networks: Networks) -> Tcp {
     let mut tcp =
         HttpConnector::new_with_resolver(Resolver { system: GaiResolver::new(), networks });
     tcp.set_nodelay(true);
+    // A stream of events may be silent: a peer that has vanished ends it within two minutes.
+    tcp.set_keepalive(Some(KEEPALIVE));
+    tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
     tcp
 }
 

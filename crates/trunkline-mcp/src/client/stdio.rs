@@ -22,24 +22,32 @@ use super::inbox::Inbox;
 
 /// Configuration of a server that the client starts as a child process.
 ///
-/// The process has its own process group, which ends with the client.
+/// The process has its own process group, which ends with the client. If the process of the client is killed, a server
+/// ends by itself when its stdin is closed; start servers that do not with a
+/// [`Supervisor`](trunkline::client::child::Supervisor).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StdioConfig {
+    /// The name of the server in errors. Default: the program.
+    pub name: Option<String>,
     /// The time for the process to exit after its stdin is closed. Default 2 s. Then its group gets SIGTERM.
     pub grace: Duration,
     /// The time for the process to exit after SIGTERM. Default 2 s. Then its group is killed.
     pub term_grace: Duration,
     /// The maximum time without progress in writing a message. Default 30 s. Then the connection ends.
     pub write_timeout: Duration,
-    /// Receives each line of stderr, without its end and cut after 4 KiB. It must not block. Default: the log, at level
-    /// `debug`.
-    pub stderr: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Receives each line of stderr, and of stdout if it is not a message, without its end and cut after 4 KiB. It must not
+    /// block. Default: the log, at level `debug`.
+    pub stderr: LineSink,
 }
+
+/// Receives lines of a process.
+type LineSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Default for StdioConfig {
     fn default() -> Self {
         Self {
+            name: None,
             grace: Duration::from_secs(2),
             term_grace: Duration::from_secs(2),
             write_timeout: Duration::from_secs(30),
@@ -60,7 +68,7 @@ const MAX_QUEUED: usize = 64;
 const MAX_STDERR_LINE: usize = 4 << 10;
 /// The maximum number of lines on stdout that are not messages.
 const MAX_NOISE: usize = 1_000;
-/// The lines of stderr that an error message has.
+/// The lines of output that an error message has.
 const LAST_LINES: usize = 4;
 
 /// Starts a process, and opens a channel to it.
@@ -69,21 +77,26 @@ pub(super) fn spawn(
     config: &StdioConfig,
     inbox: &Arc<Inbox>,
 ) -> Result<Channel, Error> {
-    let program = command.get_program().to_string_lossy().into_owned();
+    let program = || command.get_program().to_string_lossy().into_owned();
+    let name = config.name.clone().unwrap_or_else(program);
     let group = GroupConfig { grace: config.grace, term_grace: config.term_grace };
     let leader = GroupLeader::spawn(command, &group)?;
     let GroupLeader { stdin, stdout, stderr, group, .. } = leader;
-    let (channel, outgoing) = queue(format!("{program} (process {})", group.id()), inbox);
+    let (channel, outgoing) = queue(format!("{name} (process {})", group.id()), inbox);
     let last_lines = LastLines::default();
-    let log = log(stderr, Arc::clone(&config.stderr), last_lines.clone());
-    inbox.tasks.spawn(log);
+    let (last, sink) = (last_lines.clone(), Arc::clone(&config.stderr));
+    let lines: LineSink = Arc::new(move |line| {
+        last.add(line);
+        sink(line);
+    });
+    inbox.tasks.spawn(log(stderr, Arc::clone(&lines), last_lines.ended.clone()));
     let driver = Driver {
         channel: channel.clone(),
         outgoing,
         closing: inbox.tasks.closing().clone(),
         reader: FrameReader::new(stdout, Framing::Lines, inbox.config.message_bytes),
         writer: FrameWriter::new(stdin, Framing::Lines, config.write_timeout),
-        noise: Arc::clone(&config.stderr),
+        noise: lines,
         child: Some((group, last_lines)),
     };
     inbox.tasks.spawn_to_end(driver.run());
@@ -141,7 +154,7 @@ struct Driver<R, W> {
     reader: FrameReader<R>,
     writer: FrameWriter<W>,
     /// Receives lines that are not messages.
-    noise: Arc<dyn Fn(&str) + Send + Sync>,
+    noise: LineSink,
     child: Option<(ProcessGroup, LastLines)>,
 }
 
@@ -188,7 +201,7 @@ fn broken(channel: &Channel, source: Cause) -> Failure {
 
 struct Noise {
     lines: usize,
-    sink: Arc<dyn Fn(&str) + Send + Sync>,
+    sink: LineSink,
 }
 
 /// Reads messages until the stream ends. Returns the reason, if it is known.
@@ -200,7 +213,7 @@ async fn read<R: AsyncRead + Unpin>(
     loop {
         match reader.next_within(Duration::MAX).await {
             // Many servers print their name.
-            Ok(Some(Frame::Message(line, _))) if !line.starts_with(b"{") => {
+            Ok(Some(Frame::Message(line, _))) if !is_message(&line) => {
                 noise.lines += 1;
                 let shown = &line[..line.len().min(MAX_STDERR_LINE)];
                 (noise.sink)(&String::from_utf8_lossy(shown));
@@ -222,6 +235,12 @@ async fn read<R: AsyncRead + Unpin>(
     }
 }
 
+/// Whether a line is an object, or a batch of objects. A log line may begin with `[`.
+fn is_message(line: &[u8]) -> bool {
+    let inner = line.strip_prefix(b"[").map_or(line, <[u8]>::trim_ascii_start);
+    inner.starts_with(b"{")
+}
+
 /// Writes messages until it fails.
 async fn write<W: AsyncWrite + Unpin>(
     outgoing: &mut mpsc::Receiver<Bytes>,
@@ -240,7 +259,7 @@ async fn write<W: AsyncWrite + Unpin>(
     std::io::ErrorKind::BrokenPipe.into()
 }
 
-/// The last lines of stderr, for error messages.
+/// The last lines of stderr, and of stdout if they are not messages, for error messages.
 #[derive(Debug, Clone, Default)]
 struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -250,10 +269,10 @@ struct LastLines {
 
 /// The end of a process.
 #[derive(Debug, thiserror::Error)]
-#[error("{exit}; stderr: {stderr}")]
+#[error("{exit}; output: {output}")]
 struct Exit {
     exit: Cause,
-    stderr: String,
+    output: String,
 }
 
 impl LastLines {
@@ -275,25 +294,20 @@ impl LastLines {
         if lines.is_empty() {
             return exit;
         }
-        let stderr = lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
-        Arc::new(Exit { exit, stderr })
+        let output = lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+        Arc::new(Exit { exit, output })
     }
 }
 
 /// Passes the lines of stderr on. The rest of a line that is too long is dropped.
-async fn log(
-    mut stderr: impl AsyncRead + Unpin,
-    sink: Arc<dyn Fn(&str) + Send + Sync>,
-    last: LastLines,
-) {
-    let _ended = last.ended.clone().drop_guard();
+async fn log(mut stderr: impl AsyncRead + Unpin, sink: LineSink, ended: CancellationToken) {
+    let _ended = ended.drop_guard();
     let mut line = Vec::new();
     let mut chunk = vec![0; MAX_STDERR_LINE];
     let pass = |line: &mut Vec<u8>| {
         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
         line.clear();
         if !text.is_empty() {
-            last.add(&text);
             sink(&text);
         }
     };

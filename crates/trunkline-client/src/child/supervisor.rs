@@ -1,8 +1,9 @@
 //! A process that runs a program and ends everything that the program has started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,42 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, wait, waitid,
 };
+
+/// A program that calls [`supervise`] with its last arguments. Commands that it runs end with their parent, also if that is
+/// killed by SIGKILL.
+///
+/// ```
+/// use trunkline::client::child::{Supervisor, supervise};
+///
+/// // In `main`, before anything else:
+/// let mut arguments = std::env::args_os().skip(1);
+/// if arguments.next().is_some_and(|first| first == "supervise") {
+///     // return supervise(arguments);
+/// #   let _ = supervise(arguments);
+/// }
+/// // Then a server can be started as:
+/// let program = std::env::current_exe()?;
+/// let supervisor = Supervisor { program, arguments: vec!["supervise".into()] };
+/// let command = supervisor.command("my-server");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Supervisor {
+    /// The path of the program.
+    pub program: PathBuf,
+    /// The arguments before those that are passed to [`supervise`].
+    pub arguments: Vec<OsString>,
+}
+
+impl Supervisor {
+    /// The command that runs `program`, whose arguments can be added.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).arg(program);
+        command
+    }
+}
 
 /// The reason why a program was not run.
 #[derive(Debug, thiserror::Error)]
@@ -33,14 +70,14 @@ pub enum SuperviseError {
 }
 
 /// The time for the program to end after its stdin is closed, and then after SIGTERM. Together, they are less than the
-/// time after which an MCP client ends the process group, 2 s by default.
+/// time after which a [`ProcessGroup`](super::ProcessGroup) gets SIGTERM, 2 s by default.
 const GRACE: Duration = Duration::from_secs(1);
 const TERM_GRACE: Duration = Duration::from_millis(500);
 /// The maximum wait for killed processes to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Runs a program with the stdin, stdout and stderr of this process, and ends like it. This implements a
-/// [`Supervisor`](crate::Supervisor). `arguments` are the program and its arguments.
+/// [`Supervisor`]. `arguments` are the program and its arguments.
 ///
 /// When the other end of stdin is closed, also because its process was killed, the program has a second to end. Then it
 /// gets SIGTERM, and half a second later it is killed. When it has ended, all processes that it started are killed, also
