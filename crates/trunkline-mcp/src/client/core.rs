@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+use trunkline::client::TransportError;
 
 use super::cache::Key;
 use super::connection::{Connection, RequestParts};
@@ -86,7 +88,7 @@ impl Core {
     /// Sends a request, and waits for its result. If the server has ended the session, another is opened, and the
     /// request is sent once more.
     pub(super) async fn request(
-        &self,
+        self: &Arc<Self>,
         method: &'static str,
         parts: &mut RequestParts<'_>,
     ) -> Result<Answer, Error> {
@@ -104,13 +106,33 @@ impl Core {
 
     /// The cached result of a request, or the generation for caching a new one.
     pub(super) async fn cached(&self, key: &Key) -> Result<Result<Box<RawValue>, u64>, Error> {
-        self.connection.link.validate_cache().await?;
+        let limit = self.inbox().config.max_timeout;
+        let validated = timeout(limit, self.connection.link.validate_cache()).await;
+        validated.unwrap_or_else(|_| {
+            let target = self.connection.link.target();
+            Err(TransportError::Timeout { target, after: limit }.into())
+        })?;
         let cache = &self.inbox().cache;
         Ok(cache.get(key).ok_or_else(|| cache.generation()))
     }
 
-    /// Opens another session in place of `ended`, unless this has happened.
-    pub(super) async fn reopen(&self, ended: &Session) -> Result<(), Error> {
+    /// Opens another session in place of `ended`, unless this has happened. Dropping the future does not interrupt this:
+    /// the session would lack its level and its subscriptions.
+    pub(super) async fn reopen(self: &Arc<Self>, ended: &Session) -> Result<(), Error> {
+        let (core, ended) = (Arc::clone(self), ended.clone());
+        let (sender, reopened) = oneshot::channel();
+        self.inbox().tasks.spawn(async move {
+            // The caller may have been cancelled.
+            drop(sender.send(core.replace_session(&ended).await));
+        });
+        let closed = || {
+            let target = self.connection.link.target();
+            Err(TransportError::Broken { target, source: None }.into())
+        };
+        reopened.await.unwrap_or_else(|_| closed())
+    }
+
+    async fn replace_session(&self, ended: &Session) -> Result<(), Error> {
         let _reopening = self.reopening.lock().await;
         if self.session() != *ended {
             return Ok(());

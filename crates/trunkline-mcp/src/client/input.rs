@@ -35,7 +35,7 @@ pub(super) enum Outcome {
 /// Sends a request, and repeats it with the input that the server requires until the result is complete. Returns the
 /// result, and whether it depends on input.
 pub(super) async fn request(
-    core: &Core,
+    core: &Arc<Core>,
     method: &'static str,
     parts: &mut RequestParts<'_>,
 ) -> Result<(Box<RawValue>, bool), Error> {
@@ -47,7 +47,7 @@ pub(super) async fn request(
 
 /// Like [`request`], for a method that may have a task as its result.
 pub(super) async fn request_or_task(
-    core: &Core,
+    core: &Arc<Core>,
     method: &'static str,
     parts: &mut RequestParts<'_>,
 ) -> Result<Outcome, Error> {

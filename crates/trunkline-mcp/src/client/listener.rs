@@ -213,7 +213,7 @@ fn report_all(core: &Core, wanted: &Wanted) {
 
 /// Opens a stream with GET, and handles its messages until it ends.
 async fn get(
-    core: &Core,
+    core: &Arc<Core>,
     session: &Session,
     wanted: &Wanted,
     last_event_id: &mut Option<String>,
@@ -227,6 +227,8 @@ async fn get(
                 && let Err(error) = core.reopen(session).await
             {
                 tracing::warn!(%error, "cannot open another session");
+                // The server may not be ready yet.
+                return End::Closed(None);
             }
             return end_of(Err(error));
         }

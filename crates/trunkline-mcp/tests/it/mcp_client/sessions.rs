@@ -1,12 +1,15 @@
 //! Sessions and streams before 2026-07-28.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trunkline_mcp::LogLevel;
 
-use super::script::{Answer, Asked, Script, events, http, legacy};
+use super::script::{
+    Answer, Asked, STREAM, Script, event, events, http, json_text, legacy, stream,
+};
 use super::suite::{call, raw, tool};
 use crate::support::in_time;
 
@@ -60,6 +63,71 @@ async fn requests_at_the_same_time_open_one_session() {
     assert_eq!(script.asked_for("initialize").len(), 2);
 }
 
+/// The level and the subscriptions are restored although the request that noticed the end of the session is dropped.
+#[tokio::test]
+async fn a_session_is_restored_without_its_caller() {
+    let (sender, answer) = stream();
+    let (levels, slow) = (AtomicUsize::new(0), Mutex::new(Some(answer)));
+    let script = Script::start(move |asked| {
+        let session = asked.header("mcp-session-id");
+        match asked.method() {
+            "initialize" if levels.load(Ordering::SeqCst) == 0 => legacy(asked, "s1"),
+            "initialize" => legacy(asked, "s2"),
+            "tools/call" if session == Some("s1") => http("404 Not Found", ""),
+            "logging/setLevel" if levels.fetch_add(1, Ordering::SeqCst) == 1 => {
+                slow.lock().unwrap().take().unwrap()
+            }
+            _ => legacy(asked, "unused"),
+        }
+    });
+    let script = script.await;
+    let client = script.client().await;
+    client.set_level(LogLevel::Error).await.unwrap();
+    client.subscribe("r://a").await.unwrap();
+    let (one, arguments) = (tool(&client, "one").await, raw(json!({})));
+    let level = tokio::select! {
+        called = client.call_tool(&one, &arguments) => panic!("{called:?}"),
+        levels = script.until("logging/setLevel", 2) => levels[1].clone(),
+    };
+    let response = json!({ "jsonrpc": "2.0", "id": level.body["id"], "result": {} });
+    sender.send(event(&response)).unwrap();
+    let subscribed = script.until("resources/subscribe", 2).await;
+    assert_eq!(subscribed[1].header("mcp-session-id"), Some("s2"));
+    in_time("the call", client.call_tool(&one, &arguments)).await.unwrap();
+    assert_eq!(script.asked_for("initialize").len(), 2);
+}
+
+/// A server that is restarted: its sessions are unknown, and it is not ready at once.
+#[tokio::test]
+async fn the_stream_of_notifications_outlives_a_restart() {
+    let begun = AtomicUsize::new(0);
+    let script =
+        Script::start(move |asked| match (asked.method(), asked.header("mcp-session-id")) {
+            ("initialize", _) => match begun.fetch_add(1, Ordering::SeqCst) {
+                0 => legacy(asked, "s1"),
+                1 => http("503 Service Unavailable", ""),
+                _ => legacy(asked, "s2"),
+            },
+            ("GET", Some("s1"))
+                if begun.load(Ordering::SeqCst) == 1 && asked.header("last-event-id").is_none() =>
+            {
+                events(&["retry: 1\nid: e1\ndata:\n\n".to_owned()])
+            }
+            ("GET", Some("s1")) => http("404 Not Found", ""),
+            ("GET", _) => Answer::Text(STREAM.to_owned()),
+            _ => legacy(asked, "unused"),
+        });
+    let script = script.await;
+    let client = script.client().await;
+    client.subscribe("r://a").await.unwrap();
+    crate::support::until("the new session", || {
+        script.asked_for("GET").iter().any(|get| get.header("mcp-session-id") == Some("s2"))
+    })
+    .await;
+    let subscribed = script.asked_for("resources/subscribe");
+    assert_eq!(subscribed[1].header("mcp-session-id"), Some("s2"));
+}
+
 /// A server whose stream of a call ends after an event with an id. GET continues it with these events.
 async fn interrupted(first: &'static str, rest: fn(&Asked, id: i64) -> Answer) -> Script {
     let id = AtomicUsize::new(0);
@@ -111,6 +179,31 @@ async fn a_stream_is_continued_a_few_times_only() {
     let client = script.client().await;
     call(&client).await.unwrap_err();
     assert_eq!(script.asked_for("GET").len(), 0, "without an id");
+}
+
+/// Clients of 2025-03-26 must accept batches, in both kinds of replies.
+#[tokio::test]
+async fn batches_of_the_server_are_accepted() {
+    let script = Script::start(|asked| {
+        let batch = |result: &serde_json::Value| {
+            let log = json!({ "jsonrpc": "2.0", "method": "notifications/message" });
+            json!([log, super::script::result_of(asked, result)])
+        };
+        match asked.method() {
+            "initialize" => {
+                let version = json!({ "protocolVersion": "2025-03-26", "capabilities": {} });
+                json_text("200 OK", &super::script::result_of(asked, &version))
+            }
+            "tools/list" => {
+                let tools = json!({ "tools": [{ "name": "one", "inputSchema": {} }] });
+                json_text("200 OK", &batch(&tools))
+            }
+            "tools/call" => events(&[event(&batch(&json!({ "content": [] })))]),
+            _ => legacy(asked, ""),
+        }
+    });
+    let script = script.await;
+    call(&script.client().await).await.unwrap();
 }
 
 #[tokio::test]
