@@ -125,7 +125,7 @@ pub enum Elicitation {
 /// The answer to an [`Elicitation`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elicited {
-    /// The user has consented, with the content of a form. The content is empty for a URL.
+    /// The user has consented, with the content of a form. The content for a URL is ignored.
     Accept(Map<String, Value>),
     /// The user has refused.
     Decline,
@@ -134,10 +134,11 @@ pub enum Elicited {
 }
 
 impl Elicited {
-    pub(super) fn into_result(self) -> Box<RawValue> {
+    /// The result as in the specification (`ElicitResult`). The answer to a form has content, even if that is empty.
+    pub(super) fn into_result(self, is_form: bool) -> Box<RawValue> {
         raw(&match self {
-            Self::Accept(content) if content.is_empty() => json!({ "action": "accept" }),
-            Self::Accept(content) => json!({ "action": "accept", "content": content }),
+            Self::Accept(content) if is_form => json!({ "action": "accept", "content": content }),
+            Self::Accept(_) => json!({ "action": "accept" }),
             Self::Decline => json!({ "action": "decline" }),
             Self::Cancel => json!({ "action": "cancel" }),
         })

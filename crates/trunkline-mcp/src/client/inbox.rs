@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
@@ -303,31 +303,42 @@ async fn elicit(
     let features = handler.features();
     let Params { mode, message, requested_schema, url } = parse(params)?;
     let missing = |member: &str| HandlerError::Invalid(format!("`{member}` is missing"));
-    let elicited = match mode.as_deref() {
+    match mode.as_deref() {
+        _ if !features.forms && !features.urls => Err(HandlerError::Unsupported),
         None | Some("form") if features.forms => {
             let schema = requested_schema.ok_or_else(|| missing("requestedSchema"))?;
             let form = Elicitation::Form { message, schema: schema.clone() };
-            match handler.elicit(form).await? {
+            let elicited = match handler.elicit(form).await? {
                 Elicited::Accept(content) => Elicited::Accept(form::complete(&schema, content)?),
                 refused => refused,
-            }
+            };
+            Ok(elicited.into_result(true))
         }
         Some("url") if features.urls => {
             let url = url.ok_or_else(|| missing("url"))?;
-            match handler.elicit(Elicitation::Url { message, url }).await? {
-                Elicited::Accept(_) => Elicited::Accept(serde_json::Map::new()),
-                refused => refused,
-            }
+            let elicited = handler.elicit(Elicitation::Url { message, url }).await?;
+            Ok(elicited.into_result(false))
         }
-        _ => return Err(HandlerError::Unsupported),
-    };
-    Ok(elicited.into_result())
+        // "Error Handling".
+        _ => Err(HandlerError::Invalid("`mode` is not one of the capabilities".to_owned())),
+    }
 }
 
 async fn sample(
     handler: &dyn ClientHandler,
     params: &RawValue,
 ) -> Result<Box<RawValue>, HandlerError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Tools {
+        tools: Option<IgnoredAny>,
+        tool_choice: Option<IgnoredAny>,
+    }
+    let Tools { tools, tool_choice } = parse(params)?;
+    if !handler.features().sampling_tools && (tools.is_some() || tool_choice.is_some()) {
+        let reason = "`tools` and `toolChoice` require the capability `sampling.tools`";
+        return Err(HandlerError::Invalid(reason.to_owned()));
+    }
     let mut sampling: Sampling = parse(params)?;
     sampling.params = params.to_owned();
     Ok(handler.sample(sampling).await?.result)

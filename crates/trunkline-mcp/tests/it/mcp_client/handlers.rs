@@ -103,6 +103,10 @@ fn requests() -> Vec<(Value, Result<Value, i64>)> {
         let params = json!({ "messages": messages, "maxTokens": max_tokens });
         request("sampling/createMessage", params)
     };
+    let empty_form =
+        request("elicitation/create", json!({ "message": "?", "requestedSchema": {} }));
+    let mut with_tools = sample(5);
+    with_tools["params"]["tools"] = json!([]);
     let text = json!({ "type": "text", "text": "1" });
     let sampled =
         json!({ "role": "assistant", "content": text, "model": "m", "stopReason": "endTurn" });
@@ -112,10 +116,12 @@ fn requests() -> Vec<(Value, Result<Value, i64>)> {
         (form("wrong"), Err(-32602)),
         (to_url("https://h/"), Ok(json!({ "action": "accept" }))),
         (to_url("https://other/"), Ok(json!({ "action": "cancel" }))),
-        (request("elicitation/create", json!({ "mode": "x", "message": "m" })), Err(-32601)),
+        (empty_form, Ok(json!({ "action": "accept", "content": {} }))),
+        (request("elicitation/create", json!({ "mode": "x", "message": "m" })), Err(-32602)),
         (request("elicitation/create", json!({ "requestedSchema": {} })), Err(-32602)),
         (sample(5), Ok(sampled)),
         (sample(0), Err(-1)),
+        (with_tools, Err(-32602)),
         (json!({ "method": "roots/list" }), Ok(json!({ "roots": [{ "uri": "file:///a" }] }))),
         (json!({ "method": "tools/list" }), Err(-32601)),
     ]
