@@ -47,11 +47,15 @@ impl From<Command> for Transport {
     }
 }
 
+/// Omits the arguments and the environment of a command.
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Http(http) => http.fmt(f),
-            Kind::Stdio { command, .. } => f.debug_tuple("Stdio").field(command).finish(),
+            // Arguments and variables may contain secrets.
+            Kind::Stdio { command, .. } => {
+                f.debug_tuple("Stdio").field(&command.get_program()).finish()
+            }
             Kind::Stream { .. } => f.write_str("Stream"),
         }
     }
