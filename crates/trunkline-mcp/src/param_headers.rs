@@ -18,7 +18,7 @@ pub(crate) struct ParamHeader {
 }
 
 /// An `x-mcp-header` for which clients reject the tool.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`x-mcp-header` of `{param}` {reason}")]
 pub(crate) struct InvalidParamHeader {
     /// The param, as a path through the schema.

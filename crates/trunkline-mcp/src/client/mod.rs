@@ -29,6 +29,22 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | item | section of the specification |
+//! |---|---|
+//! | [`Client::connect`], [`EraCache`] | Versioning; Lifecycle; Transports, "Backward Compatibility" |
+//! | [`Transport`], [`StdioConfig`] | Transports |
+//! | [`Client::list_tools`], [`call_tool`](Client::call_tool), [`Tool`], [`ToolResult`] | Tools |
+//! | [`Client::list_resources`], [`read_resource`](Client::read_resource), [`subscribe`](Client::subscribe) | Resources; Subscriptions |
+//! | [`Client::list_prompts`], [`get_prompt`](Client::get_prompt), [`complete`](Client::complete) | Prompts; Completion |
+//! | [`List`], [`Client::tool_pages`] | Pagination |
+//! | [`CallOptions`] | Progress; Cancellation; Logging |
+//! | [`ClientHandler`] | Elicitation; Sampling; Roots; Multi Round-Trip Requests |
+//! | [`Task`], [`Client::start_tool`] | Tasks (extension) |
+//! | [`Authorization`], `oauth` | Authorization |
+//! | [`McpClientConfig::cache_bytes`] | Caching |
+//!
+//! All limits, with their defaults, are fields of [`McpClientConfig`].
 
 mod authorization;
 mod cache;

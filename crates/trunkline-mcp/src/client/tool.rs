@@ -16,20 +16,28 @@ use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
 use crate::protocol::error_code::HEADER_MISMATCH;
 use crate::protocol::method;
 
-/// A tool of a server. Its texts are the server's, and not trusted.
-#[derive(Debug)]
+/// A tool of a server. Its texts and hints are the server's, and not trusted.
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tool {
     /// The name that calls use.
     pub name: String,
+    /// The title for display.
+    pub title: Option<String>,
     /// The description, or the title if it is missing.
     pub description: String,
     /// The hint that the tool changes nothing.
     pub is_read_only: Option<bool>,
     /// The hint that the tool may delete or overwrite something.
     pub is_destructive: Option<bool>,
+    /// The hint that a repeated call has no further effect.
+    pub is_idempotent: Option<bool>,
+    /// The hint that the tool uses external systems.
+    pub is_open_world: Option<bool>,
     /// The JSON Schema of the arguments, as received. References are not fetched.
     pub input_schema: Box<RawValue>,
+    /// The JSON Schema of the structured content, as received. Results are not checked.
+    pub output_schema: Option<Box<RawValue>>,
     /// The whole object, as received.
     pub object: Box<RawValue>,
     param_headers: Result<Vec<ParamHeader>, InvalidParamHeader>,
@@ -51,14 +59,18 @@ struct ToolMembers {
     title: Option<String>,
     description: Option<String>,
     input_schema: Box<RawValue>,
+    output_schema: Option<Box<RawValue>>,
     annotations: Option<Annotations>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Annotations {
+    title: Option<String>,
     read_only_hint: Option<bool>,
     destructive_hint: Option<bool>,
+    idempotent_hint: Option<bool>,
+    open_world_hint: Option<bool>,
 }
 
 impl Client {
@@ -161,12 +173,17 @@ impl Tool {
         let members: ToolMembers = serde_json::from_str(object.get())?;
         let schema: Value = serde_json::from_str(members.input_schema.get())?;
         let annotations = members.annotations.unwrap_or_default();
+        let title = members.title.or(annotations.title);
         Ok(Self {
             name: members.name,
-            description: members.description.or(members.title).unwrap_or_default(),
+            description: members.description.or_else(|| title.clone()).unwrap_or_default(),
+            title,
             is_read_only: annotations.read_only_hint,
             is_destructive: annotations.destructive_hint,
+            is_idempotent: annotations.idempotent_hint,
+            is_open_world: annotations.open_world_hint,
             input_schema: members.input_schema,
+            output_schema: members.output_schema,
             object,
             param_headers: param_headers::find(&schema),
         })

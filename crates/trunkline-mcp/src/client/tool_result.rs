@@ -30,6 +30,13 @@ struct ResultMembers {
 }
 
 impl ToolResult {
+    /// The texts of the content, with a line feed between blocks. Other blocks are omitted.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter(|block| block["type"] == "text");
+        texts.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+    }
+
     pub(super) fn read(object: Box<RawValue>) -> Result<Self, Error> {
         let members: ResultMembers = serde_json::from_str(object.get())
             .map_err(|error| Error::malformed(method::TOOLS_CALL, error))?;

@@ -11,3 +11,4 @@ mod sessions;
 mod subscriptions;
 mod suite;
 mod tasks;
+mod types;
