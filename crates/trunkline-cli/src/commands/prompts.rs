@@ -11,7 +11,7 @@ use serde_json::Value;
 use trunkline_mcp::client::{List, Prompt, PromptArgument};
 
 use crate::commands::connection::{Connection, MORE, OutputFormat};
-use crate::commands::mcp::{self, McpArgs, Part, Session, list_text};
+use crate::commands::mcp::{self, ListItem, McpArgs, Part, Session, list_text};
 use crate::terminal::{Failure, Params, Renderer, finish, line, similar};
 
 const ROLE: Style = Style::new().bold();
@@ -97,6 +97,20 @@ impl<'p> Row<'p> {
             arguments: arguments.join(", "),
             description: description.unwrap_or_default(),
         }
+    }
+}
+
+impl ListItem for Row<'_> {
+    fn key(&self) -> &str {
+        self.name
+    }
+
+    fn remark(&self) -> String {
+        self.arguments.clone()
+    }
+
+    fn description(&self) -> String {
+        self.description.to_owned()
     }
 }
 

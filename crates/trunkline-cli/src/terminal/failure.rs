@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     Call(CallError),
     /// The error of a call, and what the user can do about it.
     CallWithRemedy(CallError, String),
-    /// The URL is not an MCP endpoint, or it rejects this client.
+    /// The server does not support MCP, or it rejects this client.
     Initialize(CallError),
     Mcp(mcp::Error),
     /// The server rejected a native command.
@@ -104,7 +104,7 @@ impl Failure {
             Self::Interrupted(_) => "trunkline: interrupted\n".to_owned(),
             Self::Protocol(text) => format!("trunkline: {}\n", text::line(text)),
             Self::Initialize(error) => format!(
-                "trunkline: the URL is not an MCP endpoint, or it rejects this client\n{}",
+                "trunkline: the server does not support MCP, or it rejects this client\n{}",
                 call(error)
             ),
             Self::Mcp(error) => {

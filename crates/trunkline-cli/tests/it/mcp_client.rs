@@ -224,7 +224,9 @@ fn starts_a_command() {
         check("a command", &ended, 0, &[stdout], &[]);
     }
     let ended = client(&["tools", "--", "sh", "-c", "echo oops >&2; exit 3"]);
-    check("exit", &ended, 3, &[], &["connection to sh (process ", "exit status: 3; stderr: oops"]);
+    check("exit", &ended, 3, &[], &["connection to sh (process ", "exit status: 3; output: oops"]);
+    let ended = client(&["tools", "--", "echo", "usage: server PATH"]);
+    check("stdout", &ended, 3, &[], &["exit status: 0; output: usage: server PATH"]);
     let ended = client(&["tools", "--log-level", "debug", "--", "sh", "-c", "echo oops >&2"]);
     check("stderr", &ended, 3, &[], &["[stderr] oops\n"]);
     let ended = client(&["tools", "--", "/nope/program"]);
@@ -242,10 +244,12 @@ const STUBBORN: &str = r#"
     echo > ready; sleep 600 & wait; sleep 600 & wait; while :; do sleep 600 & wait; done
 "#;
 
-/// The process group of a command ends with the client, also if it is interrupted while it connects.
+/// The process group of a command ends with the client, also if it is interrupted while it connects, or killed.
 #[test]
 fn ends_commands() {
-    for kind in ["answers", "silent"] {
+    for (kind, signal, code) in
+        [("answers", "INT", Some(130)), ("silent", "INT", Some(130)), ("silent", "KILL", None)]
+    {
         let folder = tempfile::tempdir().unwrap();
         let mut command = trunkline(folder.path());
         command.args(["tools", "--", "sh", "-c", STUBBORN, "sh", kind]);
@@ -253,8 +257,10 @@ fn ends_commands() {
         until(|| folder.path().join("ready").exists());
         let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
         assert!(runs(pid.trim()));
-        call.signal("INT");
-        assert_eq!(call.end(), Some(130), "{kind}");
+        call.signal(signal);
+        assert_eq!(call.end(), code, "{kind}");
+        // Nothing waits for the supervisor of a client that was killed.
+        until(|| code.is_some() || !runs(pid.trim()));
         assert!(!runs(pid.trim()), "{kind}");
     }
 }

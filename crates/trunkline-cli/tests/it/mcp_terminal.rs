@@ -41,6 +41,22 @@ fn shows_the_status_of_tasks() {
     assert_eq!(call.end(), (Some(0), true));
 }
 
+/// A table would cut the URIs at the width of the terminal.
+#[test]
+fn lists_are_not_tables_on_terminals() {
+    let server = McpServer::start();
+    for (command, action, expected) in [
+        ("resources", "list", "test://a/logo.png  (image/png"),
+        ("resources", "templates", "test://items/{id}\n  template"),
+        ("prompts", "list", "greet  (name*)\n  Greets"),
+    ] {
+        let mut list = trunkline(Path::new("."));
+        let mut list = Terminal::run(list.args([command, &server.url, action]));
+        list.until(expected);
+        assert_eq!(list.end(), (Some(0), true), "{command} {action}");
+    }
+}
+
 #[test]
 fn fills_in_forms() {
     let server = McpServer::start();

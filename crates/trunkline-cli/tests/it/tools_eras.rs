@@ -129,7 +129,8 @@ fn detects_versions() {
 #[test]
 fn reports_other_endpoints() {
     let peer = Peer::always(http("404 Not Found\nContent-Type: text/html", "<html>"));
-    let stderr = ["not an MCP endpoint", "HTTP 404 Not Found", "<html>", "check the path"];
+    let stderr =
+        ["the server does not support MCP", "HTTP 404 Not Found", "<html>", "check the path"];
     check("no MCP", &client(&["tools", &peer.url]), 4, &[], &stderr);
     let methods: Vec<String> = peer.asked().iter().map(method).collect();
     assert_eq!(methods, ["server/discover", "initialize", "get"]);

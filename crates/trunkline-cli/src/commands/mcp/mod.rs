@@ -3,6 +3,7 @@
 mod content;
 mod form;
 mod handler;
+mod list;
 mod login;
 mod progress;
 mod questions;
@@ -11,7 +12,6 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,25 +19,25 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use http::StatusCode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use trunkline::client::http::Url;
 use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
-    Authorization, CallOptions, Client, Error, List, McpClientConfig, ProgressCallback, Root,
+    Authorization, CallOptions, Client, Error, McpClientConfig, ProgressCallback, Root,
     StdioConfig, TaskCallback, Transport,
 };
 
 pub(crate) use self::content::Part;
 use self::handler::Handler;
+pub(crate) use self::list::{ListItem, list_text, report_rejected, table_text};
 use self::questions::Questions;
 use super::connection::{Connection, NOTES, is_address, split_address};
 use crate::oauth;
-use crate::terminal::{Failure, Format, Keyboard, Renderer, StatusLine, line, output, wait_for};
+use crate::server::command_tools;
+use crate::terminal::{Failure, Keyboard, StatusLine, line, wait_for};
 
 /// Connection to an MCP server.
 #[derive(Args)]
@@ -167,7 +167,7 @@ impl McpArgs {
                 config.authorization = self.authorization(&url, connection, &status)?;
                 connection.connect(url)?.into()
             }
-            Target::Command(words) => self.stdio(&words, &status, held),
+            Target::Command(words) => self.stdio(&words, &status, held)?,
         };
         wait_for(async {
             let mut signals = Signals::new(questions).map_err(Failure::Output)?;
@@ -251,20 +251,26 @@ impl McpArgs {
         words: &[OsString],
         status: &Arc<StatusLine>,
         held: mpsc::Sender<Infallible>,
-    ) -> Transport {
-        let mut command = Command::new(words.first().map(OsString::as_os_str).unwrap_or_default());
+    ) -> Result<Transport, Failure> {
+        let program = words.first().map(OsString::as_os_str).unwrap_or_default();
+        // The server ends with this process, also if it is killed.
+        let supervisor = command_tools::supervisor().map_err(|error| {
+            Failure::Message(format!("trunkline: {}\n", line(&error.to_string())))
+        })?;
+        let mut command = supervisor.command(program);
         // The token is that of another server.
         command.args(words.iter().skip(1)).env_remove("TRUNKLINE_TOKEN");
         let is_shown = self.log_level == Some(LogLevel::Debug);
         let status = Arc::clone(status);
         let mut config = StdioConfig::default();
+        config.name = Some(program.to_string_lossy().into_owned());
         config.stderr = Arc::new(move |text| {
             let _held = &held;
             if is_shown {
                 status.message(&format!("[stderr] {}\n", line(text)));
             }
         });
-        Transport::stdio(command, config)
+        Ok(Transport::stdio(command, config))
     }
 
     fn roots(&self) -> Result<Vec<Root>, Failure> {
@@ -310,38 +316,6 @@ impl Session {
 
     fn is_stateless(&self) -> bool {
         self.client.server().protocol_version.as_str() >= "2026"
-    }
-}
-
-/// A list of a server in the chosen format: the objects as received, or as a table with a row for each item. Reports
-/// rejected items on stderr.
-///
-/// # Errors
-///
-/// Those of [`Renderer::value`].
-pub(crate) fn list_text<'l, T, R: Serialize>(
-    renderer: Renderer,
-    noun: &str,
-    list: &'l List<T>,
-    item: impl Fn(&'l T) -> (&'l RawValue, R),
-) -> Result<String, Failure> {
-    report_rejected(noun, &list.rejected);
-    let (objects, rows): (Vec<&RawValue>, Vec<R>) = list.items.iter().map(item).unzip();
-    let json = objects.iter().map(|object| object.get());
-    match renderer.format() {
-        Some(Format::Json) => {
-            Ok(renderer.json(&format!("[{}]", json.collect::<Vec<_>>().join(","))))
-        }
-        Some(Format::Ndjson) => Ok(json.map(|json| renderer.json(json)).collect()),
-        None if rows.is_empty() => Ok(format!("no {noun}s\n")),
-        _ => renderer.value(&to_raw_value(&rows).expect("text is JSON")),
-    }
-}
-
-/// Reports items of a list that cannot be used.
-pub(crate) fn report_rejected(noun: &str, rejected: &[(String, String)]) {
-    for (name, reason) in rejected {
-        output::message(&format!("trunkline: omitted {noun} {}: {}\n", line(name), line(reason)));
     }
 }
 

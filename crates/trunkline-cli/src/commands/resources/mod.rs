@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use trunkline_mcp::client::{ReadResult, Resource, ResourceTemplate};
 
 pub(crate) use self::arguments::Arguments;
-use crate::commands::mcp::{McpArgs, Part, Session, list_text};
+use crate::commands::mcp::{ListItem, McpArgs, Part, Session, list_text};
 use crate::terminal::{Failure, Format, Renderer, finish, output};
 
 /// A request about the resources of a server.
@@ -85,6 +85,27 @@ impl<'r> Row<'r> {
     }
 }
 
+impl ListItem for Row<'_> {
+    fn key(&self) -> &str {
+        self.uri
+    }
+
+    fn remark(&self) -> String {
+        let size = if self.size.is_empty() { "" } else { " bytes" };
+        let parts = [self.mime_type.to_owned(), format!("{}{size}", self.size)];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn description(&self) -> String {
+        described(self.name, self.description)
+    }
+}
+
+/// The name, which may be the description.
+fn described(name: &str, description: &str) -> String {
+    if description.is_empty() { name.to_owned() } else { format!("{name}: {description}") }
+}
+
 #[derive(Serialize)]
 struct TemplateRow<'r> {
     template: &'r str,
@@ -102,6 +123,20 @@ impl<'r> TemplateRow<'r> {
             mime_type: item.mime_type.as_deref().unwrap_or_default(),
             description: item.description.as_deref().unwrap_or_default(),
         }
+    }
+}
+
+impl ListItem for TemplateRow<'_> {
+    fn key(&self) -> &str {
+        self.template
+    }
+
+    fn remark(&self) -> String {
+        self.mime_type.to_owned()
+    }
+
+    fn description(&self) -> String {
+        described(self.name, self.description)
     }
 }
 

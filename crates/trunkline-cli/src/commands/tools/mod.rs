@@ -13,7 +13,7 @@ use trunkline_mcp::client::{List, Tool, ToolResult};
 use self::property::{Property, properties};
 use super::call::with_cursor;
 use crate::commands::connection::{Connection, MORE, Output};
-use crate::commands::mcp::{self, McpArgs, Part, Session, list_text, report_rejected};
+use crate::commands::mcp::{self, McpArgs, Part, Session, report_rejected, table_text};
 use crate::terminal::{Failure, Format, Params, Renderer, finish, line, print_all, similar};
 
 /// List the tools of an MCP server, or call one
@@ -87,7 +87,7 @@ async fn list(session: &Session, renderer: Renderer) -> Result<String, Failure> 
         report_rejected("tool", &list.rejected);
         return Ok(listing::text(&list.items, renderer));
     }
-    list_text(renderer, "tool", &list, |tool| (&tool.object, listing::row(tool)))
+    table_text(renderer, "tool", &list, |tool| (&tool.object, listing::row(tool)))
 }
 
 /// A call of a tool from the command line.
