@@ -207,6 +207,19 @@ fn signals_cancel_calls() {
     }
 }
 
+/// A host without a port is the name of a tool.
+#[test]
+fn hosts_without_ports() {
+    for (name, expected) in [("mcp.example.com", true), ("query_records", false)] {
+        let mut command = trunkline(Path::new("."));
+        let ended = run(command.args(["tools", name]).env("TRUNKLINE_URL", "http://127.0.0.1:1"));
+        check(name, &ended, 3, &[], &["cannot connect to http://127.0.0.1:1\n"]);
+        let remedy =
+            "  try: write http://mcp.example.com, or the port, if `mcp.example.com` is a server\n";
+        assert_eq!(ended.stderr.contains(remedy), expected, "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn starts_a_command() {
     let (_folder, path) = tpch();

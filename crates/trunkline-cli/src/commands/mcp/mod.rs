@@ -89,7 +89,8 @@ pub(crate) fn notes() -> String {
 The progress of a call is shown on stderr if that is a terminal; it also extends the timeout, up to an hour. So is the \
 status of a call that becomes a task of the server, whose result is waited for, up to an hour. If stdin \
 and stderr are terminals, a server can ask for information: the questions show the server, and Ctrl-D declines. \
-Ctrl-C cancels a question, or else the call, and ends a COMMAND (exit code 130).";
+Ctrl-C cancels a question, or else the call, and ends a COMMAND (exit code 130). A COMMAND also ends when this command is \
+killed. On a terminal, resources, templates and prompts are listed in two lines each instead of a table.";
     format!("{MCP_NOTES}\n\n{NOTES}")
 }
 

@@ -8,12 +8,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::value::RawValue;
+use trunkline::client::{Error, TransportError};
 use trunkline_mcp::client::{List, Tool, ToolResult};
 
 use self::property::{Property, properties};
 use super::call::with_cursor;
+use crate::client::CallError;
 use crate::commands::connection::{Connection, MORE, Output};
-use crate::commands::mcp::{self, McpArgs, Part, Session, report_rejected, table_text};
+use crate::commands::mcp::{self, McpArgs, Part, Session, Target, report_rejected, table_text};
 use crate::terminal::{Failure, Format, Params, Renderer, finish, line, print_all, similar};
 
 /// List the tools of an MCP server, or call one
@@ -49,9 +51,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let renderer = arguments.output.renderer(&arguments.connection);
     finish(renderer, || {
         let Arguments { address, name, arguments: params, mcp, connection, .. } = arguments;
-        let words = address.iter().chain(name).chain(params).map(String::as_str);
-        let (target, words) = mcp.split_target(words)?;
-        let call = match without_verb(&words) {
+        let all: Vec<&str> = address.iter().chain(name).chain(params).map(String::as_str).collect();
+        let (target, words) = mcp.split_target(all.iter().copied())?;
+        let has_server = matches!(target, Target::Command(_)) || words.len() < all.len();
+        let words = without_verb(&words);
+        let call = match words {
             [] => None,
             [name, params @ ..] => {
                 let params = Params::read(params, stdin()).map_err(Failure::Usage)?;
@@ -62,11 +66,24 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
                 Some(ToolCall { name, params, arguments, renderer })
             }
         };
-        mcp.run(target, connection, async |session| match call {
+        let outcome = mcp.run(target, connection, async |session| match call {
             None => list(session, renderer).await,
             Some(call) => call.run(session).await,
-        })
+        });
+        match (outcome, words) {
+            (Err(Failure::Call(failed)), [name, ..])
+                if !has_server && name.contains('.') && is_unreachable(&failed) =>
+            {
+                let remedy = format!("write http://{name}, or the port, if `{name}` is a server");
+                Err(Failure::CallWithRemedy(failed, remedy))
+            }
+            (outcome, _) => outcome,
+        }
     })
+}
+
+fn is_unreachable(failed: &CallError) -> bool {
+    matches!(&failed.error, Error::Transport(TransportError::Connect { .. }))
 }
 
 /// The positional arguments without `call`. A tool of that name is not followed by another name.

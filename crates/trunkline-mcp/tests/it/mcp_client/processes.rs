@@ -179,6 +179,14 @@ async fn hostile_output() {
     check_output("exec >&-", "closed before the reply").await;
 }
 
+#[test]
+fn debug_omits_secrets() {
+    let mut command = Command::new("my-server");
+    command.arg("--key=s3cret").env("KEY", "s3cret");
+    let text = format!("{:?}", Transport::from(command));
+    assert!(text.contains("my-server") && !text.contains("s3cret"), "{text}");
+}
+
 #[tokio::test]
 async fn dropped_calls_are_cancelled() {
     let mut lines = Lines::default();
