@@ -27,4 +27,4 @@ pub(crate) use renderer::{Format, Renderer};
 pub(crate) use similar::similar;
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::Table;
-pub(crate) use text::{cut, line, lines};
+pub(crate) use text::{cut, line, lines, width};

@@ -15,7 +15,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// The width of a line in columns.
-pub(super) fn width(line: &str) -> usize {
+pub(crate) fn width(line: &str) -> usize {
     line.width()
 }
 

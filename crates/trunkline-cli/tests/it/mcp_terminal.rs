@@ -47,7 +47,11 @@ fn lists_are_not_tables_on_terminals() {
     let server = McpServer::start();
     for (command, action, expected) in [
         ("resources", "list", "test://a/logo.png  (image/png"),
-        ("resources", "templates", "test://items/{id}\n  template"),
+        (
+            "resources",
+            "templates",
+            "test://items/{id}  (text/plain)\n  item: One item.\n1 template\n",
+        ),
         ("prompts", "list", "greet  (name*)\n  Greets"),
     ] {
         let mut list = trunkline(Path::new("."));

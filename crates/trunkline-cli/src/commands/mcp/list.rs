@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use trunkline_mcp::client::List;
 
-use crate::terminal::{Failure, Format, Renderer, line, output};
+use crate::terminal::{Failure, Format, Renderer, line, output, width};
 
 const KEY: Style = Style::new().bold();
 const REMARK: Style = Style::new().dimmed();
@@ -65,12 +65,13 @@ pub(crate) fn table_text<'l, T, R: Serialize>(
 }
 
 fn paragraphs(renderer: Renderer, noun: &str, rows: &[impl ListItem]) -> String {
+    let columns = renderer.columns().unwrap_or(usize::MAX);
     let mut out = String::new();
     for row in rows {
-        out += &renderer.paint(KEY, &line(row.key()));
-        let remark = row.remark();
-        if !remark.is_empty() {
-            out += &renderer.paint(REMARK, &format!("  ({})", line(&remark)));
+        let (key, remark) = (line(row.key()), format!("  ({})", line(&row.remark())));
+        out += &renderer.paint(KEY, &key);
+        if !row.remark().is_empty() && width(&key) + width(&remark) <= columns {
+            out += &renderer.paint(REMARK, &remark);
         }
         out.push('\n');
         let description = row.description();

@@ -9,9 +9,9 @@ mod progress;
 mod questions;
 
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
+use trunkline::client::TransportError;
 use trunkline::client::http::Url;
 use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
@@ -35,6 +36,7 @@ use self::handler::Handler;
 pub(crate) use self::list::{ListItem, list_text, report_rejected, table_text};
 use self::questions::Questions;
 use super::connection::{Connection, NOTES, is_address, split_address};
+use crate::client::CallError;
 use crate::oauth;
 use crate::server::command_tools;
 use crate::terminal::{Failure, Keyboard, StatusLine, line, wait_for};
@@ -254,6 +256,7 @@ impl McpArgs {
         held: mpsc::Sender<Infallible>,
     ) -> Result<Transport, Failure> {
         let program = words.first().map(OsString::as_os_str).unwrap_or_default();
+        find(program)?;
         // The server ends with this process, also if it is killed.
         let supervisor = command_tools::supervisor().map_err(|error| {
             Failure::Message(format!("trunkline: {}\n", line(&error.to_string())))
@@ -318,6 +321,22 @@ impl Session {
     fn is_stateless(&self) -> bool {
         self.client.server().protocol_version.as_str() >= "2026"
     }
+}
+
+/// Checks that a program exists, since the supervisor reports that as the end of the server.
+fn find(program: &OsStr) -> Result<(), Failure> {
+    const NOT_FOUND: i32 = 2;
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let exists = match Path::new(program).components().count() {
+        1 => std::env::split_paths(&folders).any(|folder| folder.join(program).exists()),
+        _ => Path::new(program).exists(),
+    };
+    if exists {
+        return Ok(());
+    }
+    let program = program.to_string_lossy().into_owned();
+    let source = Arc::new(std::io::Error::from_raw_os_error(NOT_FOUND));
+    Err(Failure::Call(CallError::new(TransportError::Spawn { program, source }, None)))
 }
 
 /// The signals that end the command.
