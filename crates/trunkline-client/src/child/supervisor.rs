@@ -17,19 +17,20 @@ use rustix::process::{
 /// killed by SIGKILL.
 ///
 /// ```
+/// use std::process::ExitCode;
 /// use trunkline::client::child::{Supervisor, supervise};
 ///
-/// // In `main`, before anything else:
-/// let mut arguments = std::env::args_os().skip(1);
-/// if arguments.next().is_some_and(|first| first == "supervise") {
-///     // return supervise(arguments);
-/// #   let _ = supervise(arguments);
+/// fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
+///     let mut arguments = std::env::args_os().skip(1);
+///     if arguments.next().is_some_and(|first| first == "supervise") {
+///         return Ok(supervise(arguments)?);
+///     }
+///     let program = std::env::current_exe()?;
+///     let supervisor = Supervisor { program, arguments: vec!["supervise".into()] };
+///     let server = supervisor.command("my-server");
+///     println!("{server:?}"); // start it here
+///     Ok(ExitCode::SUCCESS)
 /// }
-/// // Then a server can be started as:
-/// let program = std::env::current_exe()?;
-/// let supervisor = Supervisor { program, arguments: vec!["supervise".into()] };
-/// let command = supervisor.command("my-server");
-/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Supervisor {
