@@ -19,6 +19,9 @@ use crate::config::UpstreamConfig;
 use crate::name::UpstreamName;
 use crate::status::RejectedItem;
 
+/// The maximum size of an item of a list in bytes. Every client receives the items in its lists.
+const MAX_ITEM: usize = 256 << 10;
+
 /// A tool that can be offered.
 #[derive(Debug)]
 pub(crate) struct OfferedTool {
@@ -127,11 +130,13 @@ impl Selection {
                 return Vec::new();
             }
         };
+        let invalid = |error: serde_json::Error| format!("invalid item: {error}");
         let mut read = Vec::with_capacity(items.len());
         for item in items {
-            match serde_json::from_str(item.get()) {
+            match check_size(&item).and_then(|()| serde_json::from_str(item.get()).map_err(invalid))
+            {
                 Ok(item) => read.push(item),
-                Err(error) => self.reject(method.to_owned(), format!("invalid item: {error}")),
+                Err(reason) => self.reject(method.to_owned(), reason),
             }
         }
         read
@@ -184,6 +189,7 @@ impl Selection {
 
 impl OfferedTool {
     fn new(upstream: &UpstreamName, tool: Tool) -> Result<Self, String> {
+        check_size(&tool.object)?;
         let invalid = |error: serde_json::Error| format!("invalid definition: {error}");
         let definition: Definition = serde_json::from_str(tool.object.get()).map_err(invalid)?;
         let exposed = upstream.exposed(&tool.name);
@@ -226,6 +232,14 @@ impl Annotations {
         }
         operation
     }
+}
+
+fn check_size(item: &RawValue) -> Result<(), String> {
+    let size = item.get().len();
+    if size <= MAX_ITEM {
+        return Ok(());
+    }
+    Err(format!("the definition has {size} bytes; the limit is {MAX_ITEM}"))
 }
 
 /// The digest of the members that a model or a user sees: title, description, schemas and annotations. The order of

@@ -127,12 +127,13 @@ async fn tools_that_cannot_be_offered_are_rejected() {
         "name": "remote",
         "inputSchema": { "type": "object", "properties": { "a": { "$ref": "http://127.0.0.1:1/" } } },
     });
-    let upstream = Scripted::start(vec![scalar, remote, tool("good", "Good.")]).await;
+    let large = tool("large", &"x".repeat(256 << 10));
+    let upstream = Scripted::start(vec![scalar, remote, large, tool("good", "Good.")]).await;
     let service = Service::start(vec![("up", upstream.config())]).await;
     assert_eq!(service.tools(), ["up__good"]);
     let rejected = service.status("up").rejected;
     let names: Vec<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
-    assert_eq!(names, ["scalar", "remote"]);
+    assert_eq!(names, ["scalar", "remote", "large"]);
 }
 
 #[tokio::test]

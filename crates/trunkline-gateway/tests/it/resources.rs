@@ -108,14 +108,15 @@ async fn invalid_lists_do_not_affect_tools() {
     let upstream = upstream().await;
     upstream.change(|script| {
         script.others.insert("resources/list", json!({ "resources": "none" }));
-        script.others.insert("prompts/list", json!({ "prompts": [{ "title": 1 }] }));
+        let large = json!({ "name": "large", "description": "x".repeat(256 << 10) });
+        script.others.insert("prompts/list", json!({ "prompts": [{ "title": 1 }, large] }));
         script.others.remove("resources/templates/list");
     });
     let service = Service::start(vec![("up", upstream.config())]).await;
     assert_eq!(service.tools(), ["up__a"]);
     let status = service.status("up");
     let rejected: Vec<_> = status.rejected.iter().map(|rejected| rejected.name.as_str()).collect();
-    assert_eq!(rejected, ["resources/list"], "{status:?}");
+    assert_eq!(rejected, ["resources/list", "prompts/list"], "{status:?}");
 }
 
 #[tokio::test]
