@@ -16,6 +16,8 @@ use crate::name::UpstreamName;
 pub(crate) struct Approvals {
     path: Option<PathBuf>,
     document: Mutex<Document>,
+    /// Locked while the file is written, so that the last state is written last.
+    writing: Mutex<()>,
 }
 
 /// The content of the file.
@@ -84,7 +86,7 @@ impl Approvals {
             Some(path) => read(path)?,
             None => Document { version: VERSION, ..Document::default() },
         };
-        Ok(Self { path, document: Mutex::new(document) })
+        Ok(Self { path, document: Mutex::new(document), writing: Mutex::default() })
     }
 
     /// Compares tools with the approved ones. If the upstream is new, all are approved. Later additions are approved
@@ -122,10 +124,9 @@ impl Approvals {
     /// Writes the file, if there is one. Blocks.
     pub(crate) fn save(&self) -> Result<(), ApprovalsError> {
         let Some(path) = &self.path else { return Ok(()) };
-        // Locked throughout, so that the last state is written last.
-        let document = self.lock();
-        write(path, &document)
-            .map_err(|source| ApprovalsError::Write { path: path.clone(), source })
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = serde_json::to_vec_pretty(&*self.lock()).expect("JSON serialises into memory");
+        write(path, &text).map_err(|source| ApprovalsError::Write { path: path.clone(), source })
     }
 
     fn lock(&self) -> MutexGuard<'_, Document> {
@@ -170,17 +171,16 @@ fn read(path: &Path) -> Result<Document, ApprovalsError> {
 }
 
 /// Replaces the file atomically.
-fn write(path: &Path, document: &Document) -> io::Result<()> {
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let text = serde_json::to_vec_pretty(document)?;
     let written = (|| {
         let mut options = OpenOptions::new();
         let mut file =
             options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(&text)?;
+        file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();

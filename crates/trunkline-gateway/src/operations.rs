@@ -101,7 +101,7 @@ fn reconnect(
     Params(Reconnect { upstream }): Params<Reconnect>,
 ) -> Result<(), ManagementError> {
     let found = gateway.upstream(&upstream);
-    found.ok_or(ManagementError::UnknownUpstream(upstream))?.check();
+    found.ok_or(ManagementError::UnknownUpstream(upstream))?.reconnect();
     Ok(())
 }
 

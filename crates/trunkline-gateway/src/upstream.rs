@@ -43,8 +43,10 @@ pub(crate) struct Upstream {
     asking: Waiting,
     /// Held while operations are replaced, so that those of the last selection remain.
     publishing: Mutex<()>,
-    /// Notified when the connection may have failed, or should be opened without a delay.
+    /// Notified when the connection may have failed.
     check: Notify,
+    /// Notified when a failed connection should be opened without a delay.
+    retry: Notify,
     /// Notified after the first attempt to connect.
     attempted: Notify,
 }
@@ -99,6 +101,7 @@ impl Upstream {
             state: Mutex::new(state),
             waiting: AtomicUsize::new(0),
             check: Notify::new(),
+            retry: Notify::new(),
             attempted: Notify::new(),
         }
     }
@@ -117,7 +120,7 @@ impl Upstream {
                 self.fail(&error, delay);
                 tokio::select! {
                     () = sleep(delay) => {}
-                    () = self.check.notified() => {}
+                    () = self.retry.notified() => {}
                 }
                 self.lock().phase = UpstreamState::Connecting;
             }
@@ -154,8 +157,12 @@ impl Upstream {
     }
 
     /// Connects again without a delay, or checks the connection.
-    pub(crate) fn check(&self) {
-        self.check.notify_one();
+    pub(crate) fn reconnect(&self) {
+        if self.lock().phase == UpstreamState::Failed {
+            self.retry.notify_one();
+        } else {
+            self.check.notify_one();
+        }
     }
 
     /// Approves the current definitions of tools: of one, or of all. Returns how many there are.
@@ -215,10 +222,11 @@ impl Upstream {
             Ok(Err(error)) => return error,
             Err(_) => return timed_out("connect", limit),
         };
-        self.publish(selection);
+        // Clients may call new tools as soon as they are registered.
+        self.lock().connection = Some(Arc::clone(&connection));
+        self.publish(selection).await;
         {
             let mut state = self.lock();
-            state.connection = Some(Arc::clone(&connection));
             (state.phase, state.retry_at, state.has_attempted) = (UpstreamState::Ready, None, true);
             let tools = state.selection.offered.len();
             tracing::info!(upstream = %self.name, tools, "upstream is ready");
@@ -237,7 +245,7 @@ impl Upstream {
                 error = connection.closed() => return error,
             }
             match timeout(limit, self.list(&connection)).await {
-                Ok(Ok(selection)) => self.publish(selection),
+                Ok(Ok(selection)) => self.publish(selection).await,
                 Ok(Err(error)) => return error,
                 Err(_) => return timed_out("list the tools", limit),
             }
@@ -255,19 +263,21 @@ impl Upstream {
         Ok(selection)
     }
 
-    /// Registers the tools, except those that are withheld.
-    fn publish(self: &Arc<Self>, selection: Selection) {
-        let turn = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.replace(Arc::new(selection), &turn);
+    /// Registers the tools, except those that are withheld, and saves new approvals.
+    async fn publish(self: &Arc<Self>, selection: Selection) {
+        let has_new_approvals = {
+            let turn = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+            self.replace(Arc::new(selection), &turn)
+        };
+        if has_new_approvals {
+            self.save().await;
+        }
     }
 
-    fn replace(self: &Arc<Self>, selection: Arc<Selection>, _turn: &MutexGuard<'_, ()>) {
+    /// Returns whether there are new approvals.
+    fn replace(self: &Arc<Self>, selection: Arc<Selection>, _turn: &MutexGuard<'_, ()>) -> bool {
         let digests = selection.offered.iter().map(|one| (one.tool.name.as_str(), &one.digest));
         let (approvals, has_new) = self.approvals.review(&self.name, self.config.pin, digests);
-        if has_new {
-            let upstream = Arc::clone(self);
-            tokio::spawn(async move { upstream.save().await });
-        }
         let is_offered = |approval: &Approval| !self.config.pin || *approval == Approval::Approved;
         let tools = selection.offered.iter().zip(&approvals);
         let tools = tools.filter(|(_, approval)| is_offered(approval)).map(|(tool, _)| tool);
@@ -276,7 +286,7 @@ impl Upstream {
             (Arc::clone(&state.selection), state.approvals.clone())
         };
         if is_same(&previous.0, &selection) && previous.1 == approvals {
-            return;
+            return has_new;
         }
         self.log_flagged(&selection, &approvals);
         let operations = self.offer(&selection, tools);
@@ -289,6 +299,7 @@ impl Upstream {
         }
         let mut state = self.lock();
         (state.selection, state.approvals) = (selection, approvals);
+        has_new
     }
 
     /// Writes the approvals to their file.
@@ -341,7 +352,7 @@ impl Upstream {
             Ok(Ok(result)) => Ok(result),
             Ok(Err(error)) => Err(self.failed(&error)),
             Err(Elapsed) => {
-                self.check();
+                self.check.notify_one();
                 Err(UpstreamError::Timeout { upstream: self.name.clone(), after })
             }
         }
@@ -415,7 +426,7 @@ impl Upstream {
         {
             return UpstreamError::Refused { upstream, error: object.clone() };
         }
-        self.check();
+        self.check.notify_one();
         UpstreamError::Failed { upstream, reason: excerpt(&reason(error)) }
     }
 
