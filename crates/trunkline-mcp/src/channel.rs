@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
-use trunkline::limits::{MemoryBudget, Reservation};
+use trunkline::limits::MemoryBudget;
 use trunkline::protocol::{Batch, Format, Incoming, Reply};
 use trunkline::stream::{Protocol, Registration};
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
@@ -15,7 +15,7 @@ use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 use crate::batch;
 use crate::era::{NO_BATCHES, Transport};
 use crate::fault::{BAD_ID, DUPLICATE_ID, Fault};
-use crate::message_queue::MessageQueue;
+use crate::message_queue::{Message, MessageQueue};
 use crate::protocol::{Legacy, method};
 use crate::request::is_mcp_id;
 use crate::server::{Server, StartedCall, record_refusal};
@@ -29,6 +29,7 @@ pub(crate) struct Channel(Arc<Shared>);
 struct Shared {
     server: Arc<Server>,
     out: mpsc::Sender<Message>,
+    /// The calls of this client. The server waits for them, too, when it stops.
     tasks: TaskTracker,
     permits: Arc<Semaphore>,
     /// The state of the client, in the revisions that have one.
@@ -137,14 +138,18 @@ impl Channel {
                 return;
             };
             let reply = channel.0.server.rpc.reply(ended, Some(&id));
-            let message = Message::reserved(channel.memory(), reply, Some(&id));
+            let message = Message::of_reply(channel.memory(), reply, Some(&id));
             channel.finish_with(running, message).await;
         });
         // The first poll may complete the call without a task.
         let mut context = Context::from_waker(Waker::noop());
         if following.as_mut().poll(&mut context).is_pending() {
-            self.0.tasks.spawn(following);
+            self.spawn(following);
         }
+    }
+
+    fn spawn(&self, call: impl Future<Output = ()> + Send + 'static) {
+        drop(self.0.server.detached.spawn(self.0.tasks.track_future(call)));
     }
 
     /// Ends the subscriptions of a client that has gone. Other calls run to their end.
@@ -175,7 +180,7 @@ impl Channel {
     async fn forward(&self, messages: &MessageQueue) {
         while let Some(message) = messages.take_message() {
             // This fails only if the client is gone.
-            drop(self.0.out.send(message.into()).await);
+            drop(self.0.out.send(message).await);
         }
     }
 
@@ -190,11 +195,11 @@ impl Channel {
             }
         };
         let channel = self.clone();
-        self.0.tasks.spawn(async move {
+        self.spawn(async move {
             let (server, session) = (Arc::clone(&channel.0.server), Arc::clone(&channel.0.session));
             let answered = batch::answer(server, batch, Some(session)).await;
             let reply = answered.unwrap_or_else(|fault| Reply::error(fault.error(), None));
-            let message = Message::reserved(channel.memory(), reply, None);
+            let message = Message::of_reply(channel.memory(), reply, None);
             channel.finish_with(permit, message).await;
         });
     }
@@ -250,31 +255,6 @@ impl Protocol for Channel {
 pub(crate) struct Outbox {
     messages: mpsc::Receiver<Message>,
     subscription: Arc<Subscription>,
-}
-
-/// A message to a client.
-pub(crate) struct Message {
-    /// A JSON text.
-    pub(crate) json: Vec<u8>,
-    /// Its reservation in the memory budget. None for notifications, which are small.
-    pub(crate) memory: Option<Reservation>,
-}
-
-impl From<Vec<u8>> for Message {
-    fn from(json: Vec<u8>) -> Self {
-        Self { json, memory: None }
-    }
-}
-
-impl Message {
-    /// A reply that counts in the memory budget, or an error if it exceeds the budget. None for a notification.
-    pub(crate) fn reserved(memory: &MemoryBudget, reply: Reply, id: Option<&Id>) -> Option<Self> {
-        let message = Self::from(reply.into_json()?);
-        match memory.reserve(message.json.len()) {
-            Ok(memory) => Some(Self { memory: Some(memory), ..message }),
-            Err(error) => Reply::error(error.reply_dropped(), id).into_json().map(Self::from),
-        }
-    }
 }
 
 impl Outbox {

@@ -12,8 +12,7 @@ use trunkline::http::{Event, EventStream, ReplyBody};
 use trunkline::protocol::CallFuture;
 use trunkline::{Id, Outcome, code};
 
-use crate::channel::Message;
-use crate::message_queue::{MessageQueue, Queued};
+use crate::message_queue::{Message, MessageQueue, Queued};
 use crate::protocol::Legacy;
 use crate::running::Running;
 use crate::server::Server;
@@ -97,7 +96,7 @@ impl MessageStream {
             return None;
         }
         let reply = self.server.rpc.reply(outcome, self.id.as_ref());
-        Message::reserved(&self.server.rpc.limits().memory, reply, self.id.as_ref())
+        Message::of_reply(&self.server.rpc.limits().memory, reply, self.id.as_ref())
     }
 }
 
@@ -105,10 +104,11 @@ impl Source for MessageStream {
     async fn next(&mut self) -> Option<Event> {
         loop {
             match self.next_entry().await? {
-                Entry::Queued(Queued::Message(json)) => return Some(event(json.into())),
+                Entry::Queued(Queued::Message(message)) | Entry::Reply(message) => {
+                    return Some(event(message));
+                }
                 // Without a session, the client could not continue the stream.
                 Entry::Queued(Queued::Close(_)) => {}
-                Entry::Reply(message) => return Some(event(message)),
             }
         }
     }
@@ -137,12 +137,11 @@ impl SessionStream {
             // Also if the call panics.
             let _end = EndOnDrop { replay: &replay, id };
             while let Some(entry) = messages.next_entry().await {
-                match entry {
-                    Entry::Queued(queued) => replay.send(id, queued).await,
-                    Entry::Reply(Message { json, memory }) => {
-                        replay.send_reply(id, json, memory).await;
-                    }
-                }
+                let queued = match entry {
+                    Entry::Queued(queued) => queued,
+                    Entry::Reply(message) => Queued::Message(message),
+                };
+                replay.send(id, queued).await;
             }
         });
         let primes = session.session.version().is_some_and(Legacy::has_priming_events);
@@ -177,7 +176,7 @@ impl SessionStream {
             () = self.session.session.ended.cancelled() => false,
             () = self.reader.changed() => true,
             message = self.session.session.subscription.next() => {
-                self.session.replay.push(StreamId::GET, Queued::Message(message));
+                self.session.replay.push(StreamId::GET, Queued::Message(message.into()));
                 true
             }
         }
@@ -206,7 +205,7 @@ impl Source for SessionStream {
             match self.reader.take() {
                 Next::Event(position, queued) => {
                     let event = match &*queued {
-                        Queued::Message(json) => Event::json_text("message", json),
+                        Queued::Message(message) => Event::json_text("message", &message.json),
                         Queued::Close(retry) => {
                             self.is_closed = true;
                             Event::retry(*retry)

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::Notify;
+use trunkline::Id;
+use trunkline::limits::{MemoryBudget, OutOfMemory, Reservation};
+use trunkline::protocol::Reply;
 
 /// The queue of one call's messages to its client.
 #[derive(Debug, Default)]
@@ -25,11 +28,19 @@ struct Pending {
     bytes: usize,
 }
 
+/// A message to a client.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// A JSON text.
+    pub(crate) json: Vec<u8>,
+    /// Its reservation in the memory budget. None for small messages.
+    pub(crate) memory: Option<Reservation>,
+}
+
 /// An entry of a queue.
 #[derive(Debug)]
 pub(crate) enum Queued {
-    /// A JSON text.
-    Message(Vec<u8>),
+    Message(Message),
     /// The end of the current stream. The client reconnects after this time.
     Close(Duration),
 }
@@ -88,8 +99,8 @@ impl MessageQueue {
     ///
     /// # Cancel safety
     /// A message that is not queued when the future is dropped is lost.
-    pub(crate) async fn send(&self, json: Vec<u8>) {
-        let mut message = Queued::Message(json);
+    pub(crate) async fn send(&self, message: Message) {
+        let mut message = Queued::Message(message);
         while let Err(returned) = self.try_push(message) {
             message = returned;
             self.taken.notified().await;
@@ -109,10 +120,10 @@ impl MessageQueue {
     }
 
     /// The next pending message, for channels, which are not closed before their end.
-    pub(crate) fn take_message(&self) -> Option<Vec<u8>> {
+    pub(crate) fn take_message(&self) -> Option<Message> {
         loop {
-            if let Queued::Message(json) = self.take()? {
-                return Some(json);
+            if let Queued::Message(message) = self.take()? {
+                return Some(message);
             }
         }
     }
@@ -134,7 +145,7 @@ impl MessageQueue {
             return Ok(());
         }
         match serde_json::to_vec(&ToClient { jsonrpc: "2.0", id, method, params: Some(params) }) {
-            Ok(json) => self.push(Queued::Message(json)),
+            Ok(json) => self.push(Queued::Message(json.into())),
             Err(error) => {
                 tracing::error!(%error, method, "a message to a client does not serialize");
                 Ok(())
@@ -175,11 +186,33 @@ impl Pending {
     }
 }
 
+impl From<Vec<u8>> for Message {
+    fn from(json: Vec<u8>) -> Self {
+        Self { json, memory: None }
+    }
+}
+
+impl Message {
+    /// A message that counts in the memory budget.
+    pub(crate) fn reserved(memory: &MemoryBudget, json: Vec<u8>) -> Result<Self, OutOfMemory> {
+        let memory = memory.reserve(json.len())?;
+        Ok(Self { json, memory: Some(memory) })
+    }
+
+    /// A reply that counts in the memory budget, or an error if it exceeds the budget. None for a notification.
+    pub(crate) fn of_reply(memory: &MemoryBudget, reply: Reply, id: Option<&Id>) -> Option<Self> {
+        match Self::reserved(memory, reply.into_json()?) {
+            Ok(message) => Some(message),
+            Err(error) => Reply::error(error.reply_dropped(), id).into_json().map(Self::from),
+        }
+    }
+}
+
 impl Queued {
     /// The size of a message in bytes.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Self::Message(json) => json.len(),
+            Self::Message(message) => message.json.len(),
             Self::Close(_) => 0,
         }
     }

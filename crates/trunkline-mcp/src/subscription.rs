@@ -1,11 +1,10 @@
 //! Subscriptions of clients to changes of lists and resources.
 
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,6 +13,7 @@ use trunkline::{ErrorObject, Id};
 
 use crate::message_queue::notification;
 use crate::protocol::{meta, method};
+use crate::task::TaskRecord;
 
 /// The subscriptions of all connected clients.
 #[derive(Debug, Default)]
@@ -105,6 +105,8 @@ impl Notifier {
 pub(crate) struct Subscription {
     /// The id of the request, in the stateless era.
     id: Option<Id>,
+    /// The interval at which clients poll tasks.
+    poll_interval: Duration,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -113,9 +115,13 @@ pub(crate) struct Subscription {
 struct State {
     wanted: Filter,
     pending: Filter,
-    /// The members of tasks that have changed, by id.
-    tasks: BTreeMap<String, Bytes>,
+    /// The tasks that have changed, by id. Their results are those of the store, not copies.
+    tasks: BTreeMap<String, TaskRecord>,
 }
+
+/// The maximum size of the URIs of a client of the first era. Those of a request of the stateless era are limited with its
+/// body.
+const MAX_URI_BYTES: usize = 64 << 10;
 
 /// A set of changes (2026-07-28, "Subscriptions", "Notification Filter").
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,12 +177,11 @@ impl Subscribers {
         all.any(|member| member.state().wanted.resource_subscriptions.contains(uri))
     }
 
-    /// Notifies the clients that have subscribed to a task. `members` creates the JSON text of its members.
-    pub(crate) fn notify_task(&self, id: &str, members: impl FnOnce() -> Bytes) {
-        let members = LazyCell::new(members);
+    /// Notifies the clients that have subscribed to a task.
+    pub(crate) fn notify_task(&self, task: &TaskRecord) {
         self.notify(|state| {
-            if state.wanted.task_ids.contains(id) {
-                state.tasks.insert(id.to_owned(), Bytes::clone(&members));
+            if state.wanted.task_ids.contains(&task.id) {
+                state.tasks.insert(task.id.clone(), task.clone());
             }
         });
     }
@@ -213,26 +218,27 @@ impl Subscription {
             resources_list_changed: true,
             ..Filter::default()
         };
-        Self::new(None, wanted)
+        Self::new(None, wanted, Duration::ZERO)
     }
 
     /// The subscription of a request of the stateless era.
-    pub(crate) fn of_request(id: Id, wanted: Filter) -> Self {
-        Self::new(Some(id), wanted)
+    pub(crate) fn of_request(id: Id, wanted: Filter, poll_interval: Duration) -> Self {
+        Self::new(Some(id), wanted, poll_interval)
     }
 
-    fn new(id: Option<Id>, wanted: Filter) -> Self {
+    fn new(id: Option<Id>, wanted: Filter, poll_interval: Duration) -> Self {
         let state = Mutex::new(State { wanted, ..State::default() });
-        Self { id, state, changed: Notify::new() }
+        Self { id, poll_interval, state, changed: Notify::new() }
     }
 
-    /// Adds a resource. `false` if there are `max` already.
+    /// Adds a resource. `false` if there are `max` already, or their URIs are too long.
     pub(crate) fn add_resource(&self, uri: &str, max: usize) -> bool {
         let uris = &mut self.state().wanted.resource_subscriptions;
         if uris.contains(uri) {
             return true;
         }
-        uris.len() < max && uris.insert(uri.to_owned())
+        let bytes = uris.iter().map(String::len).sum::<usize>() + uri.len();
+        uris.len() < max && bytes <= MAX_URI_BYTES && uris.insert(uri.to_owned())
     }
 
     /// Removes a resource, and a notification about it that was not read.
@@ -243,8 +249,8 @@ impl Subscription {
     }
 
     /// Adds the current state of a task, unless a later one is pending.
-    pub(crate) fn add_task(&self, id: &str, members: Bytes) {
-        self.state().tasks.entry(id.to_owned()).or_insert(members);
+    pub(crate) fn add_task(&self, task: TaskRecord) {
+        self.state().tasks.entry(task.id.clone()).or_insert(task);
         self.changed.notify_one();
     }
 
@@ -279,21 +285,24 @@ impl Subscription {
                 return Some(self.message(method, []));
             }
         }
-        if let Some((_, members)) = tasks.pop_first() {
-            return Some(self.task_message(&members));
+        if let Some((_, task)) = tasks.pop_first() {
+            return Some(self.task_message(&task));
         }
         let uri = pending.resource_subscriptions.pop_first()?;
         Some(self.message(method::RESOURCE_UPDATED, [("uri", uri.into())]))
     }
 
-    /// The notification of a task with these members, which may be large.
-    fn task_message(&self, members: &[u8]) -> Vec<u8> {
+    /// The notification of a task, which may be large.
+    fn task_message(&self, task: &TaskRecord) -> Vec<u8> {
         let id = self.id.as_ref().map_or("null", Id::as_raw);
         let (method, key) = (method::TASK_CHANGED, meta::SUBSCRIPTION_ID);
-        let start = format!(
+        let mut message = format!(
             r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{key}":{id}}},"#
-        );
-        [start.as_bytes(), members, b"}}"].concat()
+        )
+        .into_bytes();
+        task.write_detailed(&mut message, self.poll_interval);
+        message.extend_from_slice(b"}}");
+        message
     }
 
     fn message<const N: usize>(&self, method: &str, members: [(&str, Value); N]) -> Vec<u8> {

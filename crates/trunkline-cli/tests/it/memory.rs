@@ -154,3 +154,36 @@ fn run(server: &Server, query: &str, at_once: usize) -> Vec<String> {
     };
     connections.iter_mut().map(|connection| kind(connection.reply().json())).collect()
 }
+
+/// Clients that send `initialize` and nothing else.
+#[test]
+fn unused_sessions_take_bounded_memory() {
+    const BOUND: u64 = 8 << 20;
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": { "roots": {}, "x": "x".repeat(4_000) },
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    let initialize = post("/mcp", &[], &initialize);
+    let mut connection = server.connect();
+    let mut initialize = |count: usize| {
+        for _ in 0..count {
+            let reply = connection.ask(&initialize);
+            assert_eq!(reply.status, 200);
+            assert!(reply.header("mcp-session-id").is_some());
+        }
+        server.peak_memory()
+    };
+    // More than the maximum number of sessions.
+    let before = initialize(2_000);
+    let after = initialize(8_000);
+    println!(
+        "10,000 sessions: {} KiB, of which {} KiB after 2,000",
+        after >> 10,
+        (after - before) >> 10
+    );
+    assert!(after - before <= BOUND, "{} KiB", (after - before) >> 10);
+}

@@ -15,7 +15,7 @@ use super::tasks::{owner, require_tasks};
 use super::{Server, StartedCall, ready};
 use crate::era::Transport;
 use crate::fault::Fault;
-use crate::message_queue::MessageQueue;
+use crate::message_queue::{Message, MessageQueue};
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
 use crate::protocol::{meta, method};
 use crate::request::{is_object, members, string};
@@ -168,7 +168,9 @@ impl Server {
         let tasks = self.find_tasks(&wanted.task_ids, owner.as_deref()).await;
         let ids: BTreeSet<String> = tasks.into_iter().map(|task| task.id).collect();
         wanted.task_ids.clone_from(&ids);
-        let subscription = Arc::new(Subscription::of_request(id, wanted.clone()));
+        let poll_interval = self.settings.tasks.poll_interval;
+        let subscription = Subscription::of_request(id, wanted.clone(), poll_interval);
+        let subscription = Arc::new(subscription);
         self.subscribers.add(&subscription);
         for uri in &wanted.resource_subscriptions {
             if let Err(error) = self.begin_subscription(uri).await {
@@ -176,14 +178,22 @@ impl Server {
                 subscription.remove_resource(uri);
             }
         }
-        queue.send(subscription.acknowledgement()).await;
+        queue.send(subscription.acknowledgement().into()).await;
         // Changes before the subscription.
         for task in self.find_tasks(&ids, owner.as_deref()).await {
-            subscription.add_task(&task.id, self.tasks.members(&task));
+            subscription.add_task(task);
         }
         loop {
-            let message = subscription.next().await;
-            queue.send(message).await;
+            let notification = subscription.next().await;
+            if notification.len() <= MAX_UNCOUNTED {
+                queue.send(notification.into()).await;
+                continue;
+            }
+            match Message::reserved(&self.rpc.limits().memory, notification) {
+                Ok(message) => queue.send(message).await,
+                // Clients poll tasks, too.
+                Err(error) => tracing::warn!(%error, "a notification of a task is dropped"),
+            }
         }
     }
 
@@ -226,6 +236,9 @@ enum Access {
     /// The resource does not exist.
     Unknown,
 }
+
+/// The maximum size of a notification that does not count in the memory budget. Only those of tasks are larger.
+const MAX_UNCOUNTED: usize = 16 << 10;
 
 const NO_EVENTS: &str = "a subscription is an event stream; send `Accept: text/event-stream`";
 const NO_SESSION: &str =

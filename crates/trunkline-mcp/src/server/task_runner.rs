@@ -219,7 +219,7 @@ impl Shared {
     }
 
     fn notify(&self, record: &TaskRecord) {
-        self.subscribers.notify_task(&record.id, || self.members(record));
+        self.subscribers.notify_task(record);
     }
 
     fn members(&self, task: &TaskRecord) -> Bytes {

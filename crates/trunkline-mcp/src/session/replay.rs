@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use trunkline::limits::{MemoryBudget, Reservation};
+use trunkline::limits::MemoryBudget;
 
-use crate::message_queue::Queued;
+use crate::message_queue::{Message, Queued};
 
 /// The number of a stream in its session. The stream of GET requests is [`StreamId::GET`], others belong to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub(crate) struct Position {
 }
 
 /// The recent events of all streams of a session. They take `max_bytes`. In addition, a stream that a client reads has up
-/// to `max_bytes` that it has not read, and one more event.
+/// to `max_bytes` that it has not read, and one more event. No unread event of such a stream is removed.
 #[derive(Debug)]
 pub(crate) struct Replay {
     streams: Mutex<Streams>,
@@ -60,7 +60,6 @@ struct Stream {
 struct Event {
     queued: Arc<Queued>,
     bytes: usize,
-    _memory: Option<Reservation>,
 }
 
 /// A reader of a stream.
@@ -146,21 +145,16 @@ impl Replay {
         self.push(id, queued);
     }
 
-    /// Appends the reply to a stream, like a message. It has its own reservation.
-    pub(crate) async fn send_reply(
-        &self,
-        id: StreamId,
-        json: Vec<u8>,
-        memory: Option<Reservation>,
-    ) {
-        self.space(id).await;
-        self.append(id, Queued::Message(json), memory);
-    }
-
     /// Appends a message to a stream without waiting.
     pub(crate) fn push(&self, id: StreamId, queued: Queued) {
-        match self.memory.reserve(queued.size()) {
-            Ok(memory) => self.append(id, queued, Some(memory)),
+        let queued = match queued {
+            Queued::Message(Message { json, memory: None }) => {
+                Message::reserved(&self.memory, json).map(Queued::Message)
+            }
+            queued => Ok(queued),
+        };
+        match queued {
+            Ok(queued) => self.append(id, queued),
             Err(error) => tracing::warn!(%error, "an event of a session is dropped"),
         }
     }
@@ -169,7 +163,7 @@ impl Replay {
     async fn space(&self, id: StreamId) {
         loop {
             let taken = match self.lock().by_id.get(&id) {
-                Some(stream) if stream.has_reader && stream.unsent_bytes() > self.max_bytes => {
+                Some(stream) if stream.has_reader && stream.is_full(self.max_bytes) => {
                     Arc::clone(&stream.taken)
                 }
                 _ => return,
@@ -178,11 +172,11 @@ impl Replay {
         }
     }
 
-    fn append(&self, id: StreamId, queued: Queued, memory: Option<Reservation>) {
+    fn append(&self, id: StreamId, queued: Queued) {
         let bytes = queued.size();
         let mut streams = self.lock();
         let Some(stream) = streams.by_id.get_mut(&id) else { return };
-        stream.events.push_back(Event { queued: Arc::new(queued), bytes, _memory: memory });
+        stream.events.push_back(Event { queued: Arc::new(queued), bytes });
         stream.changed.notify_one();
         streams.bytes += bytes;
         streams.trim(id, self.max_bytes);
@@ -259,10 +253,11 @@ impl Stream {
         !self.events.is_empty() && (is_sent || (!only_sent && !self.has_reader))
     }
 
-    /// The size of the events that were not sent.
-    fn unsent_bytes(&self) -> usize {
+    /// Whether the events that were not sent are more than `max_bytes`, or so many that another one removes the first.
+    fn is_full(&self, max_bytes: usize) -> bool {
         let sent = self.sent.saturating_sub(self.first) as usize;
-        self.events.iter().skip(sent).map(|event| event.bytes).sum()
+        let unsent = self.events.iter().skip(sent);
+        unsent.len() >= MAX_EVENTS || unsent.map(|event| event.bytes).sum::<usize>() > max_bytes
     }
 
     /// Removes the first event. Returns its size.
@@ -337,7 +332,7 @@ mod tests {
     }
 
     fn push(replay: &Replay, stream: StreamId, text: &str) {
-        replay.push(stream, Queued::Message(text.as_bytes().to_vec()));
+        replay.push(stream, Queued::Message(text.as_bytes().to_vec().into()));
     }
 
     /// The events from a position on, and whether the stream has ended.
@@ -347,8 +342,9 @@ mod tests {
         loop {
             match reader.take() {
                 Next::Event(position, queued) => match &*queued {
-                    Queued::Message(json) => {
-                        texts.push(format!("{position}:{}", String::from_utf8_lossy(json)));
+                    Queued::Message(message) => {
+                        let text = String::from_utf8_lossy(&message.json);
+                        texts.push(format!("{position}:{text}"));
                     }
                     Queued::Close(_) => texts.push(format!("{position}:close")),
                 },
@@ -414,7 +410,7 @@ mod tests {
     async fn messages_wait_for_the_reader() {
         let replay = replay(10);
         let (stream, mut reader) = replay.open();
-        let message = |text: &str| Queued::Message(text.as_bytes().to_vec());
+        let message = |text: &str| Queued::Message(text.as_bytes().to_vec().into());
         replay.send(stream, message("aaaaaaaaaaaa")).await;
         let mut waiting = Box::pin(replay.send(stream, message("b")));
         assert!(futures_util::poll!(waiting.as_mut()).is_pending());
@@ -426,6 +422,25 @@ mod tests {
         drop(reader);
         waiting.await;
         assert_eq!(read(&replay, stream, None).0, "1-4:d");
+    }
+
+    #[tokio::test]
+    async fn unread_events_are_not_removed() {
+        let replay = replay(usize::MAX);
+        let (stream, mut reader) = replay.open();
+        let message = || Queued::Message(b"a".to_vec().into());
+        for _ in 0..MAX_EVENTS {
+            replay.send(stream, message()).await;
+        }
+        let mut waiting = Box::pin(replay.send(stream, message()));
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        let Next::Event(position, _) = reader.take() else { panic!("no event") };
+        assert_eq!(position.to_string(), "1-1");
+        waiting.await;
+        for number in 2..=MAX_EVENTS + 1 {
+            let Next::Event(position, _) = reader.take() else { panic!("no event {number}") };
+            assert_eq!(position.to_string(), format!("1-{number}"));
+        }
     }
 
     #[test]

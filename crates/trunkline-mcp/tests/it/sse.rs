@@ -9,7 +9,7 @@ use trunkline_mcp::McpConfig;
 
 use crate::support::{
     Client, Reply, TestServer, assert_fits, completed, in_time, legacy, modern, post, serve,
-    settings, until,
+    serve_mcp, settings, until,
 };
 
 /// A client with its stream.
@@ -278,6 +278,25 @@ async fn calls_of_a_client_that_goes_run_on() {
     assert_eq!(server.gate.dropped(), 0);
     server.gate.open(1);
     until("the call to end", || server.gate.passed() == 1).await;
+}
+
+#[tokio::test]
+async fn calls_of_a_client_that_goes_end_with_the_server() {
+    for is_open in [true, false] {
+        let (mcp, server) = serve_mcp(settings()).await;
+        let stream = Stream::open(&server).await;
+        stream.post(&server, &call(1, "wait")).await;
+        until("the call to wait", || server.gate.entered() == 1).await;
+        drop(stream);
+        in_time("the end of the server", server.handle.stop()).await;
+        let limit = Duration::from_millis(if is_open { 10_000 } else { 50 });
+        if is_open {
+            server.gate.open(1);
+        }
+        let dropped = in_time("the end of the calls", mcp.stop(limit)).await;
+        let ended = (dropped, server.gate.passed(), server.gate.dropped());
+        assert_eq!(ended, if is_open { (0, 1, 0) } else { (1, 0, 1) });
+    }
 }
 
 #[tokio::test]
