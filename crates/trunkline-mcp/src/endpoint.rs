@@ -112,7 +112,7 @@ impl Endpoint {
         }
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
-        if fields.session.is_none() && self.opens_session(&call) {
+        if !fields.has_session() && self.opens_session(&call) {
             return ResponseFuture::ready(self.initialize(call, &extensions, fields));
         }
         let session = match self.session_of(fields, &extensions) {
@@ -353,7 +353,7 @@ impl Endpoint {
         };
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
-        if let Some(id) = session_id(fields) {
+        if let Some(id) = fields.session_id() {
             self.0.sessions.remove(id, extensions);
         }
         session.session.delete();
@@ -378,11 +378,10 @@ impl Endpoint {
         fields: Fields<'_>,
         extensions: &Extensions,
     ) -> Result<Option<Arc<HttpSession>>, UnknownSession> {
-        if fields.session.is_none() || !self.0.sessions.is_enabled() || fields.is_modern() {
+        if !fields.has_session() || !self.0.sessions.is_enabled() || fields.is_modern() {
             return Ok(None);
         }
-        let id = session_id(fields);
-        let found = id.and_then(|id| self.0.sessions.find(id, extensions));
+        let found = fields.session_id().and_then(|id| self.0.sessions.find(id, extensions));
         found.map(Some).ok_or(UnknownSession)
     }
 
@@ -400,10 +399,6 @@ impl Endpoint {
             Box::new(response)
         })
     }
-}
-
-fn session_id(fields: Fields<'_>) -> Option<&str> {
-    fields.session.and_then(|value| value.to_str().ok())
 }
 
 /// The session does not exist, has expired, or belongs to another caller.

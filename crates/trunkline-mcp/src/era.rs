@@ -54,7 +54,7 @@ pub(crate) struct Fields<'a> {
     method: Field<'a>,
     name: Field<'a>,
     accept: Field<'a>,
-    pub(crate) session: Option<&'a HeaderValue>,
+    session: Field<'a>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,18 +65,15 @@ struct Field<'a> {
 
 impl<'a> Fields<'a> {
     pub(crate) fn of(all: &'a HeaderMap) -> Self {
-        let (version, method, name, accept) = Default::default();
-        let mut fields = Self { all, version, method, name, accept, session: None };
+        let (version, method, name, accept, session) = Default::default();
+        let mut fields = Self { all, version, method, name, accept, session };
         for (name, value) in all {
             let field = match name {
                 name if *name == ACCEPT => &mut fields.accept,
                 name if *name == header::PROTOCOL_VERSION => &mut fields.version,
                 name if *name == header::METHOD => &mut fields.method,
                 name if *name == header::NAME => &mut fields.name,
-                name if *name == header::SESSION_ID => {
-                    fields.session = Some(value);
-                    continue;
-                }
+                name if *name == header::SESSION_ID => &mut fields.session,
                 _ => continue,
             };
             field.is_repeated = field.last.replace(value).is_some();
@@ -88,6 +85,17 @@ impl<'a> Fields<'a> {
     pub(crate) fn is_modern(&self) -> bool {
         let version = self.version.last.and_then(|version| version.to_str().ok());
         version.is_some_and(is_modern)
+    }
+
+    /// Whether the request names a session.
+    pub(crate) fn has_session(&self) -> bool {
+        self.session.last.is_some()
+    }
+
+    /// The only session that the request names.
+    pub(crate) fn session_id(&self) -> Option<&'a str> {
+        let session = self.session.last.filter(|_| !self.session.is_repeated);
+        session.and_then(|session| session.to_str().ok())
     }
 
     /// Whether the client accepts a stream of events as the reply to a request.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trunkline::access::Principal;
 use trunkline::{Effect, Json, Operation, RawParams, Router};
 use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
 
@@ -272,6 +273,26 @@ async fn states_are_valid_for_their_request_only() {
         let refused = json!({ "error": { "code": -32602 } });
         assert_fits(&responses.to_string(), &refused, &reply.await);
     }
+}
+
+#[tokio::test]
+async fn states_belong_to_their_caller() {
+    let mut http = trunkline::http::HttpConfig::default();
+    for name in ["ada", "bob"] {
+        http.bearer.allow_principal(Principal::new(name), name);
+    }
+    let server = serve(settings(), http).await;
+    let ask = async |token: &str, message: &Value| {
+        let headers = format!("{}{BOTH}Authorization: Bearer {token}\r\n", headers_of(message));
+        server.client().await.ask(post("/mcp", &headers, message.to_string())).await.json()
+    };
+    let first = ask("ada", &round("greet", &json!({}), &Value::Null)).await;
+    let responses = json!({ "name": { "action": "decline" } });
+    let second = round("greet", &responses, &first["result"]["requestState"]);
+    let refused = json!({ "error": { "code": -32602, "data": { "reason": "*requestState*" } } });
+    assert_fits("foreign", &refused, &ask("bob", &second).await);
+    let hello = json!({ "result": { "content": [{ "text": "Hello!" }] } });
+    assert_fits("own", &hello, &ask("ada", &second).await);
 }
 
 #[tokio::test]

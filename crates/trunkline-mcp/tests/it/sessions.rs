@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trunkline::access::Principal;
+use trunkline::http::HttpConfig;
 use trunkline_mcp::McpConfig;
 
 use crate::support::{
@@ -55,10 +57,12 @@ async fn requests_name_their_session() {
     let forged = format!("Mcp-Session-Id: {}\r\n", "0".repeat(32));
     let not_ascii = "Mcp-Session-Id: \u{e9}\r\n";
     let long = format!("Mcp-Session-Id: {}\r\n", "a".repeat(4_000));
+    let twice = format!("{forged}{session}");
     for (name, headers, status) in [
         ("own", &*session, 200),
         ("none", "", 200),
         ("forged", &forged, 404),
+        ("two", &twice, 404),
         ("empty", "Mcp-Session-Id:\r\n", 404),
         ("not ASCII", not_ascii, 404),
         ("long", &long, 404),
@@ -82,6 +86,31 @@ async fn requests_name_their_session() {
     let ended = ask(&server, &session, &ping).await;
     assert_eq!(ended.status, 404);
     assert_fits("ended", &json!({ "id": 1, "error": { "code": -32602 } }), &ended.json());
+}
+
+#[tokio::test]
+async fn sessions_belong_to_their_principal() {
+    let mut http = HttpConfig::default();
+    for name in ["ada", "bob"] {
+        http.bearer.allow_principal(Principal::new(name), name);
+    }
+    let server = serve(settings(), http).await;
+    let token = |name: &str| format!("Authorization: Bearer {name}\r\n");
+    let opened = ask(&server, &format!("{BOTH}{}", token("ada")), &initialize()).await;
+    let session = format!("{BOTH}Mcp-Session-Id: {}\r\n", opened.header("mcp-session-id").unwrap());
+    let ping = legacy("ping", json!({}));
+    let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+    for (name, status) in [("bob", [404, 404, 404, 404]), ("ada", [200, 202, 404, 200])] {
+        let headers = format!("{session}{}", token(name));
+        let get = without_body("GET", &format!("{headers}Last-Event-ID: 9-9\r\n"));
+        let found = [
+            ask(&server, &headers, &ping).await.status,
+            ask(&server, &headers, &response).await.status,
+            server.client().await.ask(get).await.status,
+            server.client().await.ask(without_body("DELETE", &headers)).await.status,
+        ];
+        assert_eq!(found, status, "{name}");
+    }
 }
 
 #[tokio::test]
@@ -261,6 +290,18 @@ async fn subscribers_are_notified_of_changed_resources() {
         assert_fits(uri, &json!({ "result": {} }), &reply.json());
     }
     ask(&server, &session, &subscribe("resources/unsubscribe", "r://json")).await;
+    // The URIs of a session are limited.
+    let mut long = 0;
+    loop {
+        let uri = format!("r://files/{long}{}", "x".repeat(8_000));
+        let reply = ask(&server, &session, &subscribe("resources/subscribe", &uri)).await.json();
+        if reply["error"]["code"] == -32602 {
+            break;
+        }
+        assert_fits(&uri, &json!({ "result": {} }), &reply);
+        long += 1;
+    }
+    assert_eq!(long, 8);
     // Changes that the client has not read are merged.
     for _ in 0..1_000 {
         mcp.resource_updated("r://json");
