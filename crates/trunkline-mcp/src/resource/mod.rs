@@ -112,8 +112,8 @@ impl<S> FromCall<S> for ResourceUri {
 }
 
 impl Resources {
-    /// Adds the resource and the template of an operation, if it has them. `has` is whether a URI or a template is
-    /// registered elsewhere.
+    /// Adds the resource and the template of an operation, if it has them. `has` is whether other operations have a URI or
+    /// a template.
     pub(crate) fn add(
         &mut self,
         operation: &Arc<RegisteredOperation>,

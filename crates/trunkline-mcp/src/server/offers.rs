@@ -55,8 +55,12 @@ impl Offers {
         });
         let mut offers = Self { tools: tools.collect(), ..Self::default() };
         for operation in operations {
-            let has =
-                |uri: &str| fixed.resources.has_resource(uri) || fixed.resources.has_template(uri);
+            let has = |uri: &str| {
+                let fixed = &fixed.resources;
+                fixed.has_resource(uri)
+                    || fixed.has_template(uri)
+                    || fixed.find_template(uri).is_some()
+            };
             let added = [
                 offers.resources.add(operation, has),
                 offers.prompts.add(operation, |name| fixed.prompts.has(name)),

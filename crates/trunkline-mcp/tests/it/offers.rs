@@ -353,7 +353,9 @@ async fn a_page_calls_only_the_operations_that_it_lists() {
 #[tokio::test]
 async fn dynamic_operations_are_added_and_removed() {
     let dynamic = DynamicOperations::new();
-    let rpc = router([resource("a:fixed")]).dynamic("d", &dynamic).build().unwrap();
+    let page = Operation::new("page", |_: trunkline::RawParams| "page");
+    let page = page.resource_template(ResourceTemplate::new("f:{x}", "n"));
+    let rpc = router([resource("a:fixed"), page]).dynamic("d", &dynamic).build().unwrap();
     let rpc = Mcp::new(rpc, McpConfig::new("test", "1")).unwrap().rpc();
     let names = async |method: &str, member: &str, field: &str| -> Vec<String> {
         let reply = ask(&rpc, &modern(method, json!({}))).await;
@@ -373,6 +375,8 @@ async fn dynamic_operations_are_added_and_removed() {
             own("a:own"),
             // Left out, since the URI is taken.
             Operation::new("taken", || "taken").resource(Resource::new("a:fixed", "n")),
+            // The same by a template, which could be that of a table.
+            Operation::new("taken_by_template", || "taken").resource(Resource::new("f:1", "n")),
             echo.resource_template(ResourceTemplate::new("t:{x}", "n")),
             Operation::new("bad", || "bad").resource_template(ResourceTemplate::new("{x", "n")),
             prompt("dynamic"),
@@ -381,12 +385,13 @@ async fn dynamic_operations_are_added_and_removed() {
     assert_eq!(names("resources/list", "resources", "uri").await, ["a:fixed", "a:own"]);
     assert_eq!(
         names("resources/templates/list", "resourceTemplates", "uriTemplate").await,
-        ["t:{x}"]
+        ["f:{x}", "t:{x}"]
     );
     assert_eq!(names("prompts/list", "prompts", "name").await, ["dynamic"]);
     assert_eq!(text("a:own").await, "own");
     assert_eq!(text("a:fixed").await, "text");
     assert_eq!(text("t:1").await, "echo");
+    assert_eq!(text("f:1").await, "page");
 
     dynamic.replace(router([])).unwrap();
     assert_eq!(names("resources/list", "resources", "uri").await, ["a:fixed"]);
