@@ -222,7 +222,7 @@ impl Upstream {
             Ok(Err(error)) => return error,
             Err(_) => return timed_out("connect", limit),
         };
-        // Clients may call new tools as soon as they are registered.
+        // Clients may call new tools when they are registered.
         self.lock().connection = Some(Arc::clone(&connection));
         self.publish(selection).await;
         {

@@ -253,7 +253,7 @@ impl Stream {
         !self.events.is_empty() && (is_sent || (!only_sent && !self.has_reader))
     }
 
-    /// Whether the events that were not sent are more than `max_bytes`, or so many that another one removes the first.
+    /// Whether the events that were not sent have more than `max_bytes`, or another one would remove the first of them.
     fn is_full(&self, max_bytes: usize) -> bool {
         let sent = self.sent.saturating_sub(self.first) as usize;
         let unsent = self.events.iter().skip(sent);
