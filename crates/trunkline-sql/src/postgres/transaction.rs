@@ -256,7 +256,6 @@ impl Transaction {
         Ok(value)
     }
 
-    /// The time limit of this call in errors.
     /// Ends the transaction of a call that failed, whose statement may still be running.
     pub(super) fn abandon<T>(self, error: Error) -> Result<T, Error> {
         if self.connection()?.state.is_too_large() {
@@ -275,6 +274,7 @@ impl Transaction {
         }
     }
 
+    /// The error with the time limit of this call.
     fn named(&self, error: Error) -> Error {
         match error {
             Error::Timeout { .. } | Error::Cancelled => Error::Timeout { limit: self.timeout },

@@ -12,5 +12,6 @@ mod pgbouncer;
 mod transfer;
 mod values;
 mod visibility;
+mod writes;
 
 use trunkline_test_postgres as server;
