@@ -77,6 +77,21 @@ impl Schema {
         self
     }
 
+    /// The same schema with one more optional member. Replaces the member of the same name. A schema that is not an
+    /// object, such as `true`, is unchanged.
+    #[must_use]
+    pub fn with_member(mut self, name: &str, member: &Value) -> Self {
+        for schema in [&mut self.published, &mut self.validated] {
+            if let Value::Object(keywords) = Arc::make_mut(schema)
+                && let Value::Object(members) =
+                    keywords.entry("properties").or_insert_with(|| serde_json::json!({}))
+            {
+                members.insert(name.to_owned(), member.clone());
+            }
+        }
+        self
+    }
+
     /// Removes `null` from the types of optional members in the published schema only.
     #[must_use]
     pub fn without_null_options(mut self) -> Self {
@@ -288,6 +303,31 @@ mod tests {
             "properties": members, "required": ["kind"], "additionalProperties": false,
         });
         assert_eq!(*checked.validated(), expected);
+    }
+
+    #[track_caller]
+    fn check_member(schema: Value, published: Value, validated: Value) {
+        let schema = Schema::from(schema).checked_by_name();
+        let schema = schema.with_member("b", &json!({ "type": "string" }));
+        assert_eq!((schema.as_value(), schema.validated()), (&published, &validated));
+    }
+
+    #[test]
+    fn a_member_is_added_to_the_published_and_the_validated_schema() {
+        let text = json!({ "type": "string" });
+        let closed =
+            |members: Value| json!({ "properties": members, "additionalProperties": false });
+        check_member(
+            closed(json!({ "a": { "type": "number" } })),
+            closed(json!({ "a": { "type": "number" }, "b": text })),
+            closed(json!({ "a": true, "b": text })),
+        );
+        check_member(
+            json!({}),
+            json!({ "properties": { "b": text } }),
+            json!({ "properties": { "b": text } }),
+        );
+        check_member(json!(true), json!(true), json!(true));
     }
 
     #[track_caller]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::Call;
 use crate::error::ErrorDescription;
 use crate::extensions::Extensions;
 use crate::schema::Schema;
@@ -97,6 +98,18 @@ impl Description {
         self.effect_of.map(|effect_of| effect_of(params)).or(self.effect)
     }
 
+    /// The effect of a call, if declared. For params by position, it is the worst effect of the operation.
+    fn effect_of_call(&self, call: &Call) -> Option<Effect> {
+        if self.effect_of.is_none() {
+            return self.effect;
+        }
+        match call.params().map(serde_json::from_slice) {
+            None => self.effect_of(&Map::new()),
+            Some(Ok(params)) => self.effect_of(&params),
+            Some(Err(_)) => self.effect,
+        }
+    }
+
     pub(crate) fn new(name: String, params: Vec<&'static str>, variadic: bool) -> Self {
         Self {
             name,
@@ -117,5 +130,31 @@ impl Description {
             examples: Vec::new(),
             extensions: Extensions::new(),
         }
+    }
+}
+
+impl Call {
+    /// The effect of this call on data. `None` if the operation is unknown or declares no effect, so that the call may
+    /// have any.
+    #[must_use]
+    pub fn effect(&self) -> Option<Effect> {
+        self.operation()?.description().effect_of_call(self)
+    }
+
+    /// The JSON text of the params by name, without the members of these names. `None` for params by position.
+    #[must_use]
+    pub fn params_without(&self, names: &[&str]) -> Option<String> {
+        if self.params().is_some_and(|params| !params.starts_with(b"{")) {
+            return None;
+        }
+        let mut text = String::from("{");
+        for (name, value) in self.members().filter(|(name, _)| !names.contains(&&**name)) {
+            let separator = if text.len() > 1 { "," } else { "" };
+            // The text of a call is UTF-8.
+            let value = String::from_utf8_lossy(self.text(value));
+            text += &format!("{separator}{}:{value}", Value::from(&*name));
+        }
+        text.push('}');
+        Some(text)
     }
 }

@@ -3,6 +3,7 @@
 //! The whole body is validated before any call runs, so a body that is not valid JSON has no effect.
 //! The reference on the protocol lists the decisions where JSON-RPC 2.0 leaves a choice.
 
+mod canonical;
 mod fault;
 mod grammar;
 mod items;
@@ -14,6 +15,7 @@ mod span;
 #[cfg(test)]
 mod tests;
 
+pub use canonical::canonical;
 pub use grammar::Kind;
 pub use items::{Elements, Members};
 pub(crate) use member::Entry;

@@ -419,6 +419,27 @@ fn maximum_depth_fits_a_stack_of_two_mebibytes() {
 }
 
 #[track_caller]
+fn check_canonical(json: &str, expected: &str) {
+    let found = super::canonical(json.as_bytes());
+    assert_eq!(String::from_utf8(found).unwrap(), expected, "{json}");
+}
+
+#[test]
+fn canonical_text_depends_only_on_values() {
+    check_canonical(
+        r#" { "b" : [ 2 , {"d":1,"c":[]} ] , "a" : {} } "#,
+        r#"{"a":{},"b":[2,{"c":[],"d":1}]}"#,
+    );
+    check_canonical(r#"{"\u0062":"\u0061\/\"","a":"é\n"}"#, r#"{"a":"é\n","b":"a/\""}"#);
+    check_canonical(r#"{"b":0,"a":1,"a":2}"#, r#"{"a":1,"a":2,"b":0}"#);
+    check_canonical(
+        "[1.0,1,12345678901234567890.10,1E2,true,null]",
+        "[1.0,1,12345678901234567890.10,1E2,true,null]",
+    );
+    check_canonical(r#"["a b","{ }"]"#, r#"["a b","{ }"]"#);
+}
+
+#[track_caller]
 fn check_compact(json: &str, expected: &str) {
     assert_eq!(super::compact(json), expected);
 }

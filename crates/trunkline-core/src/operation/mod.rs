@@ -239,6 +239,11 @@ impl<S> Operation<S> {
         &self.description
     }
 
+    /// The description, to change it.
+    pub fn description_mut(&mut self) -> &mut Description {
+        &mut self.description
+    }
+
     /// The extension data of the description, which layers add to.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
         &mut self.description.extensions

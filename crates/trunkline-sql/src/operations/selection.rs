@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 use trunkline::Schema;
 
 use crate::databases::Databases;
@@ -22,15 +22,11 @@ pub(super) struct Selection<T> {
 
 /// Adds the argument to the schema of a request.
 pub(super) fn with_database(schema: &Schema, databases: &Databases) -> Schema {
-    let mut schema = schema.as_value().clone();
     let names: Vec<&str> = databases.iter().map(|(name, _)| name.as_str()).collect();
     let first = names.first().copied().unwrap_or_default();
-    if let Json::Object(members) = &mut schema {
-        let properties = members.entry("properties").or_insert_with(|| Map::new().into());
-        properties[DATABASE] =
-            json!({ "type": "string", "enum": names, "description": format!("Default {first}") });
-    }
-    schema.into()
+    let member =
+        json!({ "type": "string", "enum": names, "description": format!("Default {first}") });
+    schema.clone().with_member(DATABASE, &member)
 }
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Selection<T> {

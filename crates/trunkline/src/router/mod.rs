@@ -10,7 +10,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use tower::{Layer, Service};
-use trunkline_core::call::{Call, Endpoint};
+use trunkline_core::call::{Call, Description, Endpoint};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::BoxError;
 use trunkline_core::extensions::Extensions;
@@ -29,7 +29,7 @@ use crate::layers::{DefaultStack, Defaults, layered};
 use crate::metrics::Counters;
 use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::Rpc;
-use placement::{Placement, authorize, require_declared_scopes};
+use placement::{DescribeFn, Placement, authorize, require_declared_scopes};
 
 pub use dynamic::DynamicOperations;
 
@@ -229,6 +229,17 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         router
     }
 
+    /// Changes the description of every operation registered so far, for layers that add params.
+    #[must_use]
+    pub fn describe(mut self, describe: impl Fn(&mut Description) + Send + Sync + 'static) -> Self {
+        let describe: DescribeFn = Arc::new(describe);
+        for operation in &mut self.operations {
+            describe(operation.description_mut());
+        }
+        self.parts.iter_mut().for_each(|part| part.placement.describe(&describe));
+        self
+    }
+
     fn layer_matching<L>(mut self, pattern: &Pattern, layer: L) -> (Self, usize)
     where
         L: Layer<Endpoint> + Send + Sync + 'static,
@@ -366,7 +377,8 @@ impl DynamicOperations {
 fn discover(documents: &Arc<DocumentCache>, layers: Vec<LayerFn>) -> Operation {
     let documents = Arc::clone(documents);
     let mut discover = Operation::new(DISCOVER, move || Json(documents.openrpc().to_result()))
-        .description("Describes this service as an OpenRPC document.");
+        .description("Describes this service as an OpenRPC document.")
+        .read_only();
     layers.into_iter().for_each(|layer| discover.wrap(layer));
     discover
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trunkline_core::call::Description;
 use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
 
 use crate::layers::authorize::Rules;
@@ -23,7 +24,11 @@ struct ScopedWrapper {
 enum Wrapper {
     Layer(Pattern, LayerFn),
     Rules(Rules),
+    Description(DescribeFn),
 }
+
+/// Changes the description of an operation.
+pub(super) type DescribeFn = Arc<dyn Fn(&mut Description) + Send + Sync>;
 
 impl Placement {
     pub(super) fn new(namespace: &str) -> Self {
@@ -46,6 +51,10 @@ impl Placement {
 
     pub(super) fn authorize(&mut self, rules: &Rules) {
         self.add(Wrapper::Rules(rules.clone()));
+    }
+
+    pub(super) fn describe(&mut self, describe: &DescribeFn) {
+        self.add(Wrapper::Description(Arc::clone(describe)));
     }
 
     fn add(&mut self, wrapper: Wrapper) {
@@ -73,6 +82,7 @@ impl ScopedWrapper {
                 operation.wrap(Arc::clone(layer));
             }
             Wrapper::Layer(..) => {}
+            Wrapper::Description(describe) => describe(operation.description_mut()),
             Wrapper::Rules(rules) => authorize(operation, &name, rules),
         }
     }
