@@ -132,7 +132,7 @@ pub(super) fn short_id(id: &Id) -> Id {
 const NAME_BYTES: usize = 128;
 
 /// Serialises the id as sent: `1.0` is another id than `1`.
-fn raw_id<S: Serializer>(id: &Option<Id>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn raw_id<S: Serializer>(id: &Option<Id>, serializer: S) -> Result<S::Ok, S::Error> {
     let raw = id.as_ref().map(Id::as_raw);
     // Plain numbers need not be parsed as JSON.
     if let Some(number) = raw.and_then(plain_number) {

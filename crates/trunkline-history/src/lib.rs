@@ -37,11 +37,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod draft;
 mod entry;
 mod filter;
 mod history;
 pub mod log;
+mod private_file;
 mod query;
 mod queue;
 mod recording;

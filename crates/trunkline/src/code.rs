@@ -20,9 +20,11 @@
 //! | -32010 | [`RATE_LIMITED`] | the caller is over its rate limit; the call did not run; `data.retry_after_ms` |
 //! | -32011 | [`NOT_FOUND`] | the record was not found |
 //! | -32012 | [`CONFLICT`] | the record exists, has another version, or was changed; the request id was used for another request |
+//! | -32013 | [`CONFIRMATION`] | the call must be confirmed, or its confirmation is invalid; it did not run |
+//! | -32014 | [`AUDIT`] | the audit log cannot be written; the call did not run |
 //! | -32800 | [`CANCELLED`] | the client has cancelled the call (`$/cancelRequest`) |
 //!
-//! New codes of Trunkline start at -32013. Applications use codes outside of -32768 to -32000, which
+//! New codes of Trunkline start at -32015. Applications use codes outside of -32768 to -32000, which
 //! JSON-RPC 2.0 reserves (section 5.1).
 
 pub use trunkline_core::error::code::*;
@@ -37,3 +39,7 @@ pub const DATABASE: i64 = -32003;
 pub const NOT_FOUND: i64 = -32011;
 /// The operation conflicts with the state of a record. Nothing was changed.
 pub const CONFLICT: i64 = -32012;
+/// The call must be confirmed, or its confirmation is invalid. It did not run.
+pub const CONFIRMATION: i64 = -32013;
+/// The audit log cannot be written. The call did not run.
+pub const AUDIT: i64 = -32014;

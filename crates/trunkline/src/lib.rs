@@ -31,6 +31,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `audit` | `layers::audit::AuditLayer`: a log of calls that change data |
 //! | `edn` | [`edn`]: EDN over every JSON-RPC transport, and EDN handlers |
 //! | `compression` | gzip for the replies of [`http::Routes`], for clients that accept it |
 //! | `tls` | https for [`client::Http`], and `Server::tls` |
@@ -86,7 +87,7 @@ pub mod protocol {
         CallFuture, Description, DuplicateMember, Endpoint, Part, Parts, RegisteredOperation,
     };
     pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, ProtocolMethods};
-    pub use trunkline_core::envelope::compact;
+    pub use trunkline_core::envelope::{canonical, compact};
     pub use trunkline_core::error::excerpt;
     pub use trunkline_core::extract::OptionalFromCall;
     pub use trunkline_core::format::{Format, Formats};

@@ -53,6 +53,15 @@ pub fn is_for_models(description: &Description) -> bool {
     description.tool.is_some() || description.extensions.get::<ForUsers>().is_none()
 }
 
+/// The param with the confirmation code of a call, which layers take out before the operation runs. No operation should
+/// have a param of this name.
+pub const CONFIRMATION_PARAM: &str = "trunkline_confirm";
+
+/// An extension of calls that a user has confirmed already, such as those of the agent. Layers that ask for a
+/// confirmation let them pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Confirmed;
+
 /// Sets the form in which language models read the results of an operation. Default: [`Rendering::Json`].
 pub trait ToolOperation: Sized {
     /// Renders results and errors as text.

@@ -1,6 +1,7 @@
 use trunkline::access::Principal;
 use trunkline::http::Peer;
 use trunkline::protocol::TraceContext;
+use trunkline::tool::Confirmed;
 #[cfg(unix)]
 use trunkline::unix;
 use trunkline::{Call, ErrorObject, Extensions, FromCall};
@@ -53,6 +54,12 @@ impl Caller {
 
     pub(crate) fn events(&self) -> &EventSender {
         &self.events
+    }
+
+    /// This caller, for calls that it has confirmed, or that need no confirmation.
+    pub(crate) fn confirmed(mut self) -> Self {
+        self.extensions.insert(Confirmed);
+        self
     }
 
     /// The extensions of a call on the caller's behalf.

@@ -193,7 +193,7 @@ impl Turn<'_> {
     fn start(&self, planned: &PlannedCall) -> Option<BoxFuture<'static, CallOutcome>> {
         let Decision::Execute(capability) = &planned.decision else { return None };
         let (executor, capability) = (self.executor.clone(), Arc::clone(capability));
-        let (caller, budget) = (self.caller.clone(), self.budget.clone());
+        let (caller, budget) = (self.caller.clone().confirmed(), self.budget.clone());
         let arguments = planned.arguments.clone();
         let call = async move { executor.call(&capability, arguments, &caller, &budget).await };
         Some(call.boxed())

@@ -64,6 +64,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.toolset", "toolset", Kind::Text),
     setting("server.output_schemas", "output_schemas", Kind::Boolean),
     setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
+    setting("server.audit_log", "audit_log", Kind::Path),
     setting("server.tls.cert", "tls_cert", Kind::Path),
     setting("server.tls.key", "tls_key", Kind::Path),
     setting("server.limits.body", "max_body", Kind::Size),

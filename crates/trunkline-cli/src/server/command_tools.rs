@@ -29,10 +29,10 @@ pub(crate) struct CommandToolArgs {
     /// They more than double the tokens of `tools/list`. With them, every result has structured content.
     #[arg(long, env = "TRUNKLINE_OUTPUT_SCHEMAS", value_parser = BoolishValueParser::new())]
     pub(crate) output_schemas: bool,
-    /// Ask the user of an MCP client before destructive calls
+    /// Require a confirmation of destructive calls
     ///
-    /// Clients that support elicitation show a form, and the call runs after the user has confirmed it. Others ask on
-    /// their own, by the annotations of the tools.
+    /// MCP clients that support elicitation ask their user. Other calls fail with -32013 and a confirmation code; the
+    /// same call with the code as `trunkline_confirm` runs.
     #[arg(long, env = "TRUNKLINE_CONFIRM_DESTRUCTIVE", value_parser = BoolishValueParser::new())]
     pub(crate) confirm_destructive: bool,
 }

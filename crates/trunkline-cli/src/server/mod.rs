@@ -2,6 +2,7 @@
 
 mod access;
 mod agent;
+mod audit;
 pub(crate) mod command_tools;
 mod database;
 mod gateway;

@@ -10,6 +10,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use trunkline::CancellationToken;
 use trunkline::http::{self, HttpService};
+use trunkline::layers::audit::AuditLog;
 use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::server::{
@@ -25,7 +26,7 @@ use super::history::Recorder;
 use super::records::DeclaredRecords;
 use super::service::{self, Service};
 use super::summary::{self, Components, Summary};
-use super::{agent, command_tools, gateway, history, limits, records};
+use super::{agent, audit, command_tools, gateway, history, limits, records};
 use crate::config::{Config, ConfigArgs};
 use crate::terminal::output;
 
@@ -52,6 +53,8 @@ pub(crate) struct Serve {
     tls: TlsArgs,
     #[command(flatten)]
     history: history::HistoryArgs,
+    #[command(flatten)]
+    audit: audit::AuditArgs,
     #[command(flatten)]
     query_limits: QueryLimits,
     #[command(flatten)]
@@ -183,6 +186,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
     let history = arguments.history.history()?;
+    let audit = arguments.audit.open()?;
     let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
     let opened = opened.await?;
     let command_tools = arguments.tools.command_tools();
@@ -209,6 +213,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         memory,
         output_schemas,
         confirm_destructive: arguments.tools.confirm_destructive,
+        audit,
         closing: closing.clone(),
     };
     let mut recorder = None;
@@ -453,12 +458,13 @@ fn problems(
 ) -> Problems {
     let (databases, conversations) = (served.databases.clone(), conversations.clone());
     let records = served.records.as_ref().map(|records| records.resources.clone());
-    let recorder = recorder.cloned();
+    let (recorder, audit) = (recorder.cloned(), served.audit.clone());
     Problems::new(move || {
         let found = [
             ("database", databases.as_ref().and_then(Databases::problem)),
             ("records", records.as_ref().and_then(Resources::problem)),
             ("conversations", conversations.problem()),
+            ("audit_log", audit.as_ref().and_then(AuditLog::problem)),
             ("log", recorder.as_ref().and_then(Recorder::problem)),
         ];
         let problem = |(component, reason): (_, Option<_>)| {

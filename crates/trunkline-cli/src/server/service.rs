@@ -6,9 +6,10 @@ use anyhow::anyhow;
 use tokio::time::MissedTickBehavior;
 use trunkline::history::History;
 use trunkline::history::endpoint::Readers;
-use trunkline::layers::RateLimitLayer;
+use trunkline::layers::audit::AuditLog;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
+use trunkline::layers::{AuditLayer, RateLimitLayer};
 use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, CancellationToken, DynamicOperations, Limits, Router};
 use trunkline_gateway::Gateway;
@@ -34,6 +35,9 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum time to close the database and the records.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The minimum time to write the last entries of the audit log.
+const LAST_ENTRIES: Duration = Duration::from_secs(1);
+
 /// The components that are served.
 pub(crate) struct Service {
     /// None if only other operations are served.
@@ -56,7 +60,10 @@ pub(crate) struct Service {
     pub(crate) memory: MemoryBudget,
     /// Whether MCP lists output schemas.
     pub(crate) output_schemas: bool,
+    /// Whether destructive calls need a confirmation.
     pub(crate) confirm_destructive: bool,
+    /// The log of calls that change data.
+    pub(crate) audit: Option<AuditLog>,
     /// Cancelled when the server stops.
     pub(crate) closing: CancellationToken,
 }
@@ -84,6 +91,11 @@ impl Service {
             && !databases.close(until.saturating_duration_since(Instant::now()))
         {
             tracing::warn!("the databases were not closed in time");
+        }
+        if let Some(audit) = &self.audit
+            && !audit.close(until.saturating_duration_since(Instant::now()).max(LAST_ENTRIES))
+        {
+            tracing::warn!("the last entries of the audit log were not written in time");
         }
     }
 
@@ -125,7 +137,15 @@ impl Service {
             }
             _ => router,
         };
-        Ok(if self.confirm_destructive { router.layer(ConfirmLayer) } else { router })
+        // Inside of all layers that refuse calls.
+        let router = match &self.audit {
+            Some(log) => router.layer(AuditLayer::new(log.clone())),
+            None => router,
+        };
+        Ok(match self.confirm_destructive {
+            true => ConfirmLayer::new().add_to(router),
+            false => router,
+        })
     }
 
     fn build(&self, router: Router) -> anyhow::Result<Mcp> {

@@ -12,7 +12,7 @@ use trunkline_mcp::Mcp;
 use super::database::{DatabaseArgs, QueryLimits, Served};
 use super::records::DeclaredRecords;
 use super::service::Service;
-use super::{command_tools, gateway, limits, records};
+use super::{audit, command_tools, gateway, limits, records};
 use crate::config::{Config, ConfigArgs};
 
 /// The flags of `mcp`.
@@ -29,6 +29,8 @@ pub(crate) struct Stdio {
     #[command(flatten)]
     upstreams: gateway::UpstreamArgs,
     #[command(flatten)]
+    audit: audit::AuditArgs,
+    #[command(flatten)]
     query_limits: QueryLimits,
     #[command(flatten)]
     memory: limits::Memory,
@@ -44,6 +46,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
+    let audit = arguments.audit.open()?;
     let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
     let opened = runtime.block_on(opened)?;
     let command_tools = arguments.tools.command_tools();
@@ -63,6 +66,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         memory,
         output_schemas,
         confirm_destructive: arguments.tools.confirm_destructive,
+        audit,
         closing: closing.clone(),
     };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {

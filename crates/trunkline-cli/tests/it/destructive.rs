@@ -56,7 +56,10 @@ fn the_agent_requests_confirmation_before_it_replaces_rows() {
             true => speech.calls(&[("insert_record", said.clone())]),
             false => speech.sends("Done."),
         });
-        let server = serve(&database, &["--agent-url", &model.url, "--agent-model", "tiny"]);
+        // Confirmed calls of the agent need no code.
+        let arguments_of_server =
+            ["--agent-url", &model.url, "--agent-model", "tiny", "--confirm-destructive"];
+        let server = serve(&database, &arguments_of_server);
         let call = |params: Value| {
             let body =
                 json!({ "jsonrpc": "2.0", "id": 1, "method": "agent.chat", "params": params });

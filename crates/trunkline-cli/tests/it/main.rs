@@ -4,6 +4,7 @@
 
 mod access;
 mod agent;
+mod audit;
 mod authorization;
 mod call;
 mod call_hostile;
@@ -15,6 +16,7 @@ mod command_tools;
 mod config_command;
 mod config_file;
 mod configuration;
+mod confirmation;
 mod databases;
 mod degraded;
 mod destructive;

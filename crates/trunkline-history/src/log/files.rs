@@ -1,10 +1,11 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
+use crate::private_file;
 use crate::time;
 
 /// Configuration of a [`Log`](super::Log): the limits of its disk space and memory.
@@ -101,7 +102,7 @@ impl Files {
         if lines.is_empty() {
             return Ok(());
         }
-        if self.is_gone() {
+        if private_file::is_gone(&self.file, &self.folder.join(self.current())) {
             self.rotate()?;
         }
         match self.file.write_all(lines) {
@@ -115,26 +116,6 @@ impl Files {
                 Err(error)
             }
         }
-    }
-
-    /// Whether the file was removed or renamed, so that further lines would be lost.
-    #[cfg(unix)]
-    fn is_gone(&self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let path = self.folder.join(self.current());
-        let (Ok(open), found) = (self.file.metadata(), fs::metadata(path)) else {
-            return false;
-        };
-        match found {
-            Ok(found) => (found.dev(), found.ino()) != (open.dev(), open.ino()),
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        }
-    }
-
-    /// Other systems do not allow the removal of open files.
-    #[cfg(not(unix))]
-    fn is_gone(&self) -> bool {
-        false
     }
 
     /// Removes the oldest files beyond the limits, reserving space for the current file.
@@ -208,19 +189,12 @@ fn name(session: &str, part: u32) -> String {
 fn create(folder: &Path, session: &str, first: u32) -> io::Result<(u32, File)> {
     let mut part = first;
     loop {
-        match options().open(folder.join(name(session, part))) {
+        match private_file::append_options().create_new(true).open(folder.join(name(session, part)))
+        {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => part += 1,
             opened => return opened.map(|file| (part, file)),
         }
     }
-}
-
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 fn create_folder(folder: &Path) -> io::Result<()> {

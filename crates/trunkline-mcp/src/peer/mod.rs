@@ -31,7 +31,7 @@ pub use self::roots::Root;
 pub(crate) use self::rounds::{Ended, Rounds, run_round};
 pub use self::sampling::{SamplingRequest, SamplingResult};
 pub use self::state::StateKey;
-pub(crate) use self::state::{Binding, RoundState};
+pub(crate) use self::state::{Binding, RoundState, digest_of, now};
 
 /// Extracts the client of a call, to which a handler can send requests.
 ///

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::digest::{SHA256, digest};
+use ring::digest::{Digest, SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -80,22 +80,14 @@ impl StateKey {
         let expires = now().saturating_add(lifetime).as_secs();
         let RoundState { round, responses } = state;
         let sealed = Sealed { binding, expires, round, responses };
-        let mut text = serde_json::to_vec(&sealed).expect("JSON values serialise");
-        let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).ok()?;
-        let at = Nonce::assume_unique_for_key(nonce);
-        self.key().seal_in_place_append_tag(at, Aad::from(CONTEXT), &mut text).ok()?;
-        Some(BASE64.encode([&nonce, &*text].concat()))
+        let text = serde_json::to_vec(&sealed).expect("JSON values serialise");
+        self.seal_bytes(CONTEXT, text)
     }
 
     /// Opens a state that was sealed for this request.
     pub(crate) fn open(&self, text: &str, binding: &Binding) -> Result<RoundState, StateError> {
-        let mut bytes = BASE64.decode(text).map_err(|_| StateError::Seal)?;
-        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(StateError::Seal)?;
-        let at = Nonce::try_assume_unique_for_key(nonce).map_err(|_| StateError::Seal)?;
-        let opened = self.key().open_in_place(at, Aad::from(CONTEXT), sealed);
-        let opened = opened.map_err(|_| StateError::Seal)?;
-        let state: Sealed = serde_json::from_slice(opened).map_err(|_| StateError::Seal)?;
+        let opened = self.open_bytes(CONTEXT, text).ok_or(StateError::Seal)?;
+        let state: Sealed = serde_json::from_slice(&opened).map_err(|_| StateError::Seal)?;
         if state.expires <= now().as_secs() {
             return Err(StateError::Expired);
         }
@@ -103,6 +95,25 @@ impl StateKey {
             return Err(StateError::Binding);
         }
         Ok(RoundState { round: state.round, responses: state.responses })
+    }
+
+    /// Seals bytes. They can be opened with the same key and context only. `None` if the random number generator of the
+    /// system fails.
+    pub(crate) fn seal_bytes(&self, context: &[u8], mut bytes: Vec<u8>) -> Option<String> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let at = Nonce::assume_unique_for_key(nonce);
+        self.key().seal_in_place_append_tag(at, Aad::from(context), &mut bytes).ok()?;
+        Some(BASE64.encode([&nonce, &*bytes].concat()))
+    }
+
+    /// Opens sealed bytes. `None` if they were changed, or sealed with another key or context.
+    pub(crate) fn open_bytes(&self, context: &[u8], text: &str) -> Option<Vec<u8>> {
+        let mut bytes = BASE64.decode(text).ok()?;
+        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let at = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self.key().open_in_place(at, Aad::from(context), sealed).ok()?;
+        Some(opened.to_vec())
     }
 
     fn key(&self) -> LessSafeKey {
@@ -114,16 +125,22 @@ impl StateKey {
 impl Binding {
     /// `request` are the parts of the request that must be the same in each round.
     pub(crate) fn new(principal: Option<String>, request: &[&[u8]]) -> Self {
-        let mut text = Vec::new();
-        for part in request {
-            text.extend_from_slice(&part.len().to_be_bytes());
-            text.extend_from_slice(part);
-        }
-        Self { principal, request: BASE64.encode(digest(&SHA256, &text)) }
+        Self { principal, request: BASE64.encode(digest_of(request)) }
     }
 }
 
-fn now() -> Duration {
+/// The SHA-256 digest of several parts.
+pub(crate) fn digest_of(parts: &[&[u8]]) -> Digest {
+    let mut text = Vec::new();
+    for part in parts {
+        text.extend_from_slice(&part.len().to_be_bytes());
+        text.extend_from_slice(part);
+    }
+    digest(&SHA256, &text)
+}
+
+/// The time since 1970.
+pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 

@@ -181,7 +181,8 @@ async fn users_confirm_destructive_calls() {
         ("by its params", by_params, json!({ "all": true }), true),
     ];
     for (name, operation, arguments, is_asked) in rows {
-        let router = Router::new().operation(operation).layer(ConfirmLayer);
+        let router = Router::new().operation(operation);
+        let router = ConfirmLayer::new().add_to(router);
         let mcp = Mcp::new(router.build().unwrap(), settings()).unwrap();
         for (confirm, is_error) in [(true, false), (false, is_asked)] {
             let mut pipes = Pipes::of(mcp.clone(), Gate::new());
@@ -206,8 +207,21 @@ async fn users_confirm_destructive_calls() {
         let mut message = call("delete");
         message["params"]["arguments"] = arguments;
         pipes.send([&message]);
-        let ran = json!({ "result": { "isError": false } });
-        assert_fits(name, &ran, &pipes.next().await.unwrap());
+        let mut reply = pipes.next().await.unwrap();
+        let outcome = |is_error: bool| json!({ "result": { "isError": is_error } });
+        assert_fits(name, &outcome(is_asked), &reply);
+        if is_asked {
+            // The code is in the text, since models see nothing else.
+            let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+            let code = text.split_once("\"trunkline_confirm\": \"").unwrap().1;
+            let code = code.split_once('"').unwrap().0;
+            message["params"]["arguments"]["trunkline_confirm"] = code.into();
+            for is_error in [false, true] {
+                pipes.send([&message]);
+                reply = pipes.next().await.unwrap();
+                assert_fits(name, &outcome(is_error), &reply);
+            }
+        }
     }
 }
 

@@ -86,7 +86,8 @@ fn status(code: i64) -> StatusCode {
         code::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
         code::FORBIDDEN => StatusCode::FORBIDDEN,
         code::RATE_LIMITED => StatusCode::TOO_MANY_REQUESTS,
-        code::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+        code::CONFIRMATION => StatusCode::PRECONDITION_REQUIRED,
+        code::BUSY | code::AUDIT => StatusCode::SERVICE_UNAVAILABLE,
         code::TIMEOUT => StatusCode::GATEWAY_TIMEOUT,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

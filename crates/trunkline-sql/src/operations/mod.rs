@@ -13,8 +13,9 @@ mod selection;
 #[cfg(feature = "mcp")]
 pub use resources::notify_subscribers;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use trunkline::access::Principal;
+use trunkline::layers::audit::DatabaseOperation;
 use trunkline::tool::ToolOperation;
 use trunkline::{
     Call, Effect, ErrorObject, FromCall, JsonSchema, Operation, Params, Router, Schema, State, code,
@@ -68,6 +69,7 @@ macro_rules! operation {
             .input_schema($names.schema(Schema::of_input::<$request>()).checked_by_name())
             .output::<$result>()
             .closed_world()
+            .default_database($names.default())
             .tool($names.tool($name))
     }};
 }
@@ -87,6 +89,8 @@ macro_rules! operation {
 /// With the feature `mcp`, tables are also resources, `db://DATABASE/table/NAME`, and there are prompts for exploring the
 /// database: `explore_database`, `explain_table` and `profile_column`. The name of a single database is `main`, unless
 /// [`Databases::new`] sets another one. `notify_subscribers` notifies MCP clients of changed tables.
+///
+/// A call of `update_record` or `delete_record` with `dry_run` is read-only.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
@@ -161,12 +165,14 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
         .render_text(render::updated)
         .title("Update records")
         .description("Updates the rows of a table that match filters.")
-        .destructive();
+        .destructive()
+        .effect_of(effect_of_change);
     let delete_record = operation!(names, delete_record(DeleteRecord) -> Affected)
         .render_text(render::deleted)
         .title("Delete records")
         .description("Deletes the rows of a table that match filters.")
-        .destructive();
+        .destructive()
+        .effect_of(effect_of_change);
     let create_table = operation!(names, create_table(CreateTable) -> Created)
         .render_text(render::created)
         .title("Create a table")
@@ -201,6 +207,14 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
     inspectors(names).into_iter().fold(router, |router, operation| {
         router.operation(if is_full { operation } else { operation.unlisted() })
     })
+}
+
+/// A dry run changes nothing.
+fn effect_of_change(params: &Map<String, Value>) -> Effect {
+    match params.get("dry_run") {
+        Some(Value::Bool(true)) => Effect::ReadOnly,
+        _ => Effect::Destructive,
+    }
 }
 
 /// A call of the [route](crate::routes) of exports sends the rows to its client instead of returning them.

@@ -5,8 +5,7 @@ use crate::databases::{DatabaseName, Databases};
 
 /// The names under which databases are addressed.
 pub(super) enum Names<'d> {
-    /// One database, whose name occurs only in URIs.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only URIs contain the name"))]
+    /// One database, whose name occurs only in URIs and in the audit log.
     Single(&'d DatabaseName),
     /// Several, which the argument `database` selects.
     Selected(&'d Databases),
@@ -22,6 +21,16 @@ impl<'d> Names<'d> {
 
     pub(super) fn are_selected(&self) -> bool {
         matches!(self, Self::Selected(_))
+    }
+
+    /// The database of calls that name none.
+    pub(super) fn default(&self) -> &str {
+        match self {
+            Self::Single(name) | Self::Prefixed(name) => name.as_str(),
+            Self::Selected(databases) => {
+                databases.iter().next().map_or("", |(name, _)| name.as_str())
+            }
+        }
     }
 
     pub(super) fn schema(&self, schema: Schema) -> Schema {

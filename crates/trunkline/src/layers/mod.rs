@@ -17,6 +17,7 @@
 //! | [`timeout`] | sets a deadline for each call | yes |
 //! | [`concurrency_limit`] | limits the calls that run at the same time | yes |
 //! | [`authorize`] | refuses callers without permission | no |
+//! | [`audit`] (feature `audit`) | logs calls that change data, before and after they run | no |
 //! | [`rate_limit`] | limits the rate of calls per caller | no |
 //! | [`validation`] (feature `validation`) | checks params against JSON Schemas | no |
 //! | [`handle_error`] | converts errors of layers into replies | around each layer |
@@ -27,9 +28,10 @@
 //! of them: add them with [`Router::layer`](crate::Router::layer),
 //! [`Router::route_layer`](crate::Router::route_layer), and [`Rules`](authorize::Rules) with
 //! [`Router::authorize`](crate::Router::authorize). They compose with tower's layers in one
-//! [`ServiceBuilder`](tower::ServiceBuilder). All of them except `handle_error` and `validation` also wrap
+//! [`ServiceBuilder`](tower::ServiceBuilder). All of them except `audit`, `handle_error` and `validation` also wrap
 //! [clients](crate::client::Client::layer).
 
+pub mod audit;
 pub mod authorize;
 pub mod catch_panic;
 pub mod concurrency_limit;
@@ -44,6 +46,8 @@ pub mod trace;
 #[cfg(feature = "validation")]
 pub mod validation;
 
+#[cfg(feature = "audit")]
+pub use audit::AuditLayer;
 pub use authorize::AuthorizeLayer;
 pub use catch_panic::CatchPanicLayer;
 pub use concurrency_limit::ConcurrencyLimitLayer;

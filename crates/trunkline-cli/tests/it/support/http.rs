@@ -46,6 +46,28 @@ impl Connection {
         self.reply()
     }
 
+    /// The JSON of a reply, or `None` if the server is killed meanwhile.
+    pub(crate) fn try_ask(&mut self, request: &str) -> Option<Value> {
+        self.0.get_mut().write_all(request.as_bytes()).ok()?;
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            match line.trim_end().split_once(": ") {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = value.parse().ok()?;
+                }
+                None if line.trim_end().is_empty() => break,
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).ok()?;
+        serde_json::from_slice(&body).ok()
+    }
+
     pub(crate) fn get(&mut self, path: &str) -> Reply {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }

@@ -1,0 +1,275 @@
+//! Confirmation of destructive calls.
+
+mod codes;
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::mem;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::future::Either;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tower::{Layer, Service};
+use trunkline::access::Principal;
+use trunkline::protocol::{CallFuture, Description, canonical, excerpt};
+use trunkline::tool::{CONFIRMATION_PARAM as PARAM, Confirmed};
+use trunkline::{Call, Effect, ErrorObject, Outcome, Router, RpcError, code};
+
+use self::codes::{CodeError, Codes, LIFETIME};
+use crate::peer::{Elicited, Peer, PeerError};
+
+/// A layer that lets callers confirm destructive calls before they run.
+///
+/// The effect of a call is that of its [description](trunkline::protocol::Description::effect_of); a tool without a
+/// declared effect is destructive, as in MCP.
+///
+/// * The user of an MCP client that supports elicitation is asked.
+/// * Other calls, over every protocol, fail with -32013 and a confirmation code in `data`. The same call with the code as
+///   the param `trunkline_confirm` runs. The code is valid once, for 5 minutes, and for the same caller, operation and
+///   params. If the operation has the param `dry_run`, `data.preview` is the result of a dry run.
+/// * Calls that a user has [confirmed](Confirmed) already run.
+///
+/// Access rules are checked inside of all layers, so after the confirmation, and by a dry run.
+///
+/// ```
+/// # use trunkline::{Operation, Router};
+/// # use trunkline_mcp::ConfirmLayer;
+/// let delete = Operation::new("delete", || "deleted").destructive().tool("delete");
+/// let router: Router = ConfirmLayer::new().add_to(Router::new().operation(delete));
+/// # router.build().unwrap();
+/// ```
+///
+/// Codes are sealed with a random key of the layer, so they are valid in this process only.
+#[derive(Debug, Clone, Default)]
+pub struct ConfirmLayer(Arc<Codes>);
+
+/// The service of a [`ConfirmLayer`].
+#[derive(Debug, Clone)]
+pub struct Confirm<S> {
+    inner: S,
+    codes: Arc<Codes>,
+}
+
+/// The param of operations that can count their changes without keeping them.
+const DRY_RUN: &str = "dry_run";
+
+impl ConfirmLayer {
+    /// A layer with its own key.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Wraps the operations of a router, and adds the param of the code to the schemas of those that may be destructive.
+    #[must_use]
+    pub fn add_to<S: Clone + Send + Sync + 'static>(self, router: Router<S>) -> Router<S> {
+        router.describe(add_param).layer(self)
+    }
+}
+
+fn add_param(description: &mut Description) {
+    if needs_confirmation(description.effect, description)
+        && let Some(input) = description.input.take()
+    {
+        let param = json!({ "type": "string", "description": "The code of the refusal" });
+        description.input = Some(input.with_member(PARAM, &param));
+    }
+}
+
+fn needs_confirmation(effect: Option<Effect>, description: &Description) -> bool {
+    match effect {
+        Some(effect) => effect == Effect::Destructive,
+        None => description.tool.is_some(),
+    }
+}
+
+impl<S> Layer<S> for ConfirmLayer {
+    type Service = Confirm<S>;
+
+    fn layer(&self, inner: S) -> Confirm<S> {
+        Confirm { inner, codes: Arc::clone(&self.0) }
+    }
+}
+
+impl<S> Service<Call> for Confirm<S>
+where
+    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = Either<S::Future, CallFuture>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let (call, sent_code) = match take_code(call) {
+            Ok(taken) => taken,
+            Err(error) => return Either::Right(CallFuture::ready(Outcome::error(error))),
+        };
+        let needs_confirmation = call
+            .operation()
+            .is_some_and(|operation| needs_confirmation(call.effect(), operation.description()));
+        if !needs_confirmation || call.extensions().get::<Confirmed>().is_some() {
+            return Either::Left(self.inner.call(call));
+        }
+        if let Some(sent_code) = sent_code {
+            let (caller, request) = (caller(&call), canonical_request(&call));
+            return match self.codes.accept(&sent_code, caller.as_deref(), &request) {
+                Ok(()) => Either::Left(self.inner.call(call)),
+                Err(error) => {
+                    Either::Right(CallFuture::ready(Outcome::error(refused_code(error, &call))))
+                }
+            };
+        }
+        // The service that is ready makes the call.
+        let clone = self.inner.clone();
+        let mut inner = mem::replace(&mut self.inner, clone);
+        let peer = call.extensions().get::<Peer>().filter(|peer| peer.supports("elicitation"));
+        if let Some(peer) = peer.cloned() {
+            return Either::Right(CallFuture::from_future(async move {
+                match ask(&peer, &call).await {
+                    Ok(()) => {
+                        let Ok(outcome) = inner.call(call).await;
+                        outcome
+                    }
+                    Err(error) => Outcome::error(error),
+                }
+            }));
+        }
+        let codes = Arc::clone(&self.codes);
+        Either::Right(CallFuture::from_future(async move {
+            let preview = match dry_run(&call) {
+                None => None,
+                Some(call) => {
+                    let Ok(()) = poll_fn(|cx| inner.poll_ready(cx)).await;
+                    let Ok(outcome) = inner.call(call).await;
+                    match outcome.as_result() {
+                        Ok(result) => serde_json::from_slice(result).ok(),
+                        // The call would fail, too.
+                        Err(_) => return outcome,
+                    }
+                }
+            };
+            Outcome::error(refusal(&codes, &call, preview))
+        }))
+    }
+}
+
+/// Removes the param of the code from a call.
+fn take_code(call: Call) -> Result<(Call, Option<String>), ErrorObject> {
+    let mut sent = call.members().filter(|(name, _)| name == PARAM).map(|(_, value)| value);
+    let (first, second) = (sent.next(), sent.next());
+    drop(sent);
+    let Some(part) = first else { return Ok((call, None)) };
+    let sent: Option<String> = serde_json::from_slice(call.text(part)).ok();
+    let (Some(sent), None) = (sent, second) else {
+        let reason =
+            format!("`{PARAM}` must be one string: the `confirmation_code` of the refusal");
+        let error = ErrorObject::new(code::INVALID_PARAMS, "Invalid params");
+        return Err(error.with_data(&json!({ "reason": reason, "param": PARAM })));
+    };
+    let Some(operation) = call.operation().cloned() else { return Ok((call, None)) };
+    let params = raw(call.params_without(&[PARAM]).unwrap_or_default())?;
+    Ok((call.redirect_with(operation, &params)?, Some(sent)))
+}
+
+fn raw(json: String) -> Result<Box<RawValue>, ErrorObject> {
+    RawValue::from_string(json).map_err(|error| ErrorObject::internal(&error))
+}
+
+/// The same call as a dry run, if the operation supports it.
+fn dry_run(call: &Call) -> Option<Call> {
+    let operation = call.operation()?;
+    let input = operation.description().input.as_ref()?.as_value();
+    input.get("properties")?.get(DRY_RUN)?;
+    let params = call.params_without(&[DRY_RUN])?;
+    let separator = if params.len() > 2 { "," } else { "" };
+    let params = format!("{}{separator}\"{DRY_RUN}\":true}}", params.strip_suffix('}')?);
+    call.duplicate().redirect_with(Arc::clone(operation), &raw(params).ok()?).ok()
+}
+
+/// The owner of a code. Callers without a name differ from those without a principal.
+fn caller(call: &Call) -> Option<String> {
+    Principal::of(call.extensions()).map(|caller| caller.owner_key().unwrap_or_default())
+}
+
+/// The operation and the params that a code confirms.
+fn canonical_request(call: &Call) -> [Vec<u8>; 3] {
+    let description = call.operation().map(|operation| operation.description());
+    let name = description.map_or_else(Vec::new, |one| one.name.clone().into_bytes());
+    let revision = description.and_then(|one| one.revision.clone()).unwrap_or_default();
+    [name, revision.into_bytes(), canonical(call.params().unwrap_or(b"{}"))]
+}
+
+fn refusal(codes: &Codes, call: &Call, preview: Option<Value>) -> ErrorObject {
+    let operation = call.method();
+    let error = ErrorObject::new(code::CONFIRMATION, "Confirmation required");
+    if call.params().is_some_and(|params| params.starts_with(b"[")) {
+        let reason = format!(
+            "`{operation}` changes or removes data; send its params by name to receive a confirmation code"
+        );
+        let data =
+            json!({ "kind": "confirmation_required", "reason": reason, "operation": operation });
+        return error.with_data(&data);
+    }
+    let (caller, request) = (caller(call), canonical_request(call));
+    let Some(issued) = codes.issue(caller.as_deref(), &request, LIFETIME) else {
+        return ErrorObject::internal(&"the random number generator of the system fails");
+    };
+    let expires_in = LIFETIME.as_secs();
+    let effect = preview.as_ref().map(|preview| format!(" ({preview})")).unwrap_or_default();
+    // Models see only the reason.
+    let reason = format!(
+        "`{operation}` changes or removes data{effect}. If the user agrees, send the same call again with \
+         \"{PARAM}\": \"{issued}\" within {expires_in} s"
+    );
+    let mut data = json!({
+        "kind": "confirmation_required",
+        "reason": reason,
+        "confirmation_code": issued,
+        "expires_in": expires_in,
+        "operation": operation,
+    });
+    if let Some(preview) = preview {
+        data["preview"] = preview;
+    }
+    error.with_data(&data)
+}
+
+fn refused_code(error: CodeError, call: &Call) -> ErrorObject {
+    if error == CodeError::Full {
+        let data = json!({ "reason": error.to_string() });
+        return ErrorObject::new(code::BUSY, "Too many confirmed calls").with_data(&data);
+    }
+    let reason = format!("{error}; send the call without `{PARAM}` to receive a new code");
+    let data = json!({ "kind": error.kind(), "reason": reason, "operation": call.method() });
+    ErrorObject::new(code::CONFIRMATION, "Invalid confirmation").with_data(&data)
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    confirm: bool,
+}
+
+async fn ask(peer: &Peer, call: &Call) -> Result<(), ErrorObject> {
+    const MAX_CHARS: usize = 500;
+    let params = String::from_utf8_lossy(call.params().unwrap_or_default());
+    let params = excerpt(&params, MAX_CHARS);
+    let message = format!("`{}` changes or removes data. Run it? {params}", call.method());
+    let schema = json!({
+        "type": "object",
+        "properties": { "confirm": { "type": "boolean", "title": "Run it", "default": false } },
+        "required": ["confirm"],
+    });
+    let answer = peer.elicit_form(PARAM, &message, schema).await;
+    match answer.map_err(PeerError::into_error_object)? {
+        Elicited::Accepted(Answer { confirm: true }) => Ok(()),
+        _ => Err(ErrorObject::new(code::TOOL_EXECUTION, "The user has not confirmed the call")),
+    }
+}

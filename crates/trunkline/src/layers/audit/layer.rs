@@ -1,0 +1,257 @@
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::Either;
+use ring::digest::{SHA256, digest};
+use serde::Deserialize;
+use serde_json::json;
+use tower::{Layer, Service};
+use trunkline_access::Principal;
+use trunkline_core::call::{Call, CallFuture, Effect};
+use trunkline_core::envelope::canonical;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::outcome::Outcome;
+use trunkline_core::trace_context::TraceContext;
+use trunkline_history::audit::{AuditEntry, AuditError, AuditLog, AuditedCall, Ending, Event};
+use trunkline_server::request::Peer;
+#[cfg(unix)]
+use trunkline_server::unix;
+
+use super::DefaultDatabase;
+use crate::code;
+
+/// Writes calls that change data to an [audit log](AuditLog).
+///
+/// Add it before the layers that may refuse a call, such as rate limits, so that these refusals are not logged. Those of
+/// access rules, which are checked inside of all layers, are logged as errors.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use trunkline::layers::AuditLayer;
+/// use trunkline::layers::audit::{AuditConfig, AuditLog};
+/// use trunkline::{Operation, Router};
+///
+/// let log = AuditLog::open("audit.jsonl", AuditConfig::default())?;
+/// let delete = Operation::new("delete", || "deleted").destructive();
+/// let router: Router = Router::new().operation(delete).layer(AuditLayer::new(log));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct AuditLayer {
+    log: AuditLog,
+    calls: Arc<CallNumbers>,
+}
+
+/// The ids of calls in the log.
+#[derive(Debug)]
+struct CallNumbers {
+    /// The start time, which distinguishes the calls of this process from earlier ones.
+    epoch: u128,
+    process: u32,
+    last: AtomicU64,
+}
+
+/// The service of an [`AuditLayer`].
+#[derive(Debug, Clone)]
+pub struct Audit<S> {
+    inner: S,
+    layer: AuditLayer,
+}
+
+impl AuditLayer {
+    /// Writes to this log.
+    #[must_use]
+    pub fn new(log: AuditLog) -> Self {
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let calls = CallNumbers { epoch, process: std::process::id(), last: AtomicU64::new(0) };
+        Self { log, calls: Arc::new(calls) }
+    }
+}
+
+impl<S> Layer<S> for AuditLayer {
+    type Service = Audit<S>;
+
+    fn layer(&self, inner: S) -> Audit<S> {
+        Audit { inner, layer: self.clone() }
+    }
+}
+
+impl<S> Service<Call> for Audit<S>
+where
+    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = Either<S::Future, CallFuture>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let effect = call.effect();
+        if effect == Some(Effect::ReadOnly) || call.operation().is_none() {
+            return Either::Left(self.inner.call(call));
+        }
+        // The service that is ready makes the call.
+        let clone = self.inner.clone();
+        let mut inner = mem::replace(&mut self.inner, clone);
+        let log = self.layer.log.clone();
+        let number = self.layer.calls.next();
+        Either::Right(CallFuture::from_future(async move {
+            let audited = describe(&call, effect, number);
+            let since = Instant::now();
+            let mut running = Running { log, audited, since, unfinished: Some("cancelled") };
+            if let Err(error) = running.begin().await {
+                return Outcome::error(refusal(&error));
+            }
+            let Ok(outcome) = inner.call(call).await;
+            running.end(&outcome).await;
+            outcome
+        }))
+    }
+}
+
+/// A call whose end is not yet in the log. Dropped, it is logged as cancelled.
+struct Running {
+    log: AuditLog,
+    audited: AuditedCall,
+    since: Instant,
+    /// The outcome if the call ends now. `None` if the end is in the log.
+    unfinished: Option<&'static str>,
+}
+
+impl Running {
+    async fn begin(&mut self) -> Result<(), AuditError> {
+        let begun = self.log.append(&AuditEntry::now(&self.audited, Event::Begin)).await;
+        match &begun {
+            Ok(()) => {}
+            // The log may have the entry.
+            Err(AuditError::Sync(_) | AuditError::Timeout(_)) => self.unfinished = Some("refused"),
+            Err(_) => self.unfinished = None,
+        }
+        begun
+    }
+
+    /// Logs the end. If that fails, the reply is sent nevertheless, since the call has run: the log has its beginning.
+    async fn end(mut self, outcome: &Outcome) {
+        self.unfinished = None;
+        let ending = self.ending(outcome);
+        let appended = self.log.append(&AuditEntry::now(&self.audited, Event::End(ending))).await;
+        if let Err(error) = appended {
+            let (call, operation) = (&self.audited.call, &self.audited.operation);
+            tracing::error!(%error, call, operation, "the end of a call is missing in the audit log");
+        }
+    }
+
+    fn ending(&self, outcome: &Outcome) -> Ending {
+        let code = outcome.code();
+        let counts: Counts = match outcome.as_result() {
+            Ok(result) => serde_json::from_slice(result).unwrap_or_default(),
+            Err(_) => Counts::default(),
+        };
+        let Counts { rows_affected, cascaded, is_error } = counts;
+        let outcome = if code.is_some() || is_error { "error" } else { "ok" };
+        Ending { outcome, code, rows_affected, cascaded, duration: self.since.elapsed() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(outcome) = self.unfinished {
+            let (code, rows_affected, cascaded) = (None, None, None);
+            let duration = self.since.elapsed();
+            let ending = Ending { outcome, code, rows_affected, cascaded, duration };
+            // If this fails, the log has no end of the call, or no entry of it at all.
+            let _ = self.log.append_later(&AuditEntry::now(&self.audited, Event::End(ending)));
+        }
+    }
+}
+
+/// The members of results that are logged. Results of other forms have none.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counts {
+    rows_affected: Option<u64>,
+    cascaded: Option<u64>,
+    /// Whether the result is that of an MCP tool that failed.
+    #[serde(rename = "isError")]
+    is_error: bool,
+}
+
+impl CallNumbers {
+    fn next(&self) -> String {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{:x}-{:x}-{number}", self.epoch, self.process)
+    }
+}
+
+fn describe(call: &Call, effect: Option<Effect>, number: String) -> AuditedCall {
+    let extensions = call.extensions();
+    let principal = Principal::of(extensions);
+    let audited = AuditedCall {
+        call: number,
+        operation: call
+            .operation()
+            .map_or_else(String::new, |operation| operation.name().to_owned()),
+        effect: match effect {
+            Some(Effect::Additive) => "additive",
+            Some(Effect::Destructive) => "destructive",
+            Some(Effect::ReadOnly) | None => "unknown",
+        },
+        database: database(call),
+        params_sha256: hexadecimal(digest(&SHA256, &canonical(call.params().unwrap_or_default()))),
+        principal: principal.map(|principal| principal.name().to_owned()),
+        issuer: principal.and_then(Principal::issuer).map(str::to_owned),
+        peer: peer(call),
+        endpoint: extensions.endpoint(),
+        id: call.id(),
+        trace_id: TraceContext::of(extensions).map(|trace| trace.trace_id()),
+    };
+    audited.truncated()
+}
+
+/// The param `database` of an operation on databases, or the default one.
+fn database(call: &Call) -> Option<String> {
+    let description = call.operation()?.description();
+    let DefaultDatabase(default) = description.extensions.get()?;
+    let named = call.members().find(|(name, _)| name == "database");
+    let named = named.and_then(|(_, value)| serde_json::from_slice(call.text(value)).ok()?);
+    Some(named.unwrap_or_else(|| default.to_string()))
+}
+
+fn peer(call: &Call) -> Option<String> {
+    let extensions = call.extensions();
+    if let Some(address) = Peer::of(extensions).0 {
+        return Some(address.to_string());
+    }
+    #[cfg(unix)]
+    if let Some(unix::Peer { uid, pid, .. }) = extensions.get() {
+        let pid = pid.map(|pid| format!(" pid {pid}")).unwrap_or_default();
+        return Some(format!("uid {uid}{pid}"));
+    }
+    None
+}
+
+fn hexadecimal(digest: impl AsRef<[u8]>) -> String {
+    let mut text = String::new();
+    for byte in digest.as_ref() {
+        write!(text, "{byte:02x}").expect("text is written to memory");
+    }
+    text
+}
+
+/// The error of a call that does not run, since it would not be logged.
+fn refusal(error: &AuditError) -> ErrorObject {
+    let reason = "the call was not run, since the audit log cannot be written; the server's log has the cause";
+    tracing::warn!(%error, "refused a call that the audit log does not record");
+    let data = json!({ "kind": "audit_unavailable", "reason": reason });
+    ErrorObject::new(code::AUDIT, "Audit log unavailable").with_data(&data)
+}
