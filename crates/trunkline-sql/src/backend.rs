@@ -77,6 +77,11 @@ pub trait Backend: Debug + Send + Sync + 'static {
         Ok(None)
     }
 
+    /// [`Database::unmatched_rules`](crate::Database::unmatched_rules). By default, there are no rules.
+    fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Ends the connections and returns whether that took at most `patience`. Running calls end normally, later ones
     /// fail with [`Error::Closed`]. Blocks.
     fn close(&self, patience: Duration) -> bool;

@@ -83,6 +83,16 @@ impl Database {
         Ok(Self { backend: backend.unwrap_or_else(|| Arc::clone(&self.backend)) })
     }
 
+    /// Warnings for the operator about patterns of [rules](crate::VisibilityRules) that match no table, and masks that match
+    /// no column.
+    ///
+    /// # Errors
+    ///
+    /// The errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
+    pub async fn unmatched_rules(&self) -> Result<Vec<String>, Error> {
+        self.backend.unmatched_rules().await
+    }
+
     /// Ends the connections of all clones and waits until the database is closed. Returns false if that takes longer
     /// than `patience`. Running calls end normally, later ones fail with [`Error::Closed`]. Blocks.
     pub fn close(&self, patience: Duration) -> bool {

@@ -11,24 +11,28 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
-use trunkline_sql::DatabaseName;
 #[cfg(feature = "postgres")]
 use trunkline_sql::postgres::PostgresUrl;
+use trunkline_sql::{DatabaseName, VisibilityRules};
 
 use super::folder::Folder;
 use super::problem::Problems;
 use super::roles::RoleConfig;
+use super::rules::{MaskEntry, RuleKeys};
+use super::secret::Secret;
 use super::value::Value;
 
 /// The databases of the file, in the order of their names.
 pub(crate) type DatabaseConfigs = IndexMap<DatabaseName, DatabaseConfig>;
 
 /// A database that is served.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct DatabaseConfig {
     pub(crate) location: Location,
     /// Whether clients may change it. `None` if `--writable` decides.
     pub(crate) writable: Option<bool>,
+    /// The tables that clients see, and the columns that are masked.
+    pub(crate) rules: VisibilityRules,
     pub(crate) postgres: PostgresSettings,
 }
 
@@ -80,6 +84,10 @@ pub(super) struct DatabaseSection {
     transaction_pooling: Option<Spanned<bool>>,
     #[schemars(with = "Option<RoleConfig>")]
     role: Option<Spanned<RoleConfig>>,
+    allow_tables: Vec<Spanned<String>>,
+    deny_tables: Vec<Spanned<String>>,
+    mask: Vec<Spanned<MaskEntry>>,
+    mask_key: Option<Spanned<Secret>>,
 }
 
 /// The forms of databases in error messages.
@@ -98,7 +106,7 @@ pub(super) fn read(
     problems: &mut Problems<'_>,
 ) -> DatabaseConfigs {
     let mut databases = DatabaseConfigs::new();
-    for (key, section) in sections {
+    for (key, mut section) in sections {
         let (span, name) = (key.span(), key.into_inner());
         let parsed = match name.parse::<DatabaseName>() {
             Ok(parsed) => parsed,
@@ -107,6 +115,7 @@ pub(super) fn read(
                 continue;
             }
         };
+        let rules = section.take_rules().read(&name, folder, problems);
         let Some(url) = &section.url else {
             problems.add(&span, format!("`databases.{name}` requires `url`"));
             continue;
@@ -118,6 +127,7 @@ pub(super) fn read(
                 let config = DatabaseConfig {
                     location: location.relative_to(folder),
                     writable: section.writable,
+                    rules,
                     postgres: section.postgres(folder),
                 };
                 databases.insert(parsed, config);
@@ -160,6 +170,15 @@ impl DatabaseSection {
             let message =
                 format!("`databases.{name}.connections`: expected 1 to {MAX_CONNECTIONS}");
             problems.add(&connections.span(), message);
+        }
+    }
+
+    fn take_rules(&mut self) -> RuleKeys {
+        RuleKeys {
+            allow_tables: std::mem::take(&mut self.allow_tables),
+            deny_tables: std::mem::take(&mut self.deny_tables),
+            mask: std::mem::take(&mut self.mask),
+            mask_key: self.mask_key.take(),
         }
     }
 
@@ -213,7 +232,8 @@ fn parse(text: &str) -> Result<DatabaseArg, String> {
 impl DatabaseConfig {
     /// A database whose access `--writable` decides.
     pub(crate) fn of(location: Location) -> Self {
-        Self { location, writable: None, postgres: PostgresSettings::default() }
+        let rules = VisibilityRules::default();
+        Self { location, writable: None, rules, postgres: PostgresSettings::default() }
     }
 }
 

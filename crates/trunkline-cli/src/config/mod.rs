@@ -13,6 +13,7 @@ mod problem;
 mod quantity;
 mod queries;
 mod roles;
+mod rules;
 mod schema;
 mod secret;
 mod settings;
@@ -39,6 +40,7 @@ pub(crate) use databases::{
 pub(crate) use problem::ConfigError;
 #[cfg(feature = "postgres")]
 pub(crate) use roles::{RoleClaim, RoleConfig};
+pub(crate) use rules::RuleArg;
 pub(crate) use schema::schema;
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;

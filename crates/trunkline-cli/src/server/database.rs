@@ -12,8 +12,9 @@ use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl, RoleRule};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
-use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
+use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset, VisibilityRules};
 
+use super::rules::{RuleArgs, warn_of_unmatched_rules};
 use crate::config::{
     Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
 };
@@ -74,6 +75,8 @@ pub(crate) struct DatabaseArgs {
     /// Without this flag, clients can only read. A missing file is created.
     #[arg(long, env = "TRUNKLINE_WRITABLE", value_parser = BoolishValueParser::new())]
     pub(crate) writable: bool,
+    #[command(flatten)]
+    rules: RuleArgs,
     /// Fill a missing or empty database with sample data
     ///
     /// The data is a small TPC-H database of 8 tables, in the first database. One that has content is not changed. Also turns
@@ -217,10 +220,6 @@ impl DatabaseArgs {
 
     /// Opens the databases, which are created first if the flags request it. None if neither a flag nor the
     /// configuration mentions a database, and upstreams are served.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(clippy::unused_async, reason = "only PostgreSQL needs it")
-    )]
     pub(crate) async fn open(
         &self,
         limits: &QueryLimits,
@@ -250,6 +249,8 @@ impl DatabaseArgs {
             let is_writable = requested.writable.unwrap_or(self.writable);
             let may_create = is_default || is_writable;
             let is_first = entries.is_empty();
+            let rules = self.rules.of(&name, requested.rules);
+            let has_rules = !rules.is_empty();
             let (database, preparation) = match &location {
                 Location::File(path) => {
                     let filled = if is_first { self.fill(path)? } else { None };
@@ -257,7 +258,7 @@ impl DatabaseArgs {
                         None if may_create && !path.exists() => Some(create(path)?),
                         preparation => preparation,
                     };
-                    (open_file(path, limits, is_writable)?, preparation)
+                    (open_file(path, rules, limits, is_writable)?, preparation)
                 }
                 #[cfg(feature = "postgres")]
                 Location::Postgres(_) if is_first && self.is_sample() => {
@@ -267,9 +268,13 @@ impl DatabaseArgs {
                 }
                 #[cfg(feature = "postgres")]
                 Location::Postgres(url) => {
-                    (open_postgres(url, requested.postgres, limits, is_writable).await?, None)
+                    let settings = (requested.postgres, rules);
+                    (open_postgres(url, settings, limits, is_writable).await?, None)
                 }
             };
+            if has_rules {
+                warn_of_unmatched_rules(&name, &database).await;
+            }
             entries.push((name.clone(), database));
             let name = are_several.then_some(name);
             served.push(Served { name, location, is_writable, preparation });
@@ -280,6 +285,7 @@ impl DatabaseArgs {
             }
             error => error.into(),
         })?;
+        self.rules.check(&databases)?;
         let databases = databases.with_toolset(self.toolset.into());
         let are_separate = are_several && self.db_tools == DatabaseTools::Separate;
         Ok(Some(Opened { databases, are_separate, served }))
@@ -341,7 +347,7 @@ impl QueryLimits {
 #[cfg(feature = "postgres")]
 async fn open_postgres(
     url: &PostgresUrl,
-    settings: PostgresSettings,
+    (settings, rules): (PostgresSettings, VisibilityRules),
     limits: &QueryLimits,
     writable: bool,
 ) -> anyhow::Result<Database> {
@@ -350,6 +356,7 @@ async fn open_postgres(
     let defaults = PostgresConfig::default();
     let config = PostgresConfig {
         writable,
+        rules,
         limits: limits.of_calls(),
         ca_file,
         connections: connections.unwrap_or(defaults.connections),
@@ -375,9 +382,15 @@ async fn open_postgres(
     Ok(database.into())
 }
 
-fn open_file(path: &Path, limits: &QueryLimits, writable: bool) -> anyhow::Result<Database> {
+fn open_file(
+    path: &Path,
+    rules: VisibilityRules,
+    limits: &QueryLimits,
+    writable: bool,
+) -> anyhow::Result<Database> {
     let config = SqliteConfig {
         writable,
+        rules,
         limits: limits.of_calls(),
         heap_limit: limits.heap_limit,
         ..SqliteConfig::default()

@@ -10,6 +10,7 @@ mod history;
 mod history_resources;
 mod limits;
 pub(crate) mod records;
+mod rules;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod stdio;

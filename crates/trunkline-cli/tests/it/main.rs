@@ -47,6 +47,7 @@ mod resource_types;
 mod resources;
 mod resources_access;
 mod resources_refused;
+mod rules;
 mod runaway;
 mod schemas;
 mod signals;

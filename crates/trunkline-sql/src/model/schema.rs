@@ -59,6 +59,8 @@ pub(crate) struct Column {
     /// Position in the primary key from 1, or 0.
     pub(crate) key_place: u32,
     pub(crate) visibility: Visibility,
+    /// Whether a constraint compares its values with those of other rows.
+    pub(crate) is_unique: bool,
     /// The form in which callers receive its values.
     pub(crate) mask: Option<Mask>,
 }

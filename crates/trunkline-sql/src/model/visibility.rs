@@ -78,17 +78,54 @@ impl VisibilityRules {
         self.masks.iter().filter(of_column).map(|mask| mask.mask).min()
     }
 
-    /// Refuses SQL text if there are rules.
+    /// Whether columns of a table can be masked.
+    pub(crate) fn may_mask(&self, schema: Option<&str>, table: &str) -> bool {
+        self.masks.iter().any(|mask| mask.table.matches(schema, table))
+    }
+
+    /// Refuses changes by SQL text if there are rules: triggers, foreign keys, unique constraints and changes of the
+    /// schema would reveal hidden tables and masked values.
     ///
     /// # Errors
     ///
     /// [`Error::Forbidden`].
-    pub(crate) fn refuse_sql(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_sql_changes(&self) -> Result<(), Error> {
         if self.is_empty() {
             return Ok(());
         }
-        let reason = "tables of this database are hidden or masked; use query_records".to_owned();
-        Err(Error::Forbidden { reason })
+        let reason = "rules hide or mask tables of this database, so SQL can only read it; use insert_record, \
+                      update_record, delete_record and create_table for changes";
+        Err(Error::Forbidden { reason: reason.to_owned() })
+    }
+
+    /// Warnings about patterns that match no table, and masks that match no column, among all tables with their schemas,
+    /// names and columns.
+    pub(crate) fn unmatched(
+        &self,
+        tables: &[(Option<String>, String, Vec<String>)],
+    ) -> Vec<String> {
+        let matches_table = |pattern: &TablePattern| {
+            tables.iter().any(|(schema, name, _)| pattern.matches(schema.as_deref(), name))
+        };
+        let matches_column = |mask: &ColumnMask| {
+            tables.iter().any(|(schema, name, columns)| {
+                mask.table.matches(schema.as_deref(), name)
+                    && columns.iter().any(|column| mask.column.matches(None, column))
+            })
+        };
+        let patterns = [("allowed", &self.allow), ("denied", &self.deny)];
+        let mut warnings = Vec::new();
+        for (rule, patterns) in patterns {
+            let unmatched = patterns.iter().filter(|pattern| !matches_table(pattern));
+            warnings.extend(unmatched.map(|pattern| {
+                format!("no table matches the {rule} pattern `{pattern}`; it applies to tables that are created later")
+            }));
+        }
+        let unmatched = self.masks.iter().filter(|mask| !matches_column(mask));
+        warnings.extend(unmatched.map(|ColumnMask { table, column, .. }| {
+            format!("no column matches the mask `{table}.{column}`; it applies to columns that are created later")
+        }));
+        warnings
     }
 
     /// The key of hashes.
@@ -121,6 +158,13 @@ impl TablePattern {
     fn matches(&self, schema: Option<&str>, table: &str) -> bool {
         let is_match = |name: &str| glob(&self.0, &folded(name));
         is_match(table) || schema.is_some_and(|schema| is_match(&format!("{schema}.{table}")))
+    }
+}
+
+impl fmt::Display for TablePattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: String = self.0.iter().collect();
+        write!(formatter, "{}", text.escape_debug())
     }
 }
 

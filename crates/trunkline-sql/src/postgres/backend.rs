@@ -14,6 +14,7 @@ use super::role;
 use super::security;
 use super::suggestions;
 use super::transaction::{Access, Transaction};
+use super::visibility;
 use crate::backend::{Backend, Call, Engine};
 use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
@@ -119,11 +120,13 @@ impl Postgres {
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         let limits = &self.config().limits;
-        self.config().rules.refuse_sql()?;
         let timeout = raw::timeout(&request, limits)?;
         let access = if request.read_only { Access::Read } else { Access::Write };
         if access == Access::Write && !self.config().writable {
             return Err(Error::ReadOnly);
+        }
+        if access == Access::Write {
+            self.config().rules.refuse_sql_changes()?;
         }
         security::check(&request.query, access, self.write_remedy())?;
         let mut transaction = self.begin(access, timeout).await?;
@@ -225,6 +228,22 @@ impl Backend for Postgres {
         database_health(CheckHealth) -> DatabaseHealth, Read by database_health;
     }
 
+    fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
+        Box::pin(async move {
+            let (config, access) = (self.config(), Access::Read);
+            if config.rules.is_empty() {
+                return Ok(Vec::new());
+            }
+            // The tables of all roles.
+            let transaction =
+                Transaction::begin(&self.pool, access, None, config.limits.timeout).await?;
+            let deadline = transaction.deadline();
+            let tables = deadline.limit(visibility::names_and_columns(&transaction)).await;
+            let tables = transaction.end(tables).await?;
+            Ok(config.rules.unmatched(&tables))
+        })
+    }
+
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
         Box::pin(self.run(request))
     }
@@ -232,7 +251,6 @@ impl Backend for Postgres {
     fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {
         Box::pin(async move {
             if let ExportSource::Query { sql, .. } = &request.source {
-                self.config().rules.refuse_sql()?;
                 security::check(sql, Access::Read, self.write_remedy())?;
             }
             let timeout = self.config().limits.export_timeout;
@@ -250,7 +268,6 @@ impl Backend for Postgres {
 
     fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {
         Box::pin(async move {
-            self.config().rules.refuse_sql()?;
             security::check(&request.query, Access::Read, self.write_remedy())?;
             let mut transaction = self.begin(Access::Read, self.config().limits.timeout).await?;
             let deadline = transaction.deadline();

@@ -118,7 +118,10 @@ async fn columns(
         SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
         pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attidentity::text, a.attgenerated::text, \
         pg_catalog.col_description(a.attrelid, a.attnum), \
-        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0) \
+        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0), \
+        EXISTS (SELECT FROM pg_catalog.pg_index AS i WHERE i.indrelid = a.attrelid \
+                AND (i.indisunique OR i.indisexclusion) \
+                AND (a.attnum = ANY(i.indkey::int2[]) OR 0 = ANY(i.indkey::int2[]))) \
         FROM pg_catalog.pg_attribute AS a \
         LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
         LEFT JOIN pg_catalog.pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p' \
@@ -140,6 +143,7 @@ async fn columns(
                 "v" => Visibility::GeneratedVirtual,
                 _ => Visibility::Normal,
             },
+            is_unique: row.try_get(8)?,
             mask: None,
         });
         facts.push(ColumnFacts { identity: row.try_get(4)?, comment: row.try_get(6)? });
@@ -163,6 +167,58 @@ async fn unique_key(transaction: &Transaction, oid: u32) -> Result<Vec<String>, 
         ORDER BY i.indisprimary DESC, count(*), i.indexrelid LIMIT 1";
     let found = rows(transaction, KEY, &[(&oid, Type::OID)]).await?;
     Ok(found.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default())
+}
+
+/// A visible table, with its schema and its masks.
+pub(super) struct VisibleTable {
+    pub(super) table: Table,
+    /// Whether its name without a schema means this table.
+    pub(super) is_in_search_path: bool,
+}
+
+/// The visible tables with given names, of all schemas.
+pub(super) async fn visible_tables(
+    transaction: &Transaction,
+    names: &[&str],
+) -> Result<Vec<VisibleTable>, Error> {
+    let sql = format!(
+        "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_catalog.pg_table_is_visible(c.oid) \
+         {READABLE} AND c.relname = ANY($1) ORDER BY c.oid"
+    );
+    let found = rows(transaction, &sql, &[(&names, Type::TEXT_ARRAY)]).await?;
+    let oids: Vec<u32> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let relations = match oids.as_slice() {
+        [] => Vec::new(),
+        oids => visibility::relations(transaction, Among::Oids(oids)).await?,
+    };
+    let rules = transaction.rules();
+    let mut tables = Vec::new();
+    for row in &found {
+        let oid: u32 = row.try_get(0)?;
+        let relation = relations.iter().find(|relation| relation.oid == oid);
+        let Some(relation) = relation.filter(|relation| relation.is_visible(rules)) else {
+            continue;
+        };
+        let mut table = Table {
+            dialect: Dialect::Postgres,
+            schema: Some(row.try_get(1)?),
+            name: row.try_get(2)?,
+            kind: kind_of(row.try_get(3)?),
+            without_rowid: true,
+            columns: columns(transaction, oid).await?.0,
+            unreadable_columns: Vec::new(),
+            unique_key: Vec::new(),
+        };
+        table.mask_columns(rules, relation.names());
+        tables.push(VisibleTable { table, is_in_search_path: row.try_get(4)? });
+    }
+    Ok(tables)
+}
+
+/// The names of all schemas.
+pub(super) async fn schema_names(transaction: &Transaction) -> Result<Vec<String>, Error> {
+    let found = rows(transaction, "SELECT nspname::text FROM pg_catalog.pg_namespace", &[]).await?;
+    found.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// The names of all tables that the role can read.

@@ -11,6 +11,7 @@ mod error;
 mod execute;
 mod params;
 mod pool;
+mod raw_sql;
 mod role;
 mod role_rule;
 mod rows;

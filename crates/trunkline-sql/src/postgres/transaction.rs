@@ -166,6 +166,12 @@ impl Transaction {
         Ok(messages.iter().rev().find_map(number).unwrap_or(0))
     }
 
+    /// Lets names without a schema be those of common table expressions and of system catalogs only, until the end of the
+    /// transaction.
+    pub(super) async fn clear_search_path(&self) -> Result<(), Error> {
+        self.batch("SET LOCAL search_path = ''").await.map(drop)
+    }
+
     /// The number of rows that this transaction has changed, by foreign keys and triggers too. Deferred constraints
     /// are checked first, which runs their triggers.
     pub(super) async fn changed_rows(&self) -> Result<u64, Error> {

@@ -1,5 +1,6 @@
 //! The relations that the rules hide, from the system catalogs.
 
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::transaction::Transaction;
@@ -35,10 +36,13 @@ struct Source {
     columns: Vec<String>,
     /// Whether a view reads it.
     is_viewed: bool,
+    /// Whether it is a view that calls functions with a body, which can read any table.
+    has_code: bool,
 }
 
 impl Relation {
-    /// Whether callers see it. A view is visible if all that it reads is, and has no masked columns.
+    /// Whether callers see it. A view is visible if all that it reads is, and has no masked columns, and if it calls no
+    /// functions in SQL or a procedural language.
     pub(super) fn is_visible(&self, rules: &VisibilityRules) -> bool {
         self.sources.iter().all(|source| source.is_visible(rules))
     }
@@ -57,6 +61,7 @@ impl Source {
         // The catalogs contain the names of all tables, and samples of their values.
         let is_catalog = self.schema == "information_schema" || self.schema.starts_with("pg_");
         !is_catalog
+            && !self.has_code
             && rules.is_visible(schema, &self.name)
             && !(self.is_viewed && self.columns.iter().any(has_mask))
     }
@@ -88,7 +93,15 @@ pub(super) async fn relations(
          ) \
          SELECT r.root, n.nspname::text, c.relname::text, r.viewed, \
          (SELECT array_agg(a.attname::text) FROM pg_catalog.pg_attribute AS a \
-          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) \
+          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), \
+         EXISTS (SELECT FROM pg_catalog.pg_rewrite AS w \
+          JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid \
+          LEFT JOIN pg_catalog.pg_operator AS o \
+          ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid \
+          JOIN pg_catalog.pg_proc AS p ON p.oid = CASE d.refclassid \
+            WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid ELSE o.oprcode END \
+          JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang \
+          WHERE w.ev_class = c.oid AND l.lanname NOT IN ('internal', 'c')) \
          FROM reach AS r JOIN pg_catalog.pg_class AS c ON c.oid = r.rel \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY r.root",
         // One statement with one number of parameters.
@@ -103,6 +116,7 @@ pub(super) async fn relations(
             schema: row.try_get(1)?,
             name: row.try_get(2)?,
             is_viewed: row.try_get(3)?,
+            has_code: row.try_get(5)?,
             columns: columns.unwrap_or_default(),
         };
         match relations.last_mut() {
@@ -122,4 +136,19 @@ pub(super) async fn hidden(transaction: &Transaction, among: Among<'_>) -> Resul
     let found = relations(transaction, among).await?;
     let hidden = found.iter().filter(|relation| !relation.is_visible(rules));
     Ok(hidden.map(|relation| relation.oid).collect())
+}
+
+/// The schemas and names of all tables and views, with the names of their columns.
+pub(super) async fn names_and_columns(
+    transaction: &Transaction,
+) -> Result<Vec<(Option<String>, String, Vec<String>)>, Error> {
+    const TABLES: &str = "\
+        SELECT n.nspname::text, c.relname::text, \
+        (SELECT coalesce(array_agg(a.attname::text), '{}') FROM pg_catalog.pg_attribute AS a \
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) \
+        FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'";
+    let rows = transaction.connection()?.client.query_typed(TABLES, &[]).await?;
+    let table = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
+    rows.iter().map(table).collect()
 }

@@ -33,6 +33,14 @@ impl<'t> Record<'t> {
                 column: column.to_owned(),
                 reason: reason.to_owned(),
             };
+            // The error of a duplicate value would show which values exist.
+            if found.mask.is_some() && found.is_unique && !json.is_null() {
+                return Err(Error::Masked {
+                    table: table.name.clone(),
+                    column: column.to_owned(),
+                    argument: Some("data"),
+                });
+            }
             if found.visibility == Visibility::Hidden {
                 return Err(bad(HIDDEN));
             }

@@ -134,6 +134,7 @@ mod tests {
             default: None,
             key_place: 0,
             visibility: Visibility::Normal,
+            is_unique: false,
             mask: None,
         };
         let mut value = Value::Text(text.to_owned());

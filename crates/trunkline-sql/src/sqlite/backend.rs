@@ -11,6 +11,7 @@ use super::execute::{
 };
 use super::file::DatabaseFile;
 use super::open_error::OpenError;
+use super::schema;
 use super::session::Session;
 use super::workers::{Pool, WaitGroup};
 use crate::backend::{Backend, Call, Engine};
@@ -19,7 +20,7 @@ use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
-use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
+use crate::model::export::{ExportRows, ExportSender, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
 use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
 use crate::model::plan::{ExplainQuery, QueryPlan};
@@ -82,8 +83,9 @@ impl Sqlite {
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         let limits = &self.config().limits;
-        self.config().rules.refuse_sql()?;
         if !request.read_only {
+            self.writer()?;
+            self.config().rules.refuse_sql_changes()?;
             let (writer, timeout) = (self.writer()?, raw::timeout(&request, limits)?);
             let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
             return writer.call(timeout, work).await;
@@ -181,24 +183,25 @@ impl Backend for Sqlite {
         database_health(CheckHealth) -> DatabaseHealth, read by database_health;
     }
 
+    fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
+        if self.config().rules.is_empty() {
+            return Box::pin(std::future::ready(Ok(Vec::new())));
+        }
+        Box::pin(self.read(|session| {
+            let tables = schema::names_and_columns(session)?;
+            Ok(session.config().rules.unmatched(&tables))
+        }))
+    }
+
     fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {
-        Box::pin(async move {
-            self.config().rules.refuse_sql()?;
-            self.read(move |session| explain_query::explain_query(session, &request)).await
-        })
+        Box::pin(self.read(move |session| explain_query::explain_query(session, &request)))
     }
 
     fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {
         let limits = &self.config().limits;
-        let is_sql = matches!(request.source, ExportSource::Query { .. });
         let timeout = request.timeout.unwrap_or(limits.export_timeout).min(limits.export_timeout);
         let mut export = ExportJob::new(request, parts, timeout);
-        Box::pin(async move {
-            if is_sql {
-                self.config().rules.refuse_sql()?;
-            }
-            self.exports.call(timeout, move |session| export.run(session)).await
-        })
+        Box::pin(self.exports.call(timeout, move |session| export.run(session)))
     }
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {

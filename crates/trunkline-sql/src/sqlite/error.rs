@@ -102,7 +102,7 @@ fn is_limit(message: &str) -> bool {
 type Place = (Option<String>, Option<String>);
 
 /// The place in a message about invalid SQL.
-fn place_of_mistake(message: &str) -> Place {
+pub(super) fn place_of_mistake(message: &str) -> Place {
     if let Some(table) = message.strip_prefix("no such table: ") {
         return (Some(without_schema(table).to_owned()), None);
     }

@@ -9,10 +9,13 @@ mod execute;
 mod file;
 mod listeners;
 mod open_error;
+mod program;
+mod raw_sql;
 mod row_limit;
 mod schema;
 mod security;
 mod session;
+mod tokens;
 mod value;
 mod workers;
 

@@ -1,8 +1,10 @@
 //! Lookups of tables and columns in the schema.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::program;
+use super::security::SqlScope;
 use super::session::{Session, SpecialTables, TableCache};
 use super::value;
 use crate::model::error::Error;
@@ -49,15 +51,19 @@ impl Session<'_> {
         Ok(special)
     }
 
-    /// Whether the rules let callers see a table of a kind that `pragma_table_list` reports.
+    /// Whether the rules let callers see a table of a kind that `pragma_table_list` reports. Of views, the [`scope`]
+    /// decides.
     pub(super) fn shows(&self, name: &str, kind: &str) -> bool {
         let rules = &self.config().rules;
         if rules.is_empty() {
             return true;
         }
         match kind {
-            // What a view or a virtual table reads can be hidden or masked.
-            "shadow" | "view" | "virtual" => false,
+            // They contain names and values of all tables.
+            _ if is_of_sqlite(name) => false,
+            // The content of a virtual table can be hidden or masked.
+            "shadow" | "virtual" => false,
+            "view" => self.tables.scope.as_ref().is_some_and(|scope| scope.masked(name).is_some()),
             _ => rules.is_visible(None, name),
         }
     }
@@ -73,6 +79,11 @@ impl Session<'_> {
     }
 }
 
+/// Whether a table is one of SQLite's own: `sqlite_schema`, `sqlite_stat4`.
+fn is_of_sqlite(name: &str) -> bool {
+    name.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sqlite_"))
+}
+
 /// Looks up a table or view. As in SQLite, the case of ASCII letters is ignored.
 fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
     let found = session.rows(
@@ -84,11 +95,99 @@ fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
             Ok(found)
         },
     )?;
+    scope(session)?;
     let found = found.into_iter().next().filter(|(name, kind, _)| session.shows(name, kind));
     let Some((name, kind, without_rowid)) = found else {
         return Err(unknown_table(session, name)?);
     };
     load(session, name, kind_of(&kind), without_rowid)
+}
+
+/// The tables and views that SQL of callers may read, cached until the schema changes. Empty without rules.
+pub(super) fn scope(session: &mut Session<'_>) -> Result<Arc<SqlScope>, Error> {
+    session.refresh_table_cache()?;
+    if let Some(scope) = &session.tables.scope {
+        return Ok(Arc::clone(scope));
+    }
+    let rules = &session.config().rules;
+    if rules.is_empty() {
+        return Ok(Arc::default());
+    }
+    let mut scope = SqlScope::default();
+    let mut views = Vec::new();
+    for (name, kind) in named_tables(session)? {
+        let lower = name.to_ascii_lowercase();
+        if is_of_sqlite(&name) {
+            continue;
+        }
+        if !rules.is_visible(None, &name) {
+            scope.hidden.push(lower);
+            continue;
+        }
+        match kind.as_str() {
+            "table" => match masked_columns(session, &name) {
+                Ok(masked) => drop(scope.visible.insert(lower, masked)),
+                Err(_) => scope.hidden.push(lower),
+            },
+            // Writers do not read them.
+            "view" if session.reader_state().is_some() => {
+                scope.visible.insert(lower, Vec::new());
+                views.push(name);
+            }
+            _ => scope.hidden.push(lower),
+        }
+    }
+    scope.roots = root_pages(session)?;
+    let scope = check_views(session, Arc::new(scope), views)?;
+    session.tables.scope = Some(Arc::clone(&scope));
+    Ok(scope)
+}
+
+/// Hides views that read hidden tables, tables with masked columns, or hidden views.
+fn check_views(
+    session: &mut Session<'_>,
+    mut scope: Arc<SqlScope>,
+    mut views: Vec<String>,
+) -> Result<Arc<SqlScope>, Error> {
+    loop {
+        let mut shown = Vec::with_capacity(views.len());
+        let mut rest = SqlScope::clone(&scope);
+        for view in &views {
+            if program::shows_view(session, &scope, view)? {
+                shown.push(view.clone());
+                continue;
+            }
+            let lower = view.to_ascii_lowercase();
+            rest.visible.remove(&lower);
+            rest.hidden.push(lower);
+        }
+        if shown.len() == views.len() {
+            return Ok(scope);
+        }
+        (scope, views) = (Arc::new(rest), shown);
+    }
+}
+
+/// The masked columns of a table, in lower case.
+fn masked_columns(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Error> {
+    if !session.config().rules.may_mask(None, name) {
+        return Ok(Vec::new());
+    }
+    let table = load(session, name.to_owned(), TableKind::Table, false)?;
+    let masked = table.columns.iter().filter(|column| column.mask.is_some());
+    Ok(masked.map(|column| column.name.to_ascii_lowercase()).collect())
+}
+
+/// The tables by the root pages of their b-trees and those of their indexes.
+fn root_pages(session: &mut Session<'_>) -> Result<HashMap<i64, String>, Error> {
+    let pages = session.rows(
+        "SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0",
+        &[],
+        |row| Ok((row.get::<_, i64>(0)?, value::name(row, 1)?)),
+    )?;
+    let named =
+        |(page, name): (i64, Result<String, String>)| Some((page, name.ok()?.to_ascii_lowercase()));
+    Ok(pages.into_iter().filter_map(named).collect())
 }
 
 /// Reads the columns of a table.
@@ -117,7 +216,25 @@ pub(super) fn load(
     }
     let name = table.name.clone();
     table.mask_columns(&session.config().rules, std::iter::once((None, name.as_str())));
+    if table.has_masks() {
+        let unique = unique_columns(session, &name)?;
+        for column in &mut table.columns {
+            // An expression of an index has no name.
+            column.is_unique = column.key_place > 0
+                || unique.iter().any(|one| one.as_ref().is_none_or(|one| *one == column.name));
+        }
+    }
     Ok(table)
+}
+
+/// The columns and expressions of the unique indexes of a table.
+fn unique_columns(session: &mut Session<'_>, name: &str) -> Result<Vec<Option<String>>, Error> {
+    session.rows(
+        "SELECT part.name FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS part \
+         WHERE list.\"unique\" AND part.\"key\"",
+        &[name],
+        |row| value::text(row, 0),
+    )
 }
 
 /// The names and kinds of the tables and views of callers, and whether they have no row numbers, in the order of the
@@ -134,11 +251,26 @@ pub(super) fn listed_tables(
             Ok(value::name(row, 0)?.map(|name| (name, kind, without_rowid)))
         },
     )?;
+    scope(session)?;
     let found = found.into_iter().flatten();
     let visible = found.filter(|(name, kind, _)| session.shows(name, kind));
     let table =
         |(name, kind, without_rowid): (String, String, bool)| (name, kind_of(&kind), without_rowid);
     Ok(visible.map(table).collect())
+}
+
+/// The names of all tables and views, with those of their columns.
+pub(super) fn names_and_columns(
+    session: &mut Session<'_>,
+) -> Result<Vec<(Option<String>, String, Vec<String>)>, Error> {
+    let mut tables = Vec::new();
+    for (name, _) in named_tables(session)? {
+        // One that SQLite cannot open has no columns.
+        let found = columns(session, &name).unwrap_or_default();
+        let names = found.into_iter().filter_map(|column| Some(column.ok()?.name)).collect();
+        tables.push((None, name, names));
+    }
+    Ok(tables)
 }
 
 /// The kind that `pragma_table_list` reports.
@@ -172,6 +304,7 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, 
                     3 => Visibility::GeneratedStored,
                     _ => Visibility::Normal,
                 },
+                is_unique: false,
                 mask: None,
             }))
         },
@@ -230,6 +363,7 @@ pub(super) fn mentions_hidden(session: &mut Session<'_>, text: &str) -> Result<b
     if session.config().rules.is_empty() {
         return Ok(false);
     }
+    scope(session)?;
     let named = named_tables(session)?;
     let hidden = named.iter().filter(|(name, kind)| !session.shows(name, kind));
     let text = text.to_lowercase();
@@ -245,6 +379,7 @@ pub(super) fn mentions_hidden(session: &mut Session<'_>, text: &str) -> Result<b
 }
 
 fn table_names(session: &mut Session<'_>) -> Result<Vec<String>, Error> {
+    scope(session)?;
     let named = named_tables(session)?.into_iter();
     let visible = named.filter(|(name, kind)| kind != "shadow" && session.shows(name, kind));
     Ok(visible.map(|(name, _)| name).collect())

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row, Statement};
 
 use super::config::SqliteConfig;
 use super::file::{DatabaseFile, HardenedConnection};
-use super::security::{Role, WriterState, prepare_single};
+use super::security::{ReaderState, Role, SqlScope, WriterState, prepare_single};
 use crate::model::error::Error;
 use crate::model::schema::Table;
 
@@ -32,6 +32,8 @@ pub(super) struct TableCache {
     pub(super) schema_version: i64,
     pub(super) tables: HashMap<String, Arc<Table>>,
     pub(super) special: Option<SpecialTables>,
+    /// The tables that SQL of callers may read, if there are rules.
+    pub(super) scope: Option<Arc<SqlScope>>,
 }
 
 /// Tables and views whose rows SQLite's hooks do not report as those of other tables.
@@ -53,7 +55,7 @@ impl TableCache {
 impl<'c> Session<'c> {
     pub(super) fn new(connection: &'c HardenedConnection, config: &'c SqliteConfig) -> Self {
         let data_version = match &connection.role {
-            Role::Reader => None,
+            Role::Reader(_) => None,
             Role::Writer(_) => connection.data_version(),
         };
         Self {
@@ -88,8 +90,34 @@ impl<'c> Session<'c> {
     /// The state that a writer shares with its authorizer; absent for a reader.
     pub(super) fn writer_state(&self) -> Option<&'c WriterState> {
         match &self.connection.role {
-            Role::Reader => None,
+            Role::Reader(_) => None,
             Role::Writer(writer_state) => Some(writer_state),
+        }
+    }
+
+    /// The state that a reader shares with its authorizer; absent for the writer.
+    pub(super) fn reader_state(&self) -> Option<&'c ReaderState> {
+        match &self.connection.role {
+            Role::Reader(reader_state) => Some(reader_state),
+            Role::Writer(_) => None,
+        }
+    }
+
+    /// Begins a transaction of a reader, in which the schema does not change.
+    pub(super) fn begin_read(&self) -> Result<(), Error> {
+        let reader_state = self.reader_state().ok_or(Error::ReaderLost)?;
+        Ok(reader_state
+            .with_transaction_allowed(|| self.connection.inner.execute_batch("BEGIN"))?)
+    }
+
+    /// Ends the transaction of a reader.
+    pub(super) fn end_read(&self) {
+        let Some(reader_state) = self.reader_state() else { return };
+        let end = || self.connection.inner.execute_batch("ROLLBACK");
+        if !self.connection.inner.is_autocommit()
+            && let Err(error) = reader_state.with_transaction_allowed(end)
+        {
+            tracing::error!(%error, "a transaction could not be ended");
         }
     }
 

@@ -48,6 +48,9 @@ CREATE FUNCTION all_salaries() RETURNS SETOF salary LANGUAGE sql STABLE AS 'SELE
 CREATE FUNCTION email_of(customer) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1.email';
 CREATE FUNCTION boss_pay() RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT amount FROM salary WHERE id = 1';
 
+CREATE VIEW paid_by_code AS SELECT salary_of(1) AS amount;
+CREATE OPERATOR <<< (FUNCTION = int4eq, LEFTARG = int, RIGHTARG = int);
+
 INSERT INTO customer (id, name, email, phone) VALUES
     (1, 'Ada', 'ada-S3CRET@example.org', '+44 20 S3CRET 1815'),
     (2, 'Ben', 'ben-S3CRET@example.org', NULL);

@@ -20,6 +20,7 @@ mod raw;
 mod raw_writes;
 mod records;
 mod round_trip;
+mod rules;
 #[cfg(feature = "sample")]
 mod sample;
 mod saved_queries;

@@ -125,7 +125,7 @@ fn masked_values_are_replaced_and_not_compared() {
     // The masks of a parent apply to its children.
     let employee = run("query_records", json!({ "table_name": "employee" }));
     assert_eq!(employee["rows"], json!([[2, null, "A1"]]));
-    let data = json!({ "id": 3, "name": "Cyd", "email": "cyd-S3CRET@example.org" });
+    let data = json!({ "id": 3, "name": "Cyd", "phone": "+44 S3CRET" });
     let insert = json!({ "table_name": "customer", "data": data, "returning": true });
     assert_eq!(run("insert_record", insert)["rows"]["rows"], json!([[3, "Cyd"]]));
     for (operation, arguments) in [
@@ -135,6 +135,11 @@ fn masked_values_are_replaced_and_not_compared() {
         ("update_record", json!({ "filters": { "email": "x" }, "data": { "name": "y" } })),
         ("delete_record", json!({ "filters": { "phone": { "is_null": true } } })),
         ("insert_record", json!({ "data": { "name": "x" }, "returning": ["email"] })),
+        ("insert_record", json!({ "data": { "id": 9, "name": "x", "email": "ada" } })),
+        (
+            "update_record",
+            json!({ "filters": { "id": 1 }, "data": { "email": "ada" }, "dry_run": true }),
+        ),
     ] {
         let mut arguments = arguments;
         arguments["table_name"] = "customer".into();
@@ -150,7 +155,8 @@ fn inspections_apply_the_rules() {
         fixture.runtime.block_on(call(&fixture.database, operation, arguments)).unwrap()
     };
     check(&fixture, "profile_table", json!({ "table_name": "salary" }), "unknown_table");
-    check(&fixture, "explain_query", json!({ "query": "SELECT 1" }), "forbidden");
+    check(&fixture, "explain_query", json!({ "query": "SELECT amount FROM salary" }), "sql");
+    check(&fixture, "explain_query", json!({ "query": "SELECT email FROM customer" }), "masked");
     let found = run("search_schema", json!({ "term": "salary" }));
     let tables = found["matches"].as_array().unwrap().iter().map(|one| one["table"].clone());
     assert!(tables.into_iter().all(|table| table == "orders" || table == "plain"), "{found}");

@@ -5,7 +5,8 @@ use crate::model::error::Error;
 use crate::model::plan::{ExplainQuery, PlanStep, QueryPlan};
 use crate::model::profile::cells;
 use crate::model::rowset::Bounds;
-use crate::postgres::rows::{self, Collector};
+use crate::postgres::raw_sql;
+use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 
 /// The prefix of the statement. Without `ANALYZE`, it is not run.
@@ -17,7 +18,7 @@ pub(crate) async fn explain_query(
 ) -> Result<QueryPlan, Error> {
     transaction.note_sql_of_caller();
     let sql = format!("{EXPLAIN}{}", request.query);
-    let statement = rows::prepare(transaction, &sql).await.map_err(without_prefix)?;
+    let statement = raw_sql::prepare(transaction, &sql).await.map_err(without_prefix)?;
     let values = bind(&statement, request.params.as_ref())?;
     let max_bytes = transaction.limits().max_bytes;
     let mut collector = Collector::new(Bounds { max_rows: 1, max_bytes });

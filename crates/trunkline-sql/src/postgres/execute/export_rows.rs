@@ -4,6 +4,7 @@ use crate::model::row_encoder::RowEncoder;
 use crate::model::visibility::ResultMasks;
 use crate::postgres::catalog;
 use crate::postgres::execute::raw_query::bind;
+use crate::postgres::raw_sql;
 use crate::postgres::rows;
 use crate::postgres::transaction::Transaction;
 use crate::query::select::select;
@@ -15,19 +16,19 @@ pub(crate) async fn export_rows(
     parts: &ExportSender,
 ) -> Result<Exported, Error> {
     let mut masks = ResultMasks::default();
-    let (sql, params) = match &request.source {
+    let (statement, params) = match &request.source {
         ExportSource::Table(name) => {
             let table = catalog::table(transaction, name).await?;
             masks = table.visible_masks(transaction.rules());
             let columns = table.visible_columns();
-            (select(columns.map(|column| table.dialect.column(&column.name)), &table), None)
+            let sql = select(columns.map(|column| table.dialect.column(&column.name)), &table);
+            (rows::prepare(transaction, &sql).await?, None)
         }
         ExportSource::Query { sql, params } => {
             transaction.note_sql_of_caller();
-            (sql.clone(), params.as_ref())
+            (raw_sql::prepare(transaction, sql).await?, params.as_ref())
         }
     };
-    let statement = rows::prepare(transaction, &sql).await?;
     let values = bind(&statement, params)?;
     let encoder = RowEncoder::new(request.format, transaction.limits().max_export_rows);
     let encoder = encoder.masked_by(masks);

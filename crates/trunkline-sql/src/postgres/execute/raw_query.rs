@@ -3,6 +3,7 @@ use tokio_postgres::Statement;
 use crate::model::error::Error;
 use crate::model::read::{Changed, Params, RawOutcome, RawQuery};
 use crate::postgres::params::{self, TextParam};
+use crate::postgres::raw_sql;
 use crate::postgres::rows::{self, Collector};
 use crate::postgres::transaction::Transaction;
 use crate::query::raw;
@@ -14,7 +15,7 @@ pub(crate) async fn read(
 ) -> Result<RawOutcome, Error> {
     transaction.note_sql_of_caller();
     let mut collector = Collector::new(raw::bounds(request, transaction.limits()));
-    let statement = rows::prepare(transaction, &request.query).await?;
+    let statement = raw_sql::prepare(transaction, &request.query).await?;
     let values = bind(&statement, request.params.as_ref())?;
     collector.read(transaction, &statement, values).await?;
     Ok(RawOutcome::Rows(raw::complete(collector.finish()?, transaction.limits())?))

@@ -5,4 +5,4 @@ mod statement;
 mod tokens;
 
 pub(super) use statement::check;
-pub(super) use tokens::{name_at, names};
+pub(super) use tokens::{Token, name_at, names, spans};

@@ -78,14 +78,17 @@ fn is_writing<'t>(verb: &str, rest: impl Iterator<Item = &'t Token>) -> bool {
     }
 }
 
-/// Refuses calls of functions that must not be called. A column may have such a name.
+/// Refuses calls of functions that must not be called, also in the notation of columns: `(a).f` is `f(a)`. A column may
+/// have such a name.
 fn check_functions(statement: &[Token]) -> Result<(), Error> {
-    for pair in statement.windows(2) {
-        let [token, next] = pair else { continue };
-        if *next == Token::Sign('(')
-            && let Some(name) = token.name()
-            && is_forbidden(name)
-        {
+    let is_value =
+        |token: Option<&Token>| matches!(token, Some(Token::Sign(')' | ']') | Token::Value));
+    for (index, token) in statement.iter().enumerate() {
+        let Some(name) = token.name().filter(|name| is_forbidden(name)) else { continue };
+        let before = |distance: usize| statement.get(index.checked_sub(distance)?);
+        let is_call = statement.get(index + 1) == Some(&Token::Sign('('));
+        let is_field = before(1) == Some(&Token::Sign('.')) && is_value(before(2));
+        if is_call || is_field {
             return forbidden(format!("the function {name:?} is not allowed"));
         }
     }
@@ -137,6 +140,10 @@ mod tests {
             ("SELECT \"pg_read_file\"/**/('/etc/passwd')", NEVER),
             ("SELECT U&\"pg!005fread_file\" UESCAPE '!' ('x')", NEVER),
             ("SELECT SET_CONFIG('statement_timeout', '0', true)", NEVER),
+            ("SELECT ('/etc/passwd'::text).pg_read_file", NEVER),
+            ("SELECT (ARRAY['x'])[1] . \"pg_read_file\"", NEVER),
+            ("SELECT $1.ts_stat", NEVER),
+            ("SELECT o.lo_price FROM lineorder AS o", READ),
             ("SELECT 'a", NEVER),
             (";SELECT 1", NEVER),
             ("", ["no_statement"; 2]),

@@ -1,10 +1,12 @@
 //! Splits SQL text into tokens, as PostgreSQL does with `standard_conforming_strings`.
 
+use std::ops::Range;
+
 use crate::model::error::Error;
 
 /// A part of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// An identifier or keyword without quotes, in lower case.
     Word(String),
     /// An identifier in quotes, without them.
@@ -17,12 +19,12 @@ pub(super) enum Token {
 
 impl Token {
     /// Whether it is this keyword.
-    pub(super) fn is(&self, keyword: &str) -> bool {
+    pub(crate) fn is(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word == keyword)
     }
 
     /// The name, if it can be one.
-    pub(super) fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::Word(name) | Self::Quoted(name) => Some(name),
             Self::Value | Self::Sign(_) => None,
@@ -36,7 +38,16 @@ impl Token {
 ///
 /// [`Error::Forbidden`] for text that is not understood: an unterminated string or comment, escapes in identifiers.
 pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
-    let mut tokens = Vec::new();
+    Ok(spans(sql)?.into_iter().map(|(token, _)| token).collect())
+}
+
+/// The tokens of a text with their places in it.
+///
+/// # Errors
+///
+/// As of [`tokens`].
+pub(crate) fn spans(sql: &str) -> Result<Vec<(Token, Range<usize>)>, Error> {
+    let mut spans = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
         let (token, length) = match first {
@@ -56,10 +67,11 @@ pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
             _ if is_word_start(first) => word(rest)?,
             other => (Some(Token::Sign(other)), other.len_utf8()),
         };
-        tokens.extend(token);
+        let start = sql.len() - rest.len();
+        spans.extend(token.map(|token| (token, start..start + length)));
         rest = &rest[length..];
     }
-    Ok(tokens)
+    Ok(spans)
 }
 
 /// The names and keywords in a text.

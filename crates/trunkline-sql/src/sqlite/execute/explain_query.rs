@@ -1,6 +1,7 @@
 use crate::model::error::Error;
 use crate::model::plan::{ExplainQuery, PlanStep, QueryPlan};
 use crate::sqlite::execute::raw_query::bind;
+use crate::sqlite::raw_sql::restricted;
 use crate::sqlite::schema::suggest_names;
 use crate::sqlite::session::Session;
 use crate::sqlite::value;
@@ -9,7 +10,7 @@ pub(crate) fn explain_query(
     session: &mut Session<'_>,
     request: &ExplainQuery,
 ) -> Result<QueryPlan, Error> {
-    let steps = steps(session, request);
+    let steps = restricted(session, &request.query, |session| steps(session, request));
     let steps = steps.map_err(|error| suggest_names(session, &request.query, error))?;
     Ok(QueryPlan { steps: children(&steps, 0) })
 }

@@ -8,10 +8,12 @@ use tokio::time::Instant;
 use super::raw_query::bind;
 use crate::model::error::Error;
 use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
+use crate::model::read::Params;
 use crate::model::row_encoder::RowEncoder;
 use crate::model::visibility::ResultMasks;
 use crate::query::select::select;
 use crate::sqlite::collect::result_columns;
+use crate::sqlite::raw_sql::restricted;
 use crate::sqlite::schema::suggest_names;
 use crate::sqlite::session::Session;
 use crate::sqlite::value;
@@ -38,19 +40,31 @@ impl ExportJob {
         if self.has_sent {
             return Err(Error::Changing);
         }
-        let mut masks = ResultMasks::default();
         let (sql, params) = match &self.request.source {
             ExportSource::Table(name) => {
                 let table = session.table(name)?;
-                masks = table.visible_masks(&session.config().rules);
+                let masks = table.visible_masks(&session.config().rules);
                 let columns = table.visible_columns();
-                (select(columns.map(|column| table.dialect.column(&column.name)), &table), None)
+                let sql = select(columns.map(|column| table.dialect.column(&column.name)), &table);
+                return self.send_statement(session, &sql, None, masks);
             }
             ExportSource::Query { sql, params } => (sql.clone(), params.clone()),
         };
-        let explain = |session: &mut Session<'_>, error| suggest_names(session, &sql, error);
-        let mut statement = session.prepare(&sql).map_err(|error| explain(session, error))?;
-        bind(&mut statement, params.as_ref())?;
+        let exported = restricted(session, &sql, |session| {
+            self.send_statement(session, &sql, params.as_ref(), ResultMasks::default())
+        });
+        exported.map_err(|error| suggest_names(session, &sql, error))
+    }
+
+    fn send_statement(
+        &mut self,
+        session: &Session<'_>,
+        sql: &str,
+        params: Option<&Params>,
+        masks: ResultMasks,
+    ) -> Result<Exported, Error> {
+        let mut statement = session.prepare(sql)?;
+        bind(&mut statement, params)?;
         let max_rows = session.config().limits.max_export_rows;
         let encoder = RowEncoder::new(self.request.format, max_rows).masked_by(masks);
         self.send_rows(&mut statement, encoder)

@@ -39,6 +39,7 @@ pub(crate) fn list_tables(
             Ok(value::name(row, 0)?.map(|name| (name, kind, without_rowid)))
         },
     )?;
+    schema::scope(session)?;
     let mut found = Vec::new();
     let mut unreadable = Vec::new();
     for table in named {

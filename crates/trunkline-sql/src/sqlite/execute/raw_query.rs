@@ -10,6 +10,7 @@ use crate::model::rowset::RowNumber;
 use crate::model::value;
 use crate::query::raw;
 use crate::sqlite::collect::Collector;
+use crate::sqlite::raw_sql::restricted;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::schema::suggest_names;
 use crate::sqlite::security::WriterState;
@@ -18,10 +19,19 @@ use crate::sqlite::session::Session;
 /// On a reader.
 pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
     let mut rows = Collector::new(raw::bounds(request, &session.config().limits), Instant::now());
-    let read = session.with_statement(&request.query, |statement| {
-        bind(statement, request.params.as_ref())?;
-        rows.take(statement)
-    });
+    let sql = request.query.as_str();
+    let read = if session.config().rules.is_empty() {
+        session.with_statement(sql, |statement| {
+            bind(statement, request.params.as_ref())?;
+            rows.take(statement)
+        })
+    } else {
+        restricted(session, sql, |session| {
+            let mut statement = session.prepare(sql)?;
+            bind(&mut statement, request.params.as_ref())?;
+            rows.take(&mut statement)
+        })
+    };
     read.map_err(|error| suggest_names(session, &request.query, error))?;
     let limits = &session.config().limits;
     Ok(RawOutcome::Rows(raw::complete(rows.finish()?, limits)?))

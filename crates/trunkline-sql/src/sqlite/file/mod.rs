@@ -142,7 +142,7 @@ impl DatabaseFile {
             .access()
             .map_err(|source| OpenError::Io { path: open_file.path(), source })?;
         let connection = open_file.connect(matches!(access, Access::Unlocked(_)));
-        self.harden((open_file, connection), Role::Reader, access, config)
+        self.harden((open_file, connection), Role::reader(), access, config)
     }
 
     /// Opens a connection that may change the file, and rolls back the transaction of a crashed writer. In WAL mode it

@@ -53,10 +53,12 @@ const STATEFUL_FUNCTIONS: [&str; 3] = ["changes", "last_insert_rowid", "total_ch
 /// Installs the authorizer, which checks each action of every statement that a connection compiles.
 pub(super) fn install(connection: &Connection, role: &Role) -> rusqlite::Result<()> {
     match role {
-        Role::Reader => {
+        Role::Reader(reader_state) => {
             let shadows = rtree_shadows(connection)?;
+            let reader_state = reader_state.clone();
             connection.authorizer(Some(move |context: AuthContext<'_>| {
-                verdict(may_read(&context.action, &shadows))
+                let of_rules = reader_state.verdict(&context);
+                verdict(of_rules.unwrap_or_else(|| may_read(&context.action, &shadows)))
             }))
         }
         Role::Writer(writer_state) => {

@@ -6,6 +6,7 @@
 //! | file opened read-only (readers) | `file` | writes to the main file by any route |
 //! | `query_only` (readers), defensive, untrusted schema, no extensions | [`harden`] | writes to temp and attached databases; a hostile schema |
 //! | authorizer, one list for each role | [`authorizer`] | `ATTACH`, `VACUUM INTO`, `PRAGMA` setters, dangerous functions |
+//! | authorizer, rules of visibility | [`scope`] | reads of masked columns; with `raw_sql`, reads of hidden tables |
 //! | exactly one statement, and for readers a reading one | [`statement`] | text after the first `;` |
 //! | one transaction per call (the writer) | `workers` | partial changes |
 //! | SQLite's own limits | [`limits`] | oversized texts and values |
@@ -19,6 +20,7 @@
 mod authorizer;
 mod limits;
 mod role;
+mod scope;
 mod statement;
 
 use std::time::Duration;
@@ -31,6 +33,7 @@ use crate::model::error::Error;
 use crate::sqlite::config::SqliteConfig;
 
 pub(crate) use role::{Role, WriterState};
+pub(crate) use scope::{ReaderState, Refusal, SqlScope};
 pub(crate) use statement::prepare_single;
 
 /// SQLite counts the milliseconds in 32 bits.
@@ -51,7 +54,7 @@ pub(crate) fn harden(
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false)?;
     match role {
-        Role::Reader => connection.pragma_update(None, "query_only", true)?,
+        Role::Reader(_) => connection.pragma_update(None, "query_only", true)?,
         Role::Writer(writer_state) => {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
             writer_state.install_hooks(connection)?;

@@ -4,18 +4,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use rusqlite::hooks::Action;
 
+use super::scope::ReaderState;
 use crate::model::committed_change::CommittedChange;
 
 /// The role of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
     /// Reads only.
-    Reader,
+    Reader(ReaderState),
     /// Reads and writes its database.
     Writer(WriterState),
 }
 
 impl Role {
+    pub(crate) fn reader() -> Self {
+        Self::Reader(ReaderState::default())
+    }
+
     pub(crate) fn writer() -> Self {
         Self::Writer(WriterState::default())
     }

@@ -25,10 +25,10 @@ pub(crate) fn prepare_single<'c>(
     }
     let compile = || only_one(connection, role, sql);
     let statement = match role {
-        Role::Reader => compile()?,
+        Role::Reader(_) => compile()?,
         Role::Writer(writer_state) => writer_state.while_compiling(compile)?,
     };
-    if matches!(role, Role::Reader) && !statement.readonly() {
+    if matches!(role, Role::Reader(_)) && !statement.readonly() {
         return Err(Error::Forbidden { reason: "it changes the database".to_owned() });
     }
     Ok(statement)
@@ -55,7 +55,7 @@ fn forbidden(role: &Role, error: rusqlite::Error) -> Error {
         return error.into();
     }
     let reason = match role {
-        Role::Reader => "only statements that read or describe tables are permitted",
+        Role::Reader(_) => "only statements that read or describe tables are permitted",
         Role::Writer(_) => {
             "only statements that read or change the rows and the schema of this database are permitted"
         }

@@ -73,7 +73,7 @@ impl Cancellation {
         let cancellation = Arc::clone(self);
         let HardenedConnection { inner: connection, role, .. } = connection;
         match role.clone() {
-            Role::Reader => {
+            Role::Reader(_) => {
                 connection
                     .progress_handler(OPERATIONS_PER_CHECK, Some(move || cancellation.is_over()))?;
             }

@@ -156,7 +156,7 @@ fn run(job: &mut Job, connection: &HardenedConnection, session: &mut Session<'_>
         return;
     }
     match &connection.role {
-        Role::Reader => task.run(session),
+        Role::Reader(_) => task.run(session),
         Role::Writer(writer_state) => {
             let transaction = Transaction {
                 connection: &connection.inner,
@@ -200,6 +200,11 @@ fn announce(
     // The change is complete, whether its views are known or not.
     if let Ok(special) = session.special_tables() {
         change.tables.extend(special.views.iter().cloned());
+    }
+    // Clients can subscribe to names of hidden tables, of which they must not learn.
+    if !session.config().rules.is_empty() {
+        change.tables.clear();
+        change.any_table = true;
     }
     connection.file().listeners.notify(&change);
 }

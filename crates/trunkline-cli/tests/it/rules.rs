@@ -1,0 +1,313 @@
+//! Rules that hide tables and mask columns, from the command line and the configuration file.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Connection, Server, run, trunkline};
+
+/// A folder with `shop.db` and `hr.db`. Values that rules hide contain the text `S3CRET`.
+fn folder(config: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = "\
+        CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT, email TEXT UNIQUE, card TEXT);
+        CREATE TABLE secret_pay (id INTEGER PRIMARY KEY, amount TEXT);
+        CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO customer VALUES (1, 'Ada', 'ada-S3CRET@example.org', 'S3CRET 5678');
+        INSERT INTO secret_pay VALUES (1, 'S3CRET');";
+    for file in ["shop.db", "hr.db"] {
+        let connection = rusqlite::Connection::open(folder.path().join(file)).unwrap();
+        connection.execute_batch(tables).unwrap();
+    }
+    fs::write(folder.path().join("key"), "0123456789abcdef\n").unwrap();
+    fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+    folder
+}
+
+const CONFIG: &str = "\
+[databases.shop]
+url = 'shop.db'
+writable = true
+deny_tables = ['secret_*']
+mask = ['customer.email=hash', { column = 'customer.card', with = 'last4' }]
+mask_key = { file = 'key' }
+
+[queries.names]
+sql = 'SELECT name FROM customer'
+";
+
+fn serve(folder: &Path, arguments: &[&str]) -> Server {
+    let mut command = trunkline(folder);
+    command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
+    Server::start(command)
+}
+
+/// The expected value at a pointer in the reply; of an error, its kind.
+type Row = (&'static str, Value, &'static str, Value);
+
+fn rows() -> Vec<Row> {
+    const KIND: &str = "/error/data/kind";
+    let sql = |query: &str| json!({ "query": query });
+    let masked = json!([[1, "Ada", "qbz2MbUGbMTXQ-5S7MBJwg", "****5678"]]);
+    vec![
+        ("db.query_records", json!(["customer"]), "/result/rows", masked),
+        ("db.query_records", json!(["secret_pay"]), KIND, json!("unknown_table")),
+        ("db.query_records", json!(["sqlite_schema"]), KIND, json!("unknown_table")),
+        (
+            "db.query_records",
+            json!({ "table_name": "customer", "filters": { "email": "ada-S3CRET@example.org" } }),
+            KIND,
+            json!("masked"),
+        ),
+        (
+            "db.execute_raw_query",
+            sql("SELECT id, name FROM customer"),
+            "/result/rows",
+            json!([[1, "Ada"]]),
+        ),
+        ("db.execute_raw_query", sql("SELECT * FROM customer"), KIND, json!("masked")),
+        (
+            "db.execute_raw_query",
+            sql("SELECT count(*) FROM secret_pay"),
+            "/error/message",
+            json!("SQL error: no such table: secret_pay"),
+        ),
+        ("db.execute_raw_query", sql("SELECT sql FROM sqlite_master"), KIND, json!("forbidden")),
+        (
+            "db.execute_raw_query",
+            json!({ "query": "DELETE FROM item", "read_only": false }),
+            KIND,
+            json!("forbidden"),
+        ),
+        ("db.explain_query", sql("SELECT * FROM secret_pay"), KIND, json!("sql")),
+        ("db.profile_table", json!({ "table_name": "secret_pay" }), KIND, json!("unknown_table")),
+        ("db.search_schema", json!({ "term": "secret" }), "/result/matches", json!([])),
+        ("queries.names", json!({}), "/result/rows", json!([["Ada"]])),
+        (
+            "db.insert_record",
+            json!({ "table_name": "customer", "data": { "email": "ada-S3CRET@example.org" } }),
+            KIND,
+            json!("masked"),
+        ),
+        (
+            "db.insert_record",
+            json!({ "table_name": "item", "data": { "name": "a" } }),
+            "/result/rows_affected",
+            json!(1),
+        ),
+        (
+            "tools/call",
+            json!({ "name": "execute_raw_query", "arguments": sql("SELECT amount FROM secret_pay") }),
+            "/result/isError",
+            json!(true),
+        ),
+        (
+            "tools/call",
+            json!({ "name": "query_records", "arguments": { "table_name": "secret_pay" } }),
+            "/result/isError",
+            json!(true),
+        ),
+        ("resources/read", json!({ "uri": "db://shop/table/secret_pay" }), "/result", Value::Null),
+        (
+            "resources/read",
+            json!({ "uri": "db://shop/table/secret_pay/rows?limit=1" }),
+            "/result",
+            Value::Null,
+        ),
+        (
+            "completion/complete",
+            json!({
+                "ref": { "type": "ref/resource", "uri": "db://shop/table/{table}" },
+                "argument": { "name": "table", "value": "s" },
+            }),
+            "/result/completion/values",
+            json!([]),
+        ),
+    ]
+}
+
+#[test]
+fn a_configuration_file_restricts_all_operations() {
+    let folder = folder(CONFIG);
+    let server = serve(folder.path(), &[]);
+    for (method, params, pointer, expected) in rows() {
+        let reply = server.call(method, &params);
+        let found = reply.pointer(pointer).cloned().unwrap_or_default();
+        assert_eq!(found, expected, "{method} {params}: {reply}");
+        assert!(!reply.to_string().contains("S3CRET"), "{method} {params}: {reply}");
+    }
+    let tables = server.call("db.list_tables", &json!({}));
+    assert!(!tables.to_string().contains("secret"), "{tables}");
+    let resource = server.call("resources/read", &json!({ "uri": "db://shop/tables" }));
+    assert!(!resource.to_string().contains("secret"), "{resource}");
+    for (sql, status) in [
+        ("SELECT+name+FROM+customer", 200),
+        ("SELECT+email+FROM+customer", 403),
+        ("SELECT+*+FROM+secret_pay", 400),
+    ] {
+        let reply = get(server.connect(), &format!("/db/shop/query?sql={sql}"));
+        assert_eq!(reply.0, status, "{sql}: {}", reply.1);
+        assert!(!reply.1.contains("S3CRET"), "{}", reply.1);
+    }
+}
+
+fn get(mut connection: Connection, path: &str) -> (u16, String) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/csv\r\n\r\n");
+    let reply = connection.ask(&request);
+    let mut body = reply.body.clone();
+    if reply.header("transfer-encoding") == Some("chunked") {
+        connection.chunks(|chunk| body.extend_from_slice(chunk));
+    }
+    (reply.status, String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn flags_apply_to_one_database_or_to_all() {
+    let folder = folder("");
+    let databases = ["--db", "shop=shop.db", "--db", "hr=hr.db"];
+    let query = |database: &str, sql: &str| json!({ "database": database, "query": sql });
+    let server = |rules: &[&str]| serve(folder.path(), &[&databases, rules].concat());
+    for (rules, sql, expected) in [
+        (&["--deny-table", "shop=secret_*"][..], "SELECT count(*) FROM secret_pay", ["sql", "ok"]),
+        (&["--deny-table", "SECRET_PAY,other"], "SELECT count(*) FROM secret_pay", ["sql", "sql"]),
+        (&["--allow-table", "hr=item"], "SELECT count(*) FROM customer", ["ok", "sql"]),
+        (&["--mask", "hr=customer.email=hash"], "SELECT email FROM customer", ["ok", "masked"]),
+        (&["--mask", "customer.*"], "SELECT name FROM customer", ["masked", "masked"]),
+        (&["--mask", "shop=*.email"], "SELECT name FROM customer", ["ok", "ok"]),
+    ] {
+        let server = server(rules);
+        let kind = |database: &str| {
+            let reply = server.call("db.execute_raw_query", &query(database, sql));
+            let kind = reply.pointer("/error/data/kind").and_then(Value::as_str);
+            kind.unwrap_or("ok").to_owned()
+        };
+        assert_eq!(["shop", "hr"].map(kind), expected, "{rules:?} {sql}");
+    }
+}
+
+#[test]
+fn the_tools_of_a_child_process_are_restricted() {
+    let folder = folder("");
+    let call = |id: usize, tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    let lines = [
+        call(1, "execute_raw_query", json!({ "query": "SELECT * FROM secret_pay" })),
+        call(2, "execute_raw_query", json!({ "query": "SELECT email FROM customer" })),
+        call(3, "query_records", json!({ "table_name": "customer" })),
+        call(4, "list_tables", json!({})),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(folder.path().join("input"), text).unwrap();
+    let mut command = trunkline(folder.path());
+    command.args([
+        "mcp",
+        "--db",
+        "shop.db",
+        "--deny-table",
+        "secret_*",
+        "--mask",
+        "customer.email",
+    ]);
+    command.args(["--mask", "customer.card", "--deny-table", "absent"]);
+    command.stdin(fs::File::open(folder.path().join("input")).unwrap());
+    let ended = run(&mut command);
+    let replies: Vec<Value> =
+        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_error = |id: usize| {
+        let reply = replies.iter().find(|reply| reply["id"] == id).unwrap();
+        reply["result"]["isError"] == true
+    };
+    assert_eq!([1, 2, 3, 4].map(is_error), [true, true, false, false], "{replies:?}");
+    assert!(!ended.stdout.contains("S3CRET"), "{}", ended.stdout);
+    assert!(
+        ended.stderr.contains("no table matches the denied pattern `absent`"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn mistakes_prevent_the_start() {
+    for (arguments, config, expected) in [
+        (
+            &[][..],
+            "[databases.x]\nurl = 'hr.db'\nmask = [\n  'customer.email',\n  'email']",
+            "5:3: `databases.x.mask`: expected TABLE.COLUMN, as in customer.email",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\nmask = [{ column = 'a.b', with = 'rot13' }]",
+            "3:9: `databases.x.mask`: unknown mask `rot13`; use null, hash or last4",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\nmask = [1]",
+            "3:9: `databases.x.mask`: invalid type: integer `1`",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\ndeny_tables = ['a', '']",
+            "3:21: `databases.x.deny_tables`: the pattern is empty",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\ndeny_table = ['a']",
+            "3:1: unknown key `databases.x.deny_table`; did you mean `deny_tables`?",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\nmask_key = 's3cret'",
+            "3:12: `databases.x.mask_key`: a secret is not written in this file",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\nmask_key = { file = 'short' }",
+            "3:12: `databases.x.mask_key`: the key has fewer than 16 bytes",
+        ),
+        (&["--db", "hr.db", "--deny-table", ""], "", "the pattern is empty"),
+        (&["--db", "hr.db", "--mask", "email"], "", "expected TABLE.COLUMN"),
+        (
+            &["--db", "hr=hr.db", "--deny-table", "shop=a"],
+            "",
+            "`shop` in --allow-table, --deny-table or --mask is not the name of a database",
+        ),
+        (
+            &["--db", "hr.db", "--deny-table", "secret_pay"],
+            "[queries.x]\nsql = 'SELECT * FROM secret_pay'",
+            "query `x`: SQL error: no such table: secret_pay",
+        ),
+    ] {
+        let folder = folder(config);
+        fs::write(folder.path().join("short"), "s3cret").unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        let ended = run(&mut command);
+        assert!(ended.stderr.contains(expected), "{arguments:?} {config}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
+        assert_ne!(ended.code, Some(0), "{arguments:?} {config}");
+    }
+}
+
+#[test]
+fn rules_without_effect_are_reported() {
+    let config = "\
+[databases.x]
+url = 'hr.db'
+allow_tables = ['customer', 'orders']
+mask = ['customer.phone', '*.card=last4']
+";
+    let folder = folder(config);
+    let ended = serve(folder.path(), &[]).stop();
+    for (text, expected) in [
+        ("no table matches the allowed pattern `orders`", true),
+        ("pattern `customer`", false),
+        ("no column matches the mask `customer.phone`", true),
+        ("mask `*.card`", false),
+    ] {
+        assert_eq!(ended.stderr.contains(text), expected, "{text}: {}", ended.stderr);
+    }
+}
