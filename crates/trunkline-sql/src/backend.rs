@@ -77,7 +77,7 @@ pub trait Backend: Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// [`Database::unmatched_rules`](crate::Database::unmatched_rules). By default, there are no rules.
+    /// [`Database::unmatched_rules`](crate::Database::unmatched_rules). The default is an empty list.
     fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }

@@ -18,7 +18,7 @@ use super::secret::Secret;
 /// Minimum length of the key of hashes, in bytes.
 const MIN_KEY: usize = 16;
 
-/// The rules of a database, as they are written.
+/// The unchecked rules of a database.
 #[derive(Default)]
 pub(super) struct RuleKeys {
     pub(super) allow_tables: Vec<Spanned<String>>,
