@@ -50,7 +50,7 @@ type Row = (&'static str, Value, &'static str, Value);
 fn rows() -> Vec<Row> {
     const KIND: &str = "/error/data/kind";
     let sql = |query: &str| json!({ "query": query });
-    let masked = json!([[1, "Ada", "qbz2MbUGbMTXQ-5S7MBJwg", "****5678"]]);
+    let masked = json!([[1, "Ada", "uJm_xjvybu4ql-8VPRkALQ", "****5678"]]);
     vec![
         ("db.query_records", json!(["customer"]), "/result/rows", masked),
         ("db.query_records", json!(["secret_pay"]), KIND, json!("unknown_table")),
@@ -71,7 +71,7 @@ fn rows() -> Vec<Row> {
         (
             "db.execute_raw_query",
             sql("SELECT count(*) FROM secret_pay"),
-            "/error/message",
+            "/error/data/reason",
             json!("SQL error: no such table: secret_pay"),
         ),
         ("db.execute_raw_query", sql("SELECT sql FROM sqlite_master"), KIND, json!("forbidden")),
@@ -119,8 +119,8 @@ fn rows() -> Vec<Row> {
         (
             "completion/complete",
             json!({
-                "ref": { "type": "ref/resource", "uri": "db://shop/table/{table}" },
-                "argument": { "name": "table", "value": "s" },
+                "ref": { "type": "ref/resource", "uri": "db://shop/table/{table_name}{?sample_rows}" },
+                "argument": { "name": "table_name", "value": "secret" },
             }),
             "/result/completion/values",
             json!([]),
@@ -144,7 +144,7 @@ fn a_configuration_file_restricts_all_operations() {
     assert!(!resource.to_string().contains("secret"), "{resource}");
     for (sql, status) in [
         ("SELECT+name+FROM+customer", 200),
-        ("SELECT+email+FROM+customer", 403),
+        ("SELECT+email+FROM+customer", 400),
         ("SELECT+*+FROM+secret_pay", 400),
     ] {
         let reply = get(server.connect(), &format!("/db/shop/query?sql={sql}"));
