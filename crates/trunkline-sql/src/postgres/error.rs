@@ -53,8 +53,8 @@ fn from_server(error: &DbError) -> Option<Error> {
             column: None,
             candidates: Vec::new(),
         },
-        "0A" | "20" | "21" | "22" | "25" | "27" | "2B" | "2F" | "34" | "38" | "39" | "3B"
-        | "3F" | "42" | "44" | "55" | "P0" => Error::Sql {
+        "0A" | "20" | "21" | "22" | "25" | "26" | "27" | "2B" | "2F" | "34" | "38" | "39"
+        | "3B" | "3F" | "42" | "44" | "55" | "P0" => Error::Sql {
             message: message(error),
             offset: None,
             table: error.table().map(str::to_owned),

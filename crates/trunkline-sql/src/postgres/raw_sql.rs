@@ -4,6 +4,7 @@
 //! module puts before the statement: one for each visible table, without its masked columns. What remains are names with
 //! a schema, the system catalogs, and functions that look up tables. Tokens are sufficient to find these.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use tokio_postgres::Statement;
@@ -183,6 +184,11 @@ async fn check_functions(transaction: &Transaction, spans: &[Span]) -> Result<()
             called.push(name);
         }
     }
+    if called.is_empty() {
+        return Ok(());
+    }
+    called.sort_unstable();
+    called.dedup();
     let found =
         catalog::rows(transaction, LOOKUP_FUNCTIONS, &[(&called, Type::TEXT_ARRAY)]).await?;
     match found.first() {
@@ -204,7 +210,7 @@ async fn check_qualified(
     }
     let schemas = catalog::schema_names(transaction).await?;
     // The server converts letters to lower case by the rules of its encoding.
-    let schemas: Vec<String> = schemas.iter().map(|name| name.to_lowercase()).collect();
+    let schemas: HashSet<String> = schemas.iter().map(|name| name.to_lowercase()).collect();
     for three in qualified {
         let [(first, range), _, (second, _)] = three else { continue };
         let Some(schema) = first.name() else { continue };

@@ -94,14 +94,13 @@ pub(super) async fn relations(
          SELECT r.root, n.nspname::text, c.relname::text, r.viewed, \
          (SELECT array_agg(a.attname::text) FROM pg_catalog.pg_attribute AS a \
           WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), \
-         EXISTS (SELECT FROM pg_catalog.pg_rewrite AS w \
+         c.relkind IN ('v', 'm') AND EXISTS (SELECT FROM pg_catalog.pg_rewrite AS w \
           JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid \
-          LEFT JOIN pg_catalog.pg_operator AS o \
-          ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid \
-          JOIN pg_catalog.pg_proc AS p ON p.oid = CASE d.refclassid \
-            WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid ELSE o.oprcode END \
-          JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang \
-          WHERE w.ev_class = c.oid AND l.lanname NOT IN ('internal', 'c')) \
+          WHERE w.ev_class = c.oid AND EXISTS (SELECT FROM pg_catalog.pg_proc AS p \
+           JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang WHERE l.lanname NOT IN ('internal', 'c') \
+           AND p.oid = CASE d.refclassid WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid \
+            WHEN 'pg_catalog.pg_operator'::pg_catalog.regclass \
+            THEN (SELECT o.oprcode FROM pg_catalog.pg_operator AS o WHERE o.oid = d.refobjid) END)) \
          FROM reach AS r JOIN pg_catalog.pg_class AS c ON c.oid = r.rel \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY r.root",
         // One statement with one number of parameters.

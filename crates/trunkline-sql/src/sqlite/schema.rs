@@ -121,20 +121,22 @@ pub(super) fn scope(session: &mut Session<'_>) -> Result<Arc<SqlScope>, Error> {
             continue;
         }
         if !rules.is_visible(None, &name) {
-            scope.hidden.push(lower);
+            scope.hidden.insert(lower);
             continue;
         }
         match kind.as_str() {
             "table" => match masked_columns(session, &name) {
                 Ok(masked) => drop(scope.visible.insert(lower, masked)),
-                Err(_) => scope.hidden.push(lower),
+                Err(_) => drop(scope.hidden.insert(lower)),
             },
             // Writers do not read them.
             "view" if session.reader_state().is_some() => {
                 scope.visible.insert(lower, Vec::new());
                 views.push(name);
             }
-            _ => scope.hidden.push(lower),
+            _ => {
+                scope.hidden.insert(lower);
+            }
         }
     }
     scope.roots = root_pages(session)?;
@@ -159,7 +161,7 @@ fn check_views(
             }
             let lower = view.to_ascii_lowercase();
             rest.visible.remove(&lower);
-            rest.hidden.push(lower);
+            rest.hidden.insert(lower);
         }
         if shown.len() == views.len() {
             return Ok(scope);

@@ -1,6 +1,6 @@
 //! The tables and columns that SQL of callers may read if there are rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::hooks::{AuthAction, AuthContext};
@@ -28,7 +28,7 @@ pub(crate) struct SqlScope {
     /// The visible tables and views, with their masked columns.
     pub(crate) visible: HashMap<String, Vec<String>>,
     /// The other tables and views.
-    pub(crate) hidden: Vec<String>,
+    pub(crate) hidden: HashSet<String>,
     /// The tables by the root pages of their b-trees and those of their indexes.
     pub(crate) roots: HashMap<i64, String>,
 }
