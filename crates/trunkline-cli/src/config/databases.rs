@@ -84,9 +84,13 @@ pub(super) struct DatabaseSection {
     transaction_pooling: Option<Spanned<bool>>,
     #[schemars(with = "Option<RoleConfig>")]
     role: Option<Spanned<RoleConfig>>,
+    #[schemars(with = "Vec<String>")]
     allow_tables: Vec<Spanned<String>>,
+    #[schemars(with = "Vec<String>")]
     deny_tables: Vec<Spanned<String>>,
+    #[schemars(with = "Vec<MaskEntry>")]
     mask: Vec<Spanned<MaskEntry>>,
+    #[schemars(with = "Option<Secret>")]
     mask_key: Option<Spanned<Secret>>,
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -28,13 +29,15 @@ pub(super) struct RuleKeys {
 }
 
 /// `"customer.email"`, `"customer.email=hash"` or `{ column = "customer.email", with = "hash" }`.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
 pub(super) enum MaskEntry {
     Text(String),
     Table(MaskTable),
 }
 
 /// `{ column = "customer.email", with = "hash" }`.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MaskTable {
     column: String,

@@ -40,7 +40,9 @@ fn rules_apply() {
     for (request, expected) in [
         (ExportRows::table("salary", ExportFormat::Json), "unknown_table"),
         (ExportRows::table("pay", ExportFormat::Json), "unknown_table"),
-        (ExportRows::query("SELECT 1", None, ExportFormat::Json), "forbidden"),
+        (ExportRows::query("SELECT * FROM salary", None, ExportFormat::Json), "sql"),
+        (ExportRows::query("SELECT id FROM pay", None, ExportFormat::Json), "sql"),
+        (ExportRows::query("SELECT email FROM customer", None, ExportFormat::Json), "masked"),
     ] {
         let (text, outcome) = export(&fixture, request);
         assert_eq!((text.as_str(), kind(&outcome)), ("", expected));

@@ -167,7 +167,9 @@ fn rules_apply() {
     assert!(!text.contains("S3CRET") && text.contains("2qF_HdWLl2P_E410kZRDvg"), "{text}");
     for (request, expected) in [
         (ExportRows::table("hr.salary", ExportFormat::Json), "unknown_table"),
-        (ExportRows::query("SELECT 1", None, ExportFormat::Json), "forbidden"),
+        (ExportRows::query("SELECT * FROM salary", None, ExportFormat::Json), "sql"),
+        (ExportRows::query("SELECT id FROM pay", None, ExportFormat::Json), "sql"),
+        (ExportRows::query("SELECT email FROM customer", None, ExportFormat::Json), "masked"),
     ] {
         let (text, outcome) = export(&fixture, request, usize::MAX);
         assert_eq!((text.as_str(), kind(&outcome.unwrap())), ("", expected));
