@@ -78,7 +78,7 @@ pub(crate) fn large_result(id: usize) -> String {
     )
 }
 
-fn post(path: &str, body: &str) -> Vec<u8> {
+pub(crate) fn post(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"

@@ -1,10 +1,12 @@
-//! Attacks on the memory of a server, which use the whole machine: `cargo xtask soak`.
+//! Attacks on the memory of a server, and databases whose server is killed, which use the whole machine:
+//! `cargo xtask soak`.
 //!
 //! One at a time (`--test-threads=1`). `SOAK_BINARY` is another binary to measure.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "the figures of each attack are the result")]
 
 mod attack;
+mod databases;
 mod health;
 mod target;
 
@@ -13,6 +15,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use attack::Attack;
+use databases::Store;
 use target::Target;
 
 /// The memory budget of the servers under attack.
@@ -92,4 +95,14 @@ fn stdio_without_a_reader() {
     println!("{sent} results of 1 MB over stdio: {} MiB at the peak", peak >> 20);
     assert!(peak - begun >= 64 << 20, "the server holds too few replies for an attack");
     assert!(peak <= BUDGET + FIXED, "{} MiB at the peak", peak >> 20);
+}
+
+#[test]
+fn database_sqlite() {
+    databases::check("SQLite", Store::Sqlite);
+}
+
+#[test]
+fn database_postgres() {
+    databases::check("PostgreSQL", Store::Postgres);
 }

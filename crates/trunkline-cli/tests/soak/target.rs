@@ -3,22 +3,37 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// A server of an empty database. Dropped, it is killed.
+/// A server. Dropped, it is killed.
 pub(crate) struct Target {
     process: Child,
-    _directory: TempDir,
+    /// Its directory, if it is removed with the server.
+    directory: Option<TempDir>,
 }
 
 impl Target {
-    /// A server over HTTP with a memory budget of this many bytes, and its address.
+    /// A server of an empty database over HTTP with a memory budget of this many bytes, and its address.
     pub(crate) fn serve(budget: usize) -> (Self, SocketAddr) {
-        let mut target = Self::start(&["serve", "--listen", "127.0.0.1:0"], Stdio::null(), budget);
+        let directory = TempDir::new().unwrap();
+        let (mut target, address) = Self::serve_in(directory.path(), &[], budget);
+        target.directory = Some(directory);
+        (target, address)
+    }
+
+    /// A server over HTTP in a directory, with further arguments, and its address.
+    pub(crate) fn serve_in(
+        directory: &Path,
+        arguments: &[&str],
+        budget: usize,
+    ) -> (Self, SocketAddr) {
+        let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
+        let mut target = Self::start(directory, &arguments, Stdio::null(), budget);
         let stdout = BufReader::new(target.process.stdout.take().unwrap());
         let listening = stdout.lines().map(Result::unwrap).find(|line| line.contains("listening"));
         let listening = listening.expect("the server prints its address");
@@ -29,28 +44,29 @@ impl Target {
 
     /// An MCP server over stdio, and its input. Nothing reads its output.
     pub(crate) fn mcp(budget: usize) -> (Self, ChildStdin) {
-        let mut target = Self::start(&["mcp"], Stdio::piped(), budget);
+        let directory = TempDir::new().unwrap();
+        let mut target = Self::start(directory.path(), &["mcp"], Stdio::piped(), budget);
         let stdin = target.process.stdin.take().unwrap();
+        target.directory = Some(directory);
         (target, stdin)
     }
 
-    fn start(arguments: &[&str], stdin: Stdio, budget: usize) -> Self {
-        let directory = TempDir::new().unwrap();
+    fn start(directory: &Path, arguments: &[&str], stdin: Stdio, budget: usize) -> Self {
         let binary = std::env::var("SOAK_BINARY");
         let binary = binary.unwrap_or_else(|_| env!("CARGO_BIN_EXE_trunkline").to_owned());
         let process = Command::new(binary)
             .args(arguments)
             // A variable, which binaries without the flag ignore.
             .env("TRUNKLINE_MAX_MEMORY", budget.to_string())
-            .env("TRUNKLINE_DATA_DIR", directory.path().join("data"))
+            .env("TRUNKLINE_DATA_DIR", directory.join("data"))
             .env("RUST_LOG", "error")
-            .current_dir(directory.path())
+            .current_dir(directory)
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        Self { process, _directory: directory }
+        Self { process, directory: None }
     }
 
     /// The resident memory in bytes.
