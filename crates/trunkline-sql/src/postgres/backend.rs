@@ -68,9 +68,9 @@ impl Postgres {
         let of_exports = PostgresConfig { connections: config.limits.exports, ..config.clone() };
         let exports = Arc::new(Pool::new(address()?, of_exports));
         let pool = Arc::new(Pool::new(address()?, config));
-        let connection = pool.connect().await?;
-        let warnings = role::check(&connection, &pool.config).await?;
-        pool.give_back(connection);
+        let session = pool.connect().await?;
+        let warnings = role::check(&session.connection, &pool.config).await?;
+        pool.give_back(session);
         let role = match &pool.config {
             PostgresConfig { role_rule: Some(_), .. } => CallerRole::Unknown,
             PostgresConfig { role: Some(role), .. } => CallerRole::Named(role.as_str().into()),
@@ -129,7 +129,8 @@ impl Postgres {
             self.config().rules.refuse_sql_changes()?;
         }
         security::check(&request.query, access, self.write_remedy())?;
-        let mut transaction = self.begin(access, timeout).await?;
+        let role = self.role()?;
+        let mut transaction = Transaction::start(&self.pool, access, role, timeout).await?;
         let deadline = transaction.deadline();
         let outcome = match access {
             Access::Read => deadline.limit(raw_query::read(&mut transaction, &request)).await,

@@ -1,5 +1,6 @@
 //! Lookups of tables and columns in the system catalogs.
 
+use futures_util::future::join;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -62,7 +63,9 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
     let oid: u32 = row.try_get(0)?;
     let is_visible: bool = row.try_get(4)?;
     let schema: String = row.try_get(2)?;
-    let (columns, facts) = columns(transaction, oid).await?;
+    // Sent together.
+    let facts = join(columns(transaction, oid), unique_key(transaction, oid)).await;
+    let ((columns, facts), unique_key) = (facts.0?, facts.1?);
     let mut table = Table {
         dialect: Dialect::Postgres,
         schema: Some(schema).filter(|_| !is_visible),
@@ -71,7 +74,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         without_rowid: true,
         columns,
         unreadable_columns: Vec::new(),
-        unique_key: unique_key(transaction, oid).await?,
+        unique_key,
     };
     if !apply_rules(transaction, oid, &mut table).await? {
         return Err(unknown_table(transaction, name).await?);

@@ -28,6 +28,9 @@ pub struct PostgresConfig {
     /// Whether the server is a pooler in transaction mode, such as PgBouncer: each transaction may be in another session.
     /// Each call then opens a connection, and leaves no prepared statements in the session. Default false.
     pub transaction_pooling: bool,
+    /// Number of reading statements of callers that each connection keeps prepared. Zero disables it, as do
+    /// `transaction_pooling`, `role` and `role_rule`. Default 64.
+    pub statement_cache: usize,
     /// Maximum wait for a lock of another session before a call fails with `Locked`. Default 1 s.
     pub lock_wait: Duration,
     /// Maximum size of one message of the server, in bytes. A row is one message. A larger row ends its connection and
@@ -55,6 +58,7 @@ impl Default for PostgresConfig {
             queue_wait: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(5),
             transaction_pooling: false,
+            statement_cache: 64,
             lock_wait: Duration::from_secs(1),
             max_message: 16 << 20,
             role: None,

@@ -16,6 +16,7 @@ mod role;
 mod role_rule;
 mod rows;
 mod security;
+mod session;
 mod suggestions;
 mod transaction;
 mod value;

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use trunkline_postgres::{Address, ConnectError, ConnectLimits, Connection};
 
 use super::config::PostgresConfig;
+use super::session::Session;
 use crate::model::error::Error;
 
 /// The connections of one database.
@@ -17,7 +18,7 @@ pub(super) struct Pool {
     pub(super) config: PostgresConfig,
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Session>>,
     /// Number of leased connections.
     leased: Mutex<usize>,
     returned: Condvar,
@@ -64,20 +65,21 @@ impl Pool {
     pub(super) async fn lease(
         self: &Arc<Self>,
         patience: Duration,
-    ) -> Result<(Permit, Connection), Error> {
+    ) -> Result<(Permit, Session), Error> {
         let permit = self.permit(patience.min(self.config.queue_wait)).await?;
-        loop {
-            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            match idle {
-                Some(connection) if connection.is_usable() => return Ok((permit, connection)),
-                // The server has closed it.
-                Some(_) => {}
-                None => break,
+        let session = async {
+            loop {
+                let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let Some(mut session) = idle else { break };
+                // If not, the server has closed it.
+                if session.settle().await {
+                    return Ok(session);
+                }
             }
-        }
-        match timeout(patience, self.connect()).await {
-            Ok(Ok(connection)) => Ok((permit, connection)),
-            Ok(Err(error)) => Err(unavailable(error)),
+            self.connect().await.map_err(unavailable)
+        };
+        match timeout(patience, session).await {
+            Ok(session) => Ok((permit, session?)),
             Err(_) => Err(Error::Timeout { limit: patience }),
         }
     }
@@ -97,7 +99,7 @@ impl Pool {
     }
 
     /// Opens a connection, and records whether that is possible.
-    pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
+    pub(super) async fn connect(&self) -> Result<Session, ConnectError> {
         let limits = ConnectLimits {
             timeout: self.config.connect_timeout,
             max_message: self.config.max_message,
@@ -111,15 +113,15 @@ impl Pool {
                 Some(Problem { message, since: Instant::now() })
             }
         };
-        connected
+        Ok(Session::new(connected?, self.config.statement_cache))
     }
 
-    /// Takes a connection back after a call.
-    pub(super) fn give_back(&self, connection: Connection) {
+    /// Takes a connection back after a call. The end of its transaction has been sent.
+    pub(super) fn give_back(&self, session: Session) {
         // The driver caches prepared statements of a session.
         let can_be_kept = !self.config.transaction_pooling && !self.permits.is_closed();
-        if can_be_kept && connection.is_usable() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        if can_be_kept && !session.connection.client.is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         }
     }
 
@@ -133,8 +135,8 @@ impl Pool {
             known.since = Instant::now();
             let pool = Arc::clone(self);
             runtime.spawn(async move {
-                if let Ok(connection) = pool.connect().await {
-                    pool.give_back(connection);
+                if let Ok(session) = pool.connect().await {
+                    pool.give_back(session);
                 }
             });
         }

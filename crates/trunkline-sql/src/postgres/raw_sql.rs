@@ -11,7 +11,6 @@ use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
 use super::catalog;
-use super::rows;
 use super::security::{Token, spans};
 use super::transaction::Transaction;
 use crate::model::error::Error;
@@ -46,13 +45,14 @@ const LOOKUP_FUNCTIONS: &str = "\
          OR p.proargtypes::oid[] && ARRAY['oid'::pg_catalog.regtype::oid])";
 
 /// Compiles a statement of a caller, which reads. Under rules, only visible tables and columns exist for it.
-pub(super) async fn prepare(transaction: &Transaction, sql: &str) -> Result<Statement, Error> {
+pub(super) async fn prepare(transaction: &mut Transaction, sql: &str) -> Result<Statement, Error> {
     if transaction.rules().is_empty() {
-        return rows::prepare(transaction, sql).await;
+        return transaction.begin_and_prepare(sql).await;
     }
+    transaction.begun().await?;
     let scoped = Scoped::new(transaction, sql).await?;
     transaction.clear_search_path().await?;
-    rows::prepare(transaction, &scoped.text).await.map_err(|error| scoped.explain(error))
+    transaction.prepare(&scoped.text).await.map_err(|error| scoped.explain(error))
 }
 
 /// A statement with the definitions of the tables that it may read.

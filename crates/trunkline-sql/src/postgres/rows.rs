@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, Kind, Type};
 use tokio_postgres::{Column, Row, RowStream, Statement};
 
-use super::error::in_statement;
 use super::params::TextParam;
 use super::transaction::Transaction;
 use super::value;
@@ -62,9 +62,33 @@ impl Collector {
         statement: &Statement,
         params: Vec<TextParam>,
     ) -> Result<(), Error> {
+        let rows = transaction.connection()?.client.query_raw(statement, params).await?;
+        self.take_rows(transaction, statement, rows).await
+    }
+
+    /// Runs a statement that earlier calls have prepared, and ends the transaction. Returns false if it must be prepared
+    /// again.
+    pub(super) async fn read_kept(
+        &mut self,
+        transaction: &mut Transaction,
+        statement: &Statement,
+        params: Vec<TextParam>,
+    ) -> Result<bool, Error> {
+        match transaction.send_last(statement, params).await? {
+            Ok(rows) => self.take_rows(transaction, statement, rows).await.map(|()| true),
+            Err(error) if is_outdated(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn take_rows(
+        &mut self,
+        transaction: &mut Transaction,
+        statement: &Statement,
+        rows: RowStream,
+    ) -> Result<(), Error> {
         self.note_columns(statement);
-        let client = &transaction.connection()?.client;
-        let mut stream = pin!(client.query_raw(statement, params).await?);
+        let mut stream = pin!(rows);
         while let Some(row) = stream.try_next().await? {
             self.take_row(&row)?;
             if self.rows.is_full() {
@@ -153,10 +177,11 @@ pub(super) async fn export(
     Ok(exported)
 }
 
-/// Prepares a statement of the caller.
-pub(super) async fn prepare(transaction: &Transaction, sql: &str) -> Result<Statement, Error> {
-    let prepared = transaction.connection()?.client.prepare(sql).await;
-    prepared.map_err(|error| in_statement(error, sql))
+/// Whether a prepared statement does not fit the schema any more, or is missing in the session.
+fn is_outdated(error: &tokio_postgres::Error) -> bool {
+    let code = error.code().map(SqlState::code).unwrap_or_default();
+    // The types of its result have changed; it is missing; or it contains names that are not valid any more.
+    code == "0A000" || code == "26000" || code.starts_with("42")
 }
 
 #[derive(PartialEq, Eq)]

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::{RowStream, Statement};
 use trunkline_postgres::Connection;
 
+use super::error::in_statement;
+use super::params::TextParam;
 use super::pool::{Permit, Pool};
+use super::session::{Reply, Session};
 use crate::model::error::Error;
 use crate::model::limits::QueryLimits;
 use crate::model::visibility::VisibilityRules;
@@ -41,8 +45,15 @@ pub(super) struct Transaction {
     has_run_sql: bool,
     /// Whether a cancellation may still reach the connection.
     is_unclear: bool,
+    /// Whether the session keeps the statement of the call prepared. The names in a statement, and the policies of its
+    /// tables, can depend on the role.
+    keeps_statements: bool,
+    /// The reply to the beginning, which has been sent.
+    beginning: Option<Reply>,
+    /// The reply to the end, if it has been sent.
+    ending: Option<Reply>,
     /// None after the end.
-    leased: Option<(Permit, Connection)>,
+    leased: Option<(Permit, Session)>,
     pool: Arc<Pool>,
 }
 
@@ -68,10 +79,12 @@ impl Deadline {
 /// which it does between transactions.
 const CHANGES: &str = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_catalog.pg_stat_xact_user_tables";
 
-/// Clears the state that a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also remove the prepared
-/// statements of the driver.
+/// Clears the state that a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also remove
+/// the prepared statements.
 const RESET: &str = "CLOSE ALL; RESET ALL; SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; \
                      DISCARD SEQUENCES";
+const ROLLBACK_AND_RESET: &str = "ROLLBACK; CLOSE ALL; RESET ALL; SELECT pg_catalog.pg_advisory_unlock_all(); \
+                                  DISCARD TEMP; DISCARD SEQUENCES";
 
 impl Transaction {
     /// Leases a connection and begins a transaction on it.
@@ -81,8 +94,29 @@ impl Transaction {
         role: Option<&str>,
         timeout: Duration,
     ) -> Result<Self, Error> {
+        let mut transaction = Self::start(pool, access, role, timeout).await?;
+        let deadline = transaction.deadline();
+        match deadline.limit(transaction.begun()).await {
+            Ok(()) => Ok(transaction),
+            Err(error) => transaction.end(Err(error)).await,
+        }
+    }
+
+    /// Leases a connection and sends the beginning of a transaction. Statements must not run before it has
+    /// [begun](Self::begun).
+    pub(super) async fn start(
+        pool: &Arc<Pool>,
+        access: Access,
+        role: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Self, Error> {
         let deadline = Instant::now() + timeout;
-        let (permit, connection) = pool.lease(timeout).await?;
+        let (permit, session) = pool.lease(timeout).await?;
+        // Under rules, the text of a statement depends on the tables that are visible.
+        let is_kept = access == Access::Read
+            && role.is_none()
+            && !pool.config.transaction_pooling
+            && pool.config.rules.is_empty();
         let mut transaction = Self {
             access,
             timeout,
@@ -91,19 +125,95 @@ impl Transaction {
             discards_changes: false,
             has_run_sql: false,
             is_unclear: false,
-            leased: Some((permit, connection)),
+            keeps_statements: is_kept && pool.config.statement_cache > 0,
+            beginning: None,
+            ending: None,
+            leased: Some((permit, session)),
             pool: Arc::clone(pool),
         };
         let begin = transaction.begin_text(role);
-        let begun = timeout_at(deadline + GRACE, transaction.batch(&begin)).await;
-        let begun = begun.unwrap_or(Err(Error::Timeout { limit: timeout }));
-        match begun {
-            Ok(counts) => {
-                transaction.changes_before = counts;
-                Ok(transaction)
-            }
-            Err(error) => transaction.end(Err(error)).await,
+        transaction.beginning = Some(Reply::to(transaction.connection()?, &begin).await?);
+        Ok(transaction)
+    }
+
+    /// Waits until the transaction has begun.
+    pub(super) async fn begun(&mut self) -> Result<(), Error> {
+        if let Some(beginning) = self.beginning.take() {
+            self.changes_before = beginning.number().await?;
         }
+        Ok(())
+    }
+
+    /// Prepares a statement of the caller.
+    pub(super) async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
+        let prepared = self.connection()?.client.prepare(sql).await;
+        prepared.map_err(|error| in_statement(error, sql))
+    }
+
+    /// Prepares a statement of the caller, in one round trip with the beginning of the transaction, unless a pooler is
+    /// between.
+    pub(super) async fn begin_and_prepare(&mut self, sql: &str) -> Result<Statement, Error> {
+        if self.pool.config.transaction_pooling {
+            self.begun().await?;
+        }
+        let beginning = self.beginning.take();
+        let begun = async {
+            match beginning {
+                Some(beginning) => beginning.number().await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let (begun, prepared) = join(begun, self.prepare(sql)).await;
+        if let Some(changes) = begun? {
+            self.changes_before = changes;
+        }
+        prepared
+    }
+
+    /// A statement that was [kept](Self::keep_statement).
+    pub(super) fn kept_statement(&mut self, sql: &str) -> Option<Statement> {
+        let (_, session) = self.leased.as_mut().filter(|_| self.keeps_statements)?;
+        session.statement(sql)
+    }
+
+    /// Keeps a statement for later calls, which has run to its end.
+    pub(super) fn keep_statement(&mut self, sql: &str, statement: Statement) {
+        if let Some((_, session)) = &mut self.leased
+            && self.keeps_statements
+            && session.connection.state.is_in_transaction()
+        {
+            session.keep_statement(sql, statement);
+        }
+    }
+
+    /// Sends a kept statement together with the end of the transaction. It waits for the beginning, which an
+    /// administrator of the server can cancel: the statement would then run without its transaction.
+    pub(super) async fn send_last(
+        &mut self,
+        statement: &Statement,
+        params: Vec<TextParam>,
+    ) -> Result<Result<RowStream, tokio_postgres::Error>, Error> {
+        self.begun().await?;
+        let connection = self.connection()?;
+        // Sent in this order.
+        let execution = connection.client.query_raw(statement, params);
+        let (rows, ending) = join(execution, Reply::to(connection, ROLLBACK_AND_RESET)).await;
+        self.ending = Some(ending?);
+        Ok(rows)
+    }
+
+    /// Begins another transaction for the same call, after [`send_last`](Self::send_last) of a statement that must be
+    /// prepared again.
+    pub(super) async fn restart(&mut self, sql: &str) -> Result<(), Error> {
+        if let Some(ending) = self.ending.take() {
+            ending.number().await?;
+        }
+        if let Some((_, session)) = &mut self.leased {
+            session.forget_statement(sql);
+        }
+        let begin = self.begin_text(None);
+        self.beginning = Some(Reply::to(self.connection()?, &begin).await?);
+        Ok(())
     }
 
     /// The statements that begin the transaction. All text is our own.
@@ -147,7 +257,7 @@ impl Transaction {
     }
 
     pub(super) fn connection(&self) -> Result<&Connection, Error> {
-        self.leased.as_ref().map(|(_, connection)| connection).ok_or(Error::ReaderLost)
+        self.leased.as_ref().map(|(_, session)| &session.connection).ok_or(Error::ReaderLost)
     }
 
     /// Rolls back the changes even if the call succeeds.
@@ -162,12 +272,7 @@ impl Transaction {
 
     /// Runs statements of our own, and returns the last number in their results.
     async fn batch(&self, sql: &str) -> Result<u64, Error> {
-        let messages = self.connection()?.client.simple_query(sql).await?;
-        let number = |message: &SimpleQueryMessage| match message {
-            SimpleQueryMessage::Row(row) => row.get(0).and_then(|text| text.parse().ok()),
-            _ => None,
-        };
-        Ok(messages.iter().rev().find_map(number).unwrap_or(0))
+        Reply::to(self.connection()?, sql).await?.number().await
     }
 
     /// Lets names without a schema be those of common table expressions and of system catalogs only, until the end of the
@@ -240,11 +345,21 @@ impl Transaction {
                 return Err(self.named(error));
             }
             Err(error) => {
-                let _ = timeout(ROLLBACK_TIME, self.finish()).await;
+                // Its statement may still be running.
+                let finish = async {
+                    self.begun().await?;
+                    if let Some(ending) = self.ending_reply().await? {
+                        ending.number().await?;
+                    }
+                    self.give_back();
+                    Ok::<_, Error>(())
+                };
+                let _ = timeout(ROLLBACK_TIME, finish).await;
                 return Err(self.named(error));
             }
         };
-        if !state.is_in_transaction() {
+        // A kept statement has been checked when it was prepared.
+        if self.ending.is_none() && !state.is_in_transaction() {
             // The connection is closed, too.
             let reason = "it ended the transaction of the call".to_owned();
             return Err(Error::Forbidden { reason });
@@ -261,8 +376,16 @@ impl Transaction {
                 Ok(Err(error)) => return Err(self.named(error)),
                 Err(_) => return Err(Error::Unconfirmed),
             }
+            // Functions that triggers call can change the session, too.
+            self.has_run_sql = true;
         }
-        let _ = timeout(ROLLBACK_TIME, self.finish()).await;
+        // The next call on the connection waits for the reply.
+        if let Ok(Ok(ending)) = timeout(ROLLBACK_TIME, self.ending_reply()).await {
+            if let Some((_, session)) = &mut self.leased {
+                session.end_with(ending);
+            }
+            self.give_back();
+        }
         Ok(value)
     }
 
@@ -292,37 +415,43 @@ impl Transaction {
         }
     }
 
-    /// Rolls the transaction back, if it is open, and returns the connection to the pool. If that fails, the connection
-    /// is closed.
-    async fn finish(&mut self) -> Result<(), Error> {
+    /// Rolls the transaction back, if it is open, and resets the session. The reply may still be on the way.
+    async fn ending_reply(&mut self) -> Result<Option<Reply>, Error> {
+        if self.ending.is_some() {
+            return Ok(self.ending.take());
+        }
         let is_open = !self.connection()?.state.is_idle();
         if self.pool.config.transaction_pooling {
             // The next statement may be sent to another session.
             if is_open && !self.is_unclear {
-                self.batch(&format!("ROLLBACK; {RESET}; DEALLOCATE ALL")).await?;
+                self.batch(&format!("{ROLLBACK_AND_RESET}; DEALLOCATE ALL")).await?;
             }
-            self.leased = None;
-            return Ok(());
+            return Ok(None);
         }
-        match (is_open, self.has_run_sql) {
-            (true, true) => self.batch(&format!("ROLLBACK; {RESET}")).await?,
-            (true, false) => self.batch("ROLLBACK").await?,
-            (false, true) => self.batch(RESET).await?,
-            (false, false) => 0,
+        let sql = match (is_open, self.has_run_sql) {
+            (true, true) => ROLLBACK_AND_RESET,
+            (true, false) => "ROLLBACK",
+            (false, true) => RESET,
+            (false, false) => return Ok(None),
         };
-        if !self.is_unclear
-            && let Some((permit, connection)) = self.leased.take()
+        Reply::to(self.connection()?, sql).await.map(Some)
+    }
+
+    /// Returns the connection to the pool, unless a cancellation may still reach it. Then it is closed.
+    fn give_back(&mut self) {
+        if (self.pool.config.transaction_pooling || !self.is_unclear)
+            && let Some((permit, session)) = self.leased.take()
         {
-            self.pool.give_back(connection);
+            self.pool.give_back(session);
             drop(permit);
         }
-        Ok(())
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        let Some((permit, connection)) = self.leased.take() else { return };
+        let Some((permit, session)) = self.leased.take() else { return };
+        let connection = &session.connection;
         // A pooler closes the session of a lost client. Its statement ends at its timeout. PgBouncer 1.18 can fail calls
         // of other clients after a request to cancel one.
         if connection.client.is_closed() || self.pool.config.transaction_pooling {
@@ -332,7 +461,7 @@ impl Drop for Transaction {
         let canceller = connection.canceller();
         let pool = Arc::clone(&self.pool);
         // The task that drives the connection ends it when the statement has ended.
-        drop(connection);
+        drop(session);
         runtime.spawn(async move {
             canceller.cancel(&pool.address, ROLLBACK_TIME).await;
             drop(permit);

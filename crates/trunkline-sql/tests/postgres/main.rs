@@ -9,6 +9,7 @@ mod hostile;
 mod inspections;
 mod objects;
 mod pgbouncer;
+mod repeated;
 mod rules;
 mod transfer;
 mod values;

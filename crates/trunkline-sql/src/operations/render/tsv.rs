@@ -49,6 +49,12 @@ pub(super) fn name(text: &mut String, name: &str) -> Option<()> {
 /// Appends a line for each row of a JSON array of arrays without white space, as `rowset` writes it, and returns the
 /// number of abbreviated cells. None for anything else; the text may then end anywhere.
 pub(super) fn rows(text: &mut String, rows: &str) -> Option<u64> {
+    let (abbreviated, rest) = rows_before(text, rows)?;
+    rest.is_empty().then_some(abbreviated)
+}
+
+/// [`rows`] of an array that other text follows, which is also returned.
+pub(super) fn rows_before<'a>(text: &mut String, rows: &'a str) -> Option<(u64, &'a str)> {
     let mut json = Json { rest: rows, abbreviated: 0 };
     json.skip("[")?;
     text.reserve(rows.len());
@@ -61,8 +67,7 @@ pub(super) fn rows(text: &mut String, rows: &str) -> Option<u64> {
         }
         json.skip("]")?;
     }
-    json.is_at_end()?;
-    Some(json.abbreviated)
+    Some((json.abbreviated, json.rest))
 }
 
 struct Json<'a> {

@@ -6,7 +6,7 @@ use crate::model::create_table::{CreateTable, Created};
 use crate::model::error::Error;
 use crate::model::rowset::Bounds;
 use crate::model::schema::{Dialect, Table};
-use crate::postgres::rows::{self, Collector};
+use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params};
 use crate::query;
@@ -52,7 +52,7 @@ async fn run(
     max_affected: Option<u64>,
 ) -> Result<Affected, Error> {
     let run = async {
-        let statement = rows::prepare(transaction, &change.sql).await?;
+        let statement = transaction.prepare(&change.sql).await?;
         let values = change.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
         let mut collector = Collector::new(Bounds { max_rows: 0, max_bytes: 0 });
         let rows_affected = collector.write(transaction, &statement, values).await?;

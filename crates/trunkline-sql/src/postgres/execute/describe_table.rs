@@ -8,7 +8,7 @@ use crate::model::error::Error;
 use crate::model::rowset::{Bounds, Rowset};
 use crate::model::schema::{Column, Table, TableKind, Visibility};
 use crate::postgres::catalog::{self, CatalogTable, ColumnFacts};
-use crate::postgres::rows::{self, Collector};
+use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::visibility::{self, Among};
 use crate::query::identifier::quote;
@@ -223,7 +223,7 @@ async fn sample(transaction: &mut Transaction, table: &Table, rows: u64) -> Resu
     let masks = table.visible_masks(transaction.rules());
     let mut collector = Collector::new(Bounds { max_rows: rows, max_bytes }).masked_by(masks);
     let on_table = |error: Error| error.on_table(&table.full_name());
-    let statement = rows::prepare(transaction, &sql).await.map_err(on_table)?;
+    let statement = transaction.prepare(&sql).await.map_err(on_table)?;
     collector.read(transaction, &statement, Vec::new()).await.map_err(on_table)?;
     let sample = collector.finish()?;
     Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))

@@ -22,7 +22,7 @@ pub(crate) async fn export_rows(
             masks = table.visible_masks(transaction.rules());
             let columns = table.visible_columns();
             let sql = select(columns.map(|column| table.dialect.column(&column.name)), &table);
-            (rows::prepare(transaction, &sql).await?, None)
+            (transaction.prepare(&sql).await?, None)
         }
         ExportSource::Query { sql, params } => {
             transaction.note_sql_of_caller();

@@ -6,7 +6,7 @@ use crate::model::import::{
 };
 use crate::model::schema::Table;
 use crate::postgres::transaction::Transaction;
-use crate::postgres::{catalog, params, rows};
+use crate::postgres::{catalog, params};
 use crate::query::change::{self, Record};
 use crate::query::import::{is_of_record, record, rejected};
 
@@ -102,7 +102,7 @@ async fn insert(
 ) -> Result<u64, Error> {
     let Some((_, first)) = group.first() else { return Ok(0) };
     let sql = change::insert_several(table, &first.columns, batch.on_conflict, group.len())?;
-    let statement = rows::prepare(transaction, &sql).await?;
+    let statement = transaction.prepare(&sql).await?;
     let values = group.iter().flat_map(|(_, record)| &record.values);
     let values = values.map(params::from_value).collect::<Result<Vec<_>, _>>()?;
     Ok(transaction.connection()?.client.execute_raw(&statement, values).await?)

@@ -5,7 +5,7 @@ use crate::model::error::Error;
 use crate::model::rowset::{Bounds, RowNumber};
 use crate::model::schema::Table;
 use crate::model::value::Value;
-use crate::postgres::rows::{self, Collector};
+use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params};
 use crate::query::change::{self, Record};
@@ -45,7 +45,7 @@ async fn insert_all(
             _ => {
                 let on_conflict = request.on_conflict.unwrap_or_default();
                 let sql = change::insert(table, &record.columns, on_conflict)? + &clause;
-                rows::prepare(transaction, &sql).await?
+                transaction.prepare(&sql).await?
             }
         };
         let values = record.values.iter().map(params::from_value).collect::<Result<_, _>>()?;

@@ -7,7 +7,7 @@ use crate::model::profile::{ColumnProfile, EXAMPLES, MAX_TEXT, ProfileTable, Tab
 use crate::model::rowset::Bounds;
 use crate::model::schema::{Column, TableKind};
 use crate::postgres::catalog::{self, CatalogTable};
-use crate::postgres::rows::{self, Collector};
+use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 
 /// The part of the timeout after which no further column is read, in percent.
@@ -157,7 +157,7 @@ async fn profile(
 async fn cells_of(transaction: &mut Transaction, sql: &str) -> Result<Vec<Vec<Json>>, Error> {
     let max_bytes = transaction.limits().max_bytes;
     let mut collector = Collector::new(Bounds { max_rows: EXAMPLES, max_bytes });
-    let statement = rows::prepare(transaction, sql).await?;
+    let statement = transaction.prepare(sql).await?;
     collector.read(transaction, &statement, Vec::new()).await?;
     Ok(cells(&collector.finish()?))
 }

@@ -4,7 +4,7 @@ use crate::model::rowset::Rowset;
 use crate::model::visibility::ResultMasks;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
-use crate::postgres::{catalog, params, rows};
+use crate::postgres::{catalog, params};
 use crate::query::select::PageQuery;
 
 pub(crate) async fn query_records(
@@ -17,7 +17,7 @@ pub(crate) async fn query_records(
     let collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
     let mut collector = collector.masked_by(masks);
     let on_table = |error: Error| error.on_table(&table.full_name());
-    let statement = rows::prepare(transaction, &page.sql).await.map_err(on_table)?;
+    let statement = transaction.prepare(&page.sql).await.map_err(on_table)?;
     let values = page.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
     collector.read(transaction, &statement, values).await.map_err(on_table)?;
     let last = collector.take_key();

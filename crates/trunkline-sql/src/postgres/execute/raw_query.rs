@@ -4,7 +4,7 @@ use crate::model::error::Error;
 use crate::model::read::{Changed, Params, RawOutcome, RawQuery};
 use crate::postgres::params::{self, TextParam};
 use crate::postgres::raw_sql;
-use crate::postgres::rows::{self, Collector};
+use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::query::raw;
 
@@ -15,10 +15,21 @@ pub(crate) async fn read(
 ) -> Result<RawOutcome, Error> {
     transaction.note_sql_of_caller();
     let mut collector = Collector::new(raw::bounds(request, transaction.limits()));
+    let complete = |collector: Collector, transaction: &Transaction| {
+        Ok(RawOutcome::Rows(raw::complete(collector.finish()?, transaction.limits())?))
+    };
+    if let Some(statement) = transaction.kept_statement(&request.query) {
+        let values = bind(&statement, request.params.as_ref())?;
+        if collector.read_kept(transaction, &statement, values).await? {
+            return complete(collector, transaction);
+        }
+        transaction.restart(&request.query).await?;
+    }
     let statement = raw_sql::prepare(transaction, &request.query).await?;
     let values = bind(&statement, request.params.as_ref())?;
     collector.read(transaction, &statement, values).await?;
-    Ok(RawOutcome::Rows(raw::complete(collector.finish()?, transaction.limits())?))
+    transaction.keep_statement(&request.query, statement);
+    complete(collector, transaction)
 }
 
 /// In a transaction that is committed.
@@ -28,7 +39,7 @@ pub(crate) async fn write(
 ) -> Result<RawOutcome, Error> {
     transaction.note_sql_of_caller();
     let mut collector = Collector::new(raw::bounds(request, transaction.limits()));
-    let statement = rows::prepare(transaction, &request.query).await?;
+    let statement = transaction.begin_and_prepare(&request.query).await?;
     let values = bind(&statement, request.params.as_ref())?;
     let rows_affected = collector.write(transaction, &statement, values).await?;
     let changed = transaction.changed_rows().await?;

@@ -57,6 +57,10 @@ fn write_scalar(text: &mut Vec<u8>, kind: &Type, bytes: &[u8]) -> Result<(), Unr
             json_text::real(text, value.to_string().parse().unwrap_or(f64::from(value)));
         }
         Type::FLOAT8 => json_text::real(text, f64::from_bits(reader.u64()?)),
+        // Without a copy, unlike the types below.
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => {
+            json_text::string(text, std::str::from_utf8(bytes).map_err(|_| Unreadable)?);
+        }
         Type::BYTEA => json_text::bytes(text, "$blob", bytes),
         Type::JSON => write_json(text, bytes)?,
         // The first byte is the version of the format.

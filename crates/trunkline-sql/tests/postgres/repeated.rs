@@ -1,0 +1,111 @@
+//! Statements that connections keep prepared.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use trunkline_sql::postgres::PostgresConfig;
+use trunkline_sql::{QueryLimits, RawQuery};
+
+use crate::fixture::{Fixture, kind, request};
+
+/// A database with a table, served on one connection.
+fn fixture() -> Fixture {
+    // Rows that are on the way are read before a statement is cancelled, which takes time on a busy machine.
+    let limits = QueryLimits { timeout: Duration::from_secs(60), ..QueryLimits::default() };
+    let config =
+        PostgresConfig { connections: 1, writable: true, limits, ..PostgresConfig::default() };
+    Fixture::with("CREATE TABLE t (id integer PRIMARY KEY); INSERT INTO t VALUES (1), (2);", config)
+}
+
+/// Runs a statement three times: prepared, kept, and kept again.
+#[track_caller]
+fn check(fixture: &Fixture, sql: &str, expected: &str) {
+    for run in 1..=3 {
+        let outcome = fixture.sql(sql);
+        let shown =
+            outcome.as_ref().map_or_else(|error| error.details().kind, |rows| rows.rows.get());
+        assert_eq!(shown, expected, "{sql}, run {run}: {outcome:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn the_schema_changes() {
+    let fixture = fixture();
+    let sql = "SELECT * FROM t ORDER BY 1";
+    check(&fixture, sql, "[[1],[2]]");
+    for (change, expected) in [
+        ("INSERT INTO t VALUES (3)", "[[1],[2],[3]]"),
+        ("ALTER TABLE t ADD name text DEFAULT 'x'", r#"[[1,"x"],[2,"x"],[3,"x"]]"#),
+        ("ALTER TABLE t ALTER id TYPE text", r#"[["1","x"],["2","x"],["3","x"]]"#),
+        ("DROP TABLE t", "sql"),
+        ("CREATE TABLE t (a numeric)", "forbidden"),
+        ("GRANT SELECT ON t TO app; INSERT INTO t VALUES (0.10)", r#"[["0.10"]]"#),
+        ("REVOKE ALL ON t FROM app", "forbidden"),
+    ] {
+        fixture.look(change);
+        check(&fixture, sql, expected);
+    }
+    // The connection remains usable.
+    check(&fixture, "SELECT 1", "[[1]]");
+    // Someone has removed its prepared statements.
+    let function = "CREATE FUNCTION forget() RETURNS int LANGUAGE plpgsql AS \
+                    'BEGIN DEALLOCATE ALL; RETURN 1; END'";
+    fixture.look(function);
+    check(&fixture, "SELECT forget()", "[[1]]");
+    check(&fixture, "SELECT 1", "[[1]]");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn transactions_are_read_only_and_sessions_are_reset() {
+    let fixture = fixture();
+    let functions = "\
+        CREATE FUNCTION change() RETURNS text LANGUAGE sql AS \
+        $$SELECT set_config('default_transaction_read_only', 'off', false) || \
+                 set_config('work_mem', '77kB', false)$$; \
+        CREATE FUNCTION write() RETURNS bigint LANGUAGE sql AS \
+        'INSERT INTO t VALUES (9); SELECT count(*) FROM t'; \
+        CREATE FUNCTION hold() RETURNS boolean LANGUAGE sql AS 'SELECT pg_try_advisory_lock(7)';";
+    fixture.look(functions);
+    check(&fixture, "SHOW transaction_read_only", r#"[["on"]]"#);
+    check(&fixture, "SELECT change()", r#"[["off77kB"]]"#);
+    check(&fixture, "SELECT current_setting('work_mem') = '77kB'", "[[false]]");
+    check(&fixture, "SELECT write()", "forbidden");
+    let writes = RawQuery { read_only: false, ..RawQuery::new("SELECT change()") };
+    fixture.raw(writes).unwrap();
+    check(&fixture, "SELECT current_setting('work_mem') = '77kB'", "[[false]]");
+    check(&fixture, "SELECT hold()", "[[true]]");
+    let until = Instant::now() + Duration::from_secs(5);
+    while fixture.look("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") != ["0"] {
+        assert!(Instant::now() < until, "the lock is held after the call");
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn limits_apply() {
+    let fixture = fixture();
+    let sleep = "SELECT pg_sleep($1)";
+    let run = |query: &str, params: Value| {
+        let timeout = if query == sleep { 1_000 } else { 60_000 };
+        let query = json!({"query": query, "params": params, "timeout_ms": timeout, "max_rows": 3});
+        fixture.raw(request(query))
+    };
+    // Not in `FROM`, where all rows are computed before the first one is returned.
+    let series = "SELECT generate_series(1, $1)";
+    for _ in 0..2 {
+        assert_eq!(run(series, json!([2])).unwrap().rows.get(), "[[1],[2]]");
+        assert_eq!(run(sleep, json!([0])).unwrap().rows.get(), "[[null]]");
+        // The statement ends by itself, or is cancelled.
+        for rows in [10, 100_000_000] {
+            let rows = run(series, json!([rows])).unwrap();
+            assert_eq!((rows.rows.get(), rows.truncated), ("[[1],[2],[3]]", true));
+        }
+        let started = Instant::now();
+        assert_eq!(kind(&run(sleep, json!([60]))), "timeout");
+        assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+        assert_eq!(kind(&run(sleep, json!(["x"]))), "bad_params");
+        assert_eq!(kind(&run(sleep, json!([]))), "bad_params");
+    }
+}
