@@ -52,6 +52,16 @@ pub(crate) enum Command {
     /// Check, show or create the configuration file
     #[command(subcommand)]
     Config(commands::config::ConfigCommand),
+    /// Check whether a server could start and work
+    ///
+    /// Takes the flags and the configuration file of `trunkline serve`, and checks what they refer to: databases and their
+    /// privileges, saved queries, the address, tokens, certificates, directories, upstreams and the model, and the clock and
+    /// the file limit of this machine. Nothing is changed. Upstreams that are commands are started and ended; the model
+    /// answers one short message.
+    ///
+    /// Exit code: 0 if no check failed, 1 otherwise.
+    #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
+    Doctor(Box<serve::Serve>),
     /// Call a method of a JSON-RPC 2.0 server
     Call(call::Arguments),
     /// List the tools of an MCP server, or call one
@@ -146,7 +156,7 @@ fn served<'l>(
 ) -> Option<(&'l clap::Command, &'l ArgMatches)> {
     match matches.subcommand() {
         None => Some((command, matches)),
-        Some((name @ ("serve" | "mcp" | "check" | "show"), matches)) => {
+        Some((name @ ("serve" | "mcp" | "doctor" | "check" | "show"), matches)) => {
             Some((command.find_subcommand(name)?, matches))
         }
         Some(("config", matches)) => {

@@ -15,7 +15,7 @@ use arguments::Command;
 use commands::{
     call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
-use server::{command_tools, serve, stdio};
+use server::{command_tools, doctor, serve, stdio};
 use terminal::output;
 
 fn main() -> ExitCode {
@@ -25,6 +25,10 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&arguments, &config),
         Command::Mcp(arguments) => stdio::run(&arguments, &config),
         Command::Config(command) => commands::config::run(&command, &config, &arguments::command()),
+        Command::Doctor(arguments) => match doctor::run(&arguments, &config) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
         Command::Prompts(arguments) => return prompts::run(&arguments),

@@ -32,10 +32,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::saved_query::SavedQuery;
 
-#[cfg(feature = "postgres")]
-pub(crate) use databases::PostgresSettings;
 pub(crate) use databases::{
-    DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
+    DatabaseArg, DatabaseConfig, DatabaseParser, Location, PostgresSettings,
 };
 pub(crate) use problem::ConfigError;
 #[cfg(feature = "postgres")]
@@ -45,10 +43,8 @@ pub(crate) use schema::schema;
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
 
-use databases::DatabaseSection;
-pub(crate) use flags::{EffectiveSetting, Origin};
-
-use flags::FlagValue;
+use databases::{DatabaseConfigs, DatabaseSection};
+use flags::{EffectiveSetting, FlagValue, Origin};
 use folder::Folder;
 use problem::Problems;
 use queries::QuerySection;

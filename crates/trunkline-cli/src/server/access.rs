@@ -80,9 +80,15 @@ pub(crate) struct Access {
     require: Vec<String>,
 }
 
-/// Sets the accepted tokens, and returns whether a token is required. Keys are loaded now: without any key, the server
-/// does not start.
-pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyhow::Result<bool> {
+impl Access {
+    /// Whether requests must carry a token.
+    pub(super) fn requires_token(&self) -> bool {
+        self.jwks.is_some() || !self.bearer.is_empty()
+    }
+}
+
+/// Sets the accepted tokens. Keys are loaded now: without any key, the server does not start.
+pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyhow::Result<()> {
     check_tokens(&access.bearer)?;
     check_lists(access)?;
     let scopes = default_scopes(access)?;
@@ -99,7 +105,7 @@ pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyho
             "--audience, --issuer, --require, --resource-url, --authorization-server, --read-scope and --write-scope \
              apply to signed tokens: give --jwks, too"
         );
-        return Ok(!access.bearer.is_empty());
+        return Ok(());
     };
     let failed = || format!("cannot load the keys of --jwks {jwks}");
     let keys = keys(jwks).with_context(failed)?;
@@ -111,7 +117,7 @@ pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyho
         http.hosts.allow(resource.url.host());
     }
     http.protected_resource = resource;
-    Ok(true)
+    Ok(())
 }
 
 /// This server as an OAuth resource.

@@ -124,7 +124,8 @@ impl AgentArgs {
         })
     }
 
-    fn model(&self) -> anyhow::Result<Option<Model>> {
+    /// The model of the flags, if any.
+    pub(super) fn model(&self) -> anyhow::Result<Option<Model>> {
         let [url, name] = [&self.url, &self.model].map(non_empty);
         let (url, name) = match (url, name) {
             (Some(url), Some(name)) => (url, name),

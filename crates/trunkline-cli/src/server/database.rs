@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
+use anyhow::ensure;
 use anyhow::{Context, anyhow, bail};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum, value_parser};
@@ -16,10 +18,10 @@ use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset, 
 
 use super::rules::{RuleArgs, warn_of_unmatched_rules};
 use crate::config::{
-    Config, DatabaseArg, DatabaseConfig, DatabaseConfigs, DatabaseParser, Location,
+    Config, DatabaseArg, DatabaseConfig, DatabaseParser, Location, PostgresSettings,
 };
 #[cfg(feature = "postgres")]
-use crate::config::{PostgresSettings, RoleClaim, RoleConfig};
+use crate::config::{RoleClaim, RoleConfig};
 
 /// The flags of databases.
 #[derive(Args)]
@@ -191,6 +193,18 @@ pub(crate) struct Opened {
     pub(crate) served: Vec<Served>,
 }
 
+/// A database to serve.
+pub(super) struct Requested {
+    pub(super) name: DatabaseName,
+    pub(super) location: Location,
+    is_writable: bool,
+    /// Whether a missing file is created.
+    pub(super) may_create: bool,
+    rules: VisibilityRules,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL needs it"))]
+    postgres: PostgresSettings,
+}
+
 /// An open database, for the operator.
 pub(crate) struct Served {
     /// None for a single database.
@@ -226,58 +240,20 @@ impl DatabaseArgs {
         config: &Config,
         has_upstreams: bool,
     ) -> anyhow::Result<Option<Opened>> {
-        let requested = self.requested(config.databases());
-        let is_default = requested.is_empty();
-        if is_default && has_upstreams && !self.writable && !self.is_sample() {
-            return Ok(None);
-        }
-        let requested = match requested.is_empty() {
-            true => vec![(None, DatabaseConfig::of(Location::File(DEFAULT.into())))],
-            false => requested,
-        };
+        let requested = self.requested(config, has_upstreams)?;
         let are_several = requested.len() > 1;
         let mut entries = Vec::with_capacity(requested.len());
         let mut served = Vec::with_capacity(requested.len());
-        for (name, requested) in requested {
-            let location = requested.location;
-            let name = name.or_else(|| match are_several {
-                true => location.default_name(),
-                false => "main".parse().ok(),
-            });
-            let name = name
-                .ok_or_else(|| anyhow!("database {location} needs a name: --db NAME={location}"))?;
-            let is_writable = requested.writable.unwrap_or(self.writable);
-            let may_create = is_default || is_writable;
-            let is_first = entries.is_empty();
-            let rules = self.rules.of(&name, requested.rules);
-            let has_rules = !rules.is_empty();
-            let (database, preparation) = match &location {
-                Location::File(path) => {
-                    let filled = if is_first { self.fill(path)? } else { None };
-                    let preparation = match filled {
-                        None if may_create && !path.exists() => Some(create(path)?),
-                        preparation => preparation,
-                    };
-                    (open_file(path, rules, limits, is_writable)?, preparation)
-                }
-                #[cfg(feature = "postgres")]
-                Location::Postgres(_) if is_first && self.is_sample() => {
-                    bail!(
-                        "--sample requires a SQLite database, but the first database is {location}"
-                    )
-                }
-                #[cfg(feature = "postgres")]
-                Location::Postgres(url) => {
-                    let settings = (requested.postgres, rules);
-                    (open_postgres(url, settings, limits, is_writable).await?, None)
-                }
-            };
-            if has_rules {
-                warn_of_unmatched_rules(&name, &database).await;
-            }
+        for requested in requested {
+            let preparation = self.prepare(&requested, entries.is_empty())?;
+            let database = self.open_one(&requested, limits).await?;
+            let Requested { name, location, is_writable, .. } = requested;
             entries.push((name.clone(), database));
             let name = are_several.then_some(name);
             served.push(Served { name, location, is_writable, preparation });
+        }
+        if entries.is_empty() {
+            return Ok(None);
         }
         let databases = Databases::new(entries).map_err(|error| match error {
             DatabasesError::Duplicate(name) => {
@@ -291,21 +267,86 @@ impl DatabaseArgs {
         Ok(Some(Opened { databases, are_separate, served }))
     }
 
-    /// The databases of the flags, or those of the configuration file.
-    fn requested(
+    /// The databases of the flags, or those of the configuration file, or the default one. None if only upstreams are
+    /// served.
+    pub(super) fn requested(
         &self,
-        configured: &DatabaseConfigs,
-    ) -> Vec<(Option<DatabaseName>, DatabaseConfig)> {
+        config: &Config,
+        has_upstreams: bool,
+    ) -> anyhow::Result<Vec<Requested>> {
         let named =
             |arg: &DatabaseArg| (arg.name.clone(), DatabaseConfig::of(arg.location.clone()));
-        match (&self.file, self.db.as_slice()) {
+        let mut requested: Vec<_> = match (&self.file, self.db.as_slice()) {
             (Some(arg), _) => vec![named(arg)],
-            (None, []) => configured
-                .iter()
-                .map(|(name, config)| (Some(name.clone()), config.clone()))
-                .collect(),
+            (None, []) => {
+                let named = |(name, config): (&DatabaseName, &DatabaseConfig)| {
+                    (Some(name.clone()), config.clone())
+                };
+                config.databases().iter().map(named).collect()
+            }
             (None, given) => given.iter().map(named).collect(),
+        };
+        let is_default = requested.is_empty();
+        if is_default && (!has_upstreams || self.writable || self.is_sample()) {
+            requested.push((None, DatabaseConfig::of(Location::File(DEFAULT.into()))));
         }
+        let are_several = requested.len() > 1;
+        let complete = |(name, config): (Option<DatabaseName>, DatabaseConfig)| {
+            let DatabaseConfig { location, writable, rules, postgres } = config;
+            let name = name.or_else(|| match are_several {
+                true => location.default_name(),
+                false => "main".parse().ok(),
+            });
+            let name = name
+                .ok_or_else(|| anyhow!("database {location} needs a name: --db NAME={location}"))?;
+            let is_writable = writable.unwrap_or(self.writable);
+            let rules = self.rules.of(&name, rules);
+            let may_create = is_default || is_writable;
+            Ok(Requested { name, location, is_writable, may_create, rules, postgres })
+        };
+        requested.into_iter().map(complete).collect()
+    }
+
+    /// Fills the first database, or creates a file, if the flags request it, and describes the result.
+    fn prepare(&self, requested: &Requested, is_first: bool) -> anyhow::Result<Option<String>> {
+        match &requested.location {
+            Location::File(path) => {
+                let filled = if is_first { self.fill(path)? } else { None };
+                match filled {
+                    None if requested.may_create && !path.exists() => create(path).map(Some),
+                    preparation => Ok(preparation),
+                }
+            }
+            #[cfg(feature = "postgres")]
+            location @ Location::Postgres(_) => {
+                ensure!(
+                    !is_first || !self.is_sample(),
+                    "--sample requires a SQLite database, but the first database is {location}"
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// Opens an existing database.
+    pub(super) async fn open_one(
+        &self,
+        requested: &Requested,
+        limits: &QueryLimits,
+    ) -> anyhow::Result<Database> {
+        let Requested { name, location, is_writable, rules, postgres, .. } = requested;
+        let database = match location {
+            Location::File(path) => open_file(path, rules.clone(), limits, *is_writable)?,
+            #[cfg(feature = "postgres")]
+            Location::Postgres(url) => {
+                let settings = (postgres.clone(), rules.clone());
+                open_postgres(url, settings, limits, *is_writable).await?
+            }
+        };
+        if !rules.is_empty() {
+            warn_of_unmatched_rules(name, &database).await;
+        }
+        Ok(database)
     }
 
     /// Writes the sample data if it is requested, and describes the result.

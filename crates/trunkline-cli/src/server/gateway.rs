@@ -37,12 +37,17 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const RESERVED: [&str; 6] = ["agent", "db", "gateway", "history", "rpc", command_tools::NAMESPACE];
 
 impl UpstreamArgs {
-    /// A gateway to the upstreams of the command line and the file, which is not started. `types` are the names of
-    /// record types.
+    /// Whether the command line or the file has upstreams.
+    pub(super) fn are_given(&self, config: &Config) -> bool {
+        !config.upstreams().is_empty() || self.upstreams.iter().any(|text| !text.is_empty())
+    }
+
+    /// A gateway to the upstreams of the command line and the file, which is not started. It keeps approvals of tools in
+    /// `data_dir`, if there is one. `types` are the names of record types.
     pub(crate) fn gateway(
         &self,
         config: &Config,
-        data_dir: &Path,
+        data_dir: Option<&Path>,
         types: &[String],
     ) -> anyhow::Result<Option<Gateway>> {
         let mut upstreams = config.upstreams().clone();
@@ -72,7 +77,7 @@ impl UpstreamArgs {
             }
         }
         let mut settings = GatewayConfig::default();
-        settings.approvals = Some(data_dir.join(APPROVALS));
+        settings.approvals = data_dir.map(|directory| directory.join(APPROVALS));
         if upstreams.values().any(|upstream| matches!(upstream.target, Target::Command(_))) {
             command_tools::protect_from_children();
             settings.supervisor = Some(command_tools::supervisor()?);

@@ -5,6 +5,7 @@ mod agent;
 mod audit;
 pub(crate) mod command_tools;
 mod database;
+pub(crate) mod doctor;
 mod gateway;
 mod history;
 mod history_resources;

@@ -34,29 +34,29 @@ use crate::terminal::output;
 #[derive(Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
-    database: DatabaseArgs,
+    pub(super) database: DatabaseArgs,
     #[command(flatten)]
     _config: ConfigArgs,
     #[command(flatten)]
-    records: records::RecordArgs,
+    pub(super) records: records::RecordArgs,
     #[command(flatten)]
     tools: command_tools::CommandToolArgs,
     #[command(flatten)]
-    upstreams: gateway::UpstreamArgs,
+    pub(super) upstreams: gateway::UpstreamArgs,
     #[command(flatten)]
-    agent: agent::AgentArgs,
+    pub(super) agent: agent::AgentArgs,
     #[command(flatten)]
     network: Network,
     #[command(flatten)]
-    access: Access,
+    pub(super) access: Access,
     #[command(flatten)]
-    tls: TlsArgs,
+    pub(super) tls: TlsArgs,
     #[command(flatten)]
     history: history::HistoryArgs,
     #[command(flatten)]
     audit: audit::AuditArgs,
     #[command(flatten)]
-    query_limits: QueryLimits,
+    pub(super) query_limits: QueryLimits,
     #[command(flatten)]
     limits: RequestLimits,
     #[command(flatten)]
@@ -67,6 +67,17 @@ impl Serve {
     /// The positional argument.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.database.file()
+    }
+
+    /// The address to listen on, and its IP addresses, which other machines cannot reach without a token.
+    pub(super) async fn checked_addresses(&self) -> anyhow::Result<(String, Vec<SocketAddr>)> {
+        let listen = self.network.address();
+        let addresses = resolve(&listen).await?;
+        if !self.access.requires_token() {
+            refuse_open_address(&listen, &addresses)?;
+            refuse_any_origin(&self.network)?;
+        }
+        Ok((listen, addresses))
     }
 }
 
@@ -106,7 +117,7 @@ impl Network {
 /// The flags of TLS.
 #[derive(Args)]
 #[command(next_help_heading = "TLS")]
-struct TlsArgs {
+pub(super) struct TlsArgs {
     /// Certificate chain for https, as a PEM file
     ///
     /// The server's certificate and those that lead to a root. A replaced file is used within a minute, and connections
@@ -116,6 +127,29 @@ struct TlsArgs {
     /// Private key of --tls-cert, as a PEM file
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// Whether the server uses TLS.
+    pub(super) fn is_given(&self) -> bool {
+        self.tls_cert.is_some() || self.tls_key.is_some()
+    }
+
+    /// Reads the certificate and its key.
+    pub(super) fn open(&self) -> anyhow::Result<Option<Tls>> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Ok(Some(
+                Tls::open(certificate, key)
+                    .context("cannot serve https; check --tls-cert and --tls-key")?,
+            )),
+            (None, None) => Ok(None),
+            // clap checks only flags and variables.
+            (Some(_), None) => {
+                bail!("tls.cert requires tls.key, the private key of the certificate")
+            }
+            (None, Some(_)) => bail!("tls.key requires tls.cert, the certificate of the key"),
+        }
+    }
 }
 
 /// The flags of limits of requests.
@@ -170,21 +204,17 @@ pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
 async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
     let mut http = http_settings(arguments)?;
-    let listen = arguments.network.address();
-    let addresses = resolve(&listen).await?;
+    let (_, addresses) = arguments.checked_addresses().await?;
     let agent_rules = access::agent_rules(&arguments.access)?;
     let readers = access::readers(&arguments.access)?;
-    let is_guarded = access::guard(&arguments.access, &mut http).await?;
-    if !is_guarded {
-        refuse_open_address(&listen, &addresses)?;
-        refuse_any_origin(&arguments.network)?;
-    }
-    let tls = tls(&arguments.tls)?;
+    access::guard(&arguments.access, &mut http).await?;
+    let tls = arguments.tls.open()?;
     let is_https = tls.is_some();
     let has_records = arguments.records.are_on() || arguments.database.is_sample();
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
-    let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
+    let gateway =
+        arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
     let history = arguments.history.history()?;
     let audit = arguments.audit.open()?;
     let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
@@ -249,7 +279,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
             tools: tools.as_ref(),
             model,
             recorder: recorder.as_ref(),
-            needs_token: is_guarded,
+            needs_token: arguments.access.requires_token(),
             is_https,
         });
         let service = || {
@@ -409,19 +439,6 @@ fn with_remedy(error: ServeError) -> anyhow::Error {
         _ => "",
     };
     anyhow::Error::new(source).context(format!("cannot listen on {address}{remedy}"))
-}
-
-fn tls(arguments: &TlsArgs) -> anyhow::Result<Option<Tls>> {
-    match (&arguments.tls_cert, &arguments.tls_key) {
-        (Some(certificate), Some(key)) => Ok(Some(
-            Tls::open(certificate, key)
-                .context("cannot serve https; check --tls-cert and --tls-key")?,
-        )),
-        (None, None) => Ok(None),
-        // clap checks only flags and variables.
-        (Some(_), None) => bail!("tls.cert requires tls.key, the private key of the certificate"),
-        (None, Some(_)) => bail!("tls.key requires tls.cert, the certificate of the key"),
-    }
 }
 
 fn rate(arguments: &RequestLimits) -> Option<Rate> {

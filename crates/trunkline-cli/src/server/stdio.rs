@@ -45,7 +45,8 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let has_records = arguments.records.has_types();
     let declared = has_records.then(|| arguments.records.declared()).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
-    let gateway = arguments.upstreams.gateway(config, arguments.records.data_dir(), &names)?;
+    let gateway =
+        arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
     let audit = arguments.audit.open()?;
     let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
     let opened = runtime.block_on(opened)?;

@@ -95,8 +95,7 @@ fn calls() -> Vec<(&'static str, Value, Option<Value>)> {
 fn check(
     about: &str,
     found: &[Value],
-    operation: &str,
-    id: usize,
+    (operation, id): (&str, usize),
     expected: &Value,
     common: &Value,
 ) {
@@ -170,7 +169,7 @@ fn each_call_that_changes_data_has_two_entries_over_every_protocol() {
         let logged: Vec<_> = logged.collect();
         assert_eq!(found.len(), 2 * logged.len(), "{protocol}: {found:?}");
         for ((id, operation, expected), found) in logged.into_iter().zip(found.chunks(2)) {
-            check(&format!("{protocol} {operation}"), found, operation, id, expected, &common);
+            check(&format!("{protocol} {operation}"), found, (operation, id), expected, &common);
         }
         let of_protocol: Vec<_> =
             found.iter().map(|entry| entry["params_sha256"].clone()).collect();

@@ -20,6 +20,7 @@ mod confirmation;
 mod databases;
 mod degraded;
 mod destructive;
+mod doctor;
 mod edn;
 mod edn_endpoints;
 mod endpoints;

@@ -98,20 +98,19 @@ impl VisibilityRules {
         Err(Error::Forbidden { reason: reason.to_owned() })
     }
 
-    /// Warnings about patterns that match no table, and masks that match no column, among all tables with their schemas,
-    /// names and columns.
-    pub(crate) fn unmatched(
-        &self,
-        tables: &[(Option<String>, String, Vec<String>)],
-    ) -> Vec<String> {
-        let matches_table = |pattern: &TablePattern| {
-            tables.iter().any(|(schema, name, _)| pattern.matches(schema.as_deref(), name))
+    /// Warnings about patterns that match none of all tables, and masks that match no column.
+    pub(crate) fn unmatched(&self, tables: &[TableNames]) -> Vec<String> {
+        let matches = |pattern: &TablePattern, table: &TableNames| {
+            pattern.matches(table.schema.as_deref(), &table.name)
         };
+        let matches_table =
+            |pattern: &TablePattern| tables.iter().any(|table| matches(pattern, table));
         let matches_column = |mask: &ColumnMask| {
-            tables.iter().any(|(schema, name, columns)| {
-                mask.table.matches(schema.as_deref(), name)
-                    && columns.iter().any(|column| mask.column.matches(None, column))
-            })
+            let mut columns = tables
+                .iter()
+                .filter(|table| matches(&mask.table, table))
+                .flat_map(|table| &table.columns);
+            columns.any(|column| mask.column.matches(None, column))
         };
         let patterns = [("allowed", &self.allow), ("denied", &self.deny)];
         let mut warnings = Vec::new();
@@ -132,6 +131,14 @@ impl VisibilityRules {
     pub(crate) fn key(&self) -> Option<&MaskKey> {
         self.key.as_ref()
     }
+}
+
+/// The names of a table and its columns.
+pub(crate) struct TableNames {
+    /// That of PostgreSQL.
+    pub(crate) schema: Option<String>,
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
 }
 
 /// A pattern of table names: `*` matches any characters, `?` one. Case is ignored. In PostgreSQL, it matches the name of a

@@ -5,7 +5,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::transaction::Transaction;
 use crate::model::error::Error;
-use crate::model::visibility::VisibilityRules;
+use crate::model::visibility::{TableNames, VisibilityRules};
 
 /// The tables that the role can read. `c` is the table, and `n` its schema.
 pub(super) const READABLE: &str = "\
@@ -60,10 +60,8 @@ impl Source {
         let has_mask = |column: &String| rules.mask_of(schema, &self.name, column).is_some();
         // The catalogs contain the names of all tables, and samples of their values.
         let is_catalog = self.schema == "information_schema" || self.schema.starts_with("pg_");
-        !is_catalog
-            && !self.has_code
-            && rules.is_visible(schema, &self.name)
-            && !(self.is_viewed && self.columns.iter().any(has_mask))
+        let is_masked = self.is_viewed && self.columns.iter().any(has_mask);
+        !is_catalog && !self.has_code && !is_masked && rules.is_visible(schema, &self.name)
     }
 }
 
@@ -138,9 +136,7 @@ pub(super) async fn hidden(transaction: &Transaction, among: Among<'_>) -> Resul
 }
 
 /// The schemas and names of all tables and views, with the names of their columns.
-pub(super) async fn names_and_columns(
-    transaction: &Transaction,
-) -> Result<Vec<(Option<String>, String, Vec<String>)>, Error> {
+pub(super) async fn names_and_columns(transaction: &Transaction) -> Result<Vec<TableNames>, Error> {
     const TABLES: &str = "\
         SELECT n.nspname::text, c.relname::text, \
         (SELECT coalesce(array_agg(a.attname::text), '{}') FROM pg_catalog.pg_attribute AS a \
@@ -148,6 +144,9 @@ pub(super) async fn names_and_columns(
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'";
     let rows = transaction.connection()?.client.query_typed(TABLES, &[]).await?;
-    let table = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
+    let table = |row: &Row| {
+        let (schema, name) = (row.try_get(0)?, row.try_get(1)?);
+        Ok(TableNames { schema, name, columns: row.try_get(2)? })
+    };
     rows.iter().map(table).collect()
 }

@@ -9,6 +9,7 @@ use super::session::{Session, SpecialTables, TableCache};
 use super::value;
 use crate::model::error::Error;
 use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
+use crate::model::visibility::TableNames;
 
 impl Session<'_> {
     /// A table or view, cached until the schema changes.
@@ -262,15 +263,13 @@ pub(super) fn listed_tables(
 }
 
 /// The names of all tables and views, with those of their columns.
-pub(super) fn names_and_columns(
-    session: &mut Session<'_>,
-) -> Result<Vec<(Option<String>, String, Vec<String>)>, Error> {
+pub(super) fn names_and_columns(session: &mut Session<'_>) -> Result<Vec<TableNames>, Error> {
     let mut tables = Vec::new();
     for (name, _) in named_tables(session)? {
         // One that SQLite cannot open has no columns.
         let found = columns(session, &name).unwrap_or_default();
-        let names = found.into_iter().filter_map(|column| Some(column.ok()?.name)).collect();
-        tables.push((None, name, names));
+        let columns = found.into_iter().filter_map(|column| Some(column.ok()?.name)).collect();
+        tables.push(TableNames { schema: None, name, columns });
     }
     Ok(tables)
 }

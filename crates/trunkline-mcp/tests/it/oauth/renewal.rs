@@ -161,7 +161,7 @@ async fn concurrent_clients_of_a_store_refresh_once() {
             rules.token_delay = Duration::from_millis(50);
         });
         let clients: Vec<_> = (0..8).map(|_| OAuth::new(&world.mcp(), config()).unwrap()).collect();
-        let tokens = clients.iter().map(|oauth| oauth.token());
+        let tokens = clients.iter().map(Authorization::token);
         let tokens = in_time("the tokens", futures_util::future::join_all(tokens)).await;
         assert!(tokens.iter().all(|token| token.as_ref().unwrap().as_deref() == Some("t2")));
         assert_eq!(short(&world.log()), ["token refresh_token public(dynamic) refresh_token=r1"]);

@@ -213,7 +213,7 @@ fn describe(call: &Call, effect: Option<Effect>, number: String) -> AuditedCall 
         peer: peer(call),
         endpoint: extensions.endpoint(),
         id: call.id(),
-        trace_id: TraceContext::of(extensions).map(|trace| trace.trace_id()),
+        trace_id: TraceContext::of(extensions).map(TraceContext::trace_id),
     };
     audited.truncated()
 }
