@@ -38,6 +38,7 @@ pub(crate) const STEPS: &[Step] = &[
         "the back end of PostgreSQL, the contract of both engines, and stores",
         postgres,
     ),
+    step("nodes", "clients do not notice that a server of several nodes is restarted", nodes),
     step("example-tools", "the tools in examples/tools work", example_tools::run),
     step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
     step(
@@ -159,6 +160,19 @@ fn postgres(workspace: &Workspace) -> Result<()> {
         "--package=trunkline-cli",
         "--test=it",
         "postgres::",
+        "--",
+        "--include-ignored",
+    ]))
+    .context(advice)
+}
+
+fn nodes(workspace: &Workspace) -> Result<()> {
+    let advice = "PostgreSQL and nginx are required: `apt-get install postgresql nginx` on Debian";
+    run(&mut workspace.cargo([
+        "test",
+        "--package=trunkline-cli",
+        "--test=it",
+        "nodes::",
         "--",
         "--include-ignored",
     ]))

@@ -10,7 +10,7 @@ use crate::fault::{DUPLICATE_ID, Fault};
 use crate::protocol::method;
 use crate::request::is_mcp_id;
 use crate::server::{Mcp, Server};
-use crate::session::Session;
+use crate::session::{Session, unavailable};
 
 /// Runs a batch of a client, which may have a session. If one of its ids is not valid in MCP, nothing is run.
 pub(crate) async fn answer(
@@ -52,11 +52,19 @@ impl Members {
         if call.has_method(method::INITIALIZE) {
             return Err(Fault::Request("`initialize` must not be part of a batch"));
         }
-        let (id, session) = (call.id(), self.session.as_deref());
+        let (id, session) = (call.id(), self.session.as_ref());
         if let Some(session) = session
             && call.has_method(method::CANCELLED)
         {
-            session.cancel(&call);
+            let other = session.cancel(&call);
+            if let (Some(request), Some(shared)) = (other, session.shared().cloned()) {
+                return Ok(CallFuture::from_future(async move {
+                    match shared.cancel(request).await {
+                        Ok(()) => Outcome::result(&()),
+                        Err(error) => Outcome::error(unavailable(&error)),
+                    }
+                }));
+            }
         }
         let started = self.server.0.answer(call, Transport::Batch, session).outcome?;
         match (started.future.into_outcome(), session, id) {

@@ -43,7 +43,7 @@ impl Channel {
     /// A channel, and the messages to write to its client.
     pub(crate) fn new(server: Arc<Server>) -> (Self, Outbox) {
         let (out, messages) = mpsc::channel(QUEUE_CAPACITY);
-        let session = Arc::new(Session::new(&server.settings.closing));
+        let session = Arc::new(Session::new(&server.settings.closing, 0));
         let outbox = Outbox { messages, subscription: Arc::clone(&session.subscription) };
         let permits = server.settings.in_flight.min(Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(permits));
@@ -61,7 +61,7 @@ impl Channel {
             Incoming::Batch(batch) => self.take_batch(batch).await,
             // An error could be mistaken for the response to a request of the client.
             Incoming::Response { id, body, .. } => {
-                self.0.session.requests.answer(id.as_ref(), &body);
+                self.0.session.requests.answer(id.as_ref().map(Id::as_raw), &body);
             }
             Incoming::Refused { error, id } => {
                 let id = id.filter(is_mcp_id);
@@ -83,7 +83,7 @@ impl Channel {
                 return self.send(Reply::error(error, Some(&id))).await;
             }
         };
-        let session = Some(&*self.0.session);
+        let session = Some(&self.0.session);
         match self.0.server.answer(call, Transport::Channel, session).outcome {
             Ok(started) => self.run(started, id, running),
             Err(fault) => {
@@ -99,7 +99,7 @@ impl Channel {
             recording.end(&Outcome::result(&()));
         }
         match &*call.method() {
-            method::CANCELLED => self.0.session.cancel(&call),
+            method::CANCELLED => drop(self.0.session.cancel(&call)),
             // Before this notification, a client receives responses only.
             method::INITIALIZED if self.0.session.version().is_some() => {
                 self.0.server.subscribers.add(&self.0.session.subscription);

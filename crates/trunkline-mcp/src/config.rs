@@ -1,8 +1,10 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::content::Icon;
+use crate::nodes::Nodes;
 use crate::peer::StateKey;
 use crate::task::TaskConfig;
 
@@ -60,6 +62,10 @@ pub struct McpConfig {
     pub state_lifetime: Duration,
     /// Maximum number of times that a client is asked for input during a call (2026-07-28). Default 16.
     pub rounds: u32,
+    /// The state that this server shares with other nodes: sessions, the events of their streams, and notifications of changes.
+    /// Clients may send each request to another node. Also set [`state_key`](Self::state_key), and call
+    /// [`Mcp::join_nodes`](crate::Mcp::join_nodes). Default: none, the server has no other nodes.
+    pub nodes: Option<Arc<dyn Nodes>>,
     /// The store and the limits of tasks.
     pub tasks: TaskConfig,
     /// When cancelled, streams of notifications end, and tasks are cancelled. Without it, a server that stops waits for
@@ -97,6 +103,7 @@ impl McpConfig {
             state_key: None,
             state_lifetime: Duration::from_secs(300),
             rounds: 16,
+            nodes: None,
             tasks: TaskConfig::default(),
             closing: CancellationToken::new(),
             keep_alive: Duration::from_secs(15),

@@ -18,7 +18,6 @@ use axum::routing::{delete, get};
 use http::header::ALLOW;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::json;
-use trunkline::access::Principal;
 use trunkline::http::{
     Context as HttpContext, Event, Headers, Message as HttpMessage, ReplyBody, ResponseFuture,
     Routes, respond,
@@ -31,12 +30,15 @@ use crate::era::{self, Fields, NO_BATCHES, Transport};
 use crate::events::{self, MessageStream, SessionStream};
 use crate::fault::{BAD_ID, DUPLICATE_ID, Fault};
 use crate::message_queue::MessageQueue;
+use crate::nodes::NodesError;
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, header, method};
 use crate::request::is_mcp_id;
 use crate::running::{Running, run_to_completion};
-use crate::server::{Answer, Mcp, Server, StartedCall, record_refusal};
-use crate::session::{HttpSession, Position, RETRY, Replay, SessionError, StreamId};
+use crate::server::{Answer, Mcp, Server, StartedCall, record_of, record_refusal};
+use crate::session::{
+    HttpSession, Position, RETRY, SessionError, StreamId, random_id, unavailable,
+};
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
@@ -52,8 +54,9 @@ impl Mcp {
         let mut router = axum::Router::new();
         if self.0.sessions.is_enabled() {
             let (stream, end) = (endpoint.clone(), endpoint.clone());
-            let open = async move |context: HttpContext| stream.open_stream(&context.extensions);
-            let end = async move |context: HttpContext| end.end_session(&context.extensions);
+            let open =
+                async move |context: HttpContext| stream.open_stream(context.extensions).await;
+            let end = async move |context: HttpContext| end.end_session(&context.extensions).await;
             router = router.route("/mcp", get(open)).route("/mcp", delete(end));
         }
         let answer = move |message| endpoint.answer(message);
@@ -77,6 +80,19 @@ struct Context {
 
 impl Endpoint {
     fn answer(&self, message: HttpMessage) -> ResponseFuture {
+        if !self.is_shared(&message.extensions) {
+            return self.answer_here(message);
+        }
+        let endpoint = self.clone();
+        ResponseFuture::later(async move {
+            match endpoint.load_session(&message.extensions).await {
+                Ok(()) => endpoint.answer_here(message).await,
+                Err(refused) => *refused,
+            }
+        })
+    }
+
+    fn answer_here(&self, message: HttpMessage) -> ResponseFuture {
         let HttpMessage { extensions, body, .. } = message;
         let response = match self.0.rpc.read(body, extensions.clone()) {
             Incoming::Call(call) => return self.answer_call(call, extensions),
@@ -92,7 +108,17 @@ impl Endpoint {
             }
             Incoming::Response { error, id, body } => match self.session(&extensions) {
                 Ok(Some(session)) => {
-                    session.session.requests.answer(id.as_ref(), &body);
+                    let (id, requests) = (id.as_ref().map(Id::as_raw), &session.session.requests);
+                    if let (Some(id), Some(shared)) = (id, session.session.shared())
+                        && !requests.is_pending(id)
+                        && let Ok(body) = String::from_utf8(body.to_vec())
+                    {
+                        // Another node may have sent the request.
+                        let (shared, id) = (Arc::clone(shared), id.to_owned());
+                        let sent = async move { shared.respond(id, body).await };
+                        return accepted_after(sent);
+                    }
+                    requests.answer(id, &body);
                     accepted()
                 }
                 // Its id, if valid, is not that of a request of the client.
@@ -103,7 +129,7 @@ impl Endpoint {
         ResponseFuture::ready(response)
     }
 
-    fn answer_call(&self, call: Call, extensions: Extensions) -> ResponseFuture {
+    fn answer_call(&self, mut call: Call, extensions: Extensions) -> ResponseFuture {
         let id = call.id();
         if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {
             let fault = Fault::Request(BAD_ID);
@@ -113,7 +139,7 @@ impl Endpoint {
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
         if !fields.has_session() && self.opens_session(&call) {
-            return ResponseFuture::ready(self.initialize(call, &extensions, fields));
+            return self.initialize(call, &extensions, fields);
         }
         let session = match self.session_of(fields, &extensions) {
             Ok(session) => session,
@@ -124,10 +150,15 @@ impl Endpoint {
         };
         if let Some(session) = &session
             && call.has_method(method::CANCELLED)
+            && let Some(request) = session.session.cancel(&call)
+            && let Some(shared) = session.session.shared().cloned()
         {
-            session.session.cancel(&call);
+            if let Some(recording) = call.take_recording() {
+                recording.end(&Outcome::result(&()));
+            }
+            return accepted_after(async move { shared.cancel(request).await });
         }
-        let state = session.as_ref().map(|session| &*session.session);
+        let state = session.as_ref().map(|session| &session.session);
         let method = streamed_method(&call);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let started = match outcome {
@@ -270,24 +301,50 @@ impl Endpoint {
         call: Call,
         extensions: &Extensions,
         fields: Fields<'_>,
-    ) -> Response<ReplyBody> {
+    ) -> ResponseFuture {
         let id = call.id();
-        let owner = Principal::of(extensions).cloned();
-        let memory = self.0.rpc.limits().memory.clone();
-        let replay = Replay::new(self.0.settings.replay_bytes, memory);
-        let session = Arc::new(HttpSession::new(owner, replay, &self.0.settings.closing));
-        let state = Some(&*session.session);
+        let shared = self.0.membership.as_ref().map(|membership| (membership, random_id()));
+        let session_id = shared.as_ref().and_then(|(_, id)| id.clone());
+        let session = self.0.new_session(extensions, session_id);
+        let state = Some(&session.session);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let outcome = match outcome.map(|started| started.future.into_outcome()) {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Outcome::error(ErrorObject::internal(&"`initialize` did not end")),
-            Err(fault) => return refuse(&fault, id.as_ref(), modern),
+            Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
         };
         let reply = self.0.rpc.reply(outcome, id.as_ref());
         self.0.subscribers.add(&session.session.subscription);
-        let created = self.0.sessions.insert(session);
-        let header = created.map(|session| HeaderValue::from_str(&session));
-        match header {
+        let Some((membership, session_id)) = shared else {
+            let created = self.0.sessions.insert(session);
+            return ResponseFuture::ready(Self::opened(created, reply, id.as_ref()));
+        };
+        let Some(session_id) = session_id else {
+            let refused = Self::opened(Err(SessionError::Random), reply, id.as_ref());
+            return ResponseFuture::ready(refused);
+        };
+        let (nodes, record) = (Arc::clone(&membership.nodes), record_of(&session, extensions));
+        let (server, max) = (Arc::clone(&self.0), self.0.sessions.max());
+        ResponseFuture::later(async move {
+            let created = match nodes.create_session(session_id.clone(), record, max).await {
+                Ok(true) => {
+                    server.sessions.put(&session_id, &session);
+                    Ok(session_id)
+                }
+                Ok(false) => Err(SessionError::TooMany),
+                Err(error) => return unavailable_response(&error, id.as_ref()),
+            };
+            Self::opened(created, reply, id.as_ref())
+        })
+    }
+
+    /// The response to `initialize`, after a session was created.
+    fn opened(
+        created: Result<String, SessionError>,
+        reply: Reply,
+        id: Option<&Id>,
+    ) -> Response<ReplyBody> {
+        match created.map(|session| HeaderValue::from_str(&session)) {
             Ok(Ok(session)) => {
                 let mut response = respond(StatusCode::OK, reply);
                 response.headers_mut().insert(header::SESSION_ID, session);
@@ -295,18 +352,22 @@ impl Endpoint {
             }
             Err(SessionError::TooMany) => {
                 let error = ErrorObject::new(code::BUSY, "Server is busy");
-                respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, id.as_ref()))
+                respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, id))
             }
             Ok(Err(_)) | Err(SessionError::Random) => {
                 let error = ErrorObject::internal(&"the system random number generator failed");
-                respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, id.as_ref()))
+                respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, id))
             }
         }
     }
 
     /// Opens the stream of messages that belong to no call, or continues the stream with the event that the client has
     /// received last.
-    fn open_stream(&self, extensions: &Extensions) -> Response<ReplyBody> {
+    async fn open_stream(&self, extensions: Extensions) -> Response<ReplyBody> {
+        let extensions = &extensions;
+        if let Err(refused) = self.load_session(extensions).await {
+            return *refused;
+        }
         let session = match self.require_session(extensions) {
             Ok(session) => session,
             Err(refused) => return *refused,
@@ -325,8 +386,15 @@ impl Endpoint {
             Some(Err(())) => return Self::unknown_event(),
         };
         let stream = position.map_or(StreamId::GET, |position| position.stream);
-        let Some(reader) = session.replay.read(stream, position) else {
-            return Self::unknown_event();
+        let reader = match (session.replay.read(stream, position), position) {
+            (Some(reader), _) => reader,
+            (None, None) => return Self::unknown_event(),
+            // The stream may be that of another node.
+            (None, Some(position)) => match self.0.follow_stream(&session, position).await {
+                Ok(Some(reader)) => reader,
+                Ok(None) => return Self::unknown_event(),
+                Err(error) => return unavailable_response(&error, None),
+            },
         };
         let history = self.0.rpc.history();
         let recording = history.map(|history| history.record_stream(extensions, "GET /mcp", None));
@@ -346,7 +414,10 @@ impl Endpoint {
     }
 
     /// Ends a session and its calls.
-    fn end_session(&self, extensions: &Extensions) -> Response<ReplyBody> {
+    async fn end_session(&self, extensions: &Extensions) -> Response<ReplyBody> {
+        if let Err(refused) = self.load_session(extensions).await {
+            return *refused;
+        }
         let session = match self.require_session(extensions) {
             Ok(session) => session,
             Err(refused) => return *refused,
@@ -357,7 +428,31 @@ impl Endpoint {
             self.0.sessions.remove(id, extensions);
         }
         session.session.delete();
+        if let Some(shared) = session.session.shared()
+            && let Err(error) = shared.end().await
+        {
+            return unavailable_response(&error, None);
+        }
         respond(StatusCode::OK, Reply::None)
+    }
+
+    /// Whether other nodes may have changed the session that a request names.
+    fn is_shared(&self, extensions: &Extensions) -> bool {
+        self.0.membership.is_some()
+            && Headers::of(extensions)
+                .is_some_and(|headers| headers.contains_key(header::SESSION_ID))
+    }
+
+    /// Reads the session that a request names, if nodes share it.
+    async fn load_session(&self, extensions: &Extensions) -> Result<(), Box<Response<ReplyBody>>> {
+        let no_headers = HeaderMap::new();
+        let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
+        if !self.0.sessions.is_enabled() || fields.is_modern() {
+            return Ok(());
+        }
+        let Some(id) = fields.session_id() else { return Ok(()) };
+        let loaded = self.0.load_session(id, extensions).await;
+        loaded.map_err(|error| Box::new(unavailable_response(&error, None)))
     }
 
     /// The session of a message that is not a call.
@@ -435,6 +530,23 @@ fn status(outcome: &Outcome, modern: bool) -> StatusCode {
 fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
     let status = if id.is_some() { fault.status(modern) } else { StatusCode::BAD_REQUEST };
     respond(status, Reply::error(fault.error(), id))
+}
+
+/// Refuses a message that needs the state of the nodes.
+pub(crate) fn unavailable_response(error: &NodesError, id: Option<&Id>) -> Response<ReplyBody> {
+    respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(unavailable(error), id))
+}
+
+/// Accepts a message after it was sent to the other nodes.
+pub(crate) fn accepted_after(
+    sent: impl Future<Output = Result<(), NodesError>> + Send + 'static,
+) -> ResponseFuture {
+    ResponseFuture::later(async move {
+        match sent.await {
+            Ok(()) => accepted(),
+            Err(error) => unavailable_response(&error, None),
+        }
+    })
 }
 
 fn accepted() -> Response<ReplyBody> {

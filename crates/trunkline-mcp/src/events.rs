@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{iter, unfold};
 use http::Response;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use trunkline::history::StreamRecording;
 use trunkline::http::{Event, EventStream, ReplyBody};
@@ -13,10 +14,11 @@ use trunkline::protocol::CallFuture;
 use trunkline::{Id, Outcome, code};
 
 use crate::message_queue::{Message, MessageQueue, Queued};
+use crate::nodes::{EventContent, StreamEvent};
 use crate::protocol::Legacy;
 use crate::running::Running;
 use crate::server::Server;
-use crate::session::{Activity, EventReader, HttpSession, Next, Replay, StreamId};
+use crate::session::{Activity, EventReader, HttpSession, Next, Replay, SharedSession, StreamId};
 
 /// The source of the events of a stream.
 pub(crate) trait Source: Send + 'static {
@@ -59,6 +61,17 @@ pub(crate) struct MessageStream {
 enum Entry {
     Queued(Queued),
     Reply(Message),
+}
+
+impl Entry {
+    /// The content, for other nodes.
+    fn content(&self) -> EventContent {
+        let json = match self {
+            Self::Queued(Queued::Close(_)) => return EventContent::Close,
+            Self::Queued(Queued::Message(message)) | Self::Reply(message) => &message.json,
+        };
+        EventContent::Message(String::from_utf8_lossy(json).into_owned())
+    }
 }
 
 impl MessageStream {
@@ -132,16 +145,32 @@ impl SessionStream {
         let (id, reader) = session.replay.open();
         let (replay, activity) = (Arc::clone(&session.replay), session.activity());
         let detached = messages.server.detached.clone();
+        let copies = session.session.shared().map(|shared| {
+            let (copies, pending) = mpsc::channel(MAX_COPIES);
+            let max_bytes = messages.server.settings.replay_bytes;
+            detached.spawn(store_copies(Arc::clone(shared), id, pending, max_bytes));
+            copies
+        });
         detached.spawn(async move {
             let _activity = activity;
             // Also if the call panics.
             let _end = EndOnDrop { replay: &replay, id };
+            let mut next = 0;
             while let Some(entry) = messages.next_entry().await {
+                let content = copies.as_ref().map(|_| entry.content());
                 let queued = match entry {
                     Entry::Queued(queued) => queued,
                     Entry::Reply(message) => Queued::Message(message),
                 };
-                replay.send(id, queued).await;
+                let number = replay.send(id, queued).await;
+                if let (Some(number), Some(content), Some(copies)) = (number, content, &copies) {
+                    next = number + 1;
+                    // This fails only if the server has stopped.
+                    drop(copies.send(StreamEvent { number, content }).await);
+                }
+            }
+            if let Some(copies) = copies {
+                drop(copies.send(StreamEvent { number: next, content: EventContent::End }).await);
             }
         });
         let primes = session.session.version().is_some_and(Legacy::has_priming_events);
@@ -179,6 +208,27 @@ impl SessionStream {
                 self.session.replay.push(StreamId::GET, Queued::Message(message.into()));
                 true
             }
+        }
+    }
+}
+
+/// The maximum number of events of a stream that wait until they are stored for other nodes.
+const MAX_COPIES: usize = 256;
+
+/// Stores the events of a stream, so that its client can continue it on another node.
+async fn store_copies(
+    shared: Arc<SharedSession>,
+    id: StreamId,
+    mut pending: mpsc::Receiver<StreamEvent>,
+    max_bytes: usize,
+) {
+    let mut events = Vec::new();
+    while pending.recv_many(&mut events, MAX_COPIES).await > 0 {
+        let (session, events) = (shared.id.clone(), std::mem::take(&mut events));
+        let stored = shared.membership.nodes.add_events(session, id.number(), events, max_bytes);
+        if let Err(error) = stored.await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the events of a stream cannot be stored for other nodes");
         }
     }
 }

@@ -51,6 +51,7 @@
 mod arguments;
 mod batch;
 mod capabilities;
+mod changes;
 mod channel;
 pub mod client;
 mod completion;
@@ -65,6 +66,8 @@ mod fault;
 mod input_request;
 mod log_level;
 mod message_queue;
+mod node_message;
+mod nodes;
 mod notify;
 mod operation;
 mod param_headers;
@@ -83,6 +86,7 @@ mod task;
 mod tool;
 
 pub use capabilities::{ClientCapabilities, MissingCapability};
+pub use changes::ChangedResource;
 pub use completion::{Completion, CompletionParams, CompletionValues};
 pub use config::McpConfig;
 pub use confirm::{Confirm, ConfirmLayer};
@@ -92,6 +96,12 @@ pub use content::{
 };
 pub use error::McpError;
 pub use log_level::LogLevel;
+#[cfg(feature = "nodes")]
+pub use nodes::StoredNodes;
+pub use nodes::{
+    EventContent, MESSAGE_PAGE, Nodes, NodesError, NodesFuture, SessionChange, SessionRecord,
+    StreamEvent,
+};
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};

@@ -1,12 +1,14 @@
 //! HTTP+SSE, the transport of 2024-11-05: GET opens a stream, whose first event names an endpoint. The client posts
 //! messages to that endpoint and receives the replies on the stream.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::routing::{get, post};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Response, StatusCode, Uri};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -16,9 +18,13 @@ use trunkline::protocol::Reply;
 use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::{Channel, Outbox};
+use crate::endpoint::unavailable_response;
 use crate::events::{self, Source, event};
+use crate::log_level::LogLevel;
+use crate::node_message::NodeMessage;
+use crate::nodes::SessionRecord;
 use crate::server::{Mcp, Server};
-use crate::session::{is_same, random_id};
+use crate::session::{SseClients, is_same, owner_key, random_id};
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
@@ -32,10 +38,12 @@ impl Mcp {
     /// The first event of a stream contains a random session id, and messages of the client must have it. When a
     /// stream is closed, its session ends, and its calls run to their end.
     pub fn sse_routes(&self) -> Routes {
-        let (server, clients) = (Arc::clone(&self.0), Arc::default());
+        let (server, clients) = (Arc::clone(&self.0), Arc::<Clients>::default());
+        // A server has these routes once.
+        drop(self.0.sse_clients.set(Box::new(Arc::clone(&clients))));
         let closing = self.0.settings.closing.clone();
         let open = async |State(streams): State<Streams>, context: Context| {
-            streams.open(&context.extensions)
+            streams.open(context.extensions).await
         };
         let router = axum::Router::new()
             .route(STREAM, get(open))
@@ -56,10 +64,10 @@ struct Streams {
 #[derive(Default)]
 struct Clients(Mutex<HashMap<String, Session>>);
 
-/// A stream and the principal that has opened it. Messages of other principals are refused, even with the id.
+/// A stream and the request that has opened it. Messages of other principals are refused, even with the id.
 struct Session {
     channel: Channel,
-    opener: Option<Principal>,
+    opener: Extensions,
 }
 
 impl Clients {
@@ -71,31 +79,65 @@ impl Clients {
     fn channel(&self, session: &str, sender: &Extensions) -> Option<Channel> {
         let clients = self.lock();
         let found = clients.get(session)?;
-        is_same(found.opener.as_ref(), Principal::of(sender)).then(|| found.channel.clone())
+        is_same(Principal::of(&found.opener), Principal::of(sender)).then(|| found.channel.clone())
+    }
+}
+
+impl SseClients for Arc<Clients> {
+    fn ids(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
+    }
+
+    fn deliver(&self, session: &str, body: Bytes) -> BoxFuture<'static, ()> {
+        let clients = self.lock();
+        let found = clients.get(session);
+        let found = found.map(|found| (found.channel.clone(), found.opener.clone()));
+        Box::pin(async move {
+            // The node that has received the message has checked its sender.
+            if let Some((channel, opener)) = found
+                && timeout(REFUSAL_TIMEOUT, channel.take(body, opener)).await.is_err()
+            {
+                tracing::debug!("a client of HTTP+SSE does not read its stream");
+            }
+        })
     }
 }
 
 impl Streams {
-    fn open(self, extensions: &Extensions) -> Response<ReplyBody> {
+    async fn open(self, extensions: Extensions) -> Response<ReplyBody> {
         let Self { server, clients: known, closing } = self;
         let settings = &server.settings;
-        let mut clients = known.lock();
-        if closing.is_cancelled() || clients.len() >= settings.sse_clients {
+        // Checked again before the client is added.
+        if closing.is_cancelled() || known.lock().len() >= settings.sse_clients {
             return busy();
         }
         let Some(session) = random_id() else {
             let error = ErrorObject::internal(&"the system random number generator failed");
             return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
         };
+        if let Some(membership) = &server.membership {
+            let record = sse_record(&extensions);
+            let max = settings.sessions.max(settings.sse_clients);
+            match membership.nodes.create_session(session.clone(), record, max).await {
+                Ok(true) => {}
+                Ok(false) => return busy(),
+                Err(error) => return unavailable_response(&error, None),
+            }
+            membership.wake.notify_one();
+        }
         let (channel, messages) = Channel::new(Arc::clone(&server));
-        let opener = Principal::of(extensions).cloned();
-        clients.insert(session.clone(), Session { channel, opener });
+        let mut clients = known.lock();
+        if clients.len() >= settings.sse_clients {
+            return busy();
+        }
+        clients.insert(session.clone(), Session { channel, opener: extensions.clone() });
         drop(clients);
         let endpoint = Event::text("endpoint", &format!("{MESSAGES}?sessionId={session}"));
-        let client = Client { messages, closing, clients: known, session };
         let history = server.rpc.history();
-        let recording = history.map(|history| history.record_stream(extensions, "GET /sse", None));
-        events::respond(Some(endpoint), client, settings.keep_alive, recording)
+        let recording = history.map(|history| history.record_stream(&extensions, "GET /sse", None));
+        let keep_alive = settings.keep_alive;
+        let client = Client { messages, closing, clients: known, session, server };
+        events::respond(Some(endpoint), client, keep_alive, recording)
     }
 
     async fn take(
@@ -108,6 +150,9 @@ impl Streams {
         let channel =
             session.and_then(|session| streams.clients.channel(session, &message.extensions));
         let Some(channel) = channel else {
+            if let Some(posted) = streams.post_to_other(session, &message).await {
+                return posted;
+            }
             let reason = "unknown `sessionId`; open a stream with GET /sse and post to the endpoint in its \
                           first event";
             let error = ErrorObject::invalid_params(reason);
@@ -124,6 +169,44 @@ impl Streams {
     }
 }
 
+impl Streams {
+    /// Passes a message to the node with the stream of its client. `None` if the stream is unknown.
+    async fn post_to_other(
+        &self,
+        session: Option<&str>,
+        message: &HttpMessage,
+    ) -> Option<Response<ReplyBody>> {
+        let (membership, session) = (self.server.membership.as_ref()?, session?.to_owned());
+        let found = match membership.nodes.find_session(session.clone()).await {
+            Ok(found) => found?,
+            Err(error) => return Some(unavailable_response(&error, None)),
+        };
+        if found.version.is_some() || found.owner != owner_key(&message.extensions) {
+            return None;
+        }
+        let Ok(body) = String::from_utf8(message.body.to_vec()) else {
+            let error = ErrorObject::new(code::PARSE_ERROR, "Parse error");
+            return Some(respond(StatusCode::BAD_REQUEST, Reply::error(error, None)));
+        };
+        Some(match membership.send(&NodeMessage::Posted { session, body }).await {
+            Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
+            Err(error) => unavailable_response(&error, None),
+        })
+    }
+}
+
+/// The record of the stream of a client.
+fn sse_record(opener: &Extensions) -> SessionRecord {
+    SessionRecord {
+        owner: owner_key(opener),
+        version: None,
+        capabilities: String::new(),
+        level: LogLevel::Info,
+        resources: BTreeSet::new(),
+        since: 0,
+    }
+}
+
 fn busy() -> Response<ReplyBody> {
     let error = ErrorObject::new(code::BUSY, "Server is busy");
     respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, None))
@@ -135,6 +218,7 @@ struct Client {
     closing: CancellationToken,
     clients: Arc<Clients>,
     session: String,
+    server: Arc<Server>,
 }
 
 impl Source for Client {
@@ -156,6 +240,11 @@ impl Drop for Client {
     fn drop(&mut self) {
         if let Some(Session { channel, .. }) = self.clients.lock().remove(&self.session) {
             channel.end_subscriptions();
+        }
+        if let Some(membership) = &self.server.membership {
+            let (nodes, session) = (Arc::clone(&membership.nodes), self.session.clone());
+            // Without it, the session expires.
+            self.server.detached.spawn(async move { drop(nodes.end_session(session).await) });
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Subscriptions of clients to changes of lists and resources.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -11,13 +12,27 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use trunkline::{ErrorObject, Id};
 
+use crate::changes::{ChangeSet, ChangedResource};
 use crate::message_queue::notification;
 use crate::protocol::{meta, method};
+use crate::resource::decoded;
 use crate::task::TaskRecord;
 
 /// The subscriptions of all connected clients.
 #[derive(Debug, Default)]
-pub(crate) struct Subscribers(Mutex<Vec<Weak<Subscription>>>);
+pub(crate) struct Subscribers {
+    members: Mutex<Vec<Weak<Subscription>>>,
+    other_nodes: OnceLock<OtherNodes>,
+}
+
+/// A function that announces changes to other nodes.
+struct OtherNodes(Box<dyn Fn(ChangeSet) + Send + Sync>);
+
+impl fmt::Debug for OtherNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OtherNodes")
+    }
+}
 
 /// A resource to which clients have subscribed. See [`McpOperation::on_subscribe`](crate::McpOperation::on_subscribe).
 #[derive(Debug, Clone)]
@@ -54,7 +69,7 @@ impl SubscribedResource {
     /// Notifies the clients that the resource has changed.
     pub fn updated(&self) {
         if let Some(subscribers) = self.subscribers.upgrade() {
-            subscribers.notify_resource(&self.uri);
+            subscribers.notify_changes(ChangeSet::of([one(&self.uri)]));
         }
     }
 
@@ -83,19 +98,18 @@ impl Notifier {
 
     /// Notifies the clients that have subscribed to a resource that it has changed.
     pub fn resource_updated(&self, uri: &str) {
-        self.0.notify_resource(uri);
+        self.0.notify_changes(ChangeSet::of([one(uri)]));
     }
 
-    /// Notifies the clients that have subscribed to resources for whose URIs `is_changed` returns true. It must not
-    /// block.
-    pub fn resources_updated(&self, is_changed: impl Fn(&str) -> bool) {
-        self.0.notify_resources(is_changed);
+    /// Notifies the clients that have subscribed to changed resources.
+    pub fn resources_updated(&self, changed: impl IntoIterator<Item = ChangedResource>) {
+        self.0.notify_changes(ChangeSet::of(changed));
     }
 
     /// Notifies the clients that the list of resources has changed. The server announces these notifications if
     /// [`McpConfig::resource_list_changes`](crate::McpConfig::resource_list_changes) is set.
     pub fn resource_list_changed(&self) {
-        self.0.notify_lists(&Filter { resources_list_changed: true, ..Filter::default() });
+        self.0.notify_changes(ChangeSet { resource_list: true, ..ChangeSet::default() });
     }
 }
 
@@ -146,28 +160,31 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Subscribers {
-    /// Notifies the clients that have subscribed to changes of lists.
-    pub(crate) fn notify_lists(&self, changes: &Filter) {
-        self.notify(|State { wanted, pending, .. }| {
-            pending.tools_list_changed |= wanted.tools_list_changed && changes.tools_list_changed;
-            pending.prompts_list_changed |=
-                wanted.prompts_list_changed && changes.prompts_list_changed;
-            pending.resources_list_changed |=
-                wanted.resources_list_changed && changes.resources_list_changed;
-        });
+    /// Sets the function that announces changes to other nodes.
+    pub(crate) fn announce_to(&self, announce: impl Fn(ChangeSet) + Send + Sync + 'static) {
+        // A server joins once.
+        drop(self.other_nodes.set(OtherNodes(Box::new(announce))));
     }
 
-    /// Notifies the clients that have subscribed to a resource.
-    fn notify_resource(&self, uri: &str) {
-        self.notify_resources(|subscribed| subscribed == uri);
+    /// Notifies the clients of all nodes that have subscribed to changes.
+    pub(crate) fn notify_changes(&self, changes: ChangeSet) {
+        if changes.is_empty() {
+            return;
+        }
+        self.notify_own(&changes);
+        if let Some(OtherNodes(announce)) = self.other_nodes.get() {
+            announce(changes);
+        }
     }
 
-    /// Notifies the clients that have subscribed to changed resources.
-    fn notify_resources(&self, is_changed: impl Fn(&str) -> bool) {
-        self.notify(|State { wanted, pending, .. }| {
-            let changed = wanted.resource_subscriptions.iter().filter(|uri| is_changed(uri));
-            pending.resource_subscriptions.extend(changed.cloned());
-        });
+    /// Notifies the clients of this node that have subscribed to changes.
+    pub(crate) fn notify_own(&self, changes: &ChangeSet) {
+        self.notify(|state| state.add(changes));
+    }
+
+    /// Whether no client has a subscription.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members().iter().all(|member| member.strong_count() == 0)
     }
 
     fn has_resource(&self, uri: &str) -> bool {
@@ -205,7 +222,23 @@ impl Subscribers {
     }
 
     fn members(&self) -> MutexGuard<'_, Vec<Weak<Subscription>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The resource with this URI.
+fn one(uri: &str) -> ChangedResource {
+    ChangedResource::One(decoded(uri).map_or_else(|| uri.to_owned(), Cow::into_owned))
+}
+
+impl State {
+    fn add(&mut self, changes: &ChangeSet) {
+        let Self { wanted, pending, .. } = self;
+        pending.tools_list_changed |= wanted.tools_list_changed && changes.tools;
+        pending.prompts_list_changed |= wanted.prompts_list_changed && changes.prompts;
+        pending.resources_list_changed |= wanted.resources_list_changed && changes.resource_list;
+        let changed = wanted.resource_subscriptions.iter().filter(|uri| changes.affects(uri));
+        pending.resource_subscriptions.extend(changed.cloned());
     }
 }
 
@@ -229,6 +262,21 @@ impl Subscription {
     fn new(id: Option<Id>, wanted: Filter, poll_interval: Duration) -> Self {
         let state = Mutex::new(State { wanted, ..State::default() });
         Self { id, poll_interval, state, changed: Notify::new() }
+    }
+
+    /// Adds the subscribed changes of a set to those of which the client is notified.
+    pub(crate) fn add_changes(&self, changes: &ChangeSet) {
+        self.state().add(changes);
+        self.changed.notify_one();
+    }
+
+    /// Sets the resources. Returns those that are new.
+    pub(crate) fn set_resources(&self, uris: &BTreeSet<String>) -> Vec<String> {
+        let mut state = self.state();
+        let new = uris.difference(&state.wanted.resource_subscriptions).cloned().collect();
+        state.wanted.resource_subscriptions.clone_from(uris);
+        state.pending.resource_subscriptions.retain(|uri| uris.contains(uri));
+        new
     }
 
     /// Adds a resource. `false` if there are `max` already, or their URIs are too long.

@@ -70,5 +70,5 @@ pub use location::PostgresLocation;
 pub use row::Row;
 pub use store::Store;
 #[cfg(feature = "postgres")]
-pub use trunkline_postgres::ConnectError;
+pub use trunkline_postgres::{ConnectError, PostgresUrl};
 pub use value::{Column, Value};

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The place of a store.
@@ -29,6 +30,17 @@ impl From<PathBuf> for Location {
     }
 }
 
+/// The directory, or the hosts and the database without the user.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(directory) => write!(f, "{}", directory.display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(location) => write!(f, "{}", location.address),
+        }
+    }
+}
+
 /// A PostgreSQL database, which several processes may use.
 #[cfg(feature = "postgres")]
 #[derive(Debug, Clone)]
@@ -44,8 +56,18 @@ impl Location {
     /// # Errors
     /// If the URL, a variable, the password file or the file of certificates is invalid.
     pub fn postgres(url: &str) -> Result<Self, trunkline_postgres::ConnectError> {
+        Self::of_url(&url.parse()?)
+    }
+
+    /// [`postgres`](Self::postgres) with a parsed URL.
+    ///
+    /// # Errors
+    /// If a variable, the password file or the file of certificates is invalid.
+    pub fn of_url(
+        url: &trunkline_postgres::PostgresUrl,
+    ) -> Result<Self, trunkline_postgres::ConnectError> {
         let variable = |name: &str| std::env::var(name).ok();
-        let address = trunkline_postgres::Address::parse(url, variable)?;
+        let address = trunkline_postgres::Address::new(url, None, variable)?;
         Ok(Self::Postgres(PostgresLocation { address: std::sync::Arc::new(address) }))
     }
 }

@@ -40,7 +40,7 @@ const RULES: &[Rule] = &[
         ],
         may_offer: &["trunkline-edn"],
     },
-    rule("trunkline-mcp", &["trunkline"]),
+    Rule { name: "trunkline-mcp", may_need: &["trunkline"], may_offer: &["trunkline-storage"] },
     Rule {
         name: "trunkline-sql",
         may_need: &["trunkline"],
@@ -65,6 +65,7 @@ const RULES: &[Rule] = &[
             "trunkline-tools",
             "trunkline-gateway",
             "trunkline-agent",
+            "trunkline-storage",
         ],
     ),
     rule("trunkline-test-postgres", &[]),

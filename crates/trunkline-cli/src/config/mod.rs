@@ -18,6 +18,8 @@ mod schema;
 mod secret;
 mod settings;
 mod show;
+#[cfg(feature = "postgres")]
+mod store;
 mod template;
 mod upstreams;
 mod value;
@@ -40,6 +42,8 @@ pub(crate) use problem::ConfigError;
 pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use rules::RuleArg;
 pub(crate) use schema::schema;
+#[cfg(feature = "postgres")]
+pub(crate) use store::{StoreParser, StoreUrl};
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
 

@@ -13,6 +13,7 @@ use super::queries::QuerySection;
 use super::secret::Secret;
 use super::settings::{Kind, SETTINGS, Setting};
 use super::upstreams::UpstreamSection;
+use super::value::Value as TextOrSecret;
 
 /// The JSON Schema (2020-12) of a configuration file. `command` has the flags of all settings, which describe them.
 pub(crate) fn schema(command: &Command) -> Value {
@@ -93,6 +94,7 @@ impl Kind {
             Self::Size => generator.subschema_for::<Size>(),
             Self::Period => generator.subschema_for::<Period>(),
             Self::Boolean | Self::Negated => generator.subschema_for::<bool>(),
+            Self::Url => generator.subschema_for::<TextOrSecret>(),
             Self::Secret => generator.subschema_for::<Secret>(),
             Self::Secrets => generator.subschema_for::<Vec<Secret>>(),
         }

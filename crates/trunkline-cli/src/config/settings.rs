@@ -12,6 +12,7 @@ use toml::de::{DeValue, ValueDeserializer};
 use super::folder::Folder;
 use super::quantity::{Period, Size};
 use super::secret::Secret;
+use super::value::Value as TextOrSecret;
 
 /// A key and its flag.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     Secret,
     /// An array of secrets.
     Secrets,
+    /// A URL that may have a password, or a secret.
+    Url,
 }
 
 const fn setting(key: &'static str, id: &'static str, kind: Kind) -> Setting {
@@ -85,6 +88,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("access.read_scope", "read_scope", Kind::Text),
     setting("access.write_scope", "write_scope", Kind::Text),
     setting("access.require", "require", Kind::Table),
+    setting("store.url", "store", Kind::Url),
     setting("records.types", "resources", Kind::Path),
     setting("records.expose", "expose", Kind::List),
     setting("tools.folder", "path", Kind::Path),
@@ -117,6 +121,17 @@ pub(super) fn keys_of(path: &str) -> Vec<&'static str> {
     let mut names: Vec<_> = names.collect();
     names.dedup();
     names
+}
+
+/// Checks a URL before its flag does, whose errors would contain it.
+#[cfg(feature = "postgres")]
+fn check_store(url: &str) -> Result<(), String> {
+    super::store::StoreUrl::parse(url).map(drop)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn check_store(_: &str) -> Result<(), String> {
+    Err("this build has no support for PostgreSQL".to_owned())
 }
 
 /// Reads a value with the deserializer of its type.
@@ -176,6 +191,12 @@ impl Kind {
             Self::Secrets => {
                 let secrets = Vec::<Spanned<Secret>>::deserialize_value(value)?;
                 return secrets.into_iter().map(secret).collect();
+            }
+            Self::Url => {
+                let url = Spanned::<TextOrSecret>::deserialize_value(value)?;
+                let read =
+                    url.get_ref().read(folder).and_then(|text| check_store(&text).map(|()| text));
+                read.map_err(|message| Invalid { span: Some(url.span()), message })?
             }
             Self::Secret => secret(Spanned::<Secret>::deserialize_value(value)?)?,
             Self::Text => String::deserialize_value(value)?,

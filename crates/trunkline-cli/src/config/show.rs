@@ -159,6 +159,7 @@ impl Kind {
             }
             Self::Secrets => Value::Array(texts.iter().map(|_| redacted()).collect()),
             Self::Secret => first.map(|_| redacted())?,
+            Self::Url => Value::String(without_password(first?)),
             Self::Text | Self::Path | Self::PathOrUrl => Value::String(first?.clone()),
             Self::Integer => Value::Integer(number()?),
             Self::Size => {

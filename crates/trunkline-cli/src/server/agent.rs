@@ -1,7 +1,5 @@
 //! `POST /api`: the agent, which calls the operations that are served.
 
-use std::path::Path;
-
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, value_parser};
 use trunkline::history::History;
@@ -10,6 +8,7 @@ use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
+use trunkline_storage::Location;
 use trunkline_tools::{ToolFolder, management};
 
 use super::access::entries;
@@ -197,9 +196,9 @@ pub(crate) fn api(
     })
 }
 
-/// The conversations of the agent in the data directory. Their file is created by the first one.
-pub(crate) fn conversations(directory: &Path) -> Conversations {
-    Conversations::deferred(directory, Default::default())
+/// The conversations of the agent. A file is created by the first one.
+pub(crate) fn conversations(location: &Location) -> Conversations {
+    Conversations::deferred(location.clone(), Default::default())
 }
 
 async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {

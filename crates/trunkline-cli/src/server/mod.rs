@@ -14,5 +14,6 @@ pub(crate) mod records;
 mod rules;
 pub(crate) mod serve;
 mod service;
+mod shared_state;
 pub(crate) mod stdio;
 mod summary;

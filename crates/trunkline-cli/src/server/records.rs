@@ -10,9 +10,12 @@ use clap::Args;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, ResourcesConfig};
+use trunkline_storage::Location;
 
 use super::access::entries;
 use super::{command_tools, history_resources};
+#[cfg(feature = "postgres")]
+use crate::config::{StoreParser, StoreUrl};
 
 /// The flags of records.
 #[derive(Args)]
@@ -28,6 +31,20 @@ pub(crate) struct RecordArgs {
     /// Turns records on. The directory is created when something is first written to it.
     #[arg(long, value_name = "DIR", env = "TRUNKLINE_DATA_DIR")]
     data_dir: Option<PathBuf>,
+    /// PostgreSQL database of records, conversations and MCP sessions
+    ///
+    /// postgres://USER@HOST/DATABASE. Turns records on. Several servers with the same database can serve the same clients. Other users
+    /// of this machine can read passwords on command lines: use the variable or ~/.pgpass.
+    #[cfg(feature = "postgres")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TRUNKLINE_STORE",
+        hide_env_values = true,
+        hide_default_value = true,
+        value_parser = StoreParser
+    )]
+    store: Option<StoreUrl>,
     /// Record type whose commands are MCP tools; `*` for all
     ///
     /// Turns records on. The commands are tools like `todo_create`. Repeatable or comma-separated.
@@ -44,9 +61,22 @@ impl RecordArgs {
         self.resources.is_some() || entries(&self.expose).next().is_some()
     }
 
-    /// Whether a flag turns records on.
+    /// Whether a setting turns records on.
     pub(crate) fn are_on(&self) -> bool {
-        self.has_types() || self.data_dir.is_some()
+        #[cfg(feature = "postgres")]
+        let has_store = self.store.is_some();
+        #[cfg(not(feature = "postgres"))]
+        let has_store = false;
+        self.has_types() || self.data_dir.is_some() || has_store
+    }
+
+    /// The place of records and conversations.
+    pub(crate) fn location(&self) -> anyhow::Result<Location> {
+        #[cfg(feature = "postgres")]
+        if let Some(url) = &self.store {
+            return url.location();
+        }
+        Ok(self.data_dir().into())
     }
 
     /// The directory of everything that is written, except the database.
@@ -55,10 +85,10 @@ impl RecordArgs {
     }
 
     /// Reads the declared types, and creates nothing.
-    pub(crate) fn declared(&self) -> anyhow::Result<DeclaredRecords> {
+    pub(crate) fn declared(&self, location: &Location) -> anyhow::Result<DeclaredRecords> {
         let types = types(self.resources.as_deref())?;
         let exposed = exposed(&types, &self.expose)?;
-        Ok(DeclaredRecords { types, directory: self.data_dir().to_owned(), exposed })
+        Ok(DeclaredRecords { types, location: location.clone(), exposed })
     }
 }
 
@@ -75,7 +105,7 @@ const RESERVED: [(&str, &str); 5] = [
 /// Record types, before their store is opened.
 pub(crate) struct DeclaredRecords {
     types: ResourceTypes,
-    directory: PathBuf,
+    location: Location,
     exposed: Vec<String>,
 }
 
@@ -83,7 +113,7 @@ pub(crate) struct DeclaredRecords {
 #[derive(Clone)]
 pub(crate) struct Records {
     pub(crate) resources: Resources,
-    pub(crate) directory: PathBuf,
+    pub(crate) location: Location,
     /// The types that are MCP tools.
     pub(crate) exposed: Vec<String>,
 }
@@ -143,39 +173,55 @@ impl DeclaredRecords {
     /// Opens the store, which the first change creates. If the disk prevents that, commands that write fail until it
     /// allows it.
     pub(crate) fn open(self) -> anyhow::Result<Records> {
-        let Self { types, directory, exposed } = self;
-        let resources = Resources::deferred(&directory, types, ResourcesConfig::default());
-        tolerate_disk_faults("records", &directory, resources.prepare())?;
-        Ok(Records { resources, directory, exposed })
+        let Self { types, location, exposed } = self;
+        let resources = Resources::deferred(location.clone(), types, ResourcesConfig::default());
+        tolerate_faults("records", &location, resources.prepare())?;
+        Ok(Records { resources, location, exposed })
     }
 }
 
 /// The routes of native commands on a server without records: 404 with the remedy.
 pub(super) fn disabled_routes() -> Router {
-    const BODY: &str =
-        r#"{"error":"records are off; start the server with --data-dir, --resources or --expose"}"#;
+    const BODY: &str = r#"{"error":"records are off; start the server with --data-dir, --store, --resources or --expose"}"#;
     let refuse =
         || any(async || (StatusCode::NOT_FOUND, [(CONTENT_TYPE, "application/json")], BODY));
     Router::new().route("/execute", refuse()).route("/repeat", refuse()).route("/revert", refuse())
 }
 
-/// Logs a fault of the disk. Another error prevents the start.
-pub(super) fn tolerate_disk_faults(
+/// Logs a fault of the disk or the database server. Another error prevents the start.
+pub(super) fn tolerate_faults(
     component: &str,
-    directory: &Path,
+    location: &Location,
     prepared: Result<(), OpenError>,
 ) -> anyhow::Result<()> {
-    let directory = directory.display();
     let Err(error) = prepared else { return Ok(()) };
+    let remedy = remedy(&error, location);
     match error.disk_reason() {
         Some(reason) => {
-            tracing::error!(%error, reason, %directory, "{component} cannot be written; free the disk, or give another directory with --data-dir");
+            tracing::error!(%error, reason, %location, "{component} cannot be written; {remedy}");
             Ok(())
         }
-        None => Err(error).with_context(|| {
-            format!(
-                "cannot store {component} in {directory}; give another directory with --data-dir"
-            )
-        }),
+        None => {
+            Err(error).with_context(|| format!("cannot store {component} in {location}; {remedy}"))
+        }
+    }
+}
+
+/// The remedy for a store that cannot be opened.
+pub(super) fn remedy(error: &OpenError, location: &Location) -> &'static str {
+    let is_directory = matches!(location, Location::Directory(_));
+    match (error, is_directory, error.disk_reason()) {
+        (OpenError::Newer { .. }, true, _) => {
+            "update this program, or give another directory with --data-dir"
+        }
+        (OpenError::Newer { .. }, false, _) => {
+            "update this program, or give another database with --store"
+        }
+        (_, true, Some(_)) => "free the disk, or give another directory with --data-dir",
+        (_, true, None) => "give another directory with --data-dir",
+        (_, false, Some(_)) => "check the URL and that the database server runs",
+        (_, false, None) => {
+            "check the privileges of its user, or give another database with --store"
+        }
     }
 }

@@ -14,7 +14,7 @@ use trunkline::layers::audit::AuditLog;
 use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::server::{
-    self, Drained, Health, Problem, Problems, ServeError, Server, ServerHandle, Tls,
+    self, DrainMode, Drained, Health, Problem, Problems, ServeError, Server, ServerHandle, Tls,
 };
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
@@ -25,6 +25,7 @@ use super::database::{DatabaseArgs, QueryLimits};
 use super::history::Recorder;
 use super::records::DeclaredRecords;
 use super::service::{self, Service};
+use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
 use super::{agent, audit, command_tools, gateway, history, limits, records};
 use crate::config::{Config, ConfigArgs};
@@ -211,7 +212,8 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let tls = arguments.tls.open()?;
     let is_https = tls.is_some();
     let has_records = arguments.records.are_on() || arguments.database.is_sample();
-    let declared = has_records.then(|| arguments.records.declared()).transpose()?;
+    let location = arguments.records.location()?;
+    let declared = has_records.then(|| arguments.records.declared(&location)).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway =
         arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
@@ -244,6 +246,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         output_schemas,
         confirm_destructive: arguments.tools.confirm_destructive,
         audit,
+        nodes: SharedState::open(&location).await?,
         closing: closing.clone(),
     };
     let mut recorder = None;
@@ -263,10 +266,10 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
             gateway::start(gateway).await;
         }
         let history = served.history.as_ref();
-        let stored = conversations.insert(agent::conversations(data_dir)).clone();
+        let stored = conversations.insert(agent::conversations(&location)).clone();
         let model = arguments.agent.model_name();
         if has_records || model.is_some() {
-            records::tolerate_disk_faults("conversations", data_dir, stored.prepare())?;
+            records::tolerate_faults("conversations", &location, stored.prepare())?;
         }
         let problems = problems(&served, &stored, recorder.as_ref());
         let guard = |router| service::guarded(router, agent_rules, rate(&arguments.limits));
@@ -313,7 +316,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
             }
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-        let settings = server_settings(problems);
+        let settings = server_settings(problems, served.nodes.is_some());
         let drain_timeout = settings.drain_timeout;
         let server = start(&addresses, tls, settings, service).await?;
         anyhow::Ok((summary, tools, shutdown, (server, mcp, drain_timeout)))
@@ -331,7 +334,11 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");
     let second = server::shutdown_signal().context("cannot wait for signals")?;
-    let stopped = async { tokio::join!(server.stop(), mcp.stop(drain_timeout)) };
+    let stopped = async {
+        let stopped = tokio::join!(server.stop(), mcp.stop(drain_timeout));
+        mcp.leave_nodes().await;
+        stopped
+    };
     let drained = tokio::select! {
         (drained, dropped) = stopped => {
             if dropped > 0 {
@@ -476,12 +483,14 @@ fn problems(
     let (databases, conversations) = (served.databases.clone(), conversations.clone());
     let records = served.records.as_ref().map(|records| records.resources.clone());
     let (recorder, audit) = (recorder.cloned(), served.audit.clone());
+    let nodes = served.nodes.clone();
     Problems::new(move || {
         let found = [
             ("database", databases.as_ref().and_then(Databases::problem)),
             ("records", records.as_ref().and_then(Resources::problem)),
             ("conversations", conversations.problem()),
             ("audit_log", audit.as_ref().and_then(AuditLog::problem)),
+            ("sessions", nodes.as_ref().and_then(SharedState::problem)),
             ("log", recorder.as_ref().and_then(Recorder::problem)),
         ];
         let problem = |(component, reason): (_, Option<_>)| {
@@ -491,11 +500,15 @@ fn problems(
     })
 }
 
-fn server_settings(problems: Problems) -> server::ServerConfig {
+fn server_settings(problems: Problems, has_other_nodes: bool) -> server::ServerConfig {
     let health = Health {
         path: "/health".to_owned(),
         service: "trunkline".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    server::ServerConfig { health: Some(health), problems, ..Default::default() }
+    let drain_mode = match has_other_nodes {
+        true => DrainMode::Close,
+        false => DrainMode::Refuse,
+    };
+    server::ServerConfig { health: Some(health), problems, drain_mode, ..Default::default() }
 }

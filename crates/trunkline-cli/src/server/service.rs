@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use tokio::time::MissedTickBehavior;
 use trunkline::history::History;
 use trunkline::history::endpoint::Readers;
@@ -18,6 +18,7 @@ use trunkline_sql::saved_query::SavedQuery;
 use trunkline_sql::{Database, DatabaseName, Databases};
 
 use super::records::Records;
+use super::shared_state::SharedState;
 use super::{command_tools, history_resources};
 
 const INSTRUCTIONS: &str = "list_tables and describe_table describe tables, query_records reads rows of one table, \
@@ -64,6 +65,8 @@ pub(crate) struct Service {
     pub(crate) confirm_destructive: bool,
     /// The log of calls that change data.
     pub(crate) audit: Option<AuditLog>,
+    /// The state that several servers share. None without `--store`.
+    pub(crate) nodes: Option<SharedState>,
     /// Cancelled when the server stops.
     pub(crate) closing: CancellationToken,
 }
@@ -71,21 +74,26 @@ pub(crate) struct Service {
 impl Service {
     /// The operations, also as MCP tools.
     pub(crate) async fn mcp(&self) -> anyhow::Result<Mcp> {
-        self.build(self.router().await?)
+        self.build(self.router().await?).await
     }
 
     /// The same, for callers that meet the rules and the rate limit.
     pub(crate) async fn guarded(&self, rules: Rules, rate: Option<Rate>) -> anyhow::Result<Mcp> {
-        self.build(guarded(self.router().await?, rules, rate))
+        self.build(guarded(self.router().await?, rules, rate)).await
     }
 
-    /// Closes the records and the database when no call runs any more. Blocks.
+    /// Closes the records, the shared state and the database when no call runs any more. Blocks.
     pub(crate) fn close(&self) {
         let until = Instant::now() + CLOSE_TIMEOUT;
         if let Some(records) = &self.records
             && !records.resources.close(CLOSE_TIMEOUT)
         {
             tracing::warn!("the records were not closed in time");
+        }
+        if let Some(nodes) = &self.nodes
+            && !nodes.close(until.saturating_duration_since(Instant::now()))
+        {
+            tracing::warn!("the shared state was not closed in time");
         }
         if let Some(databases) = &self.databases
             && !databases.close(until.saturating_duration_since(Instant::now()))
@@ -143,12 +151,19 @@ impl Service {
             None => router,
         };
         Ok(match self.confirm_destructive {
-            true => ConfirmLayer::new().add_to(router),
+            true => {
+                let layer = match &self.nodes {
+                    // A client may send the code to another server.
+                    Some(nodes) => ConfirmLayer::with_key(nodes.state_key()),
+                    None => ConfirmLayer::new(),
+                };
+                layer.add_to(router)
+            }
             false => router,
         })
     }
 
-    fn build(&self, router: Router) -> anyhow::Result<Mcp> {
+    async fn build(&self, router: Router) -> anyhow::Result<Mcp> {
         // A misspelled pattern would leave its methods open to all callers.
         let rpc = router.build().map_err(|error| match error {
             BuildError::UnmatchedRule { pattern, .. } => anyhow!(
@@ -167,9 +182,12 @@ impl Service {
             output_schemas: self.output_schemas,
             resource_list_changes: self.databases.is_some(),
             closing: self.closing.clone(),
+            nodes: self.nodes.as_ref().map(SharedState::nodes),
+            state_key: self.nodes.as_ref().map(SharedState::state_key),
             ..McpConfig::new("trunkline", env!("CARGO_PKG_VERSION"))
         };
         let mcp = Mcp::new(rpc, settings)?;
+        mcp.join_nodes().await.context("cannot read the messages of other servers in the store")?;
         if let Some(databases) = &self.databases {
             trunkline_sql::notify_subscribers(databases.clone(), &mcp);
         }

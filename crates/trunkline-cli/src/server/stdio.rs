@@ -12,6 +12,7 @@ use trunkline_mcp::Mcp;
 use super::database::{DatabaseArgs, QueryLimits, Served};
 use super::records::DeclaredRecords;
 use super::service::Service;
+use super::shared_state::SharedState;
 use super::{audit, command_tools, gateway, limits, records};
 use crate::config::{Config, ConfigArgs};
 
@@ -43,7 +44,8 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     runtime.block_on(async { limits::outlive_file_size() }).context("cannot wait for signals")?;
     let has_records = arguments.records.has_types();
-    let declared = has_records.then(|| arguments.records.declared()).transpose()?;
+    let location = arguments.records.location()?;
+    let declared = has_records.then(|| arguments.records.declared(&location)).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway =
         arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
@@ -68,6 +70,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         output_schemas,
         confirm_destructive: arguments.tools.confirm_destructive,
         audit,
+        nodes: runtime.block_on(SharedState::open(&location))?,
         closing: closing.clone(),
     };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {
@@ -78,7 +81,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
             tracing::info!(database = %location, access, preparation, "opened a database");
         }
         let records = service.records.as_ref();
-        let records = records.map(|records| display(records.directory.display()));
+        let records = records.map(|records| display(&records.location));
         // stdout belongs to the protocol.
         tracing::info!(records, "serving on stdio");
         let mcp = runtime.block_on(service.mcp())?;
@@ -89,6 +92,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
                 gateway::start(gateway).await;
             }
             let served = serve(&mcp, closing).await;
+            mcp.leave_nodes().await;
             if let Some(gateway) = &service.gateway {
                 gateway::stop(gateway).await;
             }

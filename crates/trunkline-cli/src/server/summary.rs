@@ -181,7 +181,7 @@ fn of_gateway(gateway: &Gateway) -> Line {
 }
 
 fn no_records() -> Line {
-    line("records", "off", " (on with --resources, --expose or --data-dir)")
+    line("records", "off", " (on with --resources, --expose, --data-dir or --store)")
 }
 
 /// The names of the types; those that are tools have a star.
@@ -203,7 +203,7 @@ fn of_records(records: &Records) -> Line {
         Some(problem) => format!("; cannot be written: {problem}"),
         None => String::new(),
     };
-    let details = format!(", in {}{problem}", records.directory.display());
+    let details = format!(", in {}{problem}", records.location);
     line("records", format!("on, {}{more}{legend}", names.join(", ")), &details)
 }
 

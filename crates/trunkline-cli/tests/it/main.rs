@@ -37,6 +37,7 @@ mod mcp_terminal;
 mod memory;
 mod monitor;
 mod names;
+mod nodes;
 mod openrpc;
 mod operations;
 mod pages;

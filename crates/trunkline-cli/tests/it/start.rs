@@ -56,7 +56,7 @@ fn a_file_alone() {
         let banner = server.banner();
         for line in [
             &format!("  serving   {} (read-only)\n", arguments.last().unwrap()),
-            "  records   off (on with --resources, --expose or --data-dir)\n",
+            "  records   off (on with --resources, --expose, --data-dir or --store)\n",
         ] {
             assert!(banner.contains(line), "{arguments:?}: {banner}");
         }

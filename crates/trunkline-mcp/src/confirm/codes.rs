@@ -63,6 +63,10 @@ impl Default for Codes {
 }
 
 impl Codes {
+    pub(super) fn with_key(key: StateKey) -> Self {
+        Self { key: Some(key), used: Mutex::default() }
+    }
+
     /// A code for one call. `None` if the random number generator of the system fails.
     pub(super) fn issue(
         &self,

@@ -19,7 +19,7 @@ use trunkline::tool::{CONFIRMATION_PARAM as PARAM, Confirmed};
 use trunkline::{Call, Effect, ErrorObject, Outcome, Router, RpcError, code};
 
 use self::codes::{CodeError, Codes, LIFETIME};
-use crate::peer::{Elicited, Peer, PeerError};
+use crate::peer::{Elicited, Peer, PeerError, StateKey};
 
 /// A layer that lets callers confirm destructive calls before they run.
 ///
@@ -42,7 +42,8 @@ use crate::peer::{Elicited, Peer, PeerError};
 /// # router.build().unwrap();
 /// ```
 ///
-/// Codes are sealed with a random key of the layer, so they are valid in this process only.
+/// Codes are sealed with a random key of the layer, so they are valid in this process only, or with the key that several
+/// servers [share](Self::with_key).
 #[derive(Debug, Clone, Default)]
 pub struct ConfirmLayer(Arc<Codes>);
 
@@ -61,6 +62,12 @@ impl ConfirmLayer {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A layer whose codes are valid on all servers with this key. Each of them accepts a code once.
+    #[must_use]
+    pub fn with_key(key: StateKey) -> Self {
+        Self(Arc::new(Codes::with_key(key)))
     }
 
     /// Wraps the operations of a router, and adds the param of the code to the schemas of those that may be destructive.

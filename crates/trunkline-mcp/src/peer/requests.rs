@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use trunkline::Outcome;
 use trunkline::client::Response;
-use trunkline::{Id, Outcome};
 
 /// The pending requests to one client, by id.
 #[derive(Debug, Default)]
@@ -28,6 +28,11 @@ pub(super) struct PendingRequest {
 }
 
 impl ClientRequests {
+    /// Requests whose ids are greater than a number.
+    pub(crate) fn after(last: u64) -> Self {
+        Self { last: AtomicU64::new(last), ..Self::default() }
+    }
+
     /// A number that no request of this client has.
     pub(super) fn unused_id(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
@@ -45,9 +50,14 @@ impl ClientRequests {
         Some(PendingRequest { id, response, requests: Arc::clone(self) })
     }
 
-    /// Passes a response to the request that waits for it. Other responses are ignored.
-    pub(crate) fn answer(&self, id: Option<&Id>, body: &Bytes) {
-        let sender = id.and_then(|id| self.pending().remove(id.as_raw()));
+    /// Whether a request with this id, as JSON, waits for its response.
+    pub(crate) fn is_pending(&self, id: &str) -> bool {
+        self.pending().contains_key(id)
+    }
+
+    /// Passes a response to the request that waits for it. `id` is JSON. Other responses are ignored.
+    pub(crate) fn answer(&self, id: Option<&str>, body: &Bytes) {
+        let sender = id.and_then(|id| self.pending().remove(id));
         match (sender, Response::parse(body)) {
             // This fails only if the request has just been dropped.
             (Some(sender), Ok(response)) => drop(sender.send(response.outcome)),

@@ -14,6 +14,7 @@ use crate::arguments::{Arguments, typed};
 use crate::content::{Caching, Resource, ResourceTemplate};
 use crate::error::McpError;
 pub(crate) use result::write_contents;
+pub(crate) use template::decoded;
 use template::{UriTemplate, check_uri};
 pub use template::{uri_text, uri_value, uri_variables};
 

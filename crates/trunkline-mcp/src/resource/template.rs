@@ -293,7 +293,7 @@ pub fn uri_variables(template: &str) -> Vec<String> {
 }
 
 /// Decodes percent-encodings. `None` if one is malformed, or the result is not UTF-8.
-fn decoded(text: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
     }

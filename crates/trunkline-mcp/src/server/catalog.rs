@@ -10,12 +10,12 @@ use trunkline::protocol::RegisteredOperation;
 
 use super::offers::Offers;
 use super::prebuilt::{Declared, List, PrebuiltResults};
+use crate::changes::ChangeSet;
 use crate::completion::{Completion, Target};
 use crate::era::Era;
 use crate::error::McpError;
 use crate::prompt::PromptSource;
 use crate::resource::Found;
-use crate::subscription::Filter;
 use crate::tool::Tool;
 
 /// The offers of static operations, and those of dynamic ones, which are added and removed with their operations.
@@ -103,17 +103,17 @@ impl Catalog {
     }
 
     /// Reads the dynamic operations again.
-    pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) -> Filter {
+    pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) -> ChangeSet {
         let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let declared = self.snapshot().declared;
         let snapshot = Snapshot::new(&self.fixed, &rpc.operations(), declared, results);
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let changes = Filter {
-            tools_list_changed: current.tools.has_other_entries(&snapshot.tools),
-            resources_list_changed: current.resources.has_other_entries(&snapshot.resources)
+        let changes = ChangeSet {
+            tools: current.tools.has_other_entries(&snapshot.tools),
+            resource_list: current.resources.has_other_entries(&snapshot.resources)
                 || current.templates.has_other_entries(&snapshot.templates),
-            prompts_list_changed: current.prompts.has_other_entries(&snapshot.prompts),
-            ..Filter::default()
+            prompts: current.prompts.has_other_entries(&snapshot.prompts),
+            ..ChangeSet::default()
         };
         *current = Arc::new(snapshot);
         changes

@@ -24,7 +24,7 @@ pub(super) struct Context<'a> {
     pub(super) era: Era,
     pub(super) transport: Transport<'a>,
     /// The state of a client of the first era.
-    pub(super) session: Option<&'a Session>,
+    pub(super) session: Option<&'a Arc<Session>>,
 }
 
 /// The state of a request while its operation runs.
@@ -90,7 +90,7 @@ impl Context<'_> {
         match self.era {
             Era::Modern => Legacy::LATEST,
             Era::Legacy => {
-                let of_session = self.session.and_then(Session::version);
+                let of_session = self.session.and_then(|session| session.version());
                 of_session.unwrap_or_else(|| self.transport.revision())
             }
         }

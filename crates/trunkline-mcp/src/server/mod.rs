@@ -3,6 +3,7 @@
 mod catalog;
 mod context;
 mod lists;
+mod nodes;
 mod offers;
 mod prebuilt;
 mod prompts;
@@ -32,16 +33,19 @@ use crate::error::McpError;
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
+use crate::node_message::Membership;
+use crate::nodes::SessionChange;
 use crate::peer::StateKey;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, members, string};
 use crate::running::Detached;
-use crate::session::{Session, Sessions};
+use crate::session::{Session, Sessions, SseClients};
 use crate::subscription::{Notifier, Subscribers};
 use crate::task::TaskMethod;
 use crate::tool::{self, Form, Tool};
 use catalog::Catalog;
 use context::{Attached, Context, is_protocol_error};
+pub(crate) use nodes::record_of;
 use prebuilt::{List, Notified, PrebuiltResults};
 use task_runner::Tasks;
 
@@ -55,6 +59,10 @@ pub(crate) struct Server {
     /// The clients that are notified of changes.
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) sessions: Sessions,
+    /// The clients of HTTP+SSE.
+    pub(crate) sse_clients: OnceLock<Box<dyn SseClients>>,
+    /// None for a single server.
+    pub(crate) membership: Option<Arc<Membership>>,
     /// The permits of `subscriptions/listen`.
     listeners: Arc<Semaphore>,
     tasks: Tasks,
@@ -98,6 +106,7 @@ impl Mcp {
         let catalog = Catalog::new(&rpc, &results)?;
         let (subscribers, random_key) = <(Arc<Subscribers>, _)>::default();
         let sessions = Sessions::new(settings.sessions, settings.session_idle);
+        let membership = settings.nodes.clone().map(|nodes| Arc::new(Membership::new(nodes)));
         let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
         let task_config = settings.tasks.clone();
         let detached = Detached::default();
@@ -107,6 +116,8 @@ impl Mcp {
             settings,
             subscribers,
             sessions,
+            sse_clients: OnceLock::new(),
+            membership,
             listeners,
             tasks,
             detached,
@@ -163,7 +174,7 @@ impl Mcp {
 impl Server {
     fn refresh(&self) {
         let changes = self.catalog.refresh(&self.rpc, &self.results);
-        self.subscribers.notify_lists(&changes);
+        self.subscribers.notify_changes(changes);
     }
 
     /// Answers one message. If this returns a fault, nothing has been run.
@@ -171,7 +182,7 @@ impl Server {
         self: &Arc<Self>,
         mut call: Call,
         transport: Transport<'_>,
-        session: Option<&Session>,
+        session: Option<&Arc<Session>>,
     ) -> Answer {
         let recording = call.take_recording();
         let Answer { modern, outcome } = self.begin(call, transport, session);
@@ -192,7 +203,7 @@ impl Server {
         self: &Arc<Self>,
         call: Call,
         transport: Transport<'_>,
-        session: Option<&Session>,
+        session: Option<&Arc<Session>>,
     ) -> Answer {
         let request = match Request::of(&call) {
             Ok(request) => request,
@@ -271,10 +282,7 @@ impl Server {
             (method::PING, Era::Legacy) => Ok(ready(b"{}")),
             (method::SET_LEVEL, Era::Legacy) => {
                 let level = requested_level(&call, request)?;
-                if let Some(session) = session {
-                    session.set_level(level);
-                }
-                Ok(ready(b"{}"))
+                Ok(set_level(session, level))
             }
             (method::SUBSCRIBE, Era::Legacy) if declared.resources => {
                 self.subscribe(&call, context)
@@ -401,6 +409,24 @@ pub(crate) fn negotiated(call: &Call, request: &Request) -> Result<Legacy, Fault
     let requested = string(call, request.protocol_version);
     let requested = requested.ok_or(Fault::Params("`protocolVersion` must be a string"))?;
     Ok(Legacy::parse(&requested).unwrap_or(Legacy::LATEST))
+}
+
+/// Sets the minimum level of log messages of a session.
+fn set_level(session: Option<&Arc<Session>>, level: LogLevel) -> StartedCall {
+    let Some(session) = session else { return ready(b"{}") };
+    let Some(shared) = session.shared().cloned() else {
+        session.set_level(level);
+        return ready(b"{}");
+    };
+    let session = Arc::clone(session);
+    let changed = async move {
+        let apply = || session.set_level(level);
+        match shared.change(SessionChange::Level(level), apply).await {
+            Ok(()) => Outcome::result(&serde_json::json!({})),
+            Err(error) => Outcome::error(error),
+        }
+    };
+    CallFuture::from_future(changed).into()
 }
 
 /// The level in a `logging/setLevel`. Only sessions and channels store it.

@@ -35,7 +35,7 @@ impl Server {
         method: &'static str,
     ) -> Result<Attached, Fault> {
         let Context { request, era, transport, session } = context;
-        let level = session.map_or(LogLevel::Info, Session::level);
+        let level = session.map_or(LogLevel::Info, |session| session.level());
         let messages = match transport {
             Transport::Http(fields) => RequestedNotifications::of(call, request, era, level)
                 .filter(|_| fields.accepts_events()),

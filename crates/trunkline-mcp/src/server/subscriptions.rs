@@ -16,10 +16,12 @@ use super::{Server, StartedCall, ready};
 use crate::era::Transport;
 use crate::fault::Fault;
 use crate::message_queue::{Message, MessageQueue};
+use crate::nodes::SessionChange;
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
 use crate::protocol::{meta, method};
 use crate::request::{is_object, members, string};
 use crate::resource::Found;
+use crate::session::Session;
 use crate::subscription::{Filter, OnSubscribe, SubscribedResource, Subscription};
 
 impl Server {
@@ -31,16 +33,17 @@ impl Server {
     ) -> Result<StartedCall, Fault> {
         let uri = self.uri(call)?.into_owned();
         let session = context.session.ok_or(Fault::Request(NO_SESSION))?;
-        let subscription = Arc::clone(&session.subscription);
+        let session = Arc::clone(session);
         let (server, call) = (Arc::clone(self), call.duplicate());
         let future = CallFuture::from_future(async move {
+            let subscription = &session.subscription;
             let added = match server.check_access(&call, &uri).await {
                 Access::Allowed
                     if subscription.add_resource(&uri, server.settings.subscriptions) =>
                 {
                     // A client may open its stream of notifications later.
-                    server.subscribers.add(&subscription);
-                    match server.begin_subscription(&uri).await {
+                    server.subscribers.add(subscription);
+                    match server.share_subscription(&session, &uri).await {
                         Ok(()) => return Outcome::result(&json!({})),
                         Err(error) => {
                             subscription.remove_resource(&uri);
@@ -55,6 +58,18 @@ impl Server {
             Outcome::error(added)
         });
         Ok(future.into())
+    }
+
+    /// Calls the function of a resource for subscriptions, and adds the subscription on all nodes.
+    async fn share_subscription(&self, session: &Session, uri: &str) -> Result<(), ErrorObject> {
+        self.begin_subscription(uri).await?;
+        let Some(shared) = session.shared() else { return Ok(()) };
+        let max = self.settings.subscriptions;
+        // The subscription may have been removed while the state of another node was read.
+        let apply = || {
+            session.subscription.add_resource(uri, max);
+        };
+        shared.change(SessionChange::Subscribe(uri.to_owned()), apply).await
     }
 
     /// Whether the caller may read a resource. The layers of its operation decide; the operation itself does not run.
@@ -79,7 +94,7 @@ impl Server {
     }
 
     /// Calls the function of a resource for subscriptions, if it has one.
-    async fn begin_subscription(&self, uri: &str) -> Result<(), ErrorObject> {
+    pub(super) async fn begin_subscription(&self, uri: &str) -> Result<(), ErrorObject> {
         let Some(Found { source, .. }) = self.catalog.find_resource(uri) else { return Ok(()) };
         let extensions = &source.operation.description().extensions;
         let Some(OnSubscribe(subscribe)) = extensions.get() else { return Ok(()) };
@@ -94,11 +109,21 @@ impl Server {
         call: &Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
-        let uri = self.uri(call)?;
-        if let Some(session) = context.session {
+        let uri = self.uri(call)?.into_owned();
+        let Some(session) = context.session else { return Ok(ready(b"{}")) };
+        let Some(shared) = session.shared().cloned() else {
             session.subscription.remove_resource(&uri);
-        }
-        Ok(ready(b"{}"))
+            return Ok(ready(b"{}"));
+        };
+        let session = Arc::clone(session);
+        let future = CallFuture::from_future(async move {
+            let apply = || session.subscription.remove_resource(&uri);
+            match shared.change(SessionChange::Unsubscribe(uri.clone()), apply).await {
+                Ok(()) => Outcome::result(&json!({})),
+                Err(error) => Outcome::error(error),
+            }
+        });
+        Ok(future.into())
     }
 
     /// Opens a subscription of the stateless era. The call ends when its client cancels it or has gone, or the server

@@ -81,7 +81,13 @@ impl Server {
         let future = CallFuture::from_future(async move {
             let task = match server.tasks.find(&id, owner.as_deref()).await {
                 Ok(Some(task)) => task,
-                Ok(None) => return Outcome::error(ErrorObject::invalid_params(UNKNOWN_TASK)),
+                Ok(None) => {
+                    let reason = match server.membership {
+                        None => UNKNOWN_TASK,
+                        Some(_) => UNKNOWN_TASK_OF_NODES,
+                    };
+                    return Outcome::error(ErrorObject::invalid_params(reason));
+                }
                 Err(error) => return Outcome::error(ErrorObject::internal_error(&error)),
             };
             let live = server.tasks.find_live(&id, owner.as_deref());
@@ -142,6 +148,8 @@ impl Unavailable {
 
 const BAD_ID: &str = "`taskId` must be a string: the id of the task";
 const UNKNOWN_TASK: &str = "unknown `taskId`; the task does not exist or has expired";
+const UNKNOWN_TASK_OF_NODES: &str =
+    "unknown `taskId`; the task does not exist, has expired, or belongs to another node";
 
 /// Checks that the client of a request supports tasks.
 pub(super) fn require_tasks(call: &Call, request: &Request) -> Result<(), Fault> {

@@ -2,8 +2,9 @@
 
 mod replay;
 mod sessions;
+mod shared;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 use trunkline::protocol::CallFuture;
@@ -12,6 +13,8 @@ use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::log_level::LogLevel;
+use crate::node_message::Membership;
+use crate::nodes::SessionRecord;
 use crate::peer::ClientRequests;
 use crate::protocol::Legacy;
 use crate::request::Request;
@@ -21,6 +24,7 @@ pub(crate) use self::replay::{EventReader, Next, Position, RETRY, Replay, Stream
 pub(crate) use self::sessions::{
     Activity, HttpSession, SessionError, Sessions, is_same, random_id,
 };
+pub(crate) use self::shared::{SharedSession, SseClients, owner_key, unavailable};
 
 /// The state of a client that has opened with `initialize`.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) ended: CancellationToken,
     /// Cancelled when the client has ended its session, which cancels its calls.
     deleted: CancellationToken,
+    /// Set if other nodes have the session, too.
+    shared: OnceLock<Arc<SharedSession>>,
 }
 
 #[derive(Debug, Clone)]
@@ -47,17 +53,39 @@ struct State {
 }
 
 impl Session {
-    /// A session that ends at the latest when `closing` is cancelled.
-    pub(crate) fn new(closing: &CancellationToken) -> Self {
+    /// A session that ends at the latest when `closing` is cancelled. The ids of its requests are greater than
+    /// `last_request`.
+    pub(crate) fn new(closing: &CancellationToken, last_request: u64) -> Self {
         let capabilities = ClientCapabilities::default();
         Self {
             state: Mutex::new(State { version: None, level: LogLevel::Info, capabilities }),
             subscription: Arc::new(Subscription::to_lists()),
-            requests: Arc::default(),
+            requests: Arc::new(ClientRequests::after(last_request)),
             calls: Calls::default(),
             ended: closing.child_token(),
             deleted: CancellationToken::new(),
+            shared: OnceLock::new(),
         }
+    }
+
+    /// Shares the session with other nodes.
+    pub(crate) fn share(&self, id: String, membership: Arc<Membership>) {
+        // The id of a session does not change.
+        drop(self.shared.set(Arc::new(SharedSession::new(id, membership))));
+    }
+
+    /// The session as that of several nodes. `None` on a single server.
+    pub(crate) fn shared(&self) -> Option<&Arc<SharedSession>> {
+        self.shared.get()
+    }
+
+    /// Sets the state that another node has stored.
+    pub(crate) fn restore(&self, record: &SessionRecord) {
+        let mut state = self.state();
+        state.version = record.version.as_deref().and_then(Legacy::parse);
+        state.capabilities =
+            ClientCapabilities::parse(record.capabilities.as_bytes()).unwrap_or_default();
+        state.level = record.level;
     }
 
     /// Runs a call until it ends, its client cancels it, or its client ends the session. `None` if a call with this id is
@@ -76,12 +104,14 @@ impl Session {
         }))
     }
 
-    /// Cancels the call that a notification names. Malformed notifications are ignored.
-    pub(crate) fn cancel(&self, notification: &Call) {
+    /// Cancels the call that a notification names. Malformed notifications are ignored. Returns the id of the call as
+    /// JSON if another node may run it.
+    pub(crate) fn cancel(&self, notification: &Call) -> Option<String> {
         let request = Request::of(notification).unwrap_or_default();
-        if let Some(key) = request.request_key(notification) {
-            self.calls.cancel(&key);
-        }
+        self.calls.cancel(&request.request_key(notification)?);
+        self.shared()?;
+        let id = notification.text(request.request_id?);
+        std::str::from_utf8(id).ok().map(str::to_owned)
     }
 
     /// Ends the session and its calls.

@@ -21,7 +21,7 @@ pub(crate) struct StreamId(u64);
 pub(crate) struct Position {
     pub(crate) stream: StreamId,
     /// The number of the next event.
-    next: u64,
+    pub(crate) next: u64,
 }
 
 /// The recent events of all streams of a session. They take `max_bytes`. In addition, a stream that a client reads has up
@@ -37,6 +37,8 @@ pub(crate) struct Replay {
 struct Streams {
     by_id: BTreeMap<StreamId, Stream>,
     last_id: StreamId,
+    /// The number of the first event of GET requests, which other nodes do not use.
+    first: u64,
     bytes: usize,
 }
 
@@ -87,6 +89,15 @@ const MAX_EVENTS: usize = 512;
 
 impl StreamId {
     pub(crate) const GET: Self = Self(0);
+
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the number is one of several nodes, which begin with the number of the node.
+    pub(crate) fn is_of_node(self) -> bool {
+        self.0 >> 20 > 0
+    }
 }
 
 impl Position {
@@ -113,10 +124,12 @@ impl FromStr for Position {
 }
 
 impl Replay {
-    /// At most `max_bytes`, which count in `memory`.
-    pub(crate) fn new(max_bytes: usize, memory: MemoryBudget) -> Self {
-        let by_id = BTreeMap::from([(StreamId::GET, Stream::default())]);
-        let streams = Streams { by_id, last_id: StreamId::GET, bytes: 0 };
+    /// At most `max_bytes`, which count in `memory`. Streams, and the events of the GET stream, have numbers from `first`
+    /// on.
+    pub(crate) fn new(max_bytes: usize, memory: MemoryBudget, first: u64) -> Self {
+        let get = Stream { first, sent: first, ..Stream::default() };
+        let by_id = BTreeMap::from([(StreamId::GET, get)]);
+        let streams = Streams { by_id, last_id: StreamId(first), first, bytes: 0 };
         Self { streams: Mutex::new(streams), max_bytes, memory }
     }
 
@@ -139,14 +152,14 @@ impl Replay {
     }
 
     /// Appends a message to a stream, after its client has read enough of the earlier ones. One that exceeds the memory
-    /// budget is dropped.
-    pub(crate) async fn send(&self, id: StreamId, queued: Queued) {
+    /// budget is dropped. Returns its number.
+    pub(crate) async fn send(&self, id: StreamId, queued: Queued) -> Option<u64> {
         self.space(id).await;
-        self.push(id, queued);
+        self.push(id, queued)
     }
 
-    /// Appends a message to a stream without waiting.
-    pub(crate) fn push(&self, id: StreamId, queued: Queued) {
+    /// Appends a message to a stream without waiting. Returns its number.
+    pub(crate) fn push(&self, id: StreamId, queued: Queued) -> Option<u64> {
         let queued = match queued {
             Queued::Message(Message { json, memory: None }) => {
                 Message::reserved(&self.memory, json).map(Queued::Message)
@@ -155,7 +168,10 @@ impl Replay {
         };
         match queued {
             Ok(queued) => self.append(id, queued),
-            Err(error) => tracing::warn!(%error, "an event of a session is dropped"),
+            Err(error) => {
+                tracing::warn!(%error, "an event of a session is dropped");
+                None
+            }
         }
     }
 
@@ -172,14 +188,43 @@ impl Replay {
         }
     }
 
-    fn append(&self, id: StreamId, queued: Queued) {
+    fn append(&self, id: StreamId, queued: Queued) -> Option<u64> {
         let bytes = queued.size();
         let mut streams = self.lock();
-        let Some(stream) = streams.by_id.get_mut(&id) else { return };
+        let stream = streams.by_id.get_mut(&id)?;
+        let number = stream.first + stream.events.len() as u64;
         stream.events.push_back(Event { queued: Arc::new(queued), bytes });
         stream.changed.notify_one();
         streams.bytes += bytes;
         streams.trim(id, self.max_bytes);
+        Some(number)
+    }
+
+    /// Adds an empty copy of a stream of another node, for a reader. `None` if there is one already.
+    pub(crate) fn open_copy(self: &Arc<Self>, position: Position) -> Option<EventReader> {
+        let mut streams = self.lock();
+        if streams.by_id.contains_key(&position.stream) {
+            return None;
+        }
+        let Position { stream: id, next } = position;
+        let stream = Stream { first: next, sent: next, has_reader: true, ..Stream::default() };
+        let reader = self.reader(&stream, position);
+        streams.by_id.insert(id, stream);
+        Some(reader)
+    }
+
+    /// Removes a copy. Its reader ends.
+    pub(crate) fn close_copy(&self, id: StreamId) {
+        let mut streams = self.lock();
+        if let Some(stream) = streams.by_id.get(&id) {
+            stream.changed.notify_one();
+        }
+        streams.remove(id);
+    }
+
+    /// Whether a client reads a stream.
+    pub(crate) fn is_read(&self, id: StreamId) -> bool {
+        self.lock().by_id.get(&id).is_some_and(|stream| stream.has_reader)
     }
 
     /// Ends a stream after its last event.
@@ -198,7 +243,16 @@ impl Replay {
         from: Option<Position>,
     ) -> Option<EventReader> {
         let mut streams = self.lock();
+        let first = streams.first;
         let found = streams.by_id.get_mut(&stream)?;
+        // The position of another node has no meaning here. That node may have sent the events that this one has not.
+        let is_foreign = |position: Position| {
+            first > 0 && stream == StreamId::GET && position.next >> 20 != first >> 20
+        };
+        let from = match from {
+            Some(position) if is_foreign(position) => Some(Position { stream, next: found.sent }),
+            from => from,
+        };
         if from.is_some_and(|position| position.next > found.first + found.events.len() as u64) {
             return None;
         }
@@ -206,7 +260,8 @@ impl Replay {
         found.has_reader = true;
         // Wakes the earlier reader, which keeps the old signal.
         std::mem::take(&mut found.changed).notify_one();
-        Some(self.reader(found, from.unwrap_or_else(|| Position::start(stream))))
+        let start = Position { stream, next: found.first };
+        Some(self.reader(found, from.unwrap_or(start)))
     }
 
     fn reader(self: &Arc<Self>, stream: &Stream, position: Position) -> EventReader {
@@ -328,7 +383,7 @@ mod tests {
     use crate::message_queue::Queued;
 
     fn replay(max_bytes: usize) -> Arc<Replay> {
-        Arc::new(Replay::new(max_bytes, Limits::default().memory))
+        Arc::new(Replay::new(max_bytes, Limits::default().memory, 0))
     }
 
     fn push(replay: &Replay, stream: StreamId, text: &str) {

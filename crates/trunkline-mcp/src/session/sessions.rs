@@ -49,9 +49,10 @@ impl HttpSession {
         owner: Option<Principal>,
         replay: Replay,
         closing: &CancellationToken,
+        last_request: u64,
     ) -> Self {
         Self {
-            session: Arc::new(Session::new(closing)),
+            session: Arc::new(Session::new(closing, last_request)),
             replay: Arc::new(replay),
             owner,
             last_used: Mutex::new(Instant::now()),
@@ -102,6 +103,61 @@ impl Sessions {
     pub(crate) fn insert(&self, session: Arc<HttpSession>) -> Result<String, SessionError> {
         let id = random_id().ok_or(SessionError::Random)?;
         let mut by_id = self.by_id();
+        self.make_space(&mut by_id)?;
+        by_id.insert(id.clone(), session);
+        Ok(id)
+    }
+
+    /// Adds a session of several nodes, unless there is one with this id. Returns whether it was added. Others are removed
+    /// as by [`insert`](Self::insert), if possible: nodes read them again.
+    pub(crate) fn put(&self, id: &str, session: &Arc<HttpSession>) -> bool {
+        let mut by_id = self.by_id();
+        if by_id.contains_key(id) {
+            return false;
+        }
+        if self.make_space(&mut by_id).is_err() {
+            tracing::warn!("more sessions are in use than the maximum");
+        }
+        session.is_confirmed.store(true, Ordering::Relaxed);
+        by_id.insert(id.to_owned(), Arc::clone(session));
+        true
+    }
+
+    /// The session with this id, which is used now.
+    pub(crate) fn peek(&self, id: &str) -> Option<Arc<HttpSession>> {
+        let found = self.by_id().get(id).cloned()?;
+        found.touch();
+        Some(found)
+    }
+
+    /// Ends the session with this id and its calls.
+    pub(crate) fn end(&self, id: &str) {
+        let removed = self.by_id().remove(id);
+        if let Some(removed) = removed {
+            removed.session.delete();
+        }
+    }
+
+    /// The sessions with open streams or running calls.
+    pub(crate) fn active_ids(&self) -> Vec<String> {
+        let by_id = self.by_id();
+        let active = by_id.iter().filter(|(_, session)| session.active.load(Ordering::Relaxed) > 0);
+        active.map(|(id, _)| id.clone()).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_id().is_empty()
+    }
+
+    /// The maximum number of sessions.
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
+    fn make_space(
+        &self,
+        by_id: &mut HashMap<String, Arc<HttpSession>>,
+    ) -> Result<(), SessionError> {
         by_id.retain(|_, session| !session.is_expired(self.idle));
         if by_id.len() >= self.max {
             let idle =
@@ -112,8 +168,7 @@ impl Sessions {
             let oldest = oldest.map(|(id, _)| id.clone()).ok_or(SessionError::TooMany)?;
             by_id.remove(&oldest);
         }
-        by_id.insert(id.clone(), session);
-        Ok(id)
+        Ok(())
     }
 
     /// The session with this id, if this sender has opened it and it has not expired.
@@ -173,8 +228,8 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(60);
 
     fn session() -> Arc<HttpSession> {
-        let replay = Replay::new(0, Limits::default().memory);
-        Arc::new(HttpSession::new(None, replay, &CancellationToken::new()))
+        let replay = Replay::new(0, Limits::default().memory, 0);
+        Arc::new(HttpSession::new(None, replay, &CancellationToken::new(), 0))
     }
 
     fn has(sessions: &Sessions, id: &str) -> bool {

@@ -9,6 +9,7 @@ mod history;
 mod layers;
 mod listing;
 mod mcp_client;
+mod nodes;
 mod notifications;
 mod oauth;
 mod offers;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use trunkline::{Operation, code};
-use trunkline_mcp::{Completion, Mcp, McpOperation, Resource, ResourceTemplate, uri_text};
+use trunkline_mcp::{ChangedResource, Completion, Mcp, McpOperation, Resource, ResourceTemplate};
 
 use crate::declaration::{ResourceType, Verb};
 use crate::resources::Resources;
@@ -37,14 +37,9 @@ const JSON: &str = "application/json";
 pub fn notify_subscribers(resources: &Resources, mcp: &Mcp) {
     let notifier = mcp.notifier();
     resources.on_change(move |change| {
-        let is_changed = |uri: &str| {
-            let rest = uri.strip_prefix("records://")?.strip_prefix(&*change.resource)?;
-            Some(match rest.strip_prefix('/') {
-                Some(id) => uri_text(id)? == change.id,
-                None => rest.is_empty() || rest.starts_with('?'),
-            })
-        };
-        notifier.resources_updated(|uri| is_changed(uri).unwrap_or_default());
+        let list = format!("records://{}", change.resource);
+        let record = ChangedResource::One(format!("{list}/{}", change.id));
+        notifier.resources_updated([record, ChangedResource::WithQuery(list)]);
     });
 }
 

@@ -29,6 +29,8 @@ pub struct ServerConfig {
     /// Maximum time for running calls to finish when the server stops. Default 30 s. After that, they are
     /// aborted.
     pub drain_timeout: Duration,
+    /// The treatment of new connections while running calls finish. Default: [`DrainMode::Refuse`].
+    pub drain_mode: DrainMode,
     /// Maximum number of concurrent requests of an HTTP/2 connection. Default 128.
     pub streams: u32,
     /// The health page. Default: none.
@@ -79,6 +81,18 @@ pub struct Health {
     pub version: String,
 }
 
+/// The treatment of new connections while a server drains.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DrainMode {
+    /// They are accepted, and their requests refused with status 503, which reports that the server is stopping.
+    #[default]
+    Refuse,
+    /// The socket is closed, so that a proxy sends their requests to another server. Connections that were made before
+    /// are accepted; the next request of each is answered, and the connection then closed. No request is lost.
+    Close,
+}
+
 impl Default for ServerConfig {
     fn default() -> Self {
         Self {
@@ -88,6 +102,7 @@ impl Default for ServerConfig {
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(30),
+            drain_mode: DrainMode::default(),
             streams: 128,
             health: None,
             problems: Problems::default(),

@@ -5,18 +5,19 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use http::header::CONNECTION;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::Answer;
+use super::config::DrainMode;
 use super::health;
 use super::reply::{Reply, Running};
 use super::shared::Shared;
@@ -24,6 +25,9 @@ use super::stream::Stream;
 use super::watch::{Overdue, Watch};
 use crate::http::unserved;
 use crate::status::Phase;
+
+/// The interval in which a draining server checks whether the first request of a connection has arrived.
+const POLL: Duration = Duration::from_millis(5);
 
 /// The maximum time of a graceful shutdown of a connection.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,7 +52,12 @@ where
     let sleep = Watch::longest_sleep(&shared.settings);
     events.push(event(Event::Timer, sleep, Arc::clone(&shared)));
     // A connection accepted while the server drains gets one reply, which reports that.
-    let mut ending = shared.counts.phase() >= Phase::Draining;
+    let mut ending = shared.is_refusing();
+    // Until then, a draining server waits for the first request, unless it is refused.
+    let mut until = match shared.settings.drain_mode {
+        DrainMode::Refuse => Some(Instant::now()),
+        DrainMode::Close => None,
+    };
     loop {
         let event_or_end = tokio::select! {
             biased;
@@ -62,6 +71,10 @@ where
         };
         match event_or_end {
             Some(Event::Drain) if ending => {}
+            // Its first request may be on the way.
+            Some(Event::Drain) if watch.is_new() && first_request_until(&mut until) => {
+                events.push(event(Event::Drain, POLL, Arc::clone(&shared)));
+            }
             Some(Event::Drain) => {
                 ending = true;
                 connection.as_mut().graceful_shutdown();
@@ -86,6 +99,12 @@ where
     }
 }
 
+/// Whether a draining server still waits for the first request of a connection. `until` is set by the first call.
+fn first_request_until(until: &mut Option<Instant>) -> bool {
+    let now = Instant::now();
+    now < *until.get_or_insert(now + SHUTDOWN_TIMEOUT)
+}
+
 /// An event that affects a connection.
 #[derive(Debug, Clone, Copy)]
 enum Event {
@@ -96,7 +115,12 @@ enum Event {
 
 async fn event(event: Event, after: Duration, shared: Arc<Shared>) -> Event {
     match event {
-        Event::Drain => shared.drain.cancelled().await,
+        Event::Drain => {
+            shared.drain.cancelled().await;
+            if !after.is_zero() {
+                tokio::time::sleep(after).await;
+            }
+        }
         Event::Abort => shared.abort.cancelled().await,
         Event::Timer => tokio::time::sleep(after).await,
     }
@@ -127,18 +151,22 @@ impl<A: Answer> Requests<A> {
         }
         // Counted before the phase is read, so that a stopping server waits for the request.
         let running = Running::counted(watch, shared);
-        if shared.counts.phase() >= Phase::Draining {
+        if shared.is_refusing() {
             watch.cut_short();
             let format = unserved(request.headers());
             return Ok(health::stopping(format).map(|page| Reply::own(page, running)));
         }
+        let version = request.version();
         // Calls catch panics themselves. This catches panics outside of calls.
         let answer = AssertUnwindSafe(service.answer(request, *peer)).catch_unwind().await;
-        let Ok(response) = answer else {
+        let Ok(mut response) = answer else {
             return Ok(health::failed().map(|page| Reply::own(page, running)));
         };
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             watch.cut_short();
+        }
+        if version < Version::HTTP_2 && shared.counts.phase() >= Phase::Draining {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| Reply::served(body, running)))
     }

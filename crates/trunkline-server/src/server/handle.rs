@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::task::TaskTracker;
 
+use super::config::DrainMode;
 use super::shared::Shared;
 use crate::status::{Phase, Status};
 
@@ -53,7 +54,7 @@ impl ServerHandle {
         self.shared.counts.read()
     }
 
-    /// Stops the server: further requests return 503; running requests are finished, or aborted after the drain
+    /// Stops the server: further requests return 503, or are refused with the socket ([`DrainMode`](super::DrainMode)); running requests are finished, or aborted after the drain
     /// timeout; then the socket is closed. Repeated calls wait for the same end.
     ///
     /// # Cancel safety
@@ -64,6 +65,17 @@ impl ServerHandle {
         let in_flight = self.shared.counts.in_flight();
         self.shared.counts.advance(Phase::Draining);
         self.shared.drain.cancel();
+        if self.shared.settings.drain_mode == DrainMode::Close {
+            // The first requests of the last connections may not have arrived.
+            let last = async {
+                self.shared.closed.cancelled().await;
+                while self.shared.counts.read().connections > 0 {
+                    tokio::time::sleep(POLL).await;
+                }
+            };
+            // Others continue below.
+            drop(tokio::time::timeout(LAST_REPLIES, last).await);
+        }
         let drained = tokio::time::timeout(self.shared.settings.drain_timeout, self.idle()).await;
         let aborted = match drained {
             Ok(()) => 0,

@@ -39,7 +39,7 @@ use crate::http::HttpService;
 use crate::status::Counts;
 
 pub use crate::status::{Phase, Status};
-pub use config::{Health, Problem, Problems, ServeError, ServerConfig};
+pub use config::{DrainMode, Health, Problem, Problems, ServeError, ServerConfig};
 pub use handle::{Drained, ServerHandle};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
@@ -153,6 +153,7 @@ impl Server {
             builder,
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
+            closed: CancellationToken::new(),
         });
         let accepting = accept::run(listener, service(address), Arc::clone(&shared), tasks.clone());
         tasks.spawn(accepting);

@@ -9,10 +9,10 @@ use hyper_util::server::conn::auto::Builder;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::config::ServerConfig;
+use super::config::{DrainMode, ServerConfig};
 #[cfg(feature = "tls")]
 use super::tls::Tls;
-use crate::status::Counts;
+use crate::status::{Counts, Phase};
 
 pub(super) struct Shared {
     pub(super) settings: ServerConfig,
@@ -24,9 +24,16 @@ pub(super) struct Shared {
     pub(super) drain: CancellationToken,
     /// Cancelled when connections must end immediately.
     pub(super) abort: CancellationToken,
+    /// Cancelled when no more connections are accepted.
+    pub(super) closed: CancellationToken,
 }
 
 impl Shared {
+    /// Whether requests are refused because the server is stopping.
+    pub(super) fn is_refusing(&self) -> bool {
+        self.settings.drain_mode == DrainMode::Refuse && self.counts.phase() >= Phase::Draining
+    }
+
     /// Adds the scheme of the server to the extensions of a request if it is not `http`, for handlers that
     /// create URLs.
     #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "without TLS, all is http"))]

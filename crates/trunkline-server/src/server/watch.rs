@@ -81,6 +81,11 @@ impl Watch {
         }
     }
 
+    /// Whether nothing was received.
+    pub(super) fn is_new(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == Wait::Idle as u64
+    }
+
     /// The received bytes are the HTTP/2 preface.
     pub(super) fn is_http2(&self) {
         self.set_state(Wait::Idle);

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trunkline::{ErrorObject, Operation, code};
 use trunkline_mcp::{
-    Completion, CompletionParams, Mcp, McpOperation, Resource, ResourcePage, ResourceTemplate,
-    uri_text, uri_value,
+    ChangedResource, Completion, CompletionParams, Mcp, McpOperation, Resource, ResourcePage,
+    ResourceTemplate, uri_value,
 };
 
 use super::names::Names;
@@ -157,22 +157,22 @@ pub fn notify_subscribers(databases: impl Into<Databases>, mcp: &Mcp) {
     for (name, database) in databases.into().iter() {
         let (prefix, notifier) = (format!("db://{name}"), mcp.notifier());
         database.on_change(move |change| {
-            notifier.resources_updated(|uri| match uri.strip_prefix(&*prefix) {
-                Some(TABLES) => true,
-                Some(rest) => table_of_path(rest).is_some_and(|table| change.affects(&table)),
-                None => false,
-            });
+            let table = |table: &String| ChangedResource::Under(format!("{prefix}/table/{table}"));
+            match change.any_table {
+                true => notifier.resources_updated([ChangedResource::Under(prefix.clone())]),
+                false => notifier.resources_updated(
+                    change
+                        .tables
+                        .iter()
+                        .map(table)
+                        .chain([ChangedResource::One(format!("{prefix}{TABLES}"))]),
+                ),
+            }
             if change.schema {
                 notifier.resource_list_changed();
             }
         });
     }
-}
-
-/// The table of the path of a resource.
-fn table_of_path(path: &str) -> Option<String> {
-    let rest = path.strip_prefix("/table/")?;
-    uri_text(rest.split(['/', '?']).next()?)
 }
 
 /// The params of a list of the tables whose names contain the text so far.

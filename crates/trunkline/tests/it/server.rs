@@ -9,7 +9,9 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
-use trunkline::server::{Config, Health, Phase, ServeError, Server, ServerConfig, create_server};
+use trunkline::server::{
+    Config, DrainMode, Health, Phase, ServeError, Server, ServerConfig, create_server,
+};
 use trunkline::{Router, ServerHandle, code};
 
 use crate::support::{
@@ -163,6 +165,28 @@ async fn a_draining_server_refuses_new_connections_with_503() {
 
     assert_eq!(gate.entered(), 1, "no other call has run");
     gate.open(1);
+    assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_socket_answers_earlier_connections() {
+    let settings = ServerConfig { drain_mode: DrainMode::Close, ..with_health() };
+    let (server, gate, mut client) = with_a_waiting_call(settings).await;
+    let mut early = Client::connect(server.local_addr()).await;
+    let stop = draining(&server).await;
+    in_time("the socket to close", async {
+        while TcpStream::connect(server.local_addr()).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    // Its request arrives late.
+    let reply = early.ask(post(PING)).await;
+    assert_eq!((reply.status, reply.header("connection")), (200, Some("close")));
+    assert_eq!(early.rest().await, b"");
+    gate.open(1);
+    let reply = client.reply().await;
+    assert_eq!((&*reply.body, reply.header("connection")), (DONE.as_bytes(), Some("close")));
     assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
 }
 

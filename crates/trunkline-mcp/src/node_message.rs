@@ -1,0 +1,133 @@
+//! Messages between nodes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::changes::ChangeSet;
+use crate::nodes::{Nodes, NodesError};
+
+/// A message to the other nodes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NodeMessage {
+    /// Lists or resources have changed.
+    Changes(ChangeSet),
+    /// The subscriptions or the log level of a session have changed.
+    Session { session: String },
+    /// A client has ended its session.
+    Ended { session: String },
+    /// A client has cancelled a call. `request` is its id as JSON.
+    Cancel { session: String, request: String },
+    /// The response to a request of the server, whose id as JSON is `request`.
+    Response { session: String, request: String, body: String },
+    /// A message of a client of HTTP+SSE.
+    Posted { session: String, body: String },
+}
+
+/// A message and its sender.
+#[derive(Serialize, Deserialize)]
+struct Envelope<M> {
+    from: u32,
+    message: M,
+}
+
+/// This server as one of several nodes.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub(crate) nodes: Arc<dyn Nodes>,
+    /// A random number that distinguishes this node from others.
+    number: u32,
+    /// The changes that were not sent yet.
+    changes: Mutex<ChangeSet>,
+    changed: Notify,
+    /// Notified when messages should be read soon.
+    pub(crate) wake: Notify,
+    /// The tasks that read and send messages.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closing: CancellationToken,
+}
+
+/// The wait after changes were sent, in which further ones are merged.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The wait after changes could not be sent.
+const RETRY: Duration = Duration::from_secs(1);
+
+impl Membership {
+    pub(crate) fn new(nodes: Arc<dyn Nodes>) -> Self {
+        let (changes, changed, wake) = Default::default();
+        // A process has another number on each machine with high probability.
+        let number = getrandom::u32().unwrap_or_else(|_| std::process::id());
+        let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
+        Self { nodes, number, changes, changed, wake, tasks, closing }
+    }
+
+    /// The start of the numbers that this node gives to the streams of a session, and to its requests to the client. It
+    /// is exact as a JSON number.
+    pub(crate) fn first_number(&self) -> u64 {
+        u64::from(self.number) << 20
+    }
+
+    /// Sends a message to the other nodes.
+    pub(crate) async fn send(&self, message: &NodeMessage) -> Result<(), NodesError> {
+        let envelope = Envelope { from: self.number, message };
+        let text = serde_json::to_string(&envelope).map_err(|error| NodesError(error.into()))?;
+        self.nodes.publish(text).await
+    }
+
+    /// A message of another node. `None` for those of this one, and for those of a newer version.
+    pub(crate) fn read(&self, text: &str) -> Option<NodeMessage> {
+        match serde_json::from_str::<Envelope<NodeMessage>>(text) {
+            Ok(envelope) => (envelope.from != self.number).then_some(envelope.message),
+            Err(error) => {
+                tracing::debug!(%error, "a message of another node is ignored");
+                None
+            }
+        }
+    }
+
+    /// The changes in a message of any node.
+    pub(crate) fn changes_of(text: &str) -> Option<ChangeSet> {
+        match serde_json::from_str::<Envelope<NodeMessage>>(text).ok()?.message {
+            NodeMessage::Changes(changes) => Some(changes),
+            _ => None,
+        }
+    }
+
+    /// Sends changes later, together with others.
+    pub(crate) fn announce(&self, changes: ChangeSet) {
+        self.changes().add(changes);
+        self.changed.notify_one();
+    }
+
+    /// Sends announced changes until the node stops.
+    pub(crate) async fn send_changes(self: Arc<Self>) {
+        let closing = self.closing.clone();
+        loop {
+            let is_closing = closing.run_until_cancelled(self.changed.notified()).await.is_none();
+            let changes = std::mem::take(&mut *self.changes());
+            let mut pause = PAUSE;
+            if !changes.is_empty()
+                && let Err(error) = self.send(&NodeMessage::Changes(changes.clone())).await
+            {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "cannot notify other nodes of changes");
+                self.announce(changes);
+                pause = RETRY;
+            }
+            if is_closing {
+                return;
+            }
+            closing.run_until_cancelled(tokio::time::sleep(pause)).await;
+        }
+    }
+
+    fn changes(&self) -> MutexGuard<'_, ChangeSet> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
