@@ -13,9 +13,12 @@ use trunkline_gateway::UpstreamState;
 use trunkline_sql::inspection::HealthProblem;
 use trunkline_sql::{CheckHealth, Database, DatabaseName, Databases};
 
+#[cfg(feature = "postgres")]
+use trunkline_storage::Location;
+
 use super::serve::Serve;
 use super::{access, gateway};
-use crate::config::{Config, Location};
+use crate::config::{Config, Location as DatabaseLocation};
 use crate::terminal::output;
 
 /// The maximum time of one check.
@@ -79,13 +82,30 @@ async fn check(serve: &Serve, config: &Config, report: &mut Report) {
     }
     report.add("access", access(serve).await);
     report.add("data directory", data_dir(serve.records.data_dir()));
-    if serve.records.are_on() {
-        let declared = serve.records.declared();
-        report.add("records", declared.map(|records| records.names().join(", ")));
-    }
+    store(serve, report).await;
     databases(serve, config, report).await;
     upstreams(serve, config, report).await;
     model(serve, report).await;
+}
+
+/// The store of `--store`, and the types of records.
+async fn store(serve: &Serve, report: &mut Report) {
+    let location = match serve.records.location() {
+        Ok(location) => location,
+        Err(error) => return report.add("store", Err(error)),
+    };
+    #[cfg(feature = "postgres")]
+    if let Location::Postgres(postgres) = &location {
+        let reached = async {
+            postgres.check().await?;
+            Ok(format!("{location} can be reached"))
+        };
+        report.add("store", within(TIMEOUT, reached).await);
+    }
+    if serve.records.are_on() {
+        let declared = serve.records.declared(&location);
+        report.add("records", declared.map(|records| records.names().join(", ")));
+    }
 }
 
 /// Tokens expire by the clock.
@@ -160,7 +180,7 @@ async fn databases(serve: &Serve, config: &Config, report: &mut Report) {
     let mut opened = Vec::with_capacity(requested.len());
     for requested in &requested {
         let subject = format!("database {}", requested.name);
-        if let Location::File(path) = &requested.location
+        if let DatabaseLocation::File(path) = &requested.location
             && requested.may_create
             && !path.exists()
         {

@@ -278,7 +278,8 @@ fn confirmation_codes_are_valid_on_all_nodes() {
     let Nodes { a, b, .. } = &nodes;
     create(a, "one");
     let refused = a.call("todo.delete", &json!({"id": "one"}));
-    let code = refused.pointer("/error/data/confirmation_code").unwrap_or_else(|| panic!("{refused}"));
+    let code =
+        refused.pointer("/error/data/confirmation_code").unwrap_or_else(|| panic!("{refused}"));
     let confirmed = json!({"id": "one", "trunkline_confirm": code});
     let deleted = b.call("todo.delete", &confirmed);
     assert!(deleted["error"].is_null(), "{deleted}");

@@ -7,10 +7,10 @@
 //! so that readers lose no other entry. If the file is renamed or removed, the next entry creates it again.
 
 mod entry;
+mod error;
 mod writer;
 
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use crate::queue::lock;
 pub use entry::{AuditEntry, AuditedCall, Ending, Event};
+pub use error::AuditError;
 use writer::{LogFile, Pending, Queue, Writer};
 
 /// The limits of an [`AuditLog`].
@@ -73,27 +74,6 @@ pub enum OpenError {
     /// The thread cannot be started.
     #[error("cannot start the thread that writes the audit log")]
     Thread(#[source] io::Error),
-}
-
-/// The reason why an entry is not durable.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum AuditError {
-    /// The file cannot be written: the disk is full or fails, or the folder is missing.
-    #[error("{0}")]
-    Write(String),
-    /// The entry was written, but could not be made durable.
-    #[error("failed to sync the file: {0}")]
-    Sync(String),
-    /// The file was not written in time. The entry may be written later.
-    #[error("not written within {} ms", .0.as_millis())]
-    Timeout(Duration),
-    /// Too many entries wait.
-    #[error("too many entries wait to be written")]
-    Full,
-    /// The log is closed.
-    #[error("the server is stopping")]
-    Closed,
 }
 
 impl AuditLog {
@@ -176,10 +156,4 @@ impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuditLog").field("path", &self.0.path).finish_non_exhaustive()
     }
-}
-
-/// Makes the entry of a file in its folder durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::{AuditError, sync_folder};
+use super::error::AuditError;
 use crate::private_file;
 use crate::queue::lock;
 
@@ -178,6 +178,12 @@ impl LogFile {
         self.file.read_exact(&mut last)?;
         Ok(last == *b"\n")
     }
+}
+
+/// Makes the entry of a file in its folder durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]

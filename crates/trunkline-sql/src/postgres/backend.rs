@@ -11,9 +11,9 @@ use super::execute::{
 };
 use super::pool::Pool;
 use super::role;
-use super::security;
+use super::security::{self, Access};
 use super::suggestions;
-use super::transaction::{Access, Transaction};
+use super::transaction::Transaction;
 use super::visibility;
 use crate::backend::{Backend, Call, Engine};
 use crate::model::caller::Caller;

@@ -1,6 +1,6 @@
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
-use super::suggestions;
+use super::security::name_at;
 use crate::model::error::Error;
 
 /// Maximum length of a message of the server, in characters. Functions and triggers put any text into it.
@@ -121,10 +121,24 @@ pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
             let offset = sql.char_indices().nth(index).map(|(offset, _)| offset);
             let error = Error::Sql { message, offset, table, column, candidates };
             match code {
-                Some(code) => suggestions::note_name(error, &code, sql),
+                Some(code) => note_name(error, &code, sql),
                 None => error,
             }
         }
         (error, _) => error,
     }
+}
+
+/// Adds the unknown name to the error of a statement. `offset` is the place of the name.
+fn note_name(error: Error, code: &SqlState, sql: &str) -> Error {
+    let Error::Sql { message, offset: Some(offset), mut table, mut column, candidates } = error
+    else {
+        return error;
+    };
+    if *code == SqlState::UNDEFINED_TABLE {
+        table = Some(name_at(sql, offset).join(".")).filter(|name| !name.is_empty());
+    } else if *code == SqlState::UNDEFINED_COLUMN {
+        column = name_at(sql, offset).pop();
+    }
+    Error::Sql { message, offset: Some(offset), table, column, candidates }
 }

@@ -1,29 +1,13 @@
 //! Similar names for unknown tables and columns in statements of callers.
 
-use tokio_postgres::error::SqlState;
-
 use super::catalog;
-use super::security::{name_at, names};
+use super::security::names;
 use super::transaction::Transaction;
 use crate::model::error::Error;
 use crate::model::schema::nearest_names;
 
 /// Maximum number of tables of a statement whose columns are compared.
 const MAX_TABLES: usize = 10;
-
-/// Adds the unknown name to the error of a statement. `offset` is the place of the name.
-pub(super) fn note_name(error: Error, code: &SqlState, sql: &str) -> Error {
-    let Error::Sql { message, offset: Some(offset), mut table, mut column, candidates } = error
-    else {
-        return error;
-    };
-    if *code == SqlState::UNDEFINED_TABLE {
-        table = Some(name_at(sql, offset).join(".")).filter(|name| !name.is_empty());
-    } else if *code == SqlState::UNDEFINED_COLUMN {
-        column = name_at(sql, offset).pop();
-    }
-    Error::Sql { message, offset: Some(offset), table, column, candidates }
-}
 
 /// Adds similar names to an error of an unknown table or column. Other errors, and errors during the search, are ignored.
 pub(super) async fn add(transaction: &Transaction, error: &mut Error, sql: &str) {

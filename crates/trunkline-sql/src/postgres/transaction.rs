@@ -11,18 +11,12 @@ use trunkline_postgres::Connection;
 use super::error::in_statement;
 use super::params::TextParam;
 use super::pool::{Permit, Pool};
+use super::security::Access;
 use super::session::{Reply, Session};
 use crate::model::error::Error;
 use crate::model::limits::QueryLimits;
 use crate::model::visibility::VisibilityRules;
 use crate::query::identifier::quote;
-
-/// Whether the call of a transaction changes the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
-    Read,
-    Write,
-}
 
 /// The server ends a statement at the deadline. If it does not, the client cancels it after this time.
 const GRACE: Duration = Duration::from_millis(100);

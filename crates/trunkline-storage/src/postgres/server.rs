@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::runtime;
-use trunkline_postgres::{ConnectLimits, Connection};
+use trunkline_postgres::{ConnectError, ConnectLimits, Connection};
 
 use super::error::connect_error;
 use super::session::Session;
@@ -16,11 +16,9 @@ use crate::location::PostgresLocation;
 /// A PostgreSQL database.
 pub(crate) struct Server(Arc<Settings>);
 
-/// Maximum size of a message of the server. A row is one message.
-const MAX_MESSAGE: usize = 64 << 20;
-
-/// Maximum time for opening a connection.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// The limits of opening a connection, and of a message of the server, such as a row.
+const LIMITS: ConnectLimits =
+    ConnectLimits { timeout: Duration::from_secs(5), max_message: 64 << 20 };
 
 /// Maximum wait for the migration by another process, and for each of its scripts.
 const MIGRATION_WAIT: Duration = Duration::from_secs(60);
@@ -112,8 +110,7 @@ impl Server {
 fn connect(settings: Arc<Settings>) -> Result<Session, StoreError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-    let limits = ConnectLimits { timeout: CONNECT_TIME, max_message: MAX_MESSAGE };
-    let connection = runtime.block_on(Connection::open(&settings.address, limits));
+    let connection = runtime.block_on(Connection::open(&settings.address, LIMITS));
     Ok(Session::new(connection.map_err(connect_error)?, runtime, settings))
 }
 
@@ -127,5 +124,15 @@ enum Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl PostgresLocation {
+    /// Connects once, and changes nothing.
+    ///
+    /// # Errors
+    /// The reason why the database cannot be reached.
+    pub async fn check(&self) -> Result<(), ConnectError> {
+        Connection::open(&self.address, LIMITS).await.map(drop)
     }
 }

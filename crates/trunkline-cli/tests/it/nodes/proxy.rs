@@ -36,7 +36,7 @@ impl Nginx {
         fs::create_dir(&folder).unwrap();
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let [a, b] = nodes;
-        // The locations are those of docs/guides/nodes.md.
+        // The locations are those of docs/operations/nodes.md.
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|name| format!("{name}_temp_path {name};\n")).concat();
         let config = format!(

@@ -1,7 +1,13 @@
 use super::functions::is_forbidden;
 use super::tokens::{Token, tokens};
 use crate::model::error::Error;
-use crate::postgres::transaction::Access;
+
+/// Whether the call of a transaction changes the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::postgres) enum Access {
+    Read,
+    Write,
+}
 
 /// Maximum length of a statement, in bytes.
 const MAX_SQL: usize = 100_000;
