@@ -14,6 +14,7 @@ pub(crate) mod records;
 mod rules;
 pub(crate) mod serve;
 mod service;
+mod service_manager;
 mod shared_state;
 pub(crate) mod stdio;
 mod summary;

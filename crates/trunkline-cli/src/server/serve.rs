@@ -27,7 +27,7 @@ use super::records::DeclaredRecords;
 use super::service::{self, Service};
 use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
-use super::{agent, audit, command_tools, gateway, history, limits, records};
+use super::{agent, audit, command_tools, gateway, history, limits, records, service_manager};
 use crate::config::{Config, ConfigArgs};
 use crate::terminal::output;
 
@@ -329,8 +329,11 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     for preparation in served_databases.filter_map(|served| served.preparation.as_ref()) {
         output::note(preparation);
     }
-    output::note(&summary.banner(&server.local_addr().to_string()));
+    let address = server.local_addr().to_string();
+    output::note(&summary.banner(&address));
+    service_manager::ready(&address);
     shutdown.await;
+    service_manager::stopping();
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");
     let second = server::shutdown_signal().context("cannot wait for signals")?;

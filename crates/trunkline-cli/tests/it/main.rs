@@ -52,6 +52,7 @@ mod resources_refused;
 mod rules;
 mod runaway;
 mod schemas;
+mod service_manager;
 mod signals;
 mod start;
 mod storage_fault;

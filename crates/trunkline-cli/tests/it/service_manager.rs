@@ -1,0 +1,40 @@
+//! Notifications of the service manager (NOTIFY_SOCKET).
+
+use std::os::unix::net::UnixDatagram;
+
+use crate::support::{PATIENCE, Server, tpch, trunkline};
+
+/// The server of a database, with this value of NOTIFY_SOCKET.
+fn start(database: &std::path::Path, socket: &std::ffi::OsStr) -> Server {
+    let mut command = trunkline(database.parent().unwrap());
+    command.args(["--port", "0", "--db"]).arg(database).env("NOTIFY_SOCKET", socket);
+    Server::start(command)
+}
+
+#[test]
+fn a_service_manager_is_notified_of_the_start_and_the_end() {
+    let (folder, path) = tpch();
+    let socket = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let receive = || {
+        let mut message = [0; 512];
+        let length = manager.recv(&mut message).unwrap();
+        String::from_utf8(message[..length].to_vec()).unwrap()
+    };
+    let server = start(&path, socket.as_os_str());
+    assert_eq!(receive(), format!("READY=1\nSTATUS=listening on {}\n", server.address));
+    server.signal("TERM");
+    assert_eq!(receive(), "STOPPING=1\nSTATUS=finishing calls\n");
+    assert_eq!(server.end().code, Some(0));
+}
+
+#[test]
+fn a_missing_service_manager_is_reported() {
+    let (folder, path) = tpch();
+    let server = start(&path, folder.path().join("missing").as_os_str());
+    let ended = server.stop();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let warning = "cannot notify the service manager of NOTIFY_SOCKET";
+    assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+}
