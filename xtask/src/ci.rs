@@ -9,6 +9,7 @@ use crate::bench;
 use crate::book;
 use crate::clojure;
 use crate::conformance;
+use crate::dist;
 use crate::doc_index;
 use crate::example_tools;
 use crate::inspector;
@@ -72,6 +73,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("deny", "licences, versions and sources of dependencies are allowed", deny),
     step("machete", "no unused dependencies", machete),
     step("package", "each crate can be published", publish::packages),
+    step(
+        "dist-check",
+        "the templates of packages are valid, and the npm launcher works",
+        dist::check,
+    ),
     step("semver", "no breaking changes since the last release", publish::semver),
     step("tidy", "the project's own rules are followed", tidy::run),
     step("bench-check", "the benchmarks still compile", bench_check),

@@ -58,11 +58,11 @@ fn run(args: &[String]) -> Result<()> {
     match task.as_str() {
         "help" | "-h" | "--help" => println!("{}", usage()),
         "bench" => bench::run(&workspace, rest)?,
+        "dist" => dist::run_all(&workspace, rest)?,
         "sample-db" => sample_db::run(&workspace, rest)?,
         "soak" => soak::run_with(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, got {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
-        "dist" => dist::run_all(&workspace)?,
         "model-check" => model_check::run(&workspace)?,
         "book-update" => book::update(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
@@ -81,7 +81,7 @@ fn usage() -> String {
     for step in ci::STEPS {
         usage += &format!("  {:<13}  {}\n", step.name, step.about);
     }
-    usage += "\n  dist             write shell completions and man pages to target/dist";
+    usage += "\n  dist             build all packages, install each and use it; `cargo xtask dist [PROGRAM]`";
     usage += "\n  publish-dry-run  publish without the upload; takes minutes";
     usage += "\n  bench            compare the server with others; see `cargo xtask bench --help`";
     usage += "\n  book-update      write the generated page of the documentation";

@@ -10,6 +10,9 @@ pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
     pub(crate) workspace_members: Vec<String>,
     pub(crate) target_directory: String,
+    /// `workspace.metadata` of the root manifest.
+    #[serde(default)]
+    pub(crate) metadata: serde_json::Value,
     pub(crate) resolve: Resolve,
 }
 
@@ -17,6 +20,8 @@ pub(crate) struct Metadata {
 pub(crate) struct Package {
     pub(crate) id: String,
     pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) version: String,
     pub(crate) dependencies: Vec<Dependency>,
     #[serde(default)]
     pub(crate) targets: Vec<Target>,

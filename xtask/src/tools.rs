@@ -6,17 +6,23 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{self, Workspace};
 
-pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
+pub(crate) const CYCLONEDX: Tool =
+    Tool { name: "cargo-cyclonedx", version: "0.5.9", subcommand: &["cyclonedx"] };
 
-pub(crate) const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2" };
+pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", subcommand: &[] };
 
-pub(crate) const MDBOOK: Tool = Tool { name: "mdbook", version: "0.5.4" };
+pub(crate) const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2", subcommand: &[] };
 
-pub(crate) const SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
+pub(crate) const MDBOOK: Tool = Tool { name: "mdbook", version: "0.5.4", subcommand: &[] };
+
+pub(crate) const SEMVER_CHECKS: Tool =
+    Tool { name: "cargo-semver-checks", version: "0.51.0", subcommand: &[] };
 
 pub(crate) struct Tool {
     name: &'static str,
     version: &'static str,
+    /// The arguments before `--version`.
+    subcommand: &'static [&'static str],
 }
 
 impl Tool {
@@ -34,7 +40,8 @@ impl Tool {
     }
 
     fn is(&self, workspace: &Workspace, candidate: &PathBuf) -> bool {
-        workspace::output(workspace.command(candidate).arg("--version")).is_ok_and(|printed| {
+        let mut command = workspace.command(candidate);
+        workspace::output(command.args(self.subcommand).arg("--version")).is_ok_and(|printed| {
             printed.split_whitespace().any(|word| word.trim_start_matches('v') == self.version)
         })
     }

@@ -54,6 +54,7 @@ mod tests {
             }],
             workspace_members: Vec::new(),
             target_directory: String::new(),
+            metadata: serde_json::Value::Null,
             resolve: Resolve {
                 nodes: vec![Node {
                     id: "the id".to_owned(),

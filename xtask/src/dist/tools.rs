@@ -1,0 +1,70 @@
+//! Third-party tools of packages, at pinned versions under `target/peers`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::peers::{self, Python};
+use crate::workspace::Workspace;
+
+const SOURCES: &str = "packaging/tools";
+
+pub(super) struct Tools {
+    python: Python,
+    python_folder: PathBuf,
+    node_modules: PathBuf,
+}
+
+impl Tools {
+    pub(super) fn install(workspace: &Workspace) -> Result<Self> {
+        let name = "packaging-python";
+        let lock = Path::new(SOURCES).join("requirements.txt");
+        Ok(Self {
+            python: Python::with(workspace, name, &lock)?,
+            python_folder: workspace.path("target/peers").join(name).join("bin"),
+            node_modules: node_modules(workspace)?,
+        })
+    }
+
+    /// A module of Python, such as `wheel`.
+    pub(super) fn python_module(&self, workspace: &Workspace, module: &str) -> Command {
+        let mut command = self.python.command(workspace);
+        command.args(["-m", module]);
+        command
+    }
+
+    /// A program of a Python package.
+    pub(super) fn python_program(&self, workspace: &Workspace, name: &str) -> Command {
+        workspace.command(self.python_folder.join(name))
+    }
+
+    /// PATH with the programs of the Python packages.
+    pub(super) fn python_path(&self) -> Result<OsString> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders =
+            std::iter::once(self.python_folder.clone()).chain(std::env::split_paths(&path));
+        std::env::join_paths(folders).context("invalid PATH")
+    }
+
+    /// The command that checks, packs and unpacks MCP bundles.
+    pub(super) fn mcpb(&self, workspace: &Workspace) -> Command {
+        mcpb(workspace, &self.node_modules)
+    }
+}
+
+/// The same, without the tools of Python.
+pub(super) fn mcpb_only(workspace: &Workspace) -> Result<Command> {
+    Ok(mcpb(workspace, &node_modules(workspace)?))
+}
+
+fn mcpb(workspace: &Workspace, node_modules: &Path) -> Command {
+    workspace.command(node_modules.join(".bin/mcpb"))
+}
+
+fn node_modules(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.path("target/peers/packaging-node");
+    peers::install_packages(workspace, &folder, Path::new(SOURCES), &[])?;
+    Ok(folder.join("node_modules"))
+}
