@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -11,7 +13,7 @@ use super::release::{Release, copy};
 use super::session;
 use super::tools::Tools;
 use crate::peers;
-use crate::workspace::{Workspace, output, run};
+use crate::workspace::{Workspace, output, run, run_within};
 
 const UNIT: &str = "usr/lib/systemd/system/trunkline.service";
 const CONFIG: &str = "etc/trunkline/trunkline.toml";
@@ -19,6 +21,8 @@ const CONFIG: &str = "etc/trunkline/trunkline.toml";
 const MAX_EXPOSURE: &str = "12";
 /// The release of Debian that the package is installed on.
 const DEBIAN: &str = "bookworm";
+/// The deadline of a boot with the test of the service, which takes seconds.
+const BOOT: Duration = Duration::from_secs(180);
 
 const SCRIPTS: [&str; 5] = ["control", "conffiles", "postinst", "prerm", "postrm"];
 /// Templates, and their paths in the package.
@@ -154,6 +158,7 @@ pub(super) fn check(release: &Release<'_>, _tools: &Tools, files: &[PathBuf]) ->
     let log = root.with_extension("log");
     session::http(workspace, &mut server, &log, &root.join("usr/bin/trunkline"))?;
 
+    test_service(release, &root)?;
     let changed = root.join(CONFIG);
     fs::write(&changed, "[server]\nlisten = \"127.0.0.1:8081\"\n")?;
     run(inside("dpkg").args(["--install", "/tmp/trunkline.deb"]))?;
@@ -168,14 +173,31 @@ pub(super) fn check(release: &Release<'_>, _tools: &Tools, files: &[PathBuf]) ->
     Ok(Installed { install, first_answer })
 }
 
+/// Boots the system with the service.
+fn test_service(release: &Release<'_>, root: &Path) -> Result<()> {
+    release.write("deb/test/service.sh", &root.join("root/service.sh"))?;
+    let unit = root.join("etc/systemd/system/service-test.service");
+    release.write("deb/test/service-test.service", &unit)?;
+    let workspace = release.workspace;
+    run(workspace.command("systemctl").arg("--root").arg(root).args(["enable", "service-test"]))?;
+    let mut boot = workspace.command("systemd-nspawn");
+    boot.args(["--quiet", "--private-network", "--keep-unit", "--register=no", "--boot"]);
+    let booted = run_within(BOOT, boot.arg("--directory").arg(root).stdout(Stdio::null()));
+    let printed = fs::read_to_string(root.join("root/output")).unwrap_or_default();
+    booted.context("`systemd-nspawn` failed (Debian package systemd-container; run as root)")?;
+    ensure!(printed.lines().last() == Some("passed"), "the service failed:\n{printed}");
+    Ok(())
+}
+
 /// An archive of a minimal Debian system, which is created once.
 fn system(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.path("target/peers/debian");
     let archive = folder.join("root.tar");
-    peers::create_once(&folder, DEBIAN, || {
+    let packages = "--include=systemd-sysv";
+    peers::create_once(&folder, &format!("{DEBIAN} {packages}"), || {
         run(workspace
             .command("mmdebstrap")
-            .args(["--quiet", "--variant=essential", DEBIAN])
+            .args(["--quiet", "--variant=essential", packages, DEBIAN])
             .arg(&archive))
         .context("`mmdebstrap` is missing or failed (Debian package mmdebstrap; run as root)")
     })?;
