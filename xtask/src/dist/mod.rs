@@ -140,7 +140,7 @@ fn write_checksums(release: &Release<'_>) -> Result<()> {
 }
 
 fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
+    format!("{:.2} s", time.as_secs_f64())
 }
 
 fn mib(bytes: u64) -> String {
