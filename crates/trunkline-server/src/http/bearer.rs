@@ -1,8 +1,9 @@
 //! Authentication by the bearer token of a request (RFC 6750).
 
-use trunkline_access::Principal;
+use http::HeaderValue;
 #[cfg(feature = "jwt")]
 use trunkline_access::jwt::{PendingVerification, TokenError, Verification};
+use trunkline_access::{Principal, Tokens};
 
 use super::config::HttpConfig;
 use super::fields::Field;
@@ -39,12 +40,17 @@ pub(super) fn check(field: Field<'_>, settings: &HttpConfig) -> Result<Caller, R
     let Some(value) = field.first.filter(|_| !field.is_repeated) else {
         return Err(Refusal::NoCredentials);
     };
+    check_value(value, &settings.bearer)
+}
+
+/// Accepts the value of an `Authorization` header with one of the tokens.
+pub(super) fn check_value(value: &HeaderValue, tokens: &Tokens) -> Result<Caller, Refusal> {
     let token = bearer(value.as_bytes()).ok_or(Refusal::NoCredentials)?;
-    if let Some(principal) = settings.bearer.principal(token) {
+    if let Some(principal) = tokens.principal(token) {
         return Ok(Caller::Known(principal.clone()));
     }
     #[cfg(feature = "jwt")]
-    if let Some(jwt) = settings.bearer.signed() {
+    if let Some(jwt) = tokens.signed() {
         return match jwt.check(token) {
             Verification::Ready(result) => {
                 result.map(Caller::Known).map_err(|error| refusal(&error))

@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
+use percent_encoding::percent_decode;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::format::{Format, Formats};
@@ -14,11 +15,11 @@ use trunkline_core::reply::Reply;
 use super::endpoint::Endpoint;
 use super::fields::Fields;
 use super::guard::Guard;
-use super::negotiate;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
 use super::status::StatusPolicy;
+use super::{negotiate, origin};
 use crate::request::Head;
 
 /// Extracts a request with its body.
@@ -47,6 +48,20 @@ pub struct Context {
     pub extensions: Extensions,
     /// The format of the reply.
     pub format: Format,
+}
+
+/// Extracts a form that a page of this server has sent (`application/x-www-form-urlencoded`).
+///
+/// It reads the body with the limits of [`HttpConfig`](super::HttpConfig). It refuses requests without the `Origin` of
+/// this server with 403, so that pages of other sites cannot send forms (CSRF). Pages with forms must not have the
+/// referrer policy `no-referrer`, with which browsers send `Origin: null`; use `same-origin`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Form {
+    /// The extensions of the calls of this request: headers, peer, principal, and values set by middleware.
+    pub extensions: Extensions,
+    /// The names and values of the fields, in their order.
+    pub fields: Vec<(String, String)>,
 }
 
 /// The endpoint of a request that has passed the guard.
@@ -113,6 +128,45 @@ impl<S: Sync> FromRequestParts<S> for Context {
         let format = negotiate::without_body(&parts.headers, admitted.endpoint.formats);
         Ok(Self { extensions: admitted.extensions(parts), format })
     }
+}
+
+impl<S: Sync> FromRequest<S> for Form {
+    type Rejection = Response<ReplyBody>;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
+        let (mut parts, body) = request.into_parts();
+        let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
+        let fields = Fields::of(&parts.headers);
+        let checked = match origin::is_own(&fields, &parts.uri) {
+            true => negotiate::check_form(&fields),
+            false => Err(Refusal::ForeignForm),
+        };
+        if let Err(refusal) = checked {
+            return Err(admitted.refuse(&refusal, parts));
+        }
+        let extensions = admitted.extensions(parts);
+        let Admitted { guard, endpoint } = &admitted;
+        let body = guard
+            .read(body)
+            .await
+            .map_err(|refusal| guard.refuse(endpoint, &refusal, Some(&extensions), Format::Json))?;
+        Ok(Self { extensions, fields: form_fields(&body) })
+    }
+}
+
+/// The fields of a form or of the query of a URI. Bytes that are not UTF-8 are replaced.
+pub fn form_fields(text: &[u8]) -> Vec<(String, String)> {
+    let decoded = |text: &[u8]| {
+        let text = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte });
+        let text: Vec<u8> = text.collect();
+        percent_decode(&text).decode_utf8_lossy().into_owned()
+    };
+    let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
+    let field = |pair: &[u8]| {
+        let end = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+        (decoded(&pair[..end]), decoded(pair.get(end + 1..).unwrap_or_default()))
+    };
+    pairs.map(field).collect()
 }
 
 /// The response of a handler in a router that is not merged into an `HttpService`.

@@ -8,12 +8,12 @@
 //! |---|---|
 //! | 400 | malformed: Host missing or duplicate, Content-Type or Content-Length duplicate, broken chunks |
 //! | 401 | the token is missing or not accepted (`WWW-Authenticate`, which refers to the metadata of a [protected resource](HttpConfig::protected_resource)) |
-//! | 403 | the Host or Origin is not listed |
+//! | 403 | the Host or Origin is not listed; a [form](Form) is not sent by a page of this server |
 //! | 404 | the path has no route and is not one of [`HttpConfig::paths`] |
 //! | 405 | the method is not in `Allow`: POST for calls |
 //! | 408 | the body did not arrive in time; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
-//! | 415 | not JSON in UTF-8 (or EDN, with the feature `edn`), or compressed |
+//! | 415 | not JSON in UTF-8 (or EDN, with the feature `edn`), or compressed; not a form, for [`Form`] |
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
 //! | 503 | the [memory budget](trunkline_core::limits::MemoryBudget) is exhausted: nothing was run (-32005, with `Retry-After`), or the reply was dropped (-32006) |
@@ -53,6 +53,7 @@ mod respond;
 mod response_headers;
 mod routes;
 mod service;
+mod session;
 mod status;
 
 pub(crate) use negotiate::unserved;
@@ -64,7 +65,7 @@ pub use config::HttpConfig;
 pub use event::Event;
 pub use event_reader::{EventReader, EventTooLarge, MessageEvent};
 pub use event_stream::EventStream;
-pub use extract::{Context, Message};
+pub use extract::{Context, Form, Message, form_fields};
 pub use host::{Host, HostError};
 pub use origin::{Origin, OriginError};
 pub use reply_body::ReplyBody;
@@ -72,4 +73,5 @@ pub use respond::respond;
 pub use response_headers::security_headers;
 pub use routes::{ResponseFuture, Routes};
 pub use service::HttpService;
+pub use session::{SessionConfig, Sessions};
 pub use status::StatusPolicy;

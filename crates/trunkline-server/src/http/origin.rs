@@ -137,6 +137,12 @@ pub(super) fn lists(list: &[String], origin: &HeaderValue) -> bool {
     !origin.is_empty() && list.iter().any(|listed| listed == "*" || is_named(listed))
 }
 
+/// Whether a request was sent by a page of this server, as opposed to a page of a listed origin or another program.
+pub(super) fn is_own(fields: &Fields<'_>, uri: &Uri) -> bool {
+    let origin = fields.origin.first.filter(|_| !fields.origin.is_repeated);
+    origin.is_some_and(|origin| same_origin(origin, fields, uri))
+}
+
 /// Whether the origin has the same host as the request. Either scheme is accepted, since the scheme is unknown
 /// behind a TLS-terminating proxy. The host has been checked before.
 fn same_origin(origin: &HeaderValue, fields: &Fields<'_>, uri: &Uri) -> bool {

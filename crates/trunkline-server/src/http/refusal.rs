@@ -23,6 +23,8 @@ pub(super) enum Refusal {
     Framing(&'static str),
     Host(String),
     Origin(String),
+    /// A form, or a request with a session, that does not come from a page of this server.
+    ForeignForm,
     NoCredentials,
     /// The token is not accepted, with the reason if the client may know it.
     WrongCredentials(Option<&'static str>),
@@ -33,6 +35,8 @@ pub(super) enum Refusal {
     Coding,
     /// The path supports these formats.
     MediaType(&'static [Format]),
+    /// The path supports forms only.
+    NotForm,
     TooLarge {
         limit: usize,
     },
@@ -77,10 +81,10 @@ impl Refusal {
             Self::Path => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Malformed(_) | Self::Framing(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
-            Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
+            Self::Host(_) | Self::Origin(_) | Self::ForeignForm => StatusCode::FORBIDDEN,
             Self::NoCredentials | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
-            Self::Coding | Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Coding | Self::MediaType(_) | Self::NotForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
@@ -93,7 +97,7 @@ impl Refusal {
     fn code(&self) -> i64 {
         match self {
             Self::NoCredentials | Self::WrongCredentials(_) => code::UNAUTHENTICATED,
-            Self::Host(_) | Self::Origin(_) => code::FORBIDDEN,
+            Self::Host(_) | Self::Origin(_) | Self::ForeignForm => code::FORBIDDEN,
             Self::OutOfMemory(_) => code::BUSY,
             Self::ReplyDropped(_) => code::REPLY_TOO_LARGE,
             _ => code::REFUSED,
@@ -103,7 +107,7 @@ impl Refusal {
     fn message(&self) -> &'static str {
         match self {
             Self::NoCredentials | Self::WrongCredentials(_) => "Unauthenticated",
-            Self::Host(_) | Self::Origin(_) => "Forbidden",
+            Self::Host(_) | Self::Origin(_) | Self::ForeignForm => "Forbidden",
             Self::OutOfMemory(_) => "Server is busy",
             Self::ReplyDropped(_) => "Reply too large",
             _ => "Request refused",
@@ -125,6 +129,11 @@ impl Refusal {
                 format!("origin `{origin}` is not allowed; the operator of the server can allow it")
                     .into()
             }
+            Self::ForeignForm => {
+                "the request does not come from a page of this server; `Origin` must be that of \
+                 this server"
+                    .into()
+            }
             Self::NoCredentials => "missing token; send `Authorization: Bearer TOKEN`".into(),
             Self::WrongCredentials(why) => why.unwrap_or("the token is not valid").into(),
             #[cfg(feature = "jwt")]
@@ -141,6 +150,9 @@ impl Refusal {
                 format!("unsupported media type; send text in UTF-8 with Content-Type: {types}")
                     .into()
             }
+            Self::NotForm => "unsupported media type; send a form with Content-Type: \
+                 application/x-www-form-urlencoded"
+                .into(),
             Self::TooLarge { limit } => format!("body exceeds {limit} bytes").into(),
             Self::BodyTimeout => "body did not arrive in time".into(),
             Self::BrokenBody => "invalid framing of the body".into(),

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::routing::post;
-use http::Response;
 use http::request::Parts;
+use http::{Method, Response, StatusCode};
 use tower::{Service, layer::layer_fn};
 #[cfg(feature = "compression")]
 use tower_http::{
@@ -24,6 +24,7 @@ use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::format::Format;
 use trunkline_core::reply::Reply;
 
+use super::accept::accepts_by_name;
 use super::bearer::Caller;
 use super::endpoint::Endpoint;
 use super::extract::{Admitted, Message};
@@ -31,7 +32,8 @@ use super::fields::Fields;
 use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use super::{authority, negotiate};
+use super::session::Sessions;
+use super::{authority, negotiate, origin};
 
 /// The routes of an endpoint: an [`axum::Router`] and the name of the endpoint.
 ///
@@ -55,6 +57,18 @@ pub struct Routes {
     endpoint: Endpoint,
     router: axum::Router,
     messages: Vec<(&'static str, MessageHandler)>,
+    access: RouteAccess,
+}
+
+/// The credentials that routes accept.
+#[derive(Debug, Clone)]
+enum RouteAccess {
+    /// A bearer token.
+    Token,
+    /// A bearer token, or the cookie of a session.
+    Session(Sessions),
+    /// None: everyone may use the routes.
+    Public,
 }
 
 /// A handler of messages posted to a path.
@@ -120,7 +134,22 @@ impl Routes {
         let refusal = |error| Reply::error(error, None).into_json().unwrap_or_default();
         let formats = &[Format::Json];
         let endpoint = Endpoint { name, protocol: JSON_RPC, formats, refusal };
-        Self { endpoint, router, messages: Vec::new() }
+        Self { endpoint, router, messages: Vec::new(), access: RouteAccess::Token }
+    }
+
+    /// Also accepts the cookie of a session in place of the header `Authorization`. Browsers without a session, whose
+    /// GET requests accept `text/html` by name, get the [sign-in page](super::SessionConfig::sign_in_page).
+    ///
+    /// [Handlers of messages](Self::messages) are excluded.
+    pub fn sessions(mut self, sessions: &Sessions) -> Self {
+        self.access = RouteAccess::Session(sessions.clone());
+        self
+    }
+
+    /// Accepts requests without a token, for static files and sign-in forms. The principal is not set.
+    pub fn public(mut self) -> Self {
+        self.access = RouteAccess::Public;
+        self
     }
 
     /// Adds a handler of messages posted to `path`.
@@ -182,13 +211,16 @@ impl From<axum::Router> for Routes {
 /// When two routes overlap.
 pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
     let mut app = axum::Router::new();
-    for Routes { endpoint, router, .. } in routes {
+    for Routes { endpoint, router, access, .. } in routes {
         let admitted = Admitted { guard: Arc::clone(guard), endpoint: *endpoint };
         let router = router
             .clone()
             .reset_fallback()
             .method_not_allowed_fallback(async |request| Admitted::refuse_method(request))
-            .layer(layer_fn(move |route| Guarded { route, admitted: admitted.clone() }));
+            .layer(layer_fn({
+                let access = Arc::new(access.clone());
+                move |route| Guarded { route, admitted: admitted.clone(), access: access.clone() }
+            }));
         app = app.merge(router);
     }
     #[cfg(feature = "compression")]
@@ -208,6 +240,47 @@ pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
 struct Guarded<S> {
     route: S,
     admitted: Admitted,
+    access: Arc<RouteAccess>,
+}
+
+impl<S> Guarded<S> {
+    /// Checks a request, with the credentials that the routes accept.
+    fn admit(&self, parts: &Parts) -> Result<Caller, Refusal> {
+        let guard = &self.admitted.guard;
+        let mut fields = Fields::of(&parts.headers);
+        let session = match &*self.access {
+            RouteAccess::Token => None,
+            RouteAccess::Public => {
+                return guard.admit_anonymous(parts, &fields).map(|()| Caller::Anonymous);
+            }
+            RouteAccess::Session(_) if fields.authorization.first.is_some() => None,
+            RouteAccess::Session(sessions) => sessions.authorization(&parts.headers),
+        };
+        if let Some(authorization) = &session {
+            // A browser sends the cookie with requests of other pages on the same host, too.
+            if !parts.method.is_safe() && !origin::is_own(&fields, &parts.uri) {
+                return Err(Refusal::ForeignForm);
+            }
+            fields.authorization.first = Some(authorization);
+        }
+        guard.admit(parts, &fields)
+    }
+
+    /// The response to a refused request.
+    fn refuse(&self, parts: &Parts, refusal: &Refusal, format: Format) -> Response<ReplyBody> {
+        let response = self.admitted.refuse_head(refusal, format);
+        let is_unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
+        match &*self.access {
+            RouteAccess::Session(sessions)
+                if is_unauthenticated
+                    && parts.method == Method::GET
+                    && accepts_by_name(&parts.headers, "text/html") =>
+            {
+                sessions.sign_in_page(&parts.uri)
+            }
+            _ => response,
+        }
+    }
 }
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<ReplyBody>, Infallible>> + Send>>;
@@ -229,7 +302,7 @@ where
     fn call(&mut self, request: Request) -> Answer {
         let (parts, body) = request.into_parts();
         let format = negotiate::refused(&parts.headers, self.admitted.endpoint.formats);
-        match self.admitted.guard.admit(&parts, &Fields::of(&parts.headers)) {
+        match self.admit(&parts) {
             Ok(Caller::Anonymous) => self.answer(parts, body, None, format),
             Ok(Caller::Known(principal)) => self.answer(parts, body, Some(principal), format),
             #[cfg(feature = "jwt")]
@@ -238,13 +311,11 @@ where
                 Box::pin(async move {
                     match caller.principal().await {
                         Ok(principal) => guarded.answer(parts, body, principal, format).await,
-                        Err(refusal) => Ok(guarded.admitted.refuse_head(&refusal, format)),
+                        Err(refusal) => Ok(guarded.refuse(&parts, &refusal, format)),
                     }
                 })
             }
-            Err(refusal) => {
-                Box::pin(std::future::ready(Ok(self.admitted.refuse_head(&refusal, format))))
-            }
+            Err(refusal) => Box::pin(std::future::ready(Ok(self.refuse(&parts, &refusal, format)))),
         }
     }
 }

@@ -58,7 +58,9 @@ impl Problems {
         Self(Some(Arc::new(check)))
     }
 
-    pub(super) fn now(&self) -> Vec<Problem> {
+    /// The current problems.
+    #[must_use]
+    pub fn now(&self) -> Vec<Problem> {
         self.0.as_ref().map_or_else(Vec::new, |check| check())
     }
 }

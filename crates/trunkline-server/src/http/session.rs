@@ -1,0 +1,189 @@
+//! Sessions of browsers, which cannot send a bearer token with the requests of a page.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::header::COOKIE;
+use http::{HeaderMap, HeaderValue, Response, Uri};
+use trunkline_access::Tokens;
+
+use super::bearer;
+use super::reply_body::ReplyBody;
+
+/// The signed-in browsers of a service: each has a random id in a cookie, and its bearer token stays on the server.
+///
+/// [`Routes::sessions`](super::Routes::sessions) accepts the cookie in place of the header `Authorization`. The token is
+/// verified with each request, so a session does not outlive it. Requests with methods other than GET and HEAD must
+/// have the `Origin` of this server. Cloning is cheap.
+#[derive(Clone)]
+pub struct Sessions(Arc<Shared>);
+
+struct Shared {
+    tokens: Tokens,
+    config: SessionConfig,
+    open: Mutex<HashMap<String, Session>>,
+}
+
+/// Configuration of [`Sessions`].
+#[derive(Clone)]
+pub struct SessionConfig {
+    /// The page that browsers without a session get, with status 401: a form for a token. It gets the requested URI.
+    pub sign_in_page: fn(&Uri) -> Response<ReplyBody>,
+    /// The path of URLs that the cookie is sent to. Default: `/`.
+    pub path: &'static str,
+    /// Whether the cookie is sent over https only. Default: false.
+    pub is_https: bool,
+    /// The maximum duration of a session. Default: 12 h.
+    pub lifetime: Duration,
+    /// The maximum number of sessions. A further one ends the oldest. Default: 1,000.
+    pub max_sessions: usize,
+}
+
+struct Session {
+    authorization: HeaderValue,
+    began: Instant,
+}
+
+const NAME: &str = "trunkline_session";
+
+impl SessionConfig {
+    /// The default configuration with this sign-in page.
+    #[must_use]
+    pub fn new(sign_in_page: fn(&Uri) -> Response<ReplyBody>) -> Self {
+        Self {
+            sign_in_page,
+            path: "/",
+            is_https: false,
+            lifetime: Duration::from_secs(12 * 60 * 60),
+            max_sessions: 1_000,
+        }
+    }
+}
+
+impl Sessions {
+    /// No sessions, for a service that accepts these tokens.
+    #[must_use]
+    pub fn new(tokens: Tokens, config: SessionConfig) -> Self {
+        Self(Arc::new(Shared { tokens, config, open: Mutex::default() }))
+    }
+
+    /// Begins a session with a token. Returns the header `Set-Cookie`, or `None` if the token is not accepted.
+    pub async fn sign_in(&self, token: &str) -> Option<HeaderValue> {
+        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.trim())).ok()?;
+        authorization.set_sensitive(true);
+        let caller = bearer::check_value(&authorization, &self.0.tokens).ok()?;
+        #[cfg(feature = "jwt")]
+        caller.principal().await.ok()?;
+        #[cfg(not(feature = "jwt"))]
+        let _ = caller;
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).ok()?;
+        let id = random.iter().fold(String::new(), |id, byte| format!("{id}{byte:02x}"));
+        let cookie = self.cookie(&id, "");
+        self.insert(id, Session { authorization, began: Instant::now() });
+        cookie
+    }
+
+    /// Ends the session of a request. Returns the header `Set-Cookie` that removes the cookie.
+    pub fn sign_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        for id in ids(headers) {
+            self.open().remove(id);
+        }
+        self.cookie("", "; Max-Age=0")
+    }
+
+    /// The header `Authorization` of the session of a request.
+    pub(super) fn authorization(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let open = self.open();
+        let lifetime = self.0.config.lifetime;
+        let session = ids(headers).find_map(|id| open.get(id))?;
+        (session.began.elapsed() < lifetime).then(|| session.authorization.clone())
+    }
+
+    pub(super) fn sign_in_page(&self, uri: &Uri) -> Response<ReplyBody> {
+        (self.0.config.sign_in_page)(uri)
+    }
+
+    fn insert(&self, id: String, session: Session) {
+        let SessionConfig { lifetime, max_sessions, .. } = self.0.config;
+        let mut open = self.open();
+        open.retain(|_, session| session.began.elapsed() < lifetime);
+        while open.len() >= max_sessions.max(1) {
+            let oldest = open.iter().min_by_key(|(_, session)| session.began);
+            let Some(oldest) = oldest.map(|(id, _)| id.clone()) else { break };
+            open.remove(&oldest);
+        }
+        open.insert(id, session);
+    }
+
+    fn cookie(&self, id: &str, expiry: &str) -> Option<HeaderValue> {
+        let SessionConfig { path, is_https, .. } = &self.0.config;
+        let secure = if *is_https { "; Secure" } else { "" };
+        let cookie = format!("{NAME}={id}; Path={path}; HttpOnly; SameSite=Strict{secure}{expiry}");
+        HeaderValue::try_from(cookie).ok()
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ids in the cookies of a request (RFC 6265, section 5.4).
+fn ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(name, _)| name.trim() == NAME).map(|(_, id)| id.trim())
+}
+
+/// Omits the tokens and the ids.
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions").field("open", &self.open().len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions(lifetime: Duration) -> Sessions {
+        let mut tokens = Tokens::default();
+        tokens.allow("good");
+        let page = |_: &Uri| Response::new(ReplyBody::default());
+        let config = SessionConfig { lifetime, max_sessions: 2, ..SessionConfig::new(page) };
+        Sessions::new(tokens, config)
+    }
+
+    /// The header `Cookie` of a client that received this `Set-Cookie`.
+    fn returned(set_cookie: &HeaderValue) -> HeaderMap {
+        let text = set_cookie.to_str().unwrap();
+        assert!(text.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{text}");
+        let pair = text.split(';').next().unwrap();
+        let cookies = format!("other=1; {pair}");
+        HeaderMap::from_iter([(COOKIE, HeaderValue::try_from(cookies).unwrap())])
+    }
+
+    #[tokio::test]
+    async fn sessions_begin_with_an_accepted_token_and_end() {
+        let hour = sessions(Duration::from_secs(3600));
+        assert!(hour.sign_in("wrong").await.is_none());
+        assert!(hour.sign_in("").await.is_none());
+        let first = returned(&hour.sign_in("good").await.unwrap());
+        assert_eq!(hour.authorization(&first).unwrap(), "Bearer good");
+        assert!(hour.authorization(&HeaderMap::new()).is_none());
+
+        // A further session ends the oldest.
+        let second = returned(&hour.sign_in("good").await.unwrap());
+        let third = returned(&hour.sign_in("good").await.unwrap());
+        assert!(hour.authorization(&first).is_none());
+        assert!(hour.authorization(&second).is_some());
+        assert!(hour.sign_out(&third).unwrap().to_str().unwrap().ends_with("; Max-Age=0"));
+        assert!(hour.authorization(&third).is_none());
+
+        let expired = sessions(Duration::ZERO);
+        let cookie = returned(&expired.sign_in("good").await.unwrap());
+        assert!(expired.authorization(&cookie).is_none());
+    }
+}
