@@ -54,10 +54,12 @@ const RULES: &[Rule] = &[
     rule("trunkline-tools", &["trunkline"]),
     rule("trunkline-gateway", &["trunkline", "trunkline-mcp"]),
     rule("trunkline-agent", &["trunkline", "trunkline-mcp", "trunkline-storage"]),
+    rule("trunkline-console", &["trunkline"]),
     rule(
         "trunkline-cli",
         &[
             "trunkline",
+            "trunkline-console",
             "trunkline-edn",
             "trunkline-mcp",
             "trunkline-sql",

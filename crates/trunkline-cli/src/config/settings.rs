@@ -65,6 +65,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.writable", "writable", Kind::Boolean),
     setting("server.database_tools", "db_tools", Kind::Text),
     setting("server.toolset", "toolset", Kind::Text),
+    setting("server.console", "console", Kind::Boolean),
     setting("server.output_schemas", "output_schemas", Kind::Boolean),
     setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
     setting("server.audit_log", "audit_log", Kind::Path),

@@ -373,6 +373,19 @@ impl DatabaseArgs {
 }
 
 impl QueryLimits {
+    /// The limits, for the console.
+    pub(crate) fn described(&self) -> Vec<(String, String)> {
+        [
+            ("Rows per call", self.max_rows.to_string()),
+            ("Changed rows per call", self.max_affected.to_string()),
+            ("Time of a query", format!("{} ms", self.query_timeout_ms)),
+            ("Time of an export", format!("{} ms", self.export_timeout_ms)),
+            ("Memory of SQLite", format!("{} MiB", self.heap_limit >> 20)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
     fn of_calls(&self) -> trunkline_sql::QueryLimits {
         trunkline_sql::QueryLimits {
             max_rows: self.max_rows,

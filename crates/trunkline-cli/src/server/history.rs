@@ -11,8 +11,10 @@ use trunkline::history::endpoint::{self, Readers};
 use trunkline::history::log::{LogConfig, LogError};
 use trunkline::history::{History, HistoryConfig, Log, Redaction};
 use trunkline::http::HttpService;
+use trunkline_console::HistoryAccess;
 
 use super::access::entries;
+use super::console::{ConsoleSetup, with_sessions};
 
 /// The flags of the history and its log.
 #[derive(Args)]
@@ -144,18 +146,29 @@ impl Recorder {
     }
 
     /// Adds the routes of the history. Streams end when `closing` is cancelled.
-    pub(crate) fn show(&self, service: HttpService, closing: &CancellationToken) -> HttpService {
+    pub(crate) fn show(
+        &self,
+        service: HttpService,
+        closing: &CancellationToken,
+        console: Option<&ConsoleSetup>,
+    ) -> HttpService {
         let (readers, closing) = (self.readers.clone(), closing.clone());
         let settings = endpoint::HistoryRoutesConfig {
             readers,
             closing,
             ..endpoint::HistoryRoutesConfig::default()
         };
-        let service = service.merge(endpoint::routes(&self.history, settings));
+        let routes = endpoint::routes(&self.history, settings);
+        let service = service.merge(with_sessions(console, routes));
         match &self.log {
             Some(log) => service.merge(endpoint::log_routes(log, self.readers.clone())),
             None => service,
         }
+    }
+
+    /// The history, for the console.
+    pub(crate) fn access(&self) -> HistoryAccess {
+        HistoryAccess { history: self.history.clone(), readers: self.readers.clone() }
     }
 
     /// Writes the remaining entries, for at most `timeout`. Blocks.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -27,7 +27,9 @@ use super::records::DeclaredRecords;
 use super::service::{self, Service};
 use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
-use super::{agent, audit, command_tools, gateway, history, limits, records, service_manager};
+use super::{
+    agent, audit, command_tools, console, gateway, history, limits, records, service_manager, tls,
+};
 use crate::config::{Config, ConfigArgs};
 use crate::terminal::output;
 
@@ -49,9 +51,11 @@ pub(crate) struct Serve {
     #[command(flatten)]
     network: Network,
     #[command(flatten)]
+    console: console::ConsoleArgs,
+    #[command(flatten)]
     pub(super) access: Access,
     #[command(flatten)]
-    pub(super) tls: TlsArgs,
+    pub(super) tls: tls::TlsArgs,
     #[command(flatten)]
     history: history::HistoryArgs,
     #[command(flatten)]
@@ -115,44 +119,6 @@ impl Network {
     }
 }
 
-/// The flags of TLS.
-#[derive(Args)]
-#[command(next_help_heading = "TLS")]
-pub(super) struct TlsArgs {
-    /// Certificate chain for https, as a PEM file
-    ///
-    /// The server's certificate and those that lead to a root. A replaced file is used within a minute, and connections
-    /// stay open. Requires --tls-key.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// Private key of --tls-cert, as a PEM file
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-}
-
-impl TlsArgs {
-    /// Whether the server uses TLS.
-    pub(super) fn is_given(&self) -> bool {
-        self.tls_cert.is_some() || self.tls_key.is_some()
-    }
-
-    /// Reads the certificate and its key.
-    pub(super) fn open(&self) -> anyhow::Result<Option<Tls>> {
-        match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Ok(Some(
-                Tls::open(certificate, key)
-                    .context("cannot serve https; check --tls-cert and --tls-key")?,
-            )),
-            (None, None) => Ok(None),
-            // clap checks only flags and variables.
-            (Some(_), None) => {
-                bail!("tls.cert requires tls.key, the private key of the certificate")
-            }
-            (None, Some(_)) => bail!("tls.key requires tls.cert, the certificate of the key"),
-        }
-    }
-}
-
 /// The flags of limits of requests.
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
@@ -211,6 +177,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     access::guard(&arguments.access, &mut http).await?;
     let tls = arguments.tls.open()?;
     let is_https = tls.is_some();
+    let console = arguments.console.console(&addresses, &http, is_https);
     let has_records = arguments.records.are_on() || arguments.database.is_sample();
     let location = arguments.records.location()?;
     let declared = has_records.then(|| arguments.records.declared(&location)).transpose()?;
@@ -275,6 +242,17 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         let guard = |router| service::guarded(router, agent_rules, rate(&arguments.limits));
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
+        let pages = console.as_ref().map_or_else(Vec::new, |console| {
+            console.routes(console::Parts {
+                rpc: &rpc,
+                agent: &api,
+                model,
+                served: &served,
+                history: recorder.as_ref().map(Recorder::access),
+                problems: &problems,
+                limits: described_limits(arguments, &served),
+            })
+        });
         let summary = Summary::new(&Components {
             databases: opened.as_ref().map_or(&[], |opened| &opened.served),
             gateway: served.gateway.as_ref(),
@@ -282,6 +260,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
             tools: tools.as_ref(),
             model,
             recorder: recorder.as_ref(),
+            has_console: console.is_some(),
             needs_token: arguments.access.requires_token(),
             is_https,
         });
@@ -290,13 +269,14 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
                 .http_with(http.clone())
                 .merge(mcp.routes())
                 .merge(mcp.sse_routes())
-                .merge(trunkline_agent::routes(&api))
+                .merge(console::with_sessions(console.as_ref(), trunkline_agent::routes(&api)))
                 .merge(rpc.openrpc_routes())
                 .merge(metrics::routes(&rpc))
                 .merge(summary.clone().routes());
             let service = match &served.databases {
                 Some(databases) => {
-                    service.merge(trunkline_sql::routes(&rpc, databases, service::DATABASES))
+                    let routes = trunkline_sql::routes(&rpc, databases, service::DATABASES);
+                    service.merge(console::with_sessions(console.as_ref(), routes))
                 }
                 None => service,
             };
@@ -310,8 +290,9 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
                 Some(_) => service.merge(trunkline_tools::routes(&api)),
                 None => service,
             };
+            let service = console::merged(service, &pages);
             match &recorder {
-                Some(recorder) => recorder.show(service, &closing),
+                Some(recorder) => recorder.show(service, &closing, console.as_ref()),
                 None => service,
             }
         };
@@ -449,6 +430,20 @@ fn with_remedy(error: ServeError) -> anyhow::Error {
         _ => "",
     };
     anyhow::Error::new(source).context(format!("cannot listen on {address}{remedy}"))
+}
+
+/// The limits, for the console.
+fn described_limits(arguments: &Serve, served: &Service) -> Vec<(String, String)> {
+    let RequestLimits { rate_limit, max_body } = arguments.limits;
+    let rate = rate_limit.map_or_else(|| "none".to_owned(), |calls| format!("{calls} calls/s"));
+    let memory = format!("{} MiB", served.memory.limit() >> 20);
+    let requests = [
+        ("Calls per user", rate),
+        ("Request body", format!("{} KiB", max_body >> 10)),
+        ("Memory of requests", memory),
+    ];
+    let requests = requests.map(|(name, value)| (name.to_owned(), value));
+    requests.into_iter().chain(arguments.query_limits.described()).collect()
 }
 
 fn rate(arguments: &RequestLimits) -> Option<Rate> {

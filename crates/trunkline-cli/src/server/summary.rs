@@ -24,6 +24,7 @@ pub(super) struct Summary {
     /// A method for the example of a call.
     method: &'static str,
     needs_token: bool,
+    has_console: bool,
     scheme: &'static str,
 }
 
@@ -45,6 +46,7 @@ pub(super) struct Components<'a> {
     /// The name of the agent's model.
     pub(super) model: Option<&'a str>,
     pub(super) recorder: Option<&'a Recorder>,
+    pub(super) has_console: bool,
     pub(super) needs_token: bool,
     pub(super) is_https: bool,
 }
@@ -75,6 +77,7 @@ impl Summary {
             lines: lines.into_iter().flatten().collect(),
             method: if !databases.is_empty() { "db.list_tables" } else { "rpc.discover" },
             needs_token: components.needs_token,
+            has_console: components.has_console,
             scheme: if components.is_https { "https" } else { "http" },
         }
     }
@@ -87,6 +90,9 @@ impl Summary {
             banner += &format!("  {:<9} {}\n", line.label, line.banner);
             if index == 0 {
                 banner += &format!("  listening {url}\n");
+                if self.has_console {
+                    banner += &format!("  console   {url}/console\n");
+                }
             }
         }
         banner + &format!("\n  {}\n  {}", self.curl(&url), self.mcp_client(&url))
@@ -118,6 +124,7 @@ impl Summary {
             // Writing to a string never fails.
             let _ = writeln!(rows, "<tr><th>{label}</th><td>{text}</td></tr>");
         }
+        let console = if self.has_console { "<a href=\"/console\">Console</a> · " } else { "" };
         let (curl, mcp_client) = (escaped(&self.curl(&url)), escaped(&self.mcp_client(&url)));
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -126,7 +133,7 @@ impl Summary {
              <p>This server answers JSON-RPC 2.0 (<code>POST /</code>) and MCP (<code>/mcp</code>).</p>\n\
              <table>\n{rows}</table>\n<h2>Call a method</h2>\n<pre>{curl}</pre>\n\
              <h2>Add the server to an MCP client</h2>\n<pre>{mcp_client}</pre>\n\
-             <p><a href=\"/openrpc.json\">Methods (OpenRPC)</a> · <a href=\"/health\">Health</a> · \
+             <p>{console}<a href=\"/openrpc.json\">Methods (OpenRPC)</a> · <a href=\"/health\">Health</a> · \
              <a href=\"/metrics\">Metrics</a></p>\n</body>\n</html>\n"
         )
     }
@@ -281,6 +288,7 @@ mod tests {
             gateway: None,
             model: None,
             recorder: None,
+            has_console: false,
             needs_token: false,
             is_https: false,
         });

@@ -17,6 +17,7 @@ mod config_command;
 mod config_file;
 mod configuration;
 mod confirmation;
+mod console;
 mod databases;
 mod degraded;
 mod destructive;

@@ -24,6 +24,7 @@ fn banner_shows_what_is_served_and_how_to_call_it() {
             format!("trunkline {VERSION}"),
             "  serving   trunkline.db (read-only)".to_owned(),
             format!("  listening http://{address}"),
+            format!("  console   http://{address}/console"),
             "  records   on, todo, in data".to_owned(),
             "  history   on, last 1000 calls in memory; no log files (on with --log)".to_owned(),
             "  access    no token required, from this machine only".to_owned(),

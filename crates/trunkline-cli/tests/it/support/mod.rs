@@ -12,7 +12,7 @@ mod terminal;
 use std::time::Duration;
 
 pub(crate) use database::{files, tpch, with_content};
-pub(crate) use http::{Connection, post};
+pub(crate) use http::{Connection, Reply, post};
 pub(crate) use json::{cases, mismatch};
 pub(crate) use mcp_server::{McpServer, PICTURE};
 pub(crate) use model::{Model, Question, Speech};

@@ -1,0 +1,126 @@
+//! `/console`: the web console.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use trunkline::Rpc;
+use trunkline::http::{HttpConfig, HttpService, Routes, Sessions};
+use trunkline::server::Problems;
+use trunkline_console::{ConsoleConfig, ConsoleDatabase, HistoryAccess};
+use trunkline_resources::ResourceType;
+
+use super::service::{DATABASES, Service};
+
+/// The flags of the console.
+#[derive(Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct ConsoleArgs {
+    /// Serve the web console at /console [default: on loopback addresses]
+    ///
+    /// The console has the same access rules as the other endpoints. If the server has tokens, it asks for one. By default,
+    /// it is served only if other machines cannot reach the server.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "TRUNKLINE_CONSOLE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        overrides_with = "no_console",
+        value_parser = BoolishValueParser::new()
+    )]
+    console: Option<bool>,
+    /// Do not serve the web console
+    #[arg(long, overrides_with = "console")]
+    no_console: bool,
+}
+
+impl ConsoleArgs {
+    /// The console of a server at these addresses, if it is served.
+    pub(crate) fn console(
+        &self,
+        addresses: &[SocketAddr],
+        http: &HttpConfig,
+        is_https: bool,
+    ) -> Option<ConsoleSetup> {
+        let is_local = || addresses.iter().all(|address| address.ip().is_loopback());
+        let is_on = !self.no_console && self.console.unwrap_or_else(is_local);
+        let tokens = http.bearer.clone();
+        is_on.then(|| ConsoleSetup {
+            sessions: (!tokens.is_empty()).then(|| trunkline_console::sessions(tokens, is_https)),
+            is_https,
+        })
+    }
+}
+
+/// A console before its service is built.
+#[derive(Clone)]
+pub(crate) struct ConsoleSetup {
+    /// None if no token is required.
+    sessions: Option<Sessions>,
+    is_https: bool,
+}
+
+/// The parts of a server that its pages show.
+pub(crate) struct Parts<'a> {
+    pub(crate) rpc: &'a Rpc,
+    pub(crate) agent: &'a Rpc,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) served: &'a Service,
+    pub(crate) history: Option<HistoryAccess>,
+    pub(crate) problems: &'a Problems,
+    pub(crate) limits: Vec<(String, String)>,
+}
+
+impl ConsoleSetup {
+    /// The routes of the console.
+    pub(crate) fn routes(&self, parts: Parts<'_>) -> Vec<Routes> {
+        let Parts { rpc, agent, model, served, history, problems, limits } = parts;
+        let mut config = ConsoleConfig::new("Trunkline", env!("CARGO_PKG_VERSION"));
+        config.agent = Some(agent.clone());
+        config.model = model.map(str::to_owned);
+        config.databases = databases(served);
+        config.record_types = served.records.as_ref().map(|records| {
+            records.resources.types().iter().map(ResourceType::name).map(str::to_owned).collect()
+        });
+        config.has_tools = served.tools.is_some();
+        config.has_upstreams = served.gateway.is_some();
+        config.history = history;
+        config.problems = problems.clone();
+        config.limits = limits;
+        config.sessions = self.sessions.clone();
+        config.is_https = self.is_https;
+        trunkline_console::routes(rpc, config)
+    }
+}
+
+/// Adds the console, if it is served.
+pub(crate) fn merged(service: HttpService, routes: &[Routes]) -> HttpService {
+    routes.iter().cloned().fold(service, HttpService::merge)
+}
+
+/// Routes that pages of the console use: they accept its sessions.
+pub(crate) fn with_sessions(console: Option<&ConsoleSetup>, routes: Routes) -> Routes {
+    match console.and_then(|console| console.sessions.as_ref()) {
+        Some(sessions) => routes.sessions(sessions),
+        None => routes,
+    }
+}
+
+fn databases(served: &Service) -> Vec<ConsoleDatabase> {
+    let Some(databases) = &served.databases else { return Vec::new() };
+    let database = |(name, database): (&trunkline_sql::DatabaseName, &trunkline_sql::Database)| {
+        ConsoleDatabase {
+            name: name.to_string(),
+            engine: database.engine().name().to_owned(),
+            is_writable: database.is_writable(),
+            prefix: match served.are_databases_separate {
+                true => format!("{DATABASES}.{name}"),
+                false => DATABASES.to_owned(),
+            },
+            is_selected: databases.are_several() && !served.are_databases_separate,
+        }
+    };
+    databases.iter().map(database).collect()
+}

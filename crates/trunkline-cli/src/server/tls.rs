@@ -1,0 +1,45 @@
+//! The certificate of https.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use trunkline::server::Tls;
+
+/// The flags of TLS.
+#[derive(Args)]
+#[command(next_help_heading = "TLS")]
+pub(crate) struct TlsArgs {
+    /// Certificate chain for https, as a PEM file
+    ///
+    /// The server's certificate and those that lead to a root. A replaced file is used within a minute, and connections
+    /// stay open. Requires --tls-key.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert, as a PEM file
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// Whether the server uses TLS.
+    pub(crate) fn is_given(&self) -> bool {
+        self.tls_cert.is_some() || self.tls_key.is_some()
+    }
+
+    /// Reads the certificate and its key.
+    pub(crate) fn open(&self) -> anyhow::Result<Option<Tls>> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Ok(Some(
+                Tls::open(certificate, key)
+                    .context("cannot serve https; check --tls-cert and --tls-key")?,
+            )),
+            (None, None) => Ok(None),
+            // clap checks only flags and variables.
+            (Some(_), None) => {
+                bail!("tls.cert requires tls.key, the private key of the certificate")
+            }
+            (None, Some(_)) => bail!("tls.key requires tls.cert, the certificate of the key"),
+        }
+    }
+}

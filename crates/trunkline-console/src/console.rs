@@ -1,0 +1,325 @@
+//! The console of a service, and a visit of one of its pages.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Instant;
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, LOCATION, REFERRER_POLICY,
+};
+use http::uri::Authority;
+use http::{HeaderValue, StatusCode, Uri};
+use serde::Serialize;
+use serde_json::Value;
+use tower_service::Service;
+use trunkline::access::Principal;
+use trunkline::http::{Context, Form, Headers, form_fields};
+use trunkline::layers::authorize::is_visible_to;
+use trunkline::protocol::RegisteredOperation;
+use trunkline::tool::Confirmed;
+use trunkline::{Call, ErrorObject, Extensions, Id, Rpc, code};
+
+use crate::assets;
+use crate::config::ConsoleConfig;
+use crate::json::Json;
+
+/// The console of a service. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Console(Arc<Shared>);
+
+pub(crate) struct Shared {
+    rpc: Rpc,
+    pub(crate) config: ConsoleConfig,
+    pub(crate) started: Instant,
+}
+
+impl Console {
+    pub(crate) fn new(rpc: Rpc, config: ConsoleConfig) -> Self {
+        Self(Arc::new(Shared { rpc, config, started: Instant::now() }))
+    }
+
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Rpc> {
+        std::iter::once(&self.rpc).chain(&self.config.agent)
+    }
+
+    /// The service and the registered operation of a method.
+    pub(crate) fn find(&self, method: &str) -> Option<(&Rpc, Arc<RegisteredOperation>)> {
+        self.services().find_map(|rpc| {
+            let operations = rpc.operations();
+            let found = operations.iter().find(|operation| operation.name() == method)?;
+            Some((rpc, Arc::clone(found)))
+        })
+    }
+
+    pub(crate) fn is_agents(&self, method: &str) -> bool {
+        let main = self.rpc.operations();
+        !main.iter().any(|operation| operation.name() == method)
+    }
+}
+
+impl Deref for Console {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// The parameters of a URL or the fields of a form.
+#[derive(Debug, Default)]
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+
+impl Fields {
+    /// The first value with this name, if it is not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+}
+
+/// A request of a page by a user.
+pub(crate) struct Visit {
+    pub(crate) console: Console,
+    pub(crate) extensions: Extensions,
+    pub(crate) fields: Fields,
+    uri: Uri,
+}
+
+/// The result of a call, and its duration.
+pub(crate) struct Called {
+    pub(crate) result: Json,
+    pub(crate) bytes: usize,
+    pub(crate) millis: f64,
+}
+
+impl Visit {
+    pub(crate) fn get(console: Console, context: Context, uri: Uri) -> Self {
+        let fields = Fields(form_fields(uri.query().unwrap_or_default().as_bytes()));
+        Self { console, extensions: context.extensions, fields, uri }
+    }
+
+    /// A submitted form. Its user has confirmed the call.
+    pub(crate) fn post(console: Console, form: Form, uri: Uri) -> Self {
+        let mut extensions = form.extensions;
+        extensions.insert(Confirmed);
+        Self { console, extensions, fields: Fields(form.fields), uri }
+    }
+
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        Principal::of(&self.extensions)
+    }
+
+    /// The operations that the user may call, in the order of registration.
+    pub(crate) fn operations(&self) -> Vec<Arc<RegisteredOperation>> {
+        let all = self.console.services().flat_map(|rpc| rpc.operations().to_vec());
+        all.filter(|operation| is_visible_to(operation.description(), self.principal())).collect()
+    }
+
+    /// Calls an operation as the user, through all layers.
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Called, ErrorObject> {
+        let found = self.console.find(method);
+        let (rpc, _) = found.ok_or_else(|| ErrorObject::method_not_found(method))?;
+        let mut call = Call::request(&Id::from(1), method, params)?;
+        *call.extensions_mut() = self.extensions.clone();
+        let began = Instant::now();
+        let Ok(outcome) = Service::call(&mut rpc.clone(), call).await;
+        let millis = began.elapsed().as_secs_f64() * 1_000.0;
+        let text = outcome.as_result().map_err(Clone::clone)?;
+        let result = Json::parse(text).map_err(|error| ErrorObject::internal(&error))?;
+        Ok(Called { result, bytes: text.len(), millis })
+    }
+
+    /// The URL of this server, without a path, as the browser knows it.
+    pub(crate) fn base(&self) -> String {
+        // HTTP/2 has the name in the URI.
+        let host =
+            Headers::of(&self.extensions).and_then(|headers| headers.get(HOST)?.to_str().ok());
+        let host = self.uri.authority().map(Authority::as_str).or(host);
+        let scheme = if self.console.config.is_https { "https" } else { "http" };
+        format!("{scheme}://{}", host.unwrap_or("localhost"))
+    }
+
+    pub(crate) fn layout(&self, title: impl Into<String>, section: &'static str) -> Layout {
+        let config = &self.console.config;
+        Layout {
+            title: title.into(),
+            section,
+            service: config.name.clone(),
+            version: config.version.clone(),
+            assets: assets::VERSION.as_str(),
+            user: self.principal().map(|principal| principal.name().to_owned()),
+            has_session: config.sessions.is_some(),
+        }
+    }
+
+    /// The page of a failed call.
+    pub(crate) fn failed(&self, section: &'static str, error: &ErrorObject) -> Response {
+        let problem = Problem::of(error);
+        let layout = self.layout(problem.title.clone(), section);
+        page_with(problem.status(), &FailurePage { layout, problem })
+    }
+}
+
+/// The response of a page that cannot be shown. Boxed, since it is larger than most results.
+pub(crate) struct Refused(Box<Response>);
+
+impl From<Response> for Refused {
+    fn from(response: Response) -> Self {
+        Self(Box::new(response))
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+/// The parts that all pages have.
+pub(crate) struct Layout {
+    pub(crate) title: String,
+    /// The entry of the navigation.
+    pub(crate) section: &'static str,
+    pub(crate) service: String,
+    pub(crate) version: String,
+    /// The version of the assets.
+    pub(crate) assets: &'static str,
+    pub(crate) user: Option<String>,
+    pub(crate) has_session: bool,
+}
+
+/// The entries of the navigation: section, path and label.
+pub(crate) const SECTIONS: [(&str, &str, &str); 7] = [
+    ("overview", "/console", "Overview"),
+    ("operations", "/console/operations", "Operations"),
+    ("databases", "/console/databases", "Databases"),
+    ("records", "/console/records", "Records"),
+    ("history", "/console/history", "History"),
+    ("tools", "/console/tools", "Tools"),
+    ("agent", "/console/agent", "Agent"),
+];
+
+impl Layout {
+    pub(crate) fn sections(&self) -> &'static [(&'static str, &'static str, &'static str)] {
+        &SECTIONS
+    }
+}
+
+/// An error of a call, for people.
+#[derive(Debug, Default)]
+pub(crate) struct Problem {
+    pub(crate) code: i64,
+    pub(crate) title: String,
+    pub(crate) reason: String,
+    /// The data of the error, as JSON.
+    pub(crate) data: String,
+}
+
+impl Problem {
+    pub(crate) fn of(error: &ErrorObject) -> Self {
+        let data = error.data().and_then(|data| Json::parse(data.get().as_bytes()).ok());
+        let reason = data.as_ref().map(|data| data.text("reason")).unwrap_or_default();
+        let reason = match error.code() {
+            code::FORBIDDEN if reason.is_empty() => "you may not call this operation".to_owned(),
+            code::RATE_LIMITED => {
+                "the rate limit of this user is exceeded; wait a second".to_owned()
+            }
+            _ => reason,
+        };
+        Self {
+            code: error.code(),
+            title: error.message().to_owned(),
+            reason,
+            data: data.map(|data| data.pretty()).unwrap_or_default(),
+        }
+    }
+
+    /// The status of a page that shows only this error.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self.code {
+            code::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
+            code::FORBIDDEN => StatusCode::FORBIDDEN,
+            code::METHOD_NOT_FOUND | code::NOT_FOUND => StatusCode::NOT_FOUND,
+            code::RATE_LIMITED => StatusCode::TOO_MANY_REQUESTS,
+            code::CONFLICT => StatusCode::CONFLICT,
+            code::CONFIRMATION => StatusCode::PRECONDITION_REQUIRED,
+            code::INVALID_PARAMS | code::DATABASE => StatusCode::BAD_REQUEST,
+            code::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+            code::TIMEOUT => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage {
+    layout: Layout,
+    problem: Problem,
+}
+
+/// A page that explains how to turn on a feature.
+#[derive(Template)]
+#[template(path = "disabled.html")]
+pub(crate) struct DisabledPage {
+    pub(crate) layout: Layout,
+    pub(crate) explanation: &'static str,
+    pub(crate) command: &'static str,
+    pub(crate) guide: &'static str,
+}
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The response with a page.
+pub(crate) fn page(template: &impl Template) -> Response {
+    page_with(StatusCode::OK, template)
+}
+
+pub(crate) fn page_with(status: StatusCode, template: &impl Template) -> Response {
+    let (status, html) = match template.render() {
+        Ok(html) => (status, html),
+        Err(error) => {
+            let message = format!("the page could not be written: {error}");
+            return (StatusCode::INTERNAL_SERVER_ERROR, message).into_response();
+        }
+    };
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        // With `no-referrer`, browsers send forms with `Origin: null`.
+        (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
+    ];
+    (status, headers, html).into_response()
+}
+
+/// A redirection to a page of the console after a form.
+pub(crate) fn see_other(path: &str) -> Response {
+    match HeaderValue::try_from(path) {
+        Ok(location) => (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response(),
+        Err(_) => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
+/// The params of a call in a field, as JSON.
+pub(crate) fn object(text: &str) -> Result<serde_json::Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err("the params must be a JSON object".to_owned()),
+        Err(error) => Err(format!("invalid JSON: {error}")),
+    }
+}

@@ -1,0 +1,89 @@
+//! The sign-in form of services that require a token.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::SET_COOKIE;
+use http::{HeaderMap, StatusCode, Uri};
+use trunkline::access::Tokens;
+use trunkline::http::{Form, Headers, ReplyBody, SessionConfig, Sessions};
+
+use crate::assets;
+use crate::console::{Console, Fields, page_with, see_other};
+
+/// The sessions of browsers for a service that accepts these tokens.
+///
+/// Pass them to [`ConsoleConfig::sessions`](crate::ConsoleConfig::sessions), and to the routes that pages of the
+/// console use.
+#[must_use]
+pub fn sessions(tokens: Tokens, is_https: bool) -> Sessions {
+    let page = |uri: &Uri| {
+        let next = uri.path_and_query().map_or("/console", |path| path.as_str());
+        let page = SignInPage { assets: assets::VERSION.as_str(), next, error: "" };
+        page_with(StatusCode::UNAUTHORIZED, &page).map(ReplyBody::stream)
+    };
+    let mut config = SessionConfig::new(page);
+    config.is_https = is_https;
+    Sessions::new(tokens, config)
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage<'a> {
+    assets: &'static str,
+    /// The page to show after the sign-in.
+    next: &'a str,
+    error: &'static str,
+}
+
+pub(super) async fn sign_in(State(console): State<Console>, form: Form) -> Response {
+    let fields = Fields(form.fields);
+    let next = local(fields.text("next"));
+    let Some(sessions) = &console.config.sessions else { return see_other(next) };
+    match sessions.sign_in(fields.text("token")).await {
+        Some(cookie) => with_cookie(see_other(next), Some(cookie)),
+        None => {
+            let error = "The token is not valid. Check that it is complete and has not expired.";
+            let page = SignInPage { assets: assets::VERSION.as_str(), next, error };
+            page_with(StatusCode::UNAUTHORIZED, &page)
+        }
+    }
+}
+
+pub(super) async fn sign_out(State(console): State<Console>, form: Form) -> Response {
+    let none = HeaderMap::new();
+    let headers = Headers::of(&form.extensions).unwrap_or(&none);
+    let cookie = console.config.sessions.as_ref().and_then(|all| all.sign_out(headers));
+    with_cookie(see_other("/console"), cookie)
+}
+
+fn with_cookie(response: Response, cookie: Option<http::HeaderValue>) -> Response {
+    match cookie {
+        Some(cookie) => ([(SET_COOKIE, cookie)], response).into_response(),
+        None => response,
+    }
+}
+
+/// A path of the console; another path or site could be that of an attacker.
+fn local(next: &str) -> &str {
+    let rest = next.strip_prefix("/console");
+    let is_local = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    if is_local && !next.contains(['\\', '\r', '\n']) { next } else { "/console" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::local;
+
+    #[test]
+    fn sign_in_leads_to_pages_of_the_console_only() {
+        for path in ["/console", "/console/a?b=c", "/console?x"] {
+            assert_eq!(local(path), path);
+        }
+        for path in
+            ["", "/", "//evil.example", "https://evil.example", "/consolex", "/console\\..", "/db"]
+        {
+            assert_eq!(local(path), "/console");
+        }
+    }
+}
