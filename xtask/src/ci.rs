@@ -9,6 +9,7 @@ use crate::bench;
 use crate::book;
 use crate::clojure;
 use crate::conformance;
+use crate::console;
 use crate::dist;
 use crate::doc_index;
 use crate::example_tools;
@@ -58,6 +59,7 @@ pub(crate) const STEPS: &[Step] = &[
         "an agent answers questions about Chinook, and the history records every hop",
         agent::run,
     ),
+    step("console", "the web console works in Chromium, page by page", console::run),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
     step(
         "openrpc",

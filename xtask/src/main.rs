@@ -14,6 +14,7 @@ mod book;
 mod ci;
 mod clojure;
 mod conformance;
+mod console;
 mod dist;
 mod doc_index;
 mod example_tools;
