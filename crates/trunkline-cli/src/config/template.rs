@@ -23,7 +23,7 @@ mod tests {
     fn the_examples_of_the_template_are_valid() {
         let folder = tempfile::tempdir().unwrap();
         let secret = folder.path().join("secret");
-        std::fs::write(&secret, "s3cret").unwrap();
+        std::fs::write(&secret, "postgres://user@host/name").unwrap();
         let example = |line: &str| {
             let Some(comment) = line.strip_prefix("# ") else { return line.to_owned() };
             let is_example = comment.starts_with('[') || comment.contains(" = ");
@@ -31,12 +31,14 @@ mod tests {
         };
         let lines: Vec<String> = TEMPLATE.lines().map(example).collect();
         let text = lines.join("\n");
-        // References to secrets that exist here.
+        // References to a secret that exists here.
         let reference = format!("{{ file = {:?} }}", secret.display().to_string());
-        let text = ["SALES_URL", "TRUNKLINE_TOKEN", "DOCS_TOKEN", "MODEL_KEY"]
-            .iter()
-            .fold(text, |text, name| text.replace(&format!("{{ env = \"{name}\" }}"), &reference))
-            .replace("{ file = \"token\" }", &reference);
+        let mut parts = text.split("{ env = ");
+        let mut text = parts.next().unwrap().replace("{ file = \"token\" }", &reference);
+        for part in parts {
+            let (_, rest) = part.split_once('}').unwrap();
+            text += &(reference.clone() + &rest.replace("{ file = \"token\" }", &reference));
+        }
         let config = parse(&text);
         assert_eq!(config.databases().len(), 2);
         assert_eq!(config.upstreams().len(), 2);

@@ -47,7 +47,7 @@ pub(crate) struct DatabaseArgs {
         value_parser = DatabaseParser
     )]
     db: Vec<DatabaseArg>,
-    /// Tools of several databases: shared or separate
+    /// Tools of databases: shared or separate
     ///
     /// Shared tools have the argument `database`. Separate ones have the name of their database as prefix.
     #[arg(

@@ -9,7 +9,7 @@ pub enum AuditError {
     Write(String),
     /// The entry was written, but could not be made durable.
     #[error("failed to sync the file: {0}")]
-    Sync(String),
+    Fsync(String),
     /// The file was not written in time. The entry may be written later.
     #[error("not written within {} ms", .0.as_millis())]
     Timeout(Duration),

@@ -124,7 +124,7 @@ impl Writer {
             written.map(|written| written.map_err(|error| failed(&error))).collect();
         if let Err(error) = self.file.file.sync_data() {
             let written = outcomes.iter_mut().filter(|outcome| outcome.is_ok());
-            written.for_each(|outcome| *outcome = Err(AuditError::Sync(error.to_string())));
+            written.for_each(|outcome| *outcome = Err(AuditError::Fsync(error.to_string())));
         }
         outcomes
     }

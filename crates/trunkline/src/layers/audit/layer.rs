@@ -134,7 +134,7 @@ impl Running {
         match &begun {
             Ok(()) => {}
             // The log may have the entry.
-            Err(AuditError::Sync(_) | AuditError::Timeout(_)) => self.unfinished = Some("refused"),
+            Err(AuditError::Fsync(_) | AuditError::Timeout(_)) => self.unfinished = Some("refused"),
             Err(_) => self.unfinished = None,
         }
         begun
