@@ -30,7 +30,7 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The connections that the server accepts by default, and files besides them.
 const OPEN_FILES: u64 = 10_000 + 256;
 
-/// The results of the checks, printed as they are known.
+/// Counts of the results, which are printed immediately.
 #[derive(Default)]
 struct Report {
     failures: usize,

@@ -138,7 +138,7 @@ fn each_call_that_changes_data_has_two_entries_over_every_protocol() {
                 ),
             });
         if protocol == "mcp-stdio" {
-            // One after the other, since requests of one client run concurrently.
+            // Sequentially, since requests of one client run concurrently.
             for message in messages {
                 let input = folder.path().join("input");
                 fs::write(&input, format!("{message}\n")).unwrap();
