@@ -67,7 +67,7 @@ mod input_request;
 mod log_level;
 mod message_queue;
 mod node_message;
-mod nodes;
+pub mod nodes;
 mod notify;
 mod operation;
 mod param_headers;
@@ -96,12 +96,6 @@ pub use content::{
 };
 pub use error::McpError;
 pub use log_level::LogLevel;
-#[cfg(feature = "nodes")]
-pub use nodes::StoredNodes;
-pub use nodes::{
-    EventContent, MESSAGE_PAGE, Nodes, NodesError, NodesFuture, SessionChange, SessionRecord,
-    StreamEvent,
-};
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};

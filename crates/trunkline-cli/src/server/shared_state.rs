@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_mcp::Nodes;
 use trunkline_mcp::StateKey;
+use trunkline_mcp::nodes::Nodes;
 #[cfg(feature = "postgres")]
 use {
     super::records,
     anyhow::Context,
-    trunkline_mcp::{McpConfig, StoredNodes},
+    trunkline_mcp::{McpConfig, nodes::StoredNodes},
     trunkline_storage::Location,
 };
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use trunkline_mcp::{
-    EventContent, LogLevel, MESSAGE_PAGE, Nodes, SessionChange, SessionRecord, StoredNodes,
-    StreamEvent,
+use trunkline_mcp::LogLevel;
+use trunkline_mcp::nodes::{
+    EventContent, MESSAGE_PAGE, Nodes, SessionChange, SessionRecord, StoredNodes, StreamEvent,
 };
 
 const IDLE: Duration = Duration::from_secs(60);
