@@ -28,6 +28,7 @@ pub(crate) struct ConsoleArgs {
         require_equals = true,
         default_missing_value = "true",
         overrides_with = "no_console",
+        hide_possible_values = true,
         value_parser = BoolishValueParser::new()
     )]
     console: Option<bool>,
