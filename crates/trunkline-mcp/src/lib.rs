@@ -102,11 +102,13 @@ pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult,
 pub use resource::{ResourcePage, ResourceUri, uri_text, uri_value, uri_variables};
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
-pub use task::{
-    InMemoryTasks, StoreFuture, TaskConfig, TaskQuota, TaskRecord, TaskState, TaskStore,
-    TaskStoreError, TaskSupport,
-};
+pub use task::{InMemoryTasks, TaskConfig, TaskStore, TaskSupport};
 pub use tool::ToolError;
+
+/// What implementations of [`TaskStore`] need.
+pub mod task_store {
+    pub use crate::task::{StoreFuture, TaskQuota, TaskRecord, TaskState, TaskStoreError};
+}
 
 /// The pages of the documentation that have code of this crate.
 #[cfg(doctest)]

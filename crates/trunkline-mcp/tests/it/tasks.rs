@@ -13,10 +13,10 @@ use trunkline::protocol::Handler;
 use trunkline::{
     CancellationToken, ErrorObject, JsonSchema, Limits, Operation, Router, Server, ServerHandle,
 };
+use trunkline_mcp::task_store::{StoreFuture, TaskQuota, TaskRecord, TaskState, TaskStoreError};
 use trunkline_mcp::{
     ClientCapabilities, InMemoryTasks, Mcp, McpConfig, McpOperation, MissingCapability, Peer,
-    PeerError, Progress, StoreFuture, TaskConfig, TaskQuota, TaskRecord, TaskState, TaskStore,
-    TaskStoreError, TaskSupport,
+    PeerError, Progress, TaskConfig, TaskStore, TaskSupport,
 };
 
 use crate::support::{
