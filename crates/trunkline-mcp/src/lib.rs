@@ -105,7 +105,7 @@ pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
 pub use task::{InMemoryTasks, TaskConfig, TaskStore, TaskSupport};
 pub use tool::ToolError;
 
-/// What implementations of [`TaskStore`] need.
+/// The types in the interface of [`TaskStore`].
 pub mod task_store {
     pub use crate::task::{StoreFuture, TaskQuota, TaskRecord, TaskState, TaskStoreError};
 }

@@ -334,12 +334,12 @@ impl DatabaseArgs {
         requested: &Requested,
         limits: &QueryLimits,
     ) -> anyhow::Result<Database> {
-        let Requested { name, location, is_writable, rules, postgres, .. } = requested;
+        let Requested { name, location, is_writable, rules, .. } = requested;
         let database = match location {
             Location::File(path) => open_file(path, rules.clone(), limits, *is_writable)?,
             #[cfg(feature = "postgres")]
             Location::Postgres(url) => {
-                let settings = (postgres.clone(), rules.clone());
+                let settings = (requested.postgres.clone(), rules.clone());
                 open_postgres(url, settings, limits, *is_writable).await?
             }
         };

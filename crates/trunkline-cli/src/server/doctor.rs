@@ -89,6 +89,10 @@ async fn check(serve: &Serve, config: &Config, report: &mut Report) {
 }
 
 /// The store of `--store`, and the types of records.
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(clippy::unused_async, reason = "only PostgreSQL needs it")
+)]
 async fn store(serve: &Serve, report: &mut Report) {
     let location = match serve.records.location() {
         Ok(location) => location,
