@@ -11,7 +11,7 @@ use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
 use super::catalog;
-use super::security::{Token, spans};
+use super::security::{Token, explain_length, spans};
 use super::transaction::Transaction;
 use crate::model::error::Error;
 use crate::model::schema::Table;
@@ -81,7 +81,8 @@ impl Scoped {
     }
 
     fn of(sql: &str, spans: &[Span], tables: Vec<Table>) -> Self {
-        let body = spans.get(explain_length(spans)..).unwrap_or_default();
+        let explained = explain_length(|index| spans.get(index).map(|(token, _)| token));
+        let body = spans.get(explained..).unwrap_or_default();
         let first = body.first();
         let is_show = first.is_some_and(|(token, _)| token.is("show"));
         let (Some((token, range)), false, false) = (first, tables.is_empty(), is_show) else {
@@ -134,25 +135,6 @@ fn definition(table: &Table) -> String {
     let schema = table.schema.as_deref().unwrap_or_default();
     let (name, columns) = (quote(&table.name), columns.join(", "));
     format!("{name} AS NOT MATERIALIZED (SELECT {columns} FROM {}.{name})", quote(schema))
-}
-
-/// The number of tokens of `EXPLAIN` and its options.
-fn explain_length(spans: &[Span]) -> usize {
-    const QUERIES: [&str; 4] = ["select", "values", "with", "table"];
-    let token = |index: usize| spans.get(index).map(|(token, _)| token);
-    if !token(0).is_some_and(|token| token.is("explain")) {
-        return 0;
-    }
-    let is_query =
-        |token: &Token| *token == Token::Sign('(') || QUERIES.iter().any(|query| token.is(query));
-    if token(1) == Some(&Token::Sign('(')) && !token(2).is_some_and(is_query) {
-        let end = spans.iter().position(|(token, _)| *token == Token::Sign(')'));
-        return end.map_or(spans.len(), |end| end + 1);
-    }
-    let is_option = |(token, _): &Span| {
-        ["explain", "analyze", "analyse", "verbose"].iter().any(|option| token.is(option))
-    };
-    spans.iter().take_while(|span| is_option(span)).count()
 }
 
 /// Refuses the names of system catalogs, of functions that describe objects, and of types that look up names.

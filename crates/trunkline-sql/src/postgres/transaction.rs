@@ -74,11 +74,12 @@ impl Deadline {
 const CHANGES: &str = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_catalog.pg_stat_xact_user_tables";
 
 /// Clears the state that a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also remove
-/// the prepared statements.
-const RESET: &str = "CLOSE ALL; RESET ALL; SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; \
-                     DISCARD SEQUENCES";
-const ROLLBACK_AND_RESET: &str = "ROLLBACK; CLOSE ALL; RESET ALL; SELECT pg_catalog.pg_advisory_unlock_all(); \
-                                  DISCARD TEMP; DISCARD SEQUENCES";
+/// the prepared statements. `RESET ALL` does not reset the role, which functions of the database can set.
+const RESET: &str = "CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
+                     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
+const ROLLBACK_AND_RESET: &str = "ROLLBACK; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
+                                  UNLISTEN *; SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; \
+                                  DISCARD SEQUENCES";
 
 impl Transaction {
     /// Leases a connection and begins a transaction on it.

@@ -1,8 +1,57 @@
 //! Functions that callers must not call, even if the role may: they reach files, other servers or other sessions, run
 //! SQL from text, or leave something behind after the transaction.
 
-/// Beginnings of names. One that ends with an underscore matches a family.
-const FORBIDDEN: &[&str] = &[
+/// Names.
+const NAMES: &[&str] = &[
+    // Files and programs of the server.
+    "lo_close",
+    "lo_creat",
+    "lo_create",
+    "lo_export",
+    "lo_from_bytea",
+    "lo_get",
+    "lo_import",
+    "lo_lseek",
+    "lo_lseek64",
+    "lo_manage",
+    "lo_open",
+    "lo_put",
+    "lo_tell",
+    "lo_tell64",
+    "lo_truncate",
+    "lo_truncate64",
+    "lo_unlink",
+    "loread",
+    "lowrite",
+    // Other servers.
+    "dblink",
+    "http",
+    "http_collect_response",
+    "http_delete",
+    "http_get",
+    "http_head",
+    "http_patch",
+    "http_post",
+    "http_put",
+    "http_reset_curlopt",
+    "http_set_curlopt",
+    "master_run_on_worker",
+    "query_export_to_s3",
+    "table_import_from_s3",
+    // SQL from text, which this check does not see.
+    "connectby",
+    "ts_rewrite",
+    "ts_stat",
+    "xpath_table",
+    // Rows by their place in a table, which is a text.
+    "currtid",
+    "currtid2",
+    // Settings.
+    "set_config",
+];
+
+/// Beginnings of names.
+const FAMILIES: &[&str] = &[
     // Files and programs of the server.
     "pg_read_file",
     "pg_read_binary_file",
@@ -13,37 +62,33 @@ const FORBIDDEN: &[&str] = &[
     "pg_logdir_ls",
     "pg_current_logfile",
     "pg_export_snapshot",
-    "lo_",
-    "loread",
-    "lowrite",
     // Other servers.
-    "dblink",
+    "dblink_",
     "postgres_fdw_",
+    "run_command_on_",
     // SQL from text, which this check does not see.
     "query_to_xml",
     "cursor_to_xml",
     "table_to_xml",
     "schema_to_xml",
     "database_to_xml",
-    "ts_stat",
-    "ts_rewrite",
     "crosstab",
-    "connectby",
-    "xpath_table",
-    // Settings and other sessions.
-    "set_config",
+    "pg_background_",
+    // Other sessions.
     "pg_terminate_backend",
     "pg_cancel_backend",
     "pg_reload_conf",
     "pg_rotate_logfile",
-    "pg_log_backend_memory_contexts",
+    "pg_log_",
     "pg_advisory_",
     "pg_try_advisory_",
     "pg_notify",
     "pg_stat_reset",
+    "pg_stat_statements_reset",
     // Replication, backups and maintenance.
     "pg_logical_",
-    "pg_replication_",
+    "pg_replication_origin_",
+    "pg_replication_slot_",
     "pg_create_",
     "pg_drop_",
     "pg_copy_",
@@ -54,12 +99,16 @@ const FORBIDDEN: &[&str] = &[
     "pg_switch_",
     "pg_promote",
     "pg_wal_replay_",
+    "pg_get_wal_record",
+    "pg_get_wal_block",
     "pg_import_system_collations",
     "pg_prewarm",
     "autoprewarm_",
     "brin_summarize_",
     "brin_desummarize_",
     "gin_clean_pending_list",
+    "heap_force_",
+    "pg_truncate_",
     "binary_upgrade_",
     "pg_set_",
     "pg_restore_",
@@ -68,5 +117,5 @@ const FORBIDDEN: &[&str] = &[
 
 /// Whether calls of a function are refused.
 pub(super) fn is_forbidden(name: &str) -> bool {
-    FORBIDDEN.iter().any(|beginning| name.starts_with(beginning))
+    NAMES.contains(&name) || FAMILIES.iter().any(|beginning| name.starts_with(beginning))
 }

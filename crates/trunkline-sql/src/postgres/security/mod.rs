@@ -4,5 +4,5 @@ mod functions;
 mod statement;
 mod tokens;
 
-pub(super) use statement::{Access, check};
+pub(super) use statement::{Access, check, explain_length};
 pub(super) use tokens::{Token, name_at, names, spans};

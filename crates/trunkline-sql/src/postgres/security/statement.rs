@@ -41,14 +41,17 @@ pub(crate) fn check(sql: &str, access: Access, write_remedy: &str) -> Result<(),
     if start > 0 {
         return forbidden("it begins with a semicolon".to_owned());
     }
-    check_functions(statement)?;
-    let is_temporary = |token: &Token| token.name().is_some_and(|name| name.starts_with("pg_temp"));
-    if statement.iter().any(is_temporary) {
-        return forbidden("temporary objects are not allowed".to_owned());
-    }
+    check_names(statement)?;
+    let explained = explain_length(|index| statement.get(index));
     // A query can be in parentheses.
-    let mut words = statement.iter().skip_while(|token| **token == Token::Sign('('));
+    let rest = statement.get(explained..).unwrap_or_default();
+    let mut words = rest.iter().skip_while(|token| **token == Token::Sign('('));
     match words.next() {
+        Some(Token::Word(verb)) if explained > 0 => match verb.as_str() {
+            verb if READING.contains(&verb) && verb != "show" => Ok(()),
+            verb if CHANGING.contains(&verb) => Ok(()),
+            verb => forbidden(format!("EXPLAIN of {} is not allowed", verb.to_uppercase())),
+        },
         Some(Token::Word(verb)) if READING.contains(&verb.as_str()) => Ok(()),
         Some(Token::Word(verb)) if is_writing(verb, words) => match access {
             Access::Write => Ok(()),
@@ -64,6 +67,24 @@ pub(crate) fn check(sql: &str, access: Access, write_remedy: &str) -> Result<(),
         // The server reports the error.
         _ => Ok(()),
     }
+}
+
+/// The number of tokens of `EXPLAIN` and its options, at the beginning of a statement.
+pub(crate) fn explain_length<'t>(token: impl Fn(usize) -> Option<&'t Token>) -> usize {
+    const QUERIES: [&str; 4] = ["select", "values", "with", "table"];
+    const OPTIONS: [&str; 4] = ["explain", "analyze", "analyse", "verbose"];
+    let is_one_of = |index, words: &[&str]| {
+        token(index).is_some_and(|token: &Token| words.iter().any(|word| token.is(word)))
+    };
+    let is_sign = |index, sign| token(index) == Some(&Token::Sign(sign));
+    if !is_one_of(0, &["explain"]) {
+        return 0;
+    }
+    if is_sign(1, '(') && !is_sign(2, '(') && !is_one_of(2, &QUERIES) {
+        let end = (2..).find(|index| token(*index).is_none() || is_sign(*index, ')'));
+        return end.map_or(2, |end| end + 1);
+    }
+    (0..).take_while(|index| is_one_of(*index, &OPTIONS)).count()
 }
 
 /// Whether a statement that begins with this word is a permitted change.
@@ -84,18 +105,34 @@ fn is_writing<'t>(verb: &str, rest: impl Iterator<Item = &'t Token>) -> bool {
     }
 }
 
-/// Refuses calls of functions that must not be called, also in the notation of columns: `(a).f` is `f(a)`. A column may
-/// have such a name.
-fn check_functions(statement: &[Token]) -> Result<(), Error> {
-    let is_value =
-        |token: Option<&Token>| matches!(token, Some(Token::Sign(')' | ']') | Token::Value));
+/// Refuses functions that must not be called, also in the notation of columns: `t.f` and `(a).f` are `f(a)`. Refuses
+/// temporary objects, which would outlive the call, and changes of settings by their view.
+fn check_names(statement: &[Token]) -> Result<(), Error> {
+    const TEMPORARY: [&str; 4] = ["temp", "temporary", "local", "global"];
+    let has_word = |word| statement.iter().any(|token: &Token| token.is(word));
     for (index, token) in statement.iter().enumerate() {
-        let Some(name) = token.name().filter(|name| is_forbidden(name)) else { continue };
-        let before = |distance: usize| statement.get(index.checked_sub(distance)?);
-        let is_call = statement.get(index + 1) == Some(&Token::Sign('('));
-        let is_field = before(1) == Some(&Token::Sign('.')) && is_value(before(2));
-        if is_call || is_field {
-            return forbidden(format!("the function {name:?} is not allowed"));
+        let Some(name) = token.name() else { continue };
+        let next = statement.get(index + 1);
+        let follows_dot = index.checked_sub(1).and_then(|before| statement.get(before))
+            == Some(&Token::Sign('.'));
+        let is_call = next == Some(&Token::Sign('('));
+        if (is_call || follows_dot) && is_forbidden(name) {
+            let hint = if is_call { "" } else { "; name a column without its table, or rename it" };
+            return forbidden(format!("the function {name:?} is not allowed{hint}"));
+        }
+        // `SELECT … INTO TEMP t`.
+        let is_into_temporary =
+            token.is("into") && next.is_some_and(|next| TEMPORARY.iter().any(|word| next.is(word)));
+        if is_into_temporary {
+            let reason = "temporary objects are not allowed; put the name of a table in quotes";
+            return forbidden(reason.to_owned());
+        }
+        if name.starts_with("pg_temp") {
+            return forbidden("temporary objects are not allowed".to_owned());
+        }
+        // A rule of this view changes settings, also for a transaction that only reads.
+        if name == "pg_settings" && (has_word("update") || has_word("create")) {
+            return forbidden("settings must not be changed".to_owned());
         }
     }
     Ok(())
@@ -150,6 +187,34 @@ mod tests {
             ("SELECT (ARRAY['x'])[1] . \"pg_read_file\"", NEVER),
             ("SELECT $1.ts_stat", NEVER),
             ("SELECT o.lo_price FROM lineorder AS o", READ),
+            ("SELECT t.ts_status, \"http_get\" FROM t", READ),
+            ("SELECT t.ts_stat FROM unnest(ARRAY['SELECT 1']) AS t", NEVER),
+            ("SELECT t . \"ts_stat\" FROM t", NEVER),
+            ("SELECT (t.a).\"pg_ls_dir\" FROM t", NEVER),
+            ("SELECT currtid2('t', '(0,1)')", NEVER),
+            ("SELECT http_get('http://x')", NEVER),
+            ("SELECT net.http_post('http://x')", NEVER),
+            ("SELECT * FROM dblink_send_query('a', 'b')", NEVER),
+            ("SELECT 1 INTO TEMP t", NEVER),
+            ("SELECT 1 INTO temporary TABLE t", NEVER),
+            ("SELECT 1 INTO LOCAL TEMP t", NEVER),
+            ("WITH x AS (SELECT 1) SELECT * INTO GLOBAL TEMPORARY t FROM x", NEVER),
+            ("INSERT INTO \"temp\" VALUES (1)", WRITE),
+            ("CREATE LOCAL TEMP TABLE t (a int)", NEVER),
+            ("CREATE OR REPLACE TEMP VIEW v AS SELECT 1", NEVER),
+            ("CREATE GLOBAL TEMPORARY TABLE t (a int)", NEVER),
+            ("ALTER TABLE t SET SCHEMA pg_temp_3", NEVER),
+            ("WITH x AS (SELECT 1) UPDATE pg_settings SET setting = 'x'", NEVER),
+            ("CREATE VIEW v AS TABLE pg_settings", NEVER),
+            ("SELECT * FROM pg_settings", READ),
+            ("EXPLAIN (ANALYZE, FORMAT JSON) DELETE FROM t", READ),
+            ("EXPLAIN ((SELECT 1))", READ),
+            ("EXPLAIN EXECUTE s1", NEVER),
+            ("EXPLAIN (ANALYZE) EXECUTE s1", NEVER),
+            ("EXPLAIN ANALYZE VERBOSE CREATE TEMP TABLE t AS SELECT 1", NEVER),
+            ("EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1", NEVER),
+            ("EXPLAIN DECLARE c CURSOR FOR SELECT 1", NEVER),
+            ("SELECT E'a'\n'\\'', pg_read_file($$x$$) --'", NEVER),
             ("SELECT 'a", NEVER),
             (";SELECT 1", NEVER),
             ("", ["no_statement"; 2]),

@@ -4,6 +4,10 @@ use std::ops::Range;
 
 use crate::model::error::Error;
 
+/// Maximum length of an identifier in bytes. The server truncates longer ones, so they could mean another object than they
+/// name.
+const MAX_IDENTIFIER: usize = 63;
+
 /// A part of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
@@ -36,7 +40,8 @@ impl Token {
 ///
 /// # Errors
 ///
-/// [`Error::Forbidden`] for text that is not understood: an unterminated string or comment, escapes in identifiers.
+/// [`Error::Forbidden`] for text that is not understood, or that versions of PostgreSQL read differently: an unterminated
+/// string or comment, escapes in identifiers, long identifiers, and strings that follow one with a prefix.
 pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
     Ok(spans(sql)?.into_iter().map(|(token, _)| token).collect())
 }
@@ -49,25 +54,36 @@ pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
 pub(crate) fn spans(sql: &str) -> Result<Vec<(Token, Range<usize>)>, Error> {
     let mut spans = Vec::new();
     let mut rest = sql;
+    // Whether the last token is a string with a prefix, such as `E`. After a line break, the prefix applies to the next
+    // string, too.
+    let mut is_prefixed = false;
     while let Some(first) = rest.chars().next() {
         let (token, length) = match first {
             ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' => (None, 1),
             '-' if rest.starts_with("--") => (None, rest.find(['\n', '\r']).unwrap_or(rest.len())),
             '/' if rest.starts_with("/*") => (None, comment(rest)?),
+            '\'' if is_prefixed => {
+                return Err(refused(
+                    "a string with a prefix must not be continued by another one; use `||`",
+                ));
+            }
             '\'' => (Some(Token::Value), quoted(rest, '\'', Escapes::None)?.1),
             '"' => {
                 let (name, length) = quoted(rest, '"', Escapes::None)?;
-                (Some(Token::Quoted(name)), length)
+                (Some(Token::Quoted(identifier(name)?)), length)
             }
             '$' => dollar(rest)?,
-            '0'..='9' => (Some(Token::Value), number(rest)),
+            '0'..='9' => (Some(Token::Value), number(rest)?),
             '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => {
-                (Some(Token::Value), number(rest))
+                (Some(Token::Value), number(rest)?)
             }
             _ if is_word_start(first) => word(rest)?,
             other => (Some(Token::Sign(other)), other.len_utf8()),
         };
         let start = sql.len() - rest.len();
+        if let Some(token) = &token {
+            is_prefixed = *token == Token::Value && is_word_start(first);
+        }
         spans.extend(token.map(|token| (token, start..start + length)));
         rest = &rest[length..];
     }
@@ -120,8 +136,20 @@ fn word(text: &str) -> Result<(Option<Token>, usize), Error> {
         ("u" | "U", Some('&')) if rest.starts_with("&\"") => {
             Err(refused("identifiers with Unicode escapes are not allowed"))
         }
-        _ => Ok((Some(Token::Word(name.to_ascii_lowercase())), length)),
+        // In databases with a Turkish locale, the server converts it to `i`.
+        _ if name.contains('İ') => Err(refused("an identifier with `İ` must be in quotes")),
+        _ => Ok((Some(Token::Word(identifier(name.to_ascii_lowercase())?)), length)),
     }
+}
+
+fn identifier(name: String) -> Result<String, Error> {
+    if name.len() > MAX_IDENTIFIER {
+        let start: String = name.chars().take(20).collect();
+        return Err(refused(&format!(
+            "the identifier {start:?}… has more than {MAX_IDENTIFIER} bytes"
+        )));
+    }
+    Ok(name)
 }
 
 /// The length of a comment. Comments can be nested.
@@ -188,9 +216,32 @@ fn dollar(text: &str) -> Result<(Option<Token>, usize), Error> {
     Ok((Some(Token::Value), opening.len() + end + opening.len()))
 }
 
-/// The length of a number. What follows it directly, such as letters, is a separate token.
-fn number(text: &str) -> usize {
-    text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())
+/// The length of a number: `1_000.5e-3`, `0x1F`. Older servers accept a name or a string with a prefix directly after it,
+/// newer ones do not.
+fn number(text: &str) -> Result<usize, Error> {
+    let digits = |from: usize, is_digit: fn(&char) -> bool| {
+        let rest = text.get(from..).unwrap_or_default();
+        from + rest.find(|c| c != '_' && !is_digit(&c)).unwrap_or(rest.len())
+    };
+    let radix = text.get(..2).unwrap_or_default();
+    let (length, is_complete) = if ["0x", "0X", "0o", "0O", "0b", "0B"].contains(&radix) {
+        let end = digits(2, char::is_ascii_hexdigit);
+        (end, end > 2)
+    } else {
+        let mut end = digits(0, char::is_ascii_digit);
+        if text[end..].starts_with('.') {
+            end = digits(end + 1, char::is_ascii_digit);
+        }
+        if text[end..].starts_with(['e', 'E']) {
+            let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
+            end = digits(end + 1 + sign, char::is_ascii_digit);
+        }
+        (end, !text[..end].ends_with(['e', 'E', '+', '-']))
+    };
+    if !is_complete || text[length..].starts_with(is_word_start) {
+        return Err(refused("a name or string directly after a number; put a space between"));
+    }
+    Ok(length)
 }
 
 fn refused(reason: &str) -> Error {
@@ -218,7 +269,7 @@ mod tests {
     #[test]
     fn texts_are_split() {
         for (sql, expected) in [
-            ("SELECT a.\"B\"\"c\" -- x\n, 1.5e3", "select a . [B\"c] , ? e3"),
+            ("SELECT a.\"B\"\"c\" -- x\n, 1.5e3", "select a . [B\"c] , ?"),
             ("a /* b /* c */ d */ e", "a e"),
             ("'it''s; --' x", "? x"),
             (r"'\' x '\'", "? x ?"),
@@ -231,7 +282,16 @@ mod tests {
             ("a$b$c", "a$b$c"),
             ("pg_Read_File (", "pg_read_file ("),
             ("été('x')", "été ( ? )"),
-            ("1..2", "?"),
+            ("1..2", "? ?"),
+            ("1_000 0x1F 0b01 1.e5+.5 1e-3", "? ? ? ? + ? ?"),
+            ("'a'\n'b\\' c", "? ? c"),
+            ("'a' -- c\n 'b'", "? ?"),
+            ("a+--b\n1", "a + ?"),
+            ("a*/*b*/1", "a * ?"),
+            ("$ä$'$ä$ b", "? b"),
+            ("$1$$'$$", "? ?"),
+            ("a\x0bb\x0cc", "a b c"),
+            ("U&'a' UESCAPE '\\' b", "? uescape ? b"),
             ("e 'x'", "e ?"),
         ] {
             check(sql, Some(expected));
@@ -240,10 +300,38 @@ mod tests {
 
     #[test]
     fn unclear_texts_are_refused() {
-        for sql in
-            ["'a", "\"a", "/* a", "/* /* */", "$$a", "$a$ $$", "E'\\'", "U&\"\\0061\"", "u&\"a\""]
-        {
+        for sql in [
+            "'a",
+            "\"a",
+            "/* a",
+            "/* /* */",
+            "$$a",
+            "$a$ $$",
+            "E'\\'",
+            "U&\"\\0061\"",
+            "u&\"a\"",
+            "E'a'\n'b\\''",
+            "e'a' -- c\n\t'b'",
+            "N'a'\r'b'",
+            "B'1'\n'0'",
+            "x'1'\n\n'0'",
+            "U&'a'\n'b'",
+            "1e5e'\\''",
+            "1a",
+            "1e'\\''",
+            "1e+x",
+            "0x'1'",
+            "0x1Fg",
+            "1_000é",
+            "dblİnk",
+        ] {
             check(sql, None);
+        }
+        for length in [63, 64] {
+            let name = "é".repeat(31) + &"a".repeat(length - 62);
+            for sql in [name.clone(), format!("\"{name}\"")] {
+                assert_eq!(tokens(&sql).is_ok(), length == 63, "{sql}");
+            }
         }
     }
 }
