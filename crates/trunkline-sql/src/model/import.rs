@@ -85,6 +85,11 @@ pub enum CheckpointRequest {
 /// The table of checkpoints, which exists during imports.
 pub const CHECKPOINT_TABLE: &str = "trunkline_import";
 
+/// Whether a table is that of checkpoints, which callers do not see: it contains rejected records of any table.
+pub(crate) fn is_checkpoint_table(name: &str) -> bool {
+    name.eq_ignore_ascii_case(CHECKPOINT_TABLE)
+}
+
 /// A value of a text file as JSON: an object of a result, such as `{"$blob": …}`, a list for an array, or a text.
 pub(crate) fn read_text(text: &str, column: &Column, dialect: Dialect) -> Json {
     let is_array = dialect == Dialect::Postgres && column.declared_type.ends_with("[]");

@@ -158,12 +158,15 @@ impl Table {
         key
     }
 
+    /// Whether a column of the primary key is masked. The row number can be another name of it.
+    pub(crate) fn is_key_masked(&self) -> bool {
+        self.columns.iter().any(|column| column.key_place > 0 && column.mask.is_some())
+    }
+
     /// The columns that identify each row of the table, if there are such columns and none is masked.
     pub(crate) fn row_identity(&self) -> Vec<&str> {
         let is_masked = |name: &str| self.column(name).is_ok_and(|column| column.mask.is_some());
-        // The row number can be a name of the primary key.
-        let is_key_masked = self.primary_key().iter().any(|column| column.mask.is_some());
-        if is_key_masked || self.unique_key.iter().any(|name| is_masked(name)) {
+        if self.is_key_masked() || self.unique_key.iter().any(|name| is_masked(name)) {
             return Vec::new();
         }
         if self.dialect == Dialect::Postgres {

@@ -5,13 +5,14 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::transaction::Transaction;
 use crate::model::error::Error;
+use crate::model::schema::Table;
 use crate::model::visibility::{TableNames, VisibilityRules};
 
-/// The tables that the role can read. `c` is the table, and `n` its schema.
+/// The tables that the role can read, without that of the checkpoints of imports. `c` is the table, and `n` its schema.
 pub(super) const READABLE: &str = "\
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') \
-    AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
+    AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relname <> 'trunkline_import' \
     AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
     AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') \
          OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))";
@@ -133,6 +134,21 @@ pub(super) async fn hidden(transaction: &Transaction, among: Among<'_>) -> Resul
     let found = relations(transaction, among).await?;
     let hidden = found.iter().filter(|relation| !relation.is_visible(rules));
     Ok(hidden.map(|relation| relation.oid).collect())
+}
+
+/// The error of a change of a table. Under rules, it does not name other tables, which foreign keys and triggers change.
+pub(super) fn of_change(rules: &VisibilityRules, table: &Table, error: Error) -> Error {
+    let error = match error {
+        Error::Constraint { table: Some(other), .. }
+            if !rules.is_empty() && other != table.name =>
+        {
+            let message =
+                "a row of another table refers to the row, or a trigger failed".to_owned();
+            Error::Constraint { message, table: None, column: None }
+        }
+        error => error,
+    };
+    error.on_table(&table.full_name())
 }
 
 /// The schemas and names of all tables and views, with the names of their columns.

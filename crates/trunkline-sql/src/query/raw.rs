@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::model::error::Error;
+use crate::model::import::CHECKPOINT_TABLE;
 use crate::model::limits::QueryLimits;
 use crate::model::read::RawQuery;
 use crate::model::rowset::{Bounds, Rowset, TruncatedBy};
@@ -14,6 +15,17 @@ pub(crate) fn timeout(request: &RawQuery, limits: &QueryLimits) -> Result<Durati
         Some(requested) => Ok(limits.timeout.min(Duration::from_millis(requested))),
         None => Ok(limits.timeout),
     }
+}
+
+/// Refuses a statement that names the table of checkpoints. The name cannot be written in another way; elsewhere in a
+/// statement, it is unlikely.
+pub(crate) fn check_names(sql: &str) -> Result<(), Error> {
+    let is_name = |part: &[u8]| part.eq_ignore_ascii_case(CHECKPOINT_TABLE.as_bytes());
+    if sql.as_bytes().windows(CHECKPOINT_TABLE.len()).any(is_name) {
+        let table = CHECKPOINT_TABLE.to_owned();
+        return Err(Error::UnknownTable { table, candidates: Vec::new() });
+    }
+    Ok(())
 }
 
 /// The maximum size of the result.

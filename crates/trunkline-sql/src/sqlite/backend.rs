@@ -20,7 +20,7 @@ use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
 use crate::model::error::Error;
-use crate::model::export::{ExportRows, ExportSender, Exported};
+use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
 use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
 use crate::model::plan::{ExplainQuery, QueryPlan};
@@ -83,6 +83,7 @@ impl Sqlite {
 
     async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         let limits = &self.config().limits;
+        raw::check_names(&request.query)?;
         if !request.read_only {
             self.writer()?;
             self.config().rules.refuse_sql_changes()?;
@@ -194,14 +195,22 @@ impl Backend for Sqlite {
     }
 
     fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {
-        Box::pin(self.read(move |session| explain_query::explain_query(session, &request)))
+        Box::pin(async move {
+            raw::check_names(&request.query)?;
+            self.read(move |session| explain_query::explain_query(session, &request)).await
+        })
     }
 
     fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {
         let limits = &self.config().limits;
         let timeout = request.timeout.unwrap_or(limits.export_timeout).min(limits.export_timeout);
-        let mut export = ExportJob::new(request, parts, timeout);
-        Box::pin(self.exports.call(timeout, move |session| export.run(session)))
+        Box::pin(async move {
+            if let ExportSource::Query { sql, .. } = &request.source {
+                raw::check_names(sql)?;
+            }
+            let mut export = ExportJob::new(request, parts, timeout);
+            self.exports.call(timeout, move |session| export.run(session)).await
+        })
     }
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {

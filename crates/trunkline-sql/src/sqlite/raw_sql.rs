@@ -10,6 +10,7 @@ use super::program::{Opened, in_scope, opened_tables};
 use super::schema;
 use super::session::Session;
 use super::tokens::{self, Name};
+use super::value;
 use crate::model::error::Error;
 use crate::sqlite::security::{Refusal, SqlScope};
 
@@ -39,6 +40,7 @@ fn within_rules<T>(
     let is_hidden = |name: &&Name| scope.hidden.contains(&name.text.to_ascii_lowercase());
     let hidden: Vec<&Name> = names.iter().filter(is_hidden).collect();
     check_names(session, &scope, sql, &hidden)?;
+    check_index_hints(session, &scope, &names)?;
     let (outcome, refusal) = in_scope(session, &scope, |session| {
         drop(session.prepare(sql)?);
         let opened = opened_tables(session, &scope, tokens::explained(sql))?;
@@ -92,6 +94,31 @@ fn check_names(
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses `INDEXED BY` with an index of a table with masked columns: the order of the rows would be that of the index.
+fn check_index_hints(
+    session: &mut Session<'_>,
+    scope: &SqlScope,
+    names: &[Name],
+) -> Result<(), Error> {
+    const TABLE: &str =
+        "SELECT tbl_name FROM sqlite_schema WHERE type = 'index' AND name = ?1 COLLATE NOCASE";
+    for three in names.windows(3) {
+        let [indexed, by, index] = three else { continue };
+        if !indexed.is("indexed") || !by.is("by") {
+            continue;
+        }
+        let tables = session.rows(TABLE, &[&index.text], |row| value::name(row, 0))?;
+        let has_masks =
+            |table: &String| scope.masked(table).is_some_and(|masked| !masked.is_empty());
+        if tables.iter().flatten().any(has_masks) {
+            let reason = "INDEXED BY is not permitted for a table with masked columns, since the rows would be in \
+                          the order of the index";
+            return Err(Error::Forbidden { reason: reason.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 fn quote_of(name: &Name) -> &'static str {

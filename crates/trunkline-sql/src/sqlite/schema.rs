@@ -8,6 +8,7 @@ use super::security::SqlScope;
 use super::session::{Session, SpecialTables, TableCache};
 use super::value;
 use crate::model::error::Error;
+use crate::model::import::is_checkpoint_table;
 use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
 use crate::model::visibility::TableNames;
 
@@ -52,10 +53,13 @@ impl Session<'_> {
         Ok(special)
     }
 
-    /// Whether the rules let callers see a table of a kind that `pragma_table_list` reports. Of views, the [`scope`]
+    /// Whether callers see a table, by the rules, of a kind that `pragma_table_list` reports. Of views, the [`scope`]
     /// decides.
     pub(super) fn shows(&self, name: &str, kind: &str) -> bool {
         let rules = &self.config().rules;
+        if is_checkpoint_table(name) {
+            return false;
+        }
         if rules.is_empty() {
             return true;
         }
@@ -121,7 +125,7 @@ pub(super) fn scope(session: &mut Session<'_>) -> Result<Arc<SqlScope>, Error> {
         if is_of_sqlite(&name) {
             continue;
         }
-        if !rules.is_visible(None, &name) {
+        if !rules.is_visible(None, &name) || is_checkpoint_table(&name) {
             scope.hidden.insert(lower);
             continue;
         }
@@ -312,14 +316,15 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, 
     )
 }
 
-/// The statement that created a table or view.
+/// The statement that created a table or view, unless it names a hidden one.
 pub(super) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
     let found = session.rows(
         "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",
         &[table],
         |row| value::text(row, 0),
     )?;
-    Ok(found.into_iter().next().flatten())
+    let Some(ddl) = found.into_iter().next().flatten() else { return Ok(None) };
+    Ok(if mentions_hidden(session, &ddl)? { None } else { Some(ddl) })
 }
 
 /// Adds existing names to the error of a statement in SQL that names an unknown table or column.

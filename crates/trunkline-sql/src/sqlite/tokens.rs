@@ -12,7 +12,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    fn is(&self, keyword: &str) -> bool {
+    pub(super) fn is(&self, keyword: &str) -> bool {
         !self.is_quoted && self.text.eq_ignore_ascii_case(keyword)
     }
 }

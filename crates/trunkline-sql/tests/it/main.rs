@@ -4,6 +4,8 @@
 
 mod affected;
 mod changes;
+#[path = "../support/checkpoints.rs"]
+mod checkpoints;
 mod create_table;
 mod defects;
 mod describe;

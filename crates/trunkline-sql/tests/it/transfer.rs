@@ -6,10 +6,12 @@ use serde_json::json;
 use trunkline_sql::change::OnConflict;
 use trunkline_sql::sqlite::SqliteConfig;
 use trunkline_sql::transfer::{
-    ExportFormat, ExportRows, ExportSender, Exported, ImportBatch, ImportRecord,
+    CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender,
+    Exported, ImportBatch, ImportRecord, RejectedRecord,
 };
-use trunkline_sql::{Error, QueryLimits};
+use trunkline_sql::{Error, QueryLimits, VisibilityRules};
 
+use crate::checkpoints;
 use crate::fixture::{Fixture, kind};
 use crate::visibility;
 
@@ -57,6 +59,43 @@ fn rules_apply() {
     };
     let imported = fixture.runtime.block_on(fixture.database.import_batch(batch));
     assert_eq!(kind(&imported), "unknown_table");
+}
+
+#[test]
+fn callers_do_not_see_checkpoints() {
+    for rules in [VisibilityRules::default(), visibility::rules()] {
+        let config = SqliteConfig { writable: true, rules, ..SqliteConfig::default() };
+        let fixture = Fixture::with(config);
+        let checkpoint = Checkpoint {
+            id: "SECRET".to_owned(),
+            state: json!({}),
+            rejected: vec![RejectedRecord {
+                line: 1,
+                reason: "SECRET".to_owned(),
+                record: Some(json!({"a": "SECRET"})),
+            }],
+        };
+        let call = |request| fixture.runtime.block_on(fixture.database.checkpoint(request));
+        call(CheckpointRequest::Begin(checkpoint)).unwrap();
+        for (operation, arguments) in checkpoints::invisible(CHECKPOINT_TABLE) {
+            let outcome = fixture.call(operation, arguments.clone());
+            let shown = visibility::shown(&outcome);
+            assert!(!shown.contains("SECRET"), "{operation} {arguments}: {shown}");
+            let is_named = arguments.to_string().to_lowercase().contains(CHECKPOINT_TABLE);
+            assert_eq!(outcome.is_err(), is_named, "{operation} {arguments}: {shown}");
+            assert!(is_named || !shown.contains(CHECKPOINT_TABLE), "{operation}: {shown}");
+        }
+        let export = |source| export(&fixture, source).1;
+        let query = format!("SELECT * FROM {CHECKPOINT_TABLE}");
+        let exports = [
+            export(ExportRows::table(CHECKPOINT_TABLE, ExportFormat::Csv)),
+            export(ExportRows::query(&query, None, ExportFormat::Csv)),
+        ];
+        assert!(exports.iter().all(|outcome| kind(outcome) == "unknown_table"), "{exports:?}");
+        let read = CheckpointRequest::Read { id: "SECRET".to_owned() };
+        assert_eq!(call(read).unwrap().unwrap().rejected.len(), 1);
+        call(CheckpointRequest::End { id: "SECRET".to_owned() }).unwrap();
+    }
 }
 
 #[test]

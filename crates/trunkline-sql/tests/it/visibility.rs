@@ -180,6 +180,30 @@ fn cursors_do_not_contain_masked_keys() {
 }
 
 #[test]
+fn masked_keys_are_not_revealed() {
+    let rules = VisibilityRules::default().mask("account.number".parse().unwrap());
+    let config = SqliteConfig { rules, writable: true, ..SqliteConfig::default() };
+    let script = "CREATE TABLE account (number INTEGER PRIMARY KEY, name TEXT);
+                  INSERT INTO account VALUES (1000, 'a'), (5000, 'b');";
+    let fixture = Fixture::of(script, config);
+    let insert = json!({ "table_name": "account", "data": { "name": "c" }, "returning": true });
+    let inserted = fixture.call("insert_record", insert).unwrap();
+    assert_eq!(inserted["id"], Value::Null, "{inserted}");
+    assert_eq!(inserted["rows"]["rows"], json!([["c"]]));
+    let list = fixture.call("list_tables", json!({})).unwrap();
+    assert_eq!(list["tables"][0]["row_estimate"], Value::Null, "{list}");
+}
+
+#[test]
+fn definitions_of_existing_tables_omit_hidden_ones() {
+    let fixture = fixture(true);
+    let create =
+        json!({ "table_name": "orders", "schema": { "a": "TEXT" }, "if_not_exists": true });
+    let found = fixture.call("create_table", create).unwrap();
+    assert_eq!((&found["created"], &found["ddl"]), (&json!(false), &Value::Null), "{found}");
+}
+
+#[test]
 fn inspections_apply_the_rules() {
     let fixture = fixture(false);
     check(&fixture, "profile_table", json!({ "table_name": "salary" }), "unknown_table");

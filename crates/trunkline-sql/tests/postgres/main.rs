@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../support/checkpoints.rs"]
+mod checkpoints;
 mod contract;
 mod failures;
 mod fixture;

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use trunkline_sql::change::OnConflict;
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::transfer::{
-    Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender, Exported, ImportBatch,
-    ImportRecord, Imported,
+    CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender,
+    Exported, ImportBatch, ImportRecord, Imported, RejectedRecord,
 };
-use trunkline_sql::{Error, QueryLimits};
+use trunkline_sql::{Error, QueryLimits, VisibilityRules};
 
-use crate::fixture::{Fixture, kind};
+use crate::checkpoints;
+use crate::fixture::{Fixture, call, kind};
 use crate::visibility;
 
 /// The text of an export, up to `max` parts, and its outcome unless it was dropped before.
@@ -173,5 +174,41 @@ fn rules_apply() {
     ] {
         let (text, outcome) = export(&fixture, request, usize::MAX);
         assert_eq!((text.as_str(), kind(&outcome.unwrap())), ("", expected));
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn callers_do_not_see_checkpoints() {
+    for rules in [VisibilityRules::default(), visibility::rules()] {
+        let config = PostgresConfig { writable: true, rules, ..PostgresConfig::default() };
+        let fixture = Fixture::new(config);
+        let rejected = RejectedRecord {
+            line: 1,
+            reason: "SECRET".to_owned(),
+            record: Some(json!({"a": "SECRET"})),
+        };
+        let checkpoint =
+            Checkpoint { id: "SECRET".to_owned(), state: json!({}), rejected: vec![rejected] };
+        let request = |request| fixture.runtime.block_on(fixture.database.checkpoint(request));
+        request(CheckpointRequest::Begin(checkpoint)).unwrap();
+        fixture.look("ANALYZE");
+        let qualified = format!("public.{CHECKPOINT_TABLE}");
+        let calls = checkpoints::invisible(CHECKPOINT_TABLE).into_iter();
+        for (operation, arguments) in calls.chain(checkpoints::invisible(&qualified)) {
+            let run = call(&fixture.database, operation, arguments.clone());
+            let outcome = fixture.runtime.block_on(run);
+            let shown = visibility::shown(&outcome);
+            assert!(!shown.contains("SECRET"), "{operation} {arguments}: {shown}");
+            let is_named = arguments.to_string().to_lowercase().contains(CHECKPOINT_TABLE);
+            assert_eq!(outcome.is_err(), is_named, "{operation} {arguments}: {shown}");
+            assert!(is_named || !shown.contains(CHECKPOINT_TABLE), "{operation}: {shown}");
+        }
+        let statistics = "SELECT * FROM pg_stats WHERE attname = 'checkpoint'";
+        let shown = format!("{:?}", fixture.sql(statistics));
+        assert!(!shown.contains("SECRET"), "{shown}");
+        let read = CheckpointRequest::Read { id: "SECRET".to_owned() };
+        assert_eq!(request(read).unwrap().unwrap().rejected.len(), 1);
+        request(CheckpointRequest::End { id: "SECRET".to_owned() }).unwrap();
     }
 }

@@ -8,7 +8,7 @@ use crate::model::rowset::Bounds;
 use crate::model::schema::{Dialect, Table};
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
-use crate::postgres::{catalog, params};
+use crate::postgres::{catalog, params, visibility};
 use crate::query;
 use crate::query::change::Change;
 use crate::query::identifier::quote;
@@ -60,7 +60,7 @@ async fn run(
         transaction.check_changed(changed, max_affected)?;
         Ok(Affected { rows_affected, cascaded: changed - rows_affected, dry_run: false })
     };
-    run.await.map_err(|error: Error| error.on_table(&table.full_name()))
+    run.await.map_err(|error: Error| visibility::of_change(transaction.rules(), table, error))
 }
 
 pub(crate) async fn create_table(

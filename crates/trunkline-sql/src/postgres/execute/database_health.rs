@@ -115,6 +115,7 @@ async fn unindexed_foreign_keys(
          FROM unnest(k.conkey) WITH ORDINALITY AS x(number, place) \
          JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = x.number) \
          FROM {} JOIN pg_catalog.pg_constraint AS k ON k.conrelid = t.oid AND k.contype = 'f' \
+         AND k.confrelid <> ALL($1) \
          WHERE NOT EXISTS ( \
              SELECT FROM pg_catalog.pg_index AS i WHERE i.indrelid = k.conrelid AND i.indisvalid \
              AND i.indpred IS NULL AND (i.indkey::int2[])[0:cardinality(k.conkey) - 1] @> k.conkey) \

@@ -6,7 +6,7 @@ use crate::model::import::{
 };
 use crate::model::schema::Table;
 use crate::postgres::transaction::Transaction;
-use crate::postgres::{catalog, params};
+use crate::postgres::{catalog, params, visibility};
 use crate::query::change::{self, Record};
 use crate::query::import::{is_of_record, record, rejected};
 
@@ -41,7 +41,7 @@ pub(crate) async fn import_batch(
                     insert_alone(transaction, (&table, batch), one, &mut imported).await?;
                 }
             }
-            Err(error) => return Err(error.on_table(&table.full_name())),
+            Err(error) => return Err(visibility::of_change(transaction.rules(), &table, error)),
         }
     }
     imported.rejected.sort_by_key(|rejected| rejected.line);
@@ -86,10 +86,10 @@ async fn insert_alone(
         Err(error) if is_of_record(&error) => {
             transaction.roll_back_to_savepoint().await?;
             let record = batch.records.get(one.0).ok_or(Error::ReaderLost)?;
-            let error = error.on_table(&table.full_name());
+            let error = visibility::of_change(transaction.rules(), table, error);
             imported.rejected.push(rejected(record, &error));
         }
-        Err(error) => return Err(error.on_table(&table.full_name())),
+        Err(error) => return Err(visibility::of_change(transaction.rules(), table, error)),
     }
     Ok(())
 }
@@ -121,6 +121,12 @@ pub(crate) async fn checkpoint(
                 "CREATE TABLE IF NOT EXISTS {CHECKPOINT_TABLE} (id text PRIMARY KEY, checkpoint text NOT NULL)"
             );
             catalog::rows(transaction, &table, &[]).await?;
+            if !exists {
+                // Callers may see the statistics, which contain values.
+                let statistics =
+                    format!("ALTER TABLE {CHECKPOINT_TABLE} ALTER checkpoint SET STATISTICS 0");
+                catalog::rows(transaction, &statistics, &[]).await?;
+            }
             let sql = format!("INSERT INTO {CHECKPOINT_TABLE} (id, checkpoint) VALUES ($1, $2)");
             let params: &[_] =
                 &[(&checkpoint.id as _, Type::TEXT), (&text(checkpoint) as _, Type::TEXT)];

@@ -7,7 +7,7 @@ use crate::model::schema::Table;
 use crate::model::value::Value;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
-use crate::postgres::{catalog, params};
+use crate::postgres::{catalog, params, visibility};
 use crate::query::change::{self, Record};
 use crate::query::identifier::quote;
 
@@ -18,7 +18,7 @@ pub(crate) async fn insert_record(
     change::check_count(request.records().len(), transaction.limits().max_records)?;
     let table = catalog::table(transaction, &request.table_name).await?;
     let inserted = insert_all(transaction, request, &table).await;
-    inserted.map_err(|error| error.on_table(&table.full_name()))
+    inserted.map_err(|error| visibility::of_change(transaction.rules(), &table, error))
 }
 
 async fn insert_all(
@@ -67,10 +67,13 @@ async fn insert_all(
     Ok(Inserted { rows_affected, id, rows })
 }
 
-/// The column that numbers the rows: the primary key, if it is one integer.
+/// The column that numbers the rows: the primary key, if it is one integer and not masked.
 fn row_number(table: &Table) -> Option<&str> {
     match table.primary_key().as_slice() {
-        [column] if ["smallint", "integer", "bigint"].contains(&column.declared_type.as_str()) => {
+        [column]
+            if column.mask.is_none()
+                && ["smallint", "integer", "bigint"].contains(&column.declared_type.as_str()) =>
+        {
             Some(&column.name)
         }
         _ => None,

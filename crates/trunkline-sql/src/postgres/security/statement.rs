@@ -1,6 +1,7 @@
 use super::functions::is_forbidden;
 use super::tokens::{Token, tokens};
 use crate::model::error::Error;
+use crate::query::raw;
 
 /// Whether the call of a transaction changes the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,7 @@ pub(crate) fn check(sql: &str, access: Access, write_remedy: &str) -> Result<(),
         return forbidden("it begins with a semicolon".to_owned());
     }
     check_names(statement)?;
+    raw::check_names(sql)?;
     let explained = explain_length(|index| statement.get(index));
     // A query can be in parentheses.
     let rest = statement.get(explained..).unwrap_or_default();

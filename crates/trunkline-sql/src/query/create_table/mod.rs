@@ -5,6 +5,7 @@ mod tokens;
 use super::identifier::quote;
 use crate::model::create_table::{CreateTable, PrimaryKey};
 use crate::model::error::Error;
+use crate::model::import::is_checkpoint_table;
 use crate::model::schema::Dialect;
 use crate::model::visibility::VisibilityRules;
 use definition::Definition;
@@ -53,16 +54,16 @@ pub(crate) fn create_table(
     Ok(format!("CREATE TABLE {table} ({})", parts.join(", ")))
 }
 
-/// Refuses a name that the rules hide, whether there is such a table or not.
+/// Refuses a name that the rules hide, whether there is such a table or not, and that of the table of checkpoints.
 pub(crate) fn check_visible(
     rules: &VisibilityRules,
     schema: Option<&str>,
     name: &str,
 ) -> Result<(), Error> {
-    if rules.is_visible(schema, name) {
+    if rules.is_visible(schema, name) && !is_checkpoint_table(name) {
         return Ok(());
     }
-    Err(Error::argument("table_name", "the rules of the server do not allow a table of this name"))
+    Err(Error::argument("table_name", "the server does not allow a table of this name"))
 }
 
 /// Maximum length of a name in PostgreSQL, in bytes. It truncates longer ones.

@@ -35,7 +35,7 @@ pub(crate) fn describe_table(
         foreign_keys: foreign_keys(session, &table.name)?,
         indexes: indexes(session, &table.name, &mut unreadable)?,
         triggers: triggers(session, &table.name, &mut unreadable)?,
-        ddl: ddl(session, &table.name)?,
+        ddl: schema::ddl(session, &table.name)?,
         columns: columns(&table),
         kind: table.kind,
         name: table.name.clone(),
@@ -43,12 +43,6 @@ pub(crate) fn describe_table(
         sample,
         description: None,
     })
-}
-
-/// The statement that created a table, unless it names a hidden one.
-fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
-    let Some(ddl) = schema::ddl(session, table)? else { return Ok(None) };
-    Ok(if schema::mentions_hidden(session, &ddl)? { None } else { Some(ddl) })
 }
 
 fn columns(table: &Table) -> Vec<ColumnDescription> {

@@ -138,7 +138,7 @@ fn insert_all(
     Ok(Inserted { rows_affected, id, rows })
 }
 
-/// Whether inserted rows have row numbers. Those of virtual tables are chosen by their module.
+/// Whether inserted rows have row numbers that callers may see. Those of virtual tables are chosen by their module.
 fn has_row_numbers(table: &Table) -> bool {
-    table.kind != TableKind::View && !table.without_rowid
+    table.kind != TableKind::View && !table.without_rowid && !table.is_key_masked()
 }

@@ -61,8 +61,9 @@ pub(crate) fn list_tables(
         let table = openable(schema::load(session, name.clone(), kind, without_rowid))?;
         let row_estimate = match (analyzed.get(&name), &table) {
             (Some(rows), _) => Some(*rows),
-            (None, Some(table)) => row_number_span(session, table)?,
-            (None, None) => None,
+            // The span of a masked key would reveal its values.
+            (None, Some(table)) if !table.is_key_masked() => row_number_span(session, table)?,
+            (None, _) => None,
         };
         let columns = table.map(|table| table.visible_columns().count());
         tables.push(TableSummary { name, kind, columns, row_estimate, description: None });
