@@ -11,18 +11,16 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json, json};
 
+use super::exact_json;
+
 // It concerns JSON alone, so the domain may use it.
 pub(super) use trunkline::limits::DistinctKeys;
 
-/// Reads a value without duplicate keys. A string that begins like an object or array is read as JSON text.
+/// Reads a value without duplicate keys, as [`exact_json::read`] does. A string that begins like an object or array is read as JSON text.
 pub(super) fn structured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
-    match DistinctKeys::deserialize(deserializer)?.0 {
-        Json::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            let parsed = serde_json::from_str::<DistinctKeys>(&text);
-            parsed
-                .map(|value| value.0)
-                .map_err(|error| D::Error::custom(format!("invalid JSON in a string: {error}")))
-        }
+    match exact_json::read(deserializer)? {
+        Json::String(text) if text.trim_start().starts_with(['{', '[']) => exact_json::parse(&text)
+            .map_err(|error| D::Error::custom(format!("invalid JSON in a string: {error}"))),
         value => Ok(value),
     }
 }

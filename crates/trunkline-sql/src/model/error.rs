@@ -116,6 +116,14 @@ pub enum Error {
         /// The parameter and its problem.
         reason: String,
     },
+    /// The value of a parameter is invalid for its type.
+    #[error("query parameters: number {number}: {reason}")]
+    BadParam {
+        /// The number of the parameter, from 1.
+        number: usize,
+        /// The problem.
+        reason: String,
+    },
     /// The SQL text is empty, or only comments and semicolons.
     #[error("the SQL text contains no statement")]
     NoStatement,
@@ -317,7 +325,7 @@ impl Error {
                 details.column = Some(column.clone());
             }
             Self::BadCursor { .. } => details.argument = Some("cursor"),
-            Self::BadParams { .. } => details.argument = Some("params"),
+            Self::BadParams { .. } | Self::BadParam { .. } => details.argument = Some("params"),
             Self::NulInSql { offset } => details.offset = Some(*offset),
             Self::Sql { offset, table, column, candidates, .. } => {
                 details.offset = *offset;
@@ -359,7 +367,7 @@ impl Error {
             Self::Constraint { .. } => (Request, "constraint"),
             Self::BadFilter { .. } => (Request, "bad_filter"),
             Self::BadCursor { .. } => (Request, "bad_cursor"),
-            Self::BadParams { .. } => (Request, "bad_params"),
+            Self::BadParams { .. } | Self::BadParam { .. } => (Request, "bad_params"),
             Self::NoStatement => (Request, "no_statement"),
             Self::MultipleStatements => (Request, "multiple_statements"),
             Self::NulInSql { .. } => (Request, "nul_in_sql"),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::change::OnConflict;
+use super::exact_json;
 use super::schema::{Column, Dialect};
 use super::value::has_marker;
 
@@ -92,10 +93,14 @@ pub(crate) fn is_checkpoint_table(name: &str) -> bool {
 
 /// A value of a text file as JSON: an object of a result, such as `{"$blob": …}`, a list for an array, or a text.
 pub(crate) fn read_text(text: &str, column: &Column, dialect: Dialect) -> Json {
+    if dialect == Dialect::Postgres && ["json", "jsonb"].contains(&column.declared_type.as_str()) {
+        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
+        return if is_json { exact_json::raw(text) } else { text.into() };
+    }
     let is_array = dialect == Dialect::Postgres && column.declared_type.ends_with("[]");
     let json = match text.as_bytes().first() {
-        Some(b'{') if text.starts_with("{\"$") => serde_json::from_str::<Json>(text).ok(),
-        Some(b'[') if is_array => serde_json::from_str(text).ok(),
+        Some(b'{') if text.starts_with("{\"$") => exact_json::parse(text).ok(),
+        Some(b'[') if is_array => exact_json::parse(text).ok(),
         _ => None,
     };
     match json {

@@ -8,6 +8,7 @@ pub(crate) mod create_table;
 pub(crate) mod cursor;
 pub(crate) mod describe;
 pub(crate) mod error;
+pub(crate) mod exact_json;
 pub(crate) mod export;
 pub(crate) mod health;
 pub(crate) mod import;

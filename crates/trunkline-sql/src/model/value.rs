@@ -5,6 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::exact_json;
+
 /// A value of a database. Text need not be valid UTF-8: SQLite stores any bytes.
 /// Its JSON is exact, for cursors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,6 +65,9 @@ pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
 /// `{"$blob": base64}`, `{"$text": base64}` (text that is not UTF-8), both of which may have the number of
 /// `bytes`, and `{"$float": "Infinity"}` or `"-Infinity"`.
 fn from_marked(fields: &Map<String, Json>) -> Result<Value, &'static str> {
+    if let Some(number) = exact_json::raw_text(fields) {
+        return exact_json::double(number).map(Value::Real).ok_or(ROUNDED);
+    }
     let is_alone = fields.len() == 1;
     let is_counted = is_alone || (fields.len() == 2 && fields.contains_key("bytes"));
     let bytes = |json: &Json| STANDARD.decode(json.as_str()?).ok();
@@ -87,14 +92,18 @@ const MARKERS: [&str; 3] = ["$blob", "$text", "$float"];
 /// Whether an object is a value, not the operators of a filter.
 pub(crate) fn has_marker(fields: &Map<String, Json>) -> bool {
     MARKERS.iter().any(|marker| fields.contains_key(*marker))
+        || exact_json::raw_text(fields).is_some()
 }
+
+const ROUNDED: &str = "the number has more digits than a floating-point number and would be rounded; send fewer \
+     digits, or a string for a column of text";
 
 const EXPECTED: &str = "expected null, a boolean, a number, a string, {\"$blob\": base64}, \
      {\"$text\": base64} or {\"$float\": \"Infinity\"}";
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, from_json};
+    use super::{Value, exact_json, from_json};
     use serde_json::json;
 
     #[test]
@@ -114,6 +123,8 @@ mod tests {
             (json!({"$text": "YQ=="}), Some(Value::Text("a".to_owned()))),
             (json!({"$float": "-Infinity"}), Some(Value::Real(f64::NEG_INFINITY))),
             (json!({"$float": "NaN"}), None),
+            (exact_json::parse("0.1234567890123456789").unwrap(), None),
+            (exact_json::parse("12345678901234567890123").unwrap(), None),
             (json!({"a": 1}), None),
             (json!([1]), None),
         ];

@@ -344,7 +344,8 @@ impl From<Error> for ErrorObject {
                 | Error::BadColumn { .. }
                 | Error::BadFilter { .. }
                 | Error::BadCursor { .. }
-                | Error::BadParams { .. },
+                | Error::BadParams { .. }
+                | Error::BadParam { .. },
                 _,
             ) => (code::INVALID_PARAMS, "Invalid params"),
             (Error::Timeout { .. }, _) => (code::TIMEOUT, "Call timed out"),

@@ -1,5 +1,6 @@
 //! Queries of the operator as operations with typed params.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -12,8 +13,9 @@ use crate::database::Database;
 use crate::databases::Databases;
 use crate::model::caller::Caller;
 use crate::model::error::Error;
+use crate::model::exact_json::{self, ExactJson};
 use crate::model::read::{self, RawQuery};
-use crate::model::rowset::Rowset;
+use crate::model::rowset::{MAX_EXACT, Rowset};
 
 /// A reading statement of the operator, which callers run by its name.
 #[derive(Clone, Debug)]
@@ -135,6 +137,7 @@ impl SavedQuery {
             let Some(value) = sent.or_else(|| param.default.clone()) else {
                 return Err(bad(format!("`{}` is missing", param.name)));
             };
+            let value = param.kind.convert(value);
             if !param.kind.includes(&value) {
                 return Err(bad(format!("`{}` must be {}", param.name, param.kind.description())));
             }
@@ -166,8 +169,18 @@ impl SavedQuery {
     ) -> Result<Rowset, ErrorObject> {
         let values = self.values(arguments)?;
         let request = self.request(self.sql.clone(), values, database.engine());
-        let outcome = database.execute_raw_query(request).await?;
+        let outcome = database.execute_raw_query(request).await;
+        let outcome = outcome.map_err(|error| self.with_param(error))?;
         Ok(outcome.into_rows().ok_or(Error::NoStatement)?)
+    }
+
+    /// The error of the statement, with the name of a parameter instead of its number.
+    fn with_param(&self, error: Error) -> Error {
+        let Error::BadParam { number, reason } = error else { return error };
+        match self.params.get(number.saturating_sub(1)) {
+            Some(param) => Error::BadParams { reason: format!("`{}`: {reason}", param.name) },
+            None => Error::BadParam { number, reason },
+        }
     }
 
     /// Checks the declaration, and lets the database compile the statement.
@@ -219,11 +232,24 @@ impl ParamKind {
         }
     }
 
+    /// Integers beyond 2^53 are strings in results, so they are accepted as such.
+    fn convert(self, value: Json) -> Json {
+        let integer = match (self, &value) {
+            (Self::Integer | Self::Number, Json::String(text)) => text.parse::<i64>().ok(),
+            _ => None,
+        };
+        let is_large = |integer: &i64| integer.unsigned_abs() > MAX_EXACT;
+        integer.filter(is_large).map_or(value, Json::from)
+    }
+
     fn includes(self, value: &Json) -> bool {
         match self {
             Self::String => value.is_string(),
-            Self::Integer => value.is_i64() || value.is_u64(),
-            Self::Number => value.is_number(),
+            Self::Integer => {
+                let large = exact_json::number(value);
+                value.is_i64() || value.is_u64() || large.is_some_and(exact_json::is_integer)
+            }
+            Self::Number => value.is_number() || exact_json::number(value).is_some(),
             Self::Boolean => value.is_boolean(),
         }
     }
@@ -254,7 +280,9 @@ fn operation<S: Clone + Send + Sync + 'static>(
     let query = Arc::new(query);
     let run = {
         let query = Arc::clone(&query);
-        move |caller: Caller, Params(arguments): Params<Map<String, Json>>| {
+        move |caller: Caller, Params(arguments): Params<BTreeMap<String, ExactJson>>| {
+            let arguments = arguments.into_iter().map(|(name, ExactJson(value))| (name, value));
+            let arguments = arguments.collect();
             let (query, database) = (Arc::clone(&query), database.clone());
             async move { query.run(&database.for_caller(&caller)?, arguments).await }
         }

@@ -1,6 +1,6 @@
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
-use super::security::name_at;
+use super::security::{has_foreign_parameters, name_at};
 use crate::model::error::Error;
 
 /// Maximum length of a message of the server, in characters. Functions and triggers put any text into it.
@@ -41,7 +41,7 @@ fn from_server(error: &DbError) -> Option<Error> {
             column: error.column().map(str::to_owned),
         },
         "22" if let Some(number) = parameter(error) => {
-            Error::BadParams { reason: format!("number {number}: {}", message(error)) }
+            Error::BadParam { number, reason: message(error) }
         }
         // A limit of the server's configuration, or memory.
         "53" | "54" => Error::OverLimit { message: message(error) },
@@ -90,9 +90,9 @@ fn is_lock(code: &SqlState) -> bool {
 }
 
 /// The number of the parameter whose value is invalid: "unnamed portal parameter $1".
-fn parameter(error: &DbError) -> Option<&str> {
+fn parameter(error: &DbError) -> Option<usize> {
     let (_, rest) = error.where_()?.split_once("portal parameter $")?;
-    rest.split(|character: char| !character.is_ascii_digit()).next()
+    rest.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The message with its hint.
@@ -119,6 +119,7 @@ pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
             // A number of characters, from 1.
             let index = (position as usize).saturating_sub(1);
             let offset = sql.char_indices().nth(index).map(|(offset, _)| offset);
+            let message = with_parameter_hint(message, code.as_ref(), sql);
             let error = Error::Sql { message, offset, table, column, candidates };
             match code {
                 Some(code) => note_name(error, &code, sql),
@@ -127,6 +128,19 @@ pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
         }
         (error, _) => error,
     }
+}
+
+/// The message of a statement that may have parameters of another engine.
+fn with_parameter_hint(message: String, code: Option<&SqlState>, sql: &str) -> String {
+    let is_misread = [SqlState::SYNTAX_ERROR, SqlState::UNDEFINED_FUNCTION]
+        .iter()
+        .any(|known| code == Some(known));
+    if is_misread && has_foreign_parameters(sql) {
+        return format!(
+            "{message}; parameters are $1, $2, … with a list of values, not ? or :name"
+        );
+    }
+    message
 }
 
 /// Adds the unknown name to the error of a statement. `offset` is the place of the name.

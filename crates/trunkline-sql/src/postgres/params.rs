@@ -8,8 +8,9 @@ use serde_json::Value as Json;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use crate::model::error::Error;
+use crate::model::exact_json;
 use crate::model::value::{self, Value, has_marker};
-use crate::query::document::array_literal;
+use crate::query::document::{array_literal, is_nan};
 
 /// The text of a value, or NULL.
 #[derive(Clone, Debug)]
@@ -64,14 +65,21 @@ pub(super) fn from_json(json: &Json, expected: &Type) -> Result<TextParam, &'sta
         Json::Bool(value) => value.to_string(),
         Json::Number(number) => number.to_string(),
         Json::String(text) => text.clone(),
+        Json::Object(fields) if is_nan(fields) => "NaN".to_owned(),
+        Json::Object(fields) if let Some(number) = exact_json::raw_text(fields) => {
+            if [Type::FLOAT4, Type::FLOAT8].contains(expected) {
+                value::from_json(json)?;
+            }
+            number.to_owned()
+        }
         Json::Object(fields) if has_marker(fields) => {
             return from_value(&value::from_json(json)?).map_err(|_| "the text is not valid UTF-8");
         }
         Json::Array(elements) => match element_type(expected) {
             Some(element) => array_literal(elements, [Type::JSON, Type::JSONB].contains(element))?,
-            None => json.to_string(),
+            None => exact_json::text(json),
         },
-        Json::Object(_) => json.to_string(),
+        Json::Object(_) => exact_json::text(json),
     };
     Ok(TextParam(Some(text)))
 }

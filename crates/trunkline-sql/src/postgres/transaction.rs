@@ -106,7 +106,15 @@ impl Transaction {
         timeout: Duration,
     ) -> Result<Self, Error> {
         let deadline = Instant::now() + timeout;
-        let (permit, session) = pool.lease(timeout).await?;
+        let leased = pool.lease(timeout).await;
+        // Also instead of an error of the connection, for which the call has waited too long.
+        if Instant::now() >= deadline {
+            if let Ok((_permit, session)) = leased {
+                pool.give_back(session);
+            }
+            return Err(Error::Timeout { limit: timeout });
+        }
+        let (permit, session) = leased?;
         // Under rules, the text of a statement depends on the tables that are visible.
         let is_kept = access == Access::Read
             && role.is_none()
@@ -134,9 +142,18 @@ impl Transaction {
     /// Waits until the transaction has begun.
     pub(super) async fn begun(&mut self) -> Result<(), Error> {
         if let Some(beginning) = self.beginning.take() {
-            self.changes_before = beginning.number().await?;
+            let begun = beginning.number().await;
+            self.changes_before = begun.map_err(|error| self.not_begun(error))?;
         }
         Ok(())
+    }
+
+    /// The error of a transaction that has not begun: the timeout, if the time is up.
+    fn not_begun(&self, error: Error) -> Error {
+        if Instant::now() < self.deadline {
+            return error;
+        }
+        Error::Timeout { limit: self.timeout }
     }
 
     /// Prepares a statement of the caller.
@@ -159,7 +176,7 @@ impl Transaction {
             }
         };
         let (begun, prepared) = join(begun, self.prepare(sql)).await;
-        if let Some(changes) = begun? {
+        if let Some(changes) = begun.map_err(|error| self.not_begun(error))? {
             self.changes_before = changes;
         }
         prepared

@@ -59,13 +59,17 @@ impl<'t> Record<'t> {
 }
 
 /// A statement that changes rows, with the values of its parameters.
-pub(crate) struct Change {
+pub(crate) struct Change<'t> {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
+    /// The columns of the first values, which are their new ones.
+    pub(crate) data_columns: Vec<&'t str>,
+    /// The columns that the other values are compared with.
+    pub(crate) filter_columns: Vec<&'t str>,
 }
 
-impl Change {
-    pub(crate) fn update(table: &Table, request: &UpdateRecord) -> Result<Self, Error> {
+impl<'t> Change<'t> {
+    pub(crate) fn update(table: &'t Table, request: &UpdateRecord) -> Result<Self, Error> {
         check_filters(&request.filters, request.all)?;
         let record = Record::read(table, &request.data)?;
         if record.columns.is_empty() {
@@ -83,14 +87,30 @@ impl Change {
         };
         let filter = Filter::all(table, &request.filters, record.values)?;
         let sql = format!("{verb} {} SET {}{}", table.source(), set.join(", "), filter.sql);
-        Ok(Self { sql, values: filter.values })
+        let data_columns = record.columns;
+        Ok(Self { sql, values: filter.values, data_columns, filter_columns: filter.columns })
     }
 
-    pub(crate) fn delete(table: &Table, request: &DeleteRecord) -> Result<Self, Error> {
+    pub(crate) fn delete(table: &'t Table, request: &DeleteRecord) -> Result<Self, Error> {
         check_filters(&request.filters, request.all)?;
         let filter = Filter::all(table, &request.filters, Vec::new())?;
         let sql = format!("DELETE FROM {}{}", table.source(), filter.sql);
-        Ok(Self { sql, values: filter.values })
+        let filter_columns = filter.columns;
+        Ok(Self { sql, values: filter.values, data_columns: Vec::new(), filter_columns })
+    }
+}
+
+/// The error of a statement whose values are those of columns: with the column instead of the number of a parameter.
+pub(crate) fn with_column(error: Error, data: &[&str], filters: &[&str]) -> Error {
+    let Error::BadParam { number, reason } = error else { return error };
+    let index = number.saturating_sub(1);
+    let filter = || index.checked_sub(data.len()).and_then(|index| filters.get(index));
+    match (data.get(index), filter()) {
+        (Some(column), _) => {
+            Error::BadColumn { argument: "data", column: (*column).to_owned(), reason }
+        }
+        (None, Some(column)) => Error::BadFilter { column: (*column).to_owned(), reason },
+        (None, None) => Error::BadParam { number, reason },
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::change::Record;
 use crate::model::error::{Error, ErrorClass};
+use crate::model::exact_json;
 use crate::model::import::{ImportBatch, ImportRecord, RejectedRecord, read_text};
 use crate::model::schema::{Column, Dialect, Table};
 use crate::model::value::{Value, has_marker};
@@ -21,9 +22,9 @@ pub(crate) fn record<'t>(
             Json::String(text) if batch.are_texts => read_text(text, column, table.dialect),
             // SQLite has no type for them.
             Json::Object(fields) if table.dialect == Dialect::Sqlite && !has_marker(fields) => {
-                json.to_string().into()
+                exact_json::text(json).into()
             }
-            Json::Array(_) if table.dialect == Dialect::Sqlite => json.to_string().into(),
+            Json::Array(_) if table.dialect == Dialect::Sqlite => exact_json::text(json).into(),
             json => json.clone(),
         };
         data.insert(name.clone(), json);

@@ -12,9 +12,11 @@ use crate::model::value::Value;
 use crate::model::visibility::Mask;
 
 /// A query for one page of a table's rows.
-pub(crate) struct PageQuery {
+pub(crate) struct PageQuery<'t> {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
+    /// The columns that the first values are compared with.
+    pub(crate) filter_columns: Vec<&'t str>,
     /// The maximum size of the result.
     pub(crate) bounds: Bounds,
     /// The number of columns at the end of each row that are its key, and not in the result.
@@ -28,11 +30,11 @@ pub(crate) struct PageQuery {
     has_stable_order: bool,
 }
 
-impl PageQuery {
+impl<'t> PageQuery<'t> {
     /// The query for one row more than the result can have, which shows whether more rows exist.
     pub(crate) fn new(
         request: &QueryRecords,
-        table: &Table,
+        table: &'t Table,
         limits: &QueryLimits,
     ) -> Result<Self, Error> {
         let max_rows = request.limit.unwrap_or(limits.default_rows).min(limits.max_rows);
@@ -74,10 +76,21 @@ impl PageQuery {
         values.push(integer("limit", max_rows.saturating_add(1))?);
         values.push(integer("offset", skipped)?);
         let bounds = Bounds { max_rows, max_bytes: limits.max_bytes };
+        let filter_columns = filter.columns;
         // PostgreSQL may return rows in any order.
         let has_stable_order = dialect == Dialect::Sqlite || !key.is_empty();
         let key_width = key.len();
-        Ok(Self { sql, values, bounds, key_width, masks, offset, fingerprint, has_stable_order })
+        Ok(Self {
+            sql,
+            values,
+            filter_columns,
+            bounds,
+            key_width,
+            masks,
+            offset,
+            fingerprint,
+            has_stable_order,
+        })
     }
 
     /// Adds the cursor of the next page, given the key of the last row, and instructions for reading it.

@@ -1,5 +1,6 @@
 //! The operations as a router calls them: codes, and texts for language models.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Router, Rpc};
@@ -141,6 +142,25 @@ fn codes() {
         for name in ["argument", "table", "column"] {
             assert_eq!(data.get(name), place.get(name), "{operation} {params}: {name}");
         }
+    }
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    let fixture = Fixture::writable();
+    let rpc = rpc(&fixture);
+    let number = "0.1234567890123456789";
+    for (operation, params) in [
+        ("insert_record", format!(r#"{{"table_name": "emp", "data": {{"salary": {number}}}}}"#)),
+        ("query_records", format!(r#"{{"table_name": "emp", "filters": {{"salary": {number}}}}}"#)),
+        ("execute_raw_query", format!(r#"{{"query": "SELECT ?", "params": [{number}]}}"#)),
+    ] {
+        let params = RawValue::from_string(params).unwrap();
+        let name = format!("db.{operation}");
+        let call = rpc.call::<Value>(&name, &params);
+        let error = fixture.runtime.block_on(call).unwrap_err();
+        let data = error.data().unwrap().get();
+        assert!(data.contains("would be rounded"), "{operation}: {data}");
     }
 }
 

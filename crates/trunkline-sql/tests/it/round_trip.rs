@@ -144,3 +144,36 @@ fn invalid_markers_are_refused() {
         assert!(message.contains(reason), "{value}: {message}");
     }
 }
+
+/// A number that a double would round is refused, wherever it is sent.
+#[test]
+fn numbers_are_not_rounded() {
+    let fixture = Fixture::writable();
+    create(&fixture.path, TABLES);
+    let database = &fixture.database;
+    for (number, is_exact) in [
+        ("0.1", true),
+        ("0.30000000000000004", true),
+        ("9223372036854775807", true),
+        ("1e22", true),
+        ("0.1234567890123456789", false),
+        ("9223372036854775809.0", false),
+        ("12345678901234567890123", false),
+        ("1e-400", false),
+    ] {
+        let insert = format!(r#"{{"table_name": "kept", "data": {{"v": {number}}}}}"#);
+        let inserted = fixture.runtime.block_on(database.insert_record(parse(&insert)));
+        let rows = format!(r#"{{"table_name": "kept", "filters": {{"v": {number}}}}}"#);
+        let rows = fixture.runtime.block_on(database.query_records(parse(&rows)));
+        let raw = format!(r#"{{"query": "SELECT ?", "params": [{number}]}}"#);
+        let raw = fixture.runtime.block_on(database.execute_raw_query(parse(&raw)));
+        let kinds = [kind(&inserted), kind(&rows), kind(&raw)];
+        let expected =
+            if is_exact { ["ok"; 3] } else { ["bad_column", "bad_filter", "bad_params"] };
+        assert_eq!(kinds, expected, "{number}");
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(json: &str) -> T {
+    serde_json::from_str(json).unwrap()
+}

@@ -1,5 +1,6 @@
 //! Queries of the operator.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use trunkline::{ErrorObject, Rpc};
 use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
@@ -44,6 +45,7 @@ fn calls() {
             (json!({"max": 2, "name": "nobody"}), Ok(json!([[0]]))),
             (json!({"max": 2, "name": null}), Ok(json!([[2]]))),
             (json!({}), Err("query parameters: `max` is missing")),
+            (json!({"max": "9007199254740993"}), Ok(json!([[5]]))),
             (json!({"max": "2"}), Err("query parameters: `max` must be an integer")),
             (json!({"max": 2, "mx": 1}), Err("query parameters: unknown parameter `mx`")),
         ] {
@@ -56,6 +58,10 @@ fn calls() {
             let outcome = outcome.map(|rowset| rowset["rows"].clone()).map_err(reason);
             assert_eq!(outcome, expected.map_err(str::to_owned), "{params}");
         }
+        let raw = RawValue::from_string(r#"{"max": 12345678901234567890123}"#.to_owned()).unwrap();
+        let outcome: Result<Value, ErrorObject> = fixture.runtime.block_on(rpc.call("staff", &raw));
+        let data = outcome.unwrap_err().data().unwrap().get().to_owned();
+        assert!(data.contains("would be rounded"), "{data}");
     }
 }
 

@@ -40,6 +40,31 @@ fn busy_pools() {
     assert_eq!(fixture.sql("SELECT 1").unwrap().rows.get(), "[[1]]");
 }
 
+/// The time of a call is up while it waits for a connection.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn calls_that_wait_too_long_time_out() {
+    let config = PostgresConfig { connections: 1, writable: true, ..PostgresConfig::default() };
+    let fixture = Fixture::new(config);
+    let call = |query: RawQuery| fixture.database.execute_raw_query(query);
+    fixture.runtime.block_on(async {
+        let first = call(RawQuery::new("SELECT pg_sleep(1)"));
+        let (first, outcomes) = tokio::join!(first, async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let mut outcomes = Vec::new();
+            for read_only in [true, false] {
+                let timeout_ms = Some(50);
+                let sql = "DELETE FROM keyless WHERE false";
+                let sql = if read_only { "SELECT 1" } else { sql };
+                outcomes.push(call(RawQuery { timeout_ms, read_only, ..RawQuery::new(sql) }).await);
+            }
+            outcomes
+        });
+        assert_eq!(kind(&first), "ok", "{first:?}");
+        assert!(outcomes.iter().all(|outcome| kind(outcome) == "timeout"), "{outcomes:?}");
+    });
+}
+
 /// The server of the database refuses further connections.
 #[test]
 #[ignore = "needs PostgreSQL"]

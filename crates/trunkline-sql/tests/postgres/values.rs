@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use trunkline_sql::postgres::PostgresConfig;
-use trunkline_sql::{Params, RawQuery};
+use trunkline_sql::{InsertRecord, Params, QueryRecords, RawQuery, UpdateRecord};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, call, kind};
 
 const TYPES: &str = "\
     CREATE TYPE mood AS ENUM ('sad', 'happy');
@@ -134,6 +134,130 @@ fn parameters() {
             }
             (Err(error), Err(expected)) => assert_eq!(error.details().kind, expected, "{error:?}"),
             (outcome, _) => panic!("{sql}: {outcome:?}"),
+        }
+    }
+}
+
+const VALUES: &str = "CREATE TABLE v (id int PRIMARY KEY, n numeric, d float8, i int8, j json, b jsonb, \
+                      t text, m money, f float8[]);";
+
+/// Writes a value as a caller sends it, and reads it.
+#[track_caller]
+fn check_write(fixture: &Fixture, column: &str, value: &str, expected: Result<&str, &str>) {
+    let data = |id: i32| format!(r#"{{"id": {id}, "{column}": {value}}}"#);
+    let insert = format!(r#"{{"table_name": "v", "data": {}}}"#, data(1));
+    let insert: InsertRecord = serde_json::from_str(&insert).unwrap();
+    let inserted = fixture.runtime.block_on(fixture.database.insert_record(insert));
+    let update = format!(r#"{{"table_name": "v", "filters": {{"id": 1}}, "data": {}}}"#, data(1));
+    let update: UpdateRecord = serde_json::from_str(&update).unwrap();
+    let updated = fixture.runtime.block_on(fixture.database.update_record(update));
+    match expected {
+        Ok(expected) => {
+            assert_eq!((kind(&inserted), kind(&updated)), ("ok", "ok"), "{inserted:?} {updated:?}");
+            let query = format!(r#"{{"table_name": "v", "columns": "{column}"}}"#);
+            let query: QueryRecords = serde_json::from_str(&query).unwrap();
+            let rows = fixture.runtime.block_on(fixture.database.query_records(query)).unwrap();
+            assert_eq!(rows.rows.get(), format!("[[{expected}]]"), "{column} {value}");
+            fixture.look("DELETE FROM v");
+        }
+        Err(reason) => {
+            for error in [inserted.unwrap_err(), updated.unwrap_err()] {
+                let details = error.details();
+                assert_eq!((details.kind, details.column.as_deref()), ("bad_column", Some(column)));
+                assert!(error.to_string().contains(reason), "{column} {value}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn values_are_read_as_they_were_written() {
+    let fixture =
+        Fixture::with(VALUES, PostgresConfig { writable: true, ..PostgresConfig::default() });
+    for (column, value, expected) in [
+        ("n", "0.1234567890123456789", Ok(r#""0.1234567890123456789""#)),
+        ("n", "12345678901234567890123", Ok(r#""12345678901234567890123""#)),
+        ("n", "18446744073709551615", Ok(r#""18446744073709551615""#)),
+        ("n", r#""NaN""#, Ok(r#""NaN""#)),
+        ("n", r#""-0.10""#, Ok(r#""-0.10""#)),
+        ("d", "0.1", Ok("0.1")),
+        ("d", "0.30000000000000004", Ok("0.30000000000000004")),
+        ("d", "9007199254740992", Ok("9007199254740992.0")),
+        ("d", "0.1234567890123456789", Err("would be rounded")),
+        ("d", "12345678901234567890123", Err("would be rounded")),
+        ("d", r#""NaN""#, Ok(r#"{"$float":"NaN"}"#)),
+        ("d", r#"{"$float":"NaN"}"#, Ok(r#"{"$float":"NaN"}"#)),
+        ("d", r#""-Infinity""#, Ok(r#"{"$float":"-Infinity"}"#)),
+        ("i", "9007199254740993", Ok(r#""9007199254740993""#)),
+        ("i", r#""9007199254740993""#, Ok(r#""9007199254740993""#)),
+        ("i", r#""x""#, Err("invalid input syntax for type bigint")),
+        ("i", "9223372036854775808", Err("out of range")),
+        ("j", r#""a""#, Ok(r#""a""#)),
+        ("j", r#""{\"a\":1}""#, Ok(r#""{\"a\":1}""#)),
+        ("j", r#"{"a":[0.1234567890123456789]}"#, Ok(r#"{"a":[0.1234567890123456789]}"#)),
+        ("j", "12345678901234567890123", Ok("12345678901234567890123")),
+        ("b", r#""1""#, Ok(r#""1""#)),
+        ("b", "true", Ok("true")),
+        ("b", r#"[0.1234567890123456789,"x"]"#, Ok(r#"[0.1234567890123456789, "x"]"#)),
+        ("t", "12345678901234567890123", Ok(r#""12345678901234567890123""#)),
+        ("f", "[0.5,null]", Ok("[0.5,null]")),
+    ] {
+        check_write(&fixture, column, value, expected);
+    }
+    fixture.look("INSERT INTO v (id, n, m) VALUES (1, 0.1234567890123456789, 12.5), (2, 0.12345678901234568, 3)");
+    for (filters, expected) in [
+        (r#"{"n": 0.1234567890123456789}"#, Ok("[[1]]")),
+        (r#"{"n": {"in": [0.12345678901234568, 1]}}"#, Ok("[[2]]")),
+        (r#"{"d": {"gt": 0.1234567890123456789}}"#, Err("d")),
+        (r#"{"id": 1, "i": {"in": [1, "x"]}}"#, Err("i")),
+    ] {
+        let query = format!(r#"{{"table_name": "v", "columns": "id", "filters": {filters}}}"#);
+        let query: QueryRecords = serde_json::from_str(&query).unwrap();
+        let rows = fixture.runtime.block_on(fixture.database.query_records(query));
+        match expected {
+            Ok(expected) => assert_eq!(rows.unwrap().rows.get(), expected, "{filters}"),
+            Err(column) => {
+                let details = rows.unwrap_err().details();
+                let found = (details.kind, details.column.as_deref());
+                assert_eq!(found, ("bad_filter", Some(column)), "{filters}");
+            }
+        }
+    }
+    let profile = json!({ "table_name": "v", "columns": ["m"] });
+    let profile = fixture.runtime.block_on(call(&fixture.database, "profile_table", profile));
+    let profile = profile.unwrap();
+    assert_eq!(profile["columns"][0]["max"], "$12.50", "{profile}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn parameters_keep_digits_and_have_hints() {
+    let fixture = Fixture::new(PostgresConfig::default());
+    for (sql, params, expected) in [
+        ("SELECT $1::numeric", "[0.1234567890123456789]", Ok(r#"[["0.1234567890123456789"]]"#)),
+        (
+            "SELECT $1::jsonb::text",
+            r#"[{"a": 12345678901234567890123}]"#,
+            Ok(r#"[["{\"a\": 12345678901234567890123}"]]"#),
+        ),
+        (
+            "SELECT $1::float8",
+            "[0.1234567890123456789]",
+            Err("number 1: the number has more digits"),
+        ),
+        ("SELECT $1::int, $2::int", r#"[1, "x"]"#, Err("number 2: invalid input syntax")),
+        ("SELECT * FROM emp WHERE id = ?", "[1]", Err("parameters are $1")),
+        ("SELECT * FROM emp WHERE id = :id", r#"{"id": 1}"#, Err("parameters are $1")),
+    ] {
+        let params: Params = serde_json::from_str(params).unwrap();
+        let outcome = fixture.raw(RawQuery { params: Some(params), ..RawQuery::new(sql) });
+        match expected {
+            Ok(expected) => assert_eq!(outcome.unwrap().rows.get(), expected, "{sql}"),
+            Err(expected) => {
+                let error = outcome.unwrap_err().to_string();
+                assert!(error.contains(expected), "{sql}: {error}");
+            }
         }
     }
 }

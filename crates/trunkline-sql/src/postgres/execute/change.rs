@@ -10,7 +10,7 @@ use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
 use crate::query;
-use crate::query::change::Change;
+use crate::query::change::{Change, with_column};
 use crate::query::identifier::quote;
 
 pub(crate) async fn update_record(
@@ -48,14 +48,17 @@ fn finish(
 async fn run(
     transaction: &Transaction,
     table: &Table,
-    change: &Change,
+    change: &Change<'_>,
     max_affected: Option<u64>,
 ) -> Result<Affected, Error> {
     let run = async {
         let statement = transaction.prepare(&change.sql).await?;
         let values = change.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
         let mut collector = Collector::new(Bounds { max_rows: 0, max_bytes: 0 });
-        let rows_affected = collector.write(transaction, &statement, values).await?;
+        let written = collector.write(transaction, &statement, values).await;
+        let Change { data_columns, filter_columns, .. } = change;
+        let rows_affected =
+            written.map_err(|error| with_column(error, data_columns, filter_columns))?;
         let changed = transaction.changed_rows().await?.max(rows_affected);
         transaction.check_changed(changed, max_affected)?;
         Ok(Affected { rows_affected, cascaded: changed - rows_affected, dry_run: false })

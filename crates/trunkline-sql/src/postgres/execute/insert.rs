@@ -49,7 +49,9 @@ async fn insert_all(
             }
         };
         let values = record.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
-        rows_affected += rows.write(transaction, &statement, values).await?;
+        let inserted = rows.write(transaction, &statement, values).await;
+        rows_affected +=
+            inserted.map_err(|error| change::with_column(error, &record.columns, &[]))?;
         prepared = Some((record.columns, statement));
     }
     let changed = transaction.changed_rows().await?;

@@ -64,6 +64,8 @@ impl Order {
     /// From `pg_type.typcategory`. Not all types of the others have an order and the aggregates min and max.
     fn of(category: &str, column: &Column) -> Self {
         match category {
+            // Its values have no binary form that is read.
+            "N" if column.declared_type == "money" => Self::Text,
             "N" | "D" | "T" | "E" | "I" => Self::Native,
             "S" => Self::Text,
             "B" => Self::AsText,

@@ -5,6 +5,7 @@ use crate::model::visibility::ResultMasks;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params};
+use crate::query::change::with_column;
 use crate::query::select::PageQuery;
 
 pub(crate) async fn query_records(
@@ -19,7 +20,8 @@ pub(crate) async fn query_records(
     let on_table = |error: Error| error.on_table(&table.full_name());
     let statement = transaction.prepare(&page.sql).await.map_err(on_table)?;
     let values = page.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
-    collector.read(transaction, &statement, values).await.map_err(on_table)?;
+    let read = collector.read(transaction, &statement, values).await;
+    read.map_err(|error| on_table(with_column(error, &[], &page.filter_columns)))?;
     let last = collector.take_key();
     page.complete(collector.finish()?, last, request, transaction.limits())
 }

@@ -73,7 +73,7 @@ pub(super) fn bind(
     }
     let bind = |(number, (json, kind))| {
         params::from_json(json, kind)
-            .map_err(|reason| Error::BadParams { reason: format!("number {number}: {reason}") })
+            .map_err(|reason| Error::BadParam { number, reason: reason.to_owned() })
     };
     (1..).zip(values.iter().zip(statement.params())).map(bind).collect()
 }

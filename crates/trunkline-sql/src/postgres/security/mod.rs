@@ -5,4 +5,4 @@ mod statement;
 mod tokens;
 
 pub(super) use statement::{Access, check, explain_length};
-pub(super) use tokens::{Token, name_at, names, spans};
+pub(super) use tokens::{Token, has_foreign_parameters, name_at, names, spans};

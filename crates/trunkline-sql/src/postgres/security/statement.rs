@@ -43,6 +43,7 @@ pub(crate) fn check(sql: &str, access: Access, write_remedy: &str) -> Result<(),
         return forbidden("it begins with a semicolon".to_owned());
     }
     check_names(statement)?;
+    check_alteration(statement)?;
     raw::check_names(sql)?;
     let explained = explain_length(|index| statement.get(index));
     // A query can be in parentheses.
@@ -102,9 +103,36 @@ fn is_writing<'t>(verb: &str, rest: impl Iterator<Item = &'t Token>) -> bool {
     };
     match verb {
         "create" | "drop" => object(&["table", "view", "index"]),
+        // Also changes of owners, triggers and policies, which `check_alteration` refuses.
         "alter" => object(&["table"]),
         verb => CHANGING.contains(&verb),
     }
+}
+
+/// Refuses changes of owners, triggers, rules and row-level security by `ALTER TABLE`.
+fn check_alteration(statement: &[Token]) -> Result<(), Error> {
+    const PHRASES: [[&str; 2]; 8] = [
+        ["owner", "to"],
+        ["level", "security"],
+        ["enable", "trigger"],
+        ["disable", "trigger"],
+        ["enable", "rule"],
+        ["disable", "rule"],
+        ["enable", "always"],
+        ["enable", "replica"],
+    ];
+    if !statement.first().is_some_and(|token| token.is("alter")) {
+        return Ok(());
+    }
+    let has = |phrase: &[&str; 2]| {
+        let is_phrase = |two: &[Token]| two.iter().zip(phrase).all(|(token, word)| token.is(word));
+        statement.windows(2).any(is_phrase)
+    };
+    if PHRASES.iter().any(has) {
+        let reason = "ALTER TABLE must not change owners, triggers, rules and row-level security";
+        return forbidden(reason.to_owned());
+    }
+    Ok(())
 }
 
 /// Refuses functions that must not be called, also in the notation of columns: `t.f` and `(a).f` are `f(a)`. Refuses
@@ -171,6 +199,12 @@ mod tests {
             ("create or replace view v as select 1", WRITE),
             ("DROP MATERIALIZED VIEW v", WRITE),
             ("ALTER TABLE t ADD a int", WRITE),
+            ("ALTER TABLE t OWNER TO x", NEVER),
+            ("ALTER TABLE t ALTER a TYPE int, DISABLE TRIGGER USER", NEVER),
+            ("ALTER TABLE t ENABLE REPLICA TRIGGER x", NEVER),
+            ("alter table t no force row level security", NEVER),
+            ("ALTER TABLE t DISABLE RULE x", NEVER),
+            ("ALTER TABLE t ADD \"owner\" int, ADD owner text", WRITE),
             ("CREATE TEMP TABLE t (a int)", NEVER),
             ("CREATE TABLE pg_temp.t (a int)", NEVER),
             ("TRUNCATE t", NEVER),

@@ -96,6 +96,17 @@ pub(crate) fn names(sql: &str) -> Vec<String> {
     tokens.iter().filter_map(Token::name).map(str::to_owned).collect()
 }
 
+/// Whether a text has parameters in the form of other engines: `?`, or `:name`.
+pub(crate) fn has_foreign_parameters(sql: &str) -> bool {
+    let tokens = tokens(sql).unwrap_or_default();
+    let is_sign = |index: usize, sign| tokens.get(index) == Some(&Token::Sign(sign));
+    (0..tokens.len()).any(|index| {
+        let is_cast = index > 0 && is_sign(index - 1, ':');
+        let is_named = matches!(tokens.get(index + 1), Some(Token::Word(_)));
+        is_sign(index, '?') || (is_sign(index, ':') && is_named && !is_cast)
+    })
+}
+
 /// The parts of the name at a byte of a text: `a.b` has two.
 pub(crate) fn name_at(sql: &str, offset: usize) -> Vec<String> {
     let tokens = sql.get(offset..).and_then(|rest| tokens(rest).ok()).unwrap_or_default();
@@ -295,6 +306,18 @@ mod tests {
             ("e 'x'", "e ?"),
         ] {
             check(sql, Some(expected));
+        }
+    }
+
+    #[test]
+    fn parameters_of_other_engines() {
+        for (sql, expected) in [
+            ("SELECT * FROM t WHERE a = ?", true),
+            ("SELECT :a", true),
+            ("SELECT a::text, $1, '?' -- :a", false),
+            ("SELECT a[1:2]", false),
+        ] {
+            assert_eq!(super::has_foreign_parameters(sql), expected, "{sql}");
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn delete_record(
 fn run(
     session: &mut Session<'_>,
     table: &Table,
-    change: &Change,
+    change: &Change<'_>,
     limit: &RowLimit,
     dry_run: bool,
 ) -> Result<Affected, Error> {
@@ -54,7 +54,7 @@ fn run(
 
 /// Runs a statement and returns the number of directly changed rows. It is compiled in each call, since the authorizer
 /// records the tables that it may change.
-fn execute(session: &Session<'_>, change: &Change) -> Result<u64, Error> {
+fn execute(session: &Session<'_>, change: &Change<'_>) -> Result<u64, Error> {
     let before = session.connection().total_changes();
     let mut statement = session.prepare(&change.sql)?;
     value::bind(&mut statement, &change.values)?;

@@ -1,0 +1,223 @@
+//! JSON of arguments without loss of digits. `serde_json` reads a number that is not an integer of 64 bits as a double, so
+//! `0.1234567890123456789` would be rounded. Such a number is kept as its text, in an object with a key that names of
+//! columns and operators cannot be.
+
+use std::borrow::Cow;
+
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value as Json};
+
+use super::arguments::DistinctKeys;
+
+/// The key of an object that contains JSON text.
+const KEY: &str = "\0json";
+
+/// A value without duplicate keys and without loss of digits.
+pub(crate) struct ExactJson(pub(crate) Json);
+
+impl<'de> Deserialize<'de> for ExactJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(deserializer).map(Self)
+    }
+}
+
+/// Reads a value without duplicate keys and without loss of digits.
+pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    parse(raw.get()).map_err(D::Error::custom)
+}
+
+/// Parses a value without duplicate keys and without loss of digits.
+pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
+    serde_json::from_str::<DistinctKeys>(&marked(text)).map(|value| value.0)
+}
+
+/// JSON text as a value.
+pub(crate) fn raw(text: &str) -> Json {
+    Json::Object(Map::from_iter([(KEY.to_owned(), text.into())]))
+}
+
+/// The JSON text of an object that contains it.
+pub(crate) fn raw_text(fields: &Map<String, Json>) -> Option<&str> {
+    fields.get(KEY)?.as_str()
+}
+
+/// The text of a number that a double would round.
+pub(crate) fn number(json: &Json) -> Option<&str> {
+    raw_text(json.as_object()?).filter(|text| is_number(text))
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(is_number_byte)
+}
+
+/// Whether a number is an integer, possibly of more than 64 bits.
+pub(crate) fn is_integer(text: &str) -> bool {
+    text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The double with exactly this decimal text.
+pub(crate) fn double(text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok()?;
+    (decimal(text)? == decimal(&format!("{value:e}"))?).then_some(value)
+}
+
+/// The JSON text of a value, with all digits.
+pub(crate) fn text(json: &Json) -> String {
+    let mut text = String::new();
+    write(json, &mut text);
+    text
+}
+
+fn write(json: &Json, text: &mut String) {
+    let mut separator = "";
+    match json {
+        Json::Array(elements) => {
+            text.push('[');
+            for element in elements {
+                text.push_str(std::mem::replace(&mut separator, ","));
+                write(element, text);
+            }
+            text.push(']');
+        }
+        Json::Object(fields) => {
+            if let Some(raw) = raw_text(fields) {
+                return text.push_str(raw);
+            }
+            text.push('{');
+            for (name, value) in fields {
+                text.push_str(std::mem::replace(&mut separator, ","));
+                text.push_str(&Json::from(name.as_str()).to_string());
+                text.push(':');
+                write(value, text);
+            }
+            text.push('}');
+        }
+        scalar => text.push_str(&scalar.to_string()),
+    }
+}
+
+/// Valid JSON text, in which each number that would be rounded is an object with its text.
+fn marked(json: &str) -> Cow<'_, str> {
+    let mut marked = String::new();
+    let (mut copied, mut at) = (0, 0);
+    let bytes = json.as_bytes();
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => at += string_length(&bytes[at..]),
+            b'-' | b'0'..=b'9' => {
+                at += bytes[at..].iter().take_while(|byte| is_number_byte(**byte)).count();
+                let number = &json[start..at];
+                if is_rounded(number) {
+                    marked.push_str(&json[copied..start]);
+                    marked.push_str(&format!("{{\"\\u0000json\":\"{number}\"}}"));
+                    copied = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    marked.push_str(&json[copied..]);
+    Cow::Owned(marked)
+}
+
+/// The length of the rest of a string, with its end.
+fn string_length(bytes: &[u8]) -> usize {
+    let mut is_escaped = false;
+    let end = bytes.iter().position(|byte| {
+        let is_end = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(bytes.len(), |end| end + 1)
+}
+
+fn is_number_byte(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+}
+
+/// Whether `serde_json` would read another number than this one. It does not read all doubles exactly.
+fn is_rounded(number: &str) -> bool {
+    // The decimal digits of a double.
+    const ALWAYS_EXACT: usize = 15;
+    let has_exponent = number.contains(['e', 'E']);
+    if number.len() <= ALWAYS_EXACT && !has_exponent {
+        return false;
+    }
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return false;
+    }
+    let exact = double(number).map(f64::to_bits);
+    exact.is_none() || serde_json::from_str(number).ok().map(f64::to_bits) != exact
+}
+
+/// The significant digits and the exponent of a number.
+fn decimal(number: &str) -> Option<(bool, String, i64)> {
+    let (is_negative, number) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number),
+    };
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()?),
+        None => (number, 0_i64),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some((is_negative, String::new(), 0));
+    }
+    let zeros = digits.len() - significant.len();
+    let exponent = exponent.checked_sub(fraction.len() as i64)?.checked_add(zeros as i64)?;
+    Some((is_negative, significant.to_owned(), exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{double, number, parse, text};
+
+    #[track_caller]
+    fn check(json: &str, is_kept: bool) {
+        let value = parse(json).unwrap();
+        assert_eq!(number(&value).is_some(), is_kept, "{json}");
+        if is_kept {
+            assert_eq!(text(&value), json);
+        }
+        let document = format!(r#"{{"a\"1":[{json},"{json}","\\",null]}}"#);
+        let expected =
+            if is_kept { document.clone() } else { parse(&document).unwrap().to_string() };
+        assert_eq!(text(&parse(&document).unwrap()), expected);
+    }
+
+    #[test]
+    fn digits_are_kept() {
+        for (json, is_kept) in [
+            ("0", false),
+            ("-0.1", false),
+            ("9223372036854775807", false),
+            ("18446744073709551615", false),
+            ("18446744073709551616", true),
+            ("12345678901234567890123", true),
+            ("1e22", false),
+            ("1.50", false),
+            ("100000000000000000000.0", false),
+            ("0.12345678901234568", false),
+            ("0.1234567890123456789", true),
+            ("-1.00000000000000000001", true),
+            ("1E-400", true),
+            ("1e-320", false),
+            ("1.7976931348623157e308", false),
+            ("2.2250738585072014E-308", false),
+        ] {
+            check(json, is_kept);
+        }
+        assert_eq!(double("0.30000000000000004"), Some(0.1 + 0.2));
+    }
+}
