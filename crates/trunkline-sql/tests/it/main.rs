@@ -6,6 +6,8 @@ mod affected;
 mod changes;
 #[path = "../support/checkpoints.rs"]
 mod checkpoints;
+#[path = "../support/rules.rs"]
+mod checks;
 mod create_table;
 mod defects;
 mod describe;

@@ -4,6 +4,8 @@
 
 #[path = "../support/checkpoints.rs"]
 mod checkpoints;
+#[path = "../support/rules.rs"]
+mod checks;
 mod contract;
 mod failures;
 mod fixture;

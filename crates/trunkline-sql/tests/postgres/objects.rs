@@ -162,7 +162,7 @@ fn comments_identity_and_generated_columns() {
             vec![("/kind", json!("sql")), ("/table", json!("sales.orders"))],
         ),
         (orders(json!({"total": 1, "doubled": 2})), vec![("/kind", json!("sql"))]),
-        (orders(json!({"total": "x"})), vec![("/kind", json!("bad_params"))]),
+        (orders(json!({"total": "x"})), vec![("/kind", json!("bad_column"))]),
         (
             orders(json!({"total": null})),
             vec![("/kind", json!("constraint")), ("/column", json!("total"))],
