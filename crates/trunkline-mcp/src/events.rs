@@ -227,8 +227,7 @@ async fn store_copies(
         let (session, events) = (shared.id.clone(), std::mem::take(&mut events));
         let stored = shared.membership.nodes.add_events(session, id.number(), events, max_bytes);
         if let Err(error) = stored.await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "the events of a stream cannot be stored for other nodes");
+            error.log("the events of a stream cannot be stored for other nodes");
         }
     }
 }

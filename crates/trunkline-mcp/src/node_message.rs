@@ -76,7 +76,7 @@ impl Membership {
     /// Sends a message to the other nodes.
     pub(crate) async fn send(&self, message: &NodeMessage) -> Result<(), NodesError> {
         let envelope = Envelope { from: self.number, message };
-        let text = serde_json::to_string(&envelope).map_err(|error| NodesError(error.into()))?;
+        let text = serde_json::to_string(&envelope).map_err(NodesError::failed)?;
         self.nodes.publish(text).await
     }
 
@@ -115,8 +115,7 @@ impl Membership {
             if !changes.is_empty()
                 && let Err(error) = self.send(&NodeMessage::Changes(changes.clone())).await
             {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "cannot notify other nodes of changes");
+                error.log("cannot notify other nodes of changes");
                 self.announce(changes);
                 pause = RETRY;
             }

@@ -92,3 +92,15 @@ pub enum ConnectError {
         remedy: String,
     },
 }
+
+impl ConnectError {
+    /// Whether the server runs, and has reached its maximum number of connections.
+    #[must_use]
+    pub fn is_connection_limit(&self) -> bool {
+        // PgBouncer has a message, and no code.
+        const LIMITS: [&str; 3] =
+            ["too many", "connection slots are reserved", "no more connections"];
+        let Self::Refused { message, .. } = self else { return false };
+        LIMITS.iter().any(|limit| message.contains(limit))
+    }
+}

@@ -9,6 +9,7 @@
 mod address;
 mod connect;
 mod error;
+mod outage;
 mod pgpass;
 mod stream;
 mod tls;
@@ -17,5 +18,6 @@ mod url;
 pub use address::Address;
 pub use connect::{Canceller, ConnectLimits, Connection};
 pub use error::ConnectError;
+pub use outage::Outage;
 pub use stream::SessionState;
 pub use url::PostgresUrl;

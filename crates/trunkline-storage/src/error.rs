@@ -40,8 +40,12 @@ pub enum StoreError {
     /// The store is closed.
     #[error("the server is stopping")]
     Closed,
-    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Or the database
-    /// server cannot be reached. Nothing was done, with the same exception as for [`Failed`](Self::Failed).
+    /// The database server cannot be reached, or stops. Nothing was done. The store logs the begin and the end of an
+    /// outage.
+    #[error("the database server cannot be reached; try again")]
+    Unreachable(#[source] Option<Cause>),
+    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Nothing was done,
+    /// with the same exception as for [`Failed`](Self::Failed).
     #[error("the storage cannot be read or written: {reason}")]
     Unavailable {
         /// The reason.
@@ -76,7 +80,24 @@ impl WorkError for StoreError {
 impl StoreError {
     /// Whether the error is a fault of the storage, after which the connection may be unusable.
     pub(crate) fn is_fault(&self) -> bool {
-        matches!(self, Self::Failed(_) | Self::Unavailable { .. }) || self.is_of_memory()
+        matches!(self, Self::Failed(_) | Self::Unavailable { .. } | Self::Unreachable(_))
+            || self.is_of_memory()
+    }
+
+    /// Whether the server cannot be reached, which is logged once for each outage, or its connection was lost during a
+    /// commit, of which the caller is told.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::Unconfirmed)
+    }
+
+    /// Whether the same work may succeed soon, without a repair of the storage: the store is busy or out of memory, the
+    /// work took too long, or the database server cannot be reached.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy | Self::OutOfMemory { .. } | Self::Timeout { .. } | Self::Unreachable(_)
+        )
     }
 
     /// The error of work that ends its own transaction.
@@ -160,6 +181,9 @@ impl OpenError {
     #[must_use]
     pub fn disk_reason(&self) -> Option<String> {
         match self {
+            Self::Open { source: source @ StoreError::Unreachable(_), .. } => {
+                Some(source.to_string())
+            }
             Self::Create { source, .. } => Some(source.to_string()),
             Self::Open { source: StoreError::Unavailable { reason, .. }, .. } => {
                 Some(reason.clone())

@@ -13,7 +13,7 @@ use crate::error::{OpenError, StoreError, WorkError};
 use crate::queue::Queue;
 use crate::reader;
 use crate::reserve::Reserve;
-use crate::task::task;
+use crate::task::{Pending, task};
 use crate::writer::Writer;
 
 /// An open database and its threads, which end when this is dropped.
@@ -29,7 +29,21 @@ pub(crate) struct Workers {
     /// The faults of the last write and the last read, if any.
     write_problem: Mutex<Option<String>>,
     read_problem: Mutex<Option<String>>,
+    /// Present while the database server cannot be reached.
+    outage: Arc<Mutex<Option<Outage>>>,
 }
+
+/// The time in which the database server cannot be reached.
+struct Outage {
+    problem: String,
+    /// The last attempt to end it without a call.
+    last_probe: Instant,
+    /// The read of this attempt, which would be abandoned if this were dropped.
+    probe: Option<Pending<(), StoreError>>,
+}
+
+/// The minimum time between two attempts of [`Workers::problem`] to reach the database server.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Workers {
     /// Creates the database if it is missing, migrates the schema, and starts the threads. Blocks.
@@ -51,6 +65,7 @@ impl Workers {
             running: Mutex::new(running),
             write_problem: Mutex::default(),
             read_problem: Mutex::default(),
+            outage: Arc::default(),
             config,
         };
         // From here on, an error drops `workers`, which ends the started threads.
@@ -72,9 +87,28 @@ impl Workers {
         Ok(workers)
     }
 
-    /// The fault of the last work, if any.
+    /// The fault of the last work, if any. Tries to reach a database server again.
     pub(crate) fn problem(&self) -> Option<String> {
-        lock(&self.write_problem).clone().or_else(|| lock(&self.read_problem).clone())
+        let outage = self.probe();
+        let write = || lock(&self.write_problem).clone();
+        outage.or_else(write).or_else(|| lock(&self.read_problem).clone())
+    }
+
+    /// The problem of an outage. Begins a read that ends it, unless the last one has begun recently.
+    fn probe(&self) -> Option<String> {
+        let mut outage = lock(&self.outage);
+        let outage = outage.as_mut()?;
+        if outage.last_probe.elapsed() >= PROBE_INTERVAL {
+            let current = Arc::clone(&self.outage);
+            let read = |connection: &Connection| {
+                connection.query_row("SELECT 1", &[], |_| Ok(())).map(drop)
+            };
+            let (task, probe) = task(self.claim(0), read, move |()| *lock(&current) = None);
+            outage.last_probe = Instant::now();
+            // If the queue is full, other reads end the outage.
+            outage.probe = self.reads.push(task).is_ok().then_some(probe);
+        }
+        Some(outage.problem.clone())
     }
 
     pub(crate) async fn write<T: Send + 'static, E: WorkError>(
@@ -87,7 +121,7 @@ impl Workers {
         let (task, mut pending) = task(self.claim(bytes), work, committed);
         self.writes.push(task)?;
         let outcome = pending.confirm(cancel, self.config.confirm_wait).await?;
-        note(&self.write_problem, outcome)
+        self.note(&self.write_problem, outcome)
     }
 
     pub(crate) async fn read<T: Send + 'static, E: WorkError>(
@@ -137,7 +171,31 @@ impl Workers {
     ) -> Result<T, E> {
         let (task, mut pending) = task(claim, work, |_| {});
         self.reads.push(task)?;
-        note(&self.read_problem, pending.in_time(cancel).await?)
+        self.note(&self.read_problem, pending.in_time(cancel).await?)
+    }
+
+    /// Records whether an outcome is a fault of the storage.
+    fn note<T, E: WorkError>(
+        &self,
+        problem: &Mutex<Option<String>>,
+        outcome: Result<T, E>,
+    ) -> Result<T, E> {
+        match outcome.as_ref().map_err(WorkError::store_error) {
+            Ok(_) => {
+                *lock(problem) = None;
+                *lock(&self.outage) = None;
+            }
+            Err(Some(error @ StoreError::Unreachable(_))) => {
+                let (problem, last_probe) = (error.to_string(), Instant::now());
+                lock(&self.outage).get_or_insert(Outage { problem, last_probe, probe: None });
+            }
+            Err(Some(StoreError::Unavailable { reason, .. })) => {
+                *lock(problem) = Some(reason.clone());
+            }
+            Err(Some(error @ StoreError::Failed(_))) => *lock(problem) = Some(error.to_string()),
+            Err(_) => {}
+        }
+        outcome
     }
 
     fn end(&self) {
@@ -150,17 +208,6 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Records whether an outcome is a fault of the storage.
-fn note<T, E: WorkError>(problem: &Mutex<Option<String>>, outcome: Result<T, E>) -> Result<T, E> {
-    match outcome.as_ref().map_err(WorkError::store_error) {
-        Ok(_) => *lock(problem) = None,
-        Err(Some(StoreError::Unavailable { reason, .. })) => *lock(problem) = Some(reason.clone()),
-        Err(Some(error @ StoreError::Failed(_))) => *lock(problem) = Some(error.to_string()),
-        Err(_) => {}
-    }
-    outcome
 }
 
 /// Ignores poisoning, since no code panics while it holds one of these locks.

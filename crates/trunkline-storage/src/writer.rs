@@ -58,7 +58,9 @@ where
         // After a panic, the connection may be in any state.
         self.connection = None;
         let mut group = Group { tasks: Vec::new(), next: None, capacity: 0 };
-        if let Err(error) = self.attempt(&mut group).and_then(|()| self.commit()) {
+        if let Err(error) = self.attempt(&mut group).and_then(|()| self.commit())
+            && !error.is_outage()
+        {
             warn!(%error, "initial write to the database failed");
         }
         while let Some(task) = self.queue.pop() {
@@ -81,7 +83,11 @@ where
                     || group.faults().any(StoreError::is_of_memory)
             });
             if outcome.is_ok() {
-                outcome = self.commit().inspect_err(|error| error!(?error, "commit failed"));
+                outcome = self.commit().inspect_err(|error| {
+                    if !error.is_outage() {
+                        error!(?error, "commit failed");
+                    }
+                });
             }
             if outcome.is_ok() || !self.connection.take().is_some_and(|c| c.should_retry()) {
                 break;
@@ -109,7 +115,9 @@ where
         group.run(connection, &self.queue)?;
         connection.savepoint(|| {
             (self.maintain)(connection, since.elapsed()).map_err(|error| {
-                warn!(%error, "database maintenance failed");
+                if !error.is_outage() {
+                    warn!(%error, "database maintenance failed");
+                }
                 Some(error)
             })
         })
@@ -185,9 +193,13 @@ impl Group {
         let have_started = !self.tasks.is_empty();
         if !have_started {
             // Takes all tasks before the first one is answered, since its caller may retry.
-            while let Some(task) = self.next(queue) {
+            while let Some(mut task) = self.next(queue) {
+                // One whose deadline has passed was not started in time, whatever prevented that.
+                let late = task.claim().begin().err();
+                task.fail(late.unwrap_or_else(|| error.clone()));
                 self.tasks.push(task);
             }
+            return;
         }
         // A task whose own fault ended the transaction keeps its error.
         for task in self.tasks.iter_mut().filter(|task| task.fault().is_none()) {

@@ -6,13 +6,13 @@
 #![expect(clippy::unwrap_used, reason = "a failure ends the test")]
 
 use std::fs;
-use std::io::Write;
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The URL of the server, without a database.
@@ -75,16 +75,118 @@ pub fn certificate() -> Option<PathBuf> {
 
 static CERTIFICATE: OnceLock<PathBuf> = OnceLock::new();
 
+/// The way in which the server is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Open transactions are rolled back.
+    Fast,
+    /// As if the server had crashed: it recovers from its log when it starts again.
+    Immediate,
+}
+
+/// Stops the private server until [`start_again`], and waits until it has ended.
+pub fn stop(shutdown: Shutdown) {
+    supervisor().request(match shutdown {
+        Shutdown::Fast => "INT",
+        Shutdown::Immediate => "QUIT",
+    });
+}
+
+/// Starts the private server after [`stop`], and waits until it accepts connections.
+pub fn start_again() {
+    let mut supervisor = supervisor();
+    supervisor.request("start");
+    supervisor.wait_until_ready();
+}
+
+/// The id of the first process of the private server, whose children are the other ones.
+pub fn process() -> u32 {
+    let file = supervisor().folder.join("data/postmaster.pid");
+    fs::read_to_string(file).unwrap().lines().next().unwrap().parse().unwrap()
+}
+
+/// The private server, which must have been started.
+fn supervisor() -> std::sync::MutexGuard<'static, Supervisor> {
+    url();
+    SUPERVISOR.get().expect("the server is not that of this process").lock().unwrap()
+}
+
+static SUPERVISOR: OnceLock<Mutex<Supervisor>> = OnceLock::new();
+
+/// The process that starts and stops the server.
+struct Supervisor {
+    requests: ChildStdin,
+    replies: BufReader<ChildStdout>,
+    programs: PathBuf,
+    folder: PathBuf,
+    port: u16,
+}
+
 /// Ends the server and removes its files when its standard input is closed, which happens when this process ends.
-const SUPERVISOR: &str = r#"
+const SCRIPT: &str = r#"
     folder=$1; shift
-    "$@" >"$folder/log" 2>&1 &
-    server=$!
-    cat >/dev/null
-    kill -INT "$server"
+    start() { "$@" >>"$folder/log" 2>&1 & server=$!; }
+    start "$@"
+    while read -r request; do
+        case $request in
+            start) start "$@" ;;
+            *) kill "-$request" "$server"; wait "$server" ;;
+        esac
+        echo done
+    done
+    kill -INT "$server" 2>/dev/null
     wait "$server"
     rm -rf "$folder"
 "#;
+
+impl Supervisor {
+    /// Requests a start, or a stop with a signal.
+    fn request(&mut self, request: &str) {
+        writeln!(self.requests, "{request}").unwrap();
+        let mut reply = String::new();
+        self.replies.read_line(&mut reply).unwrap();
+        assert_eq!(reply, "done\n", "{}", self.log());
+    }
+
+    fn wait_until_ready(&self) {
+        let deadline = Instant::now() + START_TIME;
+        let socket = self.folder.join(format!(".s.PGSQL.{}.lock", self.port));
+        while fs::read_to_string(&socket).is_err() || !self.is_ready() {
+            assert!(Instant::now() < deadline, "PostgreSQL did not start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let mut command = Command::new(self.programs.join("pg_isready"));
+        command.args(["--quiet", "--host=127.0.0.1", &format!("--port={}", self.port)]);
+        command.status().unwrap().success()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+}
+
+/// Maximum time until the server accepts connections.
+const START_TIME: Duration = Duration::from_secs(120);
+
+/// A free address for a server that is stopped and started again. The system gives its port to no client meanwhile.
+pub fn free_address() -> SocketAddr {
+    // Linux takes the ports of clients from 32768 on.
+    const PORTS: std::ops::Range<u16> = 12_000..32_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let count = PORTS.end - PORTS.start;
+    // Processes begin at different ports.
+    let begin = (std::process::id() % 400) as u16 * 50;
+    loop {
+        let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % count;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORTS.start + number));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
+}
 
 #[expect(clippy::zombie_processes, reason = "the supervisor ends after this process")]
 fn start() -> String {
@@ -104,10 +206,10 @@ fn start() -> String {
     let rest = fs::read_to_string(&rules).unwrap();
     fs::write(&rules, format!("host all keeper 127.0.0.1/32 scram-sha-256\n{rest}")).unwrap();
 
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_address().port();
     let server = unprivileged(&programs.join("postgres"));
     let mut supervisor = Command::new("sh");
-    supervisor.args(["-c", SUPERVISOR, "sh"]).arg(&folder);
+    supervisor.args(["-c", SCRIPT, "sh"]).arg(&folder);
     supervisor.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data);
     for setting in [
         format!("port={port}"),
@@ -122,25 +224,15 @@ fn start() -> String {
     ] {
         supervisor.args(["-c", &setting]);
     }
-    let mut child = supervisor.stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = supervisor.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     // Closed by the end of this process.
-    std::mem::forget(child.stdin.take());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let socket = folder.join(format!(".s.PGSQL.{port}.lock"));
-    while fs::read_to_string(&socket).is_err() || !is_ready(&programs, port) {
-        let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
-        assert!(Instant::now() < deadline, "PostgreSQL did not start: {}", log());
-        assert!(child.try_wait().unwrap().is_none(), "PostgreSQL ended: {}", log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let (requests, replies) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     CERTIFICATE.set(folder.join("server.crt")).unwrap();
+    let replies = BufReader::new(replies);
+    let supervisor = Supervisor { requests, replies, programs, folder, port };
+    supervisor.wait_until_ready();
+    SUPERVISOR.set(Mutex::new(supervisor)).ok().unwrap();
     format!("postgres://postgres@127.0.0.1:{port}")
-}
-
-fn is_ready(programs: &Path, port: u16) -> bool {
-    let mut command = Command::new(programs.join("pg_isready"));
-    command.args(["--quiet", "--host=127.0.0.1", &format!("--port={port}")]);
-    command.status().unwrap().success()
 }
 
 /// The directory of `initdb` and `postgres`: the newest of Debian's, or one of `PATH`.

@@ -162,7 +162,9 @@ impl Agent {
                 exists = match self.inner.conversations.save(saved).await {
                     Ok(()) => true,
                     Err(error) => {
-                        tracing::error!(%error, "failed to save a failed turn");
+                        if !error.is_outage() {
+                            tracing::error!(%error, "failed to save a failed turn");
+                        }
                         // The write may still succeed.
                         let may_be_saved =
                             matches!(error, ConversationError::Store(StoreError::Unconfirmed));

@@ -29,6 +29,13 @@ pub enum ConversationError {
     Store(#[from] StoreError),
 }
 
+impl ConversationError {
+    /// Whether the store cannot reach its server, which it has logged.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unreachable(_)))
+    }
+}
+
 const SCHEMA: Schema = Schema {
     name: "conversations",
     file: "agent.sqlite",

@@ -42,7 +42,9 @@ impl RpcError for Error {
             Self::TurnRunning | Self::TooManyTurns { .. } => (code::BUSY, "Server is busy", data),
             Self::Conversation(ConversationError::Store(error)) => return store_error(error, data),
             Self::NotSaved { source, steps, conversation_id } => {
-                tracing::error!(cause = ?source, "failed to save a turn");
+                if !source.is_outage() {
+                    tracing::error!(cause = ?source, "failed to save a turn");
+                }
                 let conversation_id = Some(&**conversation_id);
                 let data = Data { steps, conversation_id, ..kind("unkept") };
                 (code::APPLICATION, "Internal server error", data)
@@ -84,6 +86,8 @@ fn store_error(error: &StoreError, data: Data<'_>) -> ErrorObject {
     let (code, message, kind) = match error {
         StoreError::Busy | StoreError::Closed => (code::BUSY, "Server is busy", None),
         StoreError::OutOfMemory { .. } => (code::BUSY, "Server is busy", Some("out_of_memory")),
+        // The store has logged the outage.
+        StoreError::Unreachable(_) => (code::BUSY, "Server is busy", Some("unreachable")),
         StoreError::Timeout { .. } | StoreError::Unconfirmed => {
             (code::TIMEOUT, "Call timed out", None)
         }

@@ -46,3 +46,10 @@ pub const RATE_LIMITED: i64 = -32010;
 /// The client cancelled the call. The code of the Language Server Protocol, outside of the range that JSON-RPC
 /// reserves.
 pub const CANCELLED: i64 = -32800;
+
+/// Whether a call that failed with this code may succeed soon: [`BUSY`], [`RATE_LIMITED`] and [`TIMEOUT`]. After a timeout,
+/// the call may have run.
+#[must_use]
+pub fn is_temporary(code: i64) -> bool {
+    [BUSY, RATE_LIMITED, TIMEOUT].contains(&code)
+}

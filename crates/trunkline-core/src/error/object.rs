@@ -74,6 +74,12 @@ impl ErrorObject {
         self.code
     }
 
+    /// Whether the same call may succeed soon. See [`code::is_temporary`].
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        code::is_temporary(self.code)
+    }
+
     /// The message, one short sentence.
     #[must_use]
     pub fn message(&self) -> &str {

@@ -93,6 +93,17 @@ impl Error {
         }
     }
 
+    /// Whether the same request may succeed later: the server could not be reached, or returned a temporary error.
+    pub(super) fn is_temporary(&self) -> bool {
+        const TEMPORARY: [StatusCode; 2] =
+            [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+        match (self.error_object(), self.status()) {
+            (Some(error), _) => error.is_temporary(),
+            (None, Some(status)) => !status.is_client_error() || TEMPORARY.contains(&status),
+            (None, None) => true,
+        }
+    }
+
     /// The code of the error that the server returned, if any.
     pub(super) fn code(&self) -> Option<i64> {
         Some(self.error_object()?.code())

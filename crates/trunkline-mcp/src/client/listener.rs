@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
@@ -257,15 +257,7 @@ fn end_of(ended: Result<(), Error>) -> End {
         Ok(()) => End::Closed(None),
         Err(error) => {
             tracing::debug!(%error, "the stream of notifications has ended");
-            let may_pass = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-            let is_refused = error
-                .status()
-                .is_some_and(|status| status.is_client_error() && !may_pass.contains(&status));
-            if is_refused || error.error_object().is_some() {
-                End::Refused
-            } else {
-                End::Closed(None)
-            }
+            if error.is_temporary() { End::Closed(None) } else { End::Refused }
         }
     }
 }

@@ -73,10 +73,34 @@ pub const MESSAGE_PAGE: usize = 1_000;
 /// A future of a result of [`Nodes`].
 pub type NodesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodesError>> + Send + 'a>>;
 
-/// The state that nodes share cannot be read or written.
+/// The reason why the state that nodes share cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("the state that nodes share is not available")]
-pub struct NodesError(#[source] pub BoxError);
+#[non_exhaustive]
+pub enum NodesError {
+    /// The storage is busy or cannot be reached. Outages are logged by the implementation of [`Nodes`], and not for each
+    /// call.
+    #[error("the state that nodes share is not available at the moment")]
+    Temporary(#[source] BoxError),
+    /// Another error.
+    #[error("the state that nodes share is not available")]
+    Failed(#[source] BoxError),
+}
+
+impl NodesError {
+    /// Another error than [`Temporary`](Self::Temporary).
+    pub fn failed(cause: impl Into<BoxError>) -> Self {
+        Self::Failed(cause.into())
+    }
+
+    /// Logs an error that is not temporary. `problem` is its consequence.
+    pub(crate) fn log(&self, problem: &'static str) {
+        let error = self as &dyn std::error::Error;
+        match self {
+            Self::Temporary(_) => tracing::debug!(error, "{problem}"),
+            Self::Failed(_) => tracing::warn!(error, "{problem}"),
+        }
+    }
+}
 
 /// A session.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -112,7 +112,7 @@ impl StoredNodes {
     /// If the database cannot be read or written, or the random number generator of the system fails.
     pub async fn secret(&self, name: &'static str) -> Result<[u8; 32], NodesError> {
         let mut new = [0; 32];
-        getrandom::fill(&mut new).map_err(|error| NodesError(error.into()))?;
+        getrandom::fill(&mut new).map_err(NodesError::failed)?;
         let text = BASE64.encode(new);
         let secret = self.write(text.len(), move |connection| {
             let insert = "INSERT INTO secret (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
@@ -121,7 +121,7 @@ impl StoredNodes {
             connection.query_row(select, &[name.into()], |row| row.get::<String>(0))
         });
         let decoded = BASE64.decode(secret.await?.unwrap_or_default()).unwrap_or_default();
-        let invalid = || NodesError(format!("the secret `{name}` has not 32 bytes").into());
+        let invalid = || NodesError::failed(format!("the secret `{name}` has not 32 bytes"));
         decoded.try_into().map_err(|_| invalid())
     }
 
@@ -142,14 +142,22 @@ impl StoredNodes {
         bytes: usize,
         work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, NodesError> {
-        self.store.write(pending(), bytes, work).await.map_err(|error| NodesError(error.into()))
+        self.store.write(pending(), bytes, work).await.map_err(nodes_error)
     }
 
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, NodesError> {
-        self.store.read(pending(), work).await.map_err(|error| NodesError(error.into()))
+        self.store.read(pending(), work).await.map_err(nodes_error)
+    }
+}
+
+fn nodes_error(error: StoreError) -> NodesError {
+    if error.is_temporary() {
+        NodesError::Temporary(error.into())
+    } else {
+        NodesError::failed(error)
     }
 }
 
@@ -197,7 +205,7 @@ impl Nodes for StoredNodes {
             if !is_confirmed || used <= before(USE_INTERVAL) {
                 self.keep_sessions(vec![id]).await?;
             }
-            serde_json::from_str(&record).map(Some).map_err(|error| NodesError(error.into()))
+            serde_json::from_str(&record).map(Some).map_err(NodesError::failed)
         })
     }
 

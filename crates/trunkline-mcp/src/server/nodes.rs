@@ -77,6 +77,7 @@ impl Mcp {
 /// Reads the messages of other nodes.
 async fn follow(server: Weak<Server>, membership: Arc<Membership>, mut position: u64) {
     let (mut last_success, mut last_kept) = (Instant::now(), Instant::now());
+    let mut has_failed = false;
     loop {
         let Some(server) = server.upgrade() else { return };
         let is_idle = server.sessions.is_empty() && server.subscribers.is_empty();
@@ -86,13 +87,15 @@ async fn follow(server: Weak<Server>, membership: Arc<Membership>, mut position:
                     server.subscribers.notify_own(&ChangeSet::all());
                 }
                 last_success = Instant::now();
+                if std::mem::take(&mut has_failed) {
+                    tracing::info!("the messages of other nodes can be read again");
+                }
             }
-            Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn Error,
-                    "cannot read the messages of other nodes"
-                );
+            Err(error) if !has_failed => {
+                error.log("cannot read the messages of other nodes");
+                has_failed = matches!(error, NodesError::Failed(_));
             }
+            Err(_) => {}
         }
         if last_kept.elapsed() >= KEEP_INTERVAL {
             last_kept = Instant::now();
@@ -173,9 +176,7 @@ impl Server {
                     self.sessions.end(id);
                 }
             }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn Error, "sessions in use cannot be recorded");
-            }
+            Err(error) => error.log("sessions in use cannot be recorded"),
         }
     }
 

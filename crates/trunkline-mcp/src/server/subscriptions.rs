@@ -165,7 +165,9 @@ impl Server {
                 biased;
                 () = closing.cancelled() => {}
                 () = ended.cancelled() => {}
-                () = server.notify(&call, id.clone(), wanted, &queue) => {}
+                error = server.notify(&call, id.clone(), wanted, &queue) => {
+                    return Outcome::error(error);
+                }
             }
             let raw: Value = serde_json::from_str(id.as_raw()).unwrap_or_default();
             if is_channel {
@@ -180,12 +182,24 @@ impl Server {
         Ok(StartedCall { future, messages: Some(messages) })
     }
 
-    /// Sends the notifications of a subscription, after the acknowledgement. Ends only by being dropped.
-    async fn notify(&self, call: &Call, id: Id, mut wanted: Filter, queue: &MessageQueue) {
+    /// Sends the notifications of a subscription, after the acknowledgement. Ends by being dropped, or with a temporary
+    /// error before the acknowledgement.
+    async fn notify(
+        &self,
+        call: &Call,
+        id: Id,
+        mut wanted: Filter,
+        queue: &MessageQueue,
+    ) -> ErrorObject {
         let mut allowed = BTreeSet::new();
         for uri in std::mem::take(&mut wanted.resource_subscriptions) {
-            if matches!(self.check_access(call, &uri).await, Access::Allowed) {
-                allowed.insert(uri);
+            match self.check_access(call, &uri).await {
+                // Without the resource, the client would not try again.
+                Access::Refused(error) if error.is_temporary() => return error,
+                Access::Refused(_) | Access::Unknown => {}
+                Access::Allowed => {
+                    allowed.insert(uri);
+                }
             }
         }
         wanted.resource_subscriptions = allowed;
@@ -198,9 +212,13 @@ impl Server {
         let subscription = Arc::new(subscription);
         self.subscribers.add(&subscription);
         for uri in &wanted.resource_subscriptions {
-            if let Err(error) = self.begin_subscription(uri).await {
-                tracing::debug!(uri, %error, "a subscription is refused");
-                subscription.remove_resource(uri);
+            match self.begin_subscription(uri).await {
+                Ok(()) => {}
+                Err(error) if error.is_temporary() => return error,
+                Err(error) => {
+                    tracing::debug!(uri, %error, "a subscription is refused");
+                    subscription.remove_resource(uri);
+                }
             }
         }
         queue.send(subscription.acknowledgement().into()).await;

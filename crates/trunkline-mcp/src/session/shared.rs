@@ -67,7 +67,7 @@ pub(crate) trait SseClients: Send + Sync {
 
 /// The error of a message that needs the state of the nodes.
 pub(crate) fn unavailable(error: &NodesError) -> ErrorObject {
-    tracing::warn!(error = error as &dyn std::error::Error, "a session cannot be read or changed");
+    error.log("a session cannot be read or changed");
     let reason = "the store of sessions is not available; try again";
     ErrorObject::new(code::BUSY, "Server is busy")
         .with_data(&serde_json::json!({ "reason": reason }))

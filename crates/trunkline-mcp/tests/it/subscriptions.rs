@@ -1,7 +1,11 @@
 //! Subscriptions of the stateless era (2026-07-28, "Subscriptions").
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use serde_json::{Value, json};
-use trunkline::{DynamicOperations, Operation, Router, Server};
+use trunkline::layers::{Next, from_fn};
+use trunkline::{Call, DynamicOperations, ErrorObject, Operation, Outcome, Router, Server, code};
 use trunkline_mcp::{Mcp, McpConfig, McpOperation, Prompt};
 
 use crate::support::{
@@ -145,6 +149,38 @@ async fn filters_are_checked_and_unsupported_changes_are_omitted() {
     ] {
         let mut pipes = Pipes::of(mcp.clone(), Gate::new());
         pipes.send([&listen("s", filter)]);
+        assert_fits(name, &expected, &pipes.next().await.unwrap());
+    }
+}
+
+/// A client does not open the stream again to get a resource that the stream lacks, but after a temporary error.
+#[tokio::test]
+async fn a_temporary_error_of_an_access_check_fails_the_request() {
+    let failure = Arc::new(AtomicI64::new(0));
+    let current = Arc::clone(&failure);
+    let layer = from_fn(move |call: Call, next: Next| {
+        let code = current.load(Ordering::SeqCst);
+        async move {
+            match code {
+                0 => next.run(call).await,
+                code => Outcome::error(ErrorObject::new(code, "Failed")),
+            }
+        }
+    });
+    let router = offers().layer(layer);
+    let mcp = Mcp::new(router.build().unwrap(), settings()).unwrap();
+    let filter = json!({ "resourceSubscriptions": ["r://text"] });
+    let lacking = acknowledged("s", json!({}));
+    for (name, code, expected) in [
+        ("busy", code::BUSY, json!({ "id": "s", "error": { "code": code::BUSY } })),
+        ("timeout", code::TIMEOUT, json!({ "id": "s", "error": { "code": code::TIMEOUT } })),
+        ("rate", code::RATE_LIMITED, json!({ "id": "s", "error": { "code": code::RATE_LIMITED } })),
+        ("forbidden", code::FORBIDDEN, lacking),
+        ("allowed", 0, acknowledged("s", filter.clone())),
+    ] {
+        failure.store(code, Ordering::SeqCst);
+        let mut pipes = Pipes::of(mcp.clone(), Gate::new());
+        pipes.send([&listen("s", filter.clone())]);
         assert_fits(name, &expected, &pipes.next().await.unwrap());
     }
 }

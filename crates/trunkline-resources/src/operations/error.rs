@@ -81,6 +81,8 @@ fn store_error(error: &StoreError, data: Data<'_>) -> ErrorObject {
     let (code, message, kind) = match error {
         StoreError::Busy | StoreError::Closed => (code::BUSY, "Server is busy", None),
         StoreError::OutOfMemory { .. } => (code::BUSY, "Server is busy", Some("out_of_memory")),
+        // The store has logged the outage.
+        StoreError::Unreachable(_) => (code::BUSY, "Server is busy", Some("unreachable")),
         StoreError::Timeout { .. } | StoreError::Unconfirmed => {
             (code::TIMEOUT, "Call timed out", None)
         }

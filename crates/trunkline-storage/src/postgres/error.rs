@@ -6,14 +6,11 @@ use trunkline_postgres::ConnectError;
 
 use crate::error::StoreError;
 
-/// The reason in errors of lost connections and of servers that stop.
-const UNREACHABLE: &str = "the database server cannot be reached";
-
 /// An error of the server, or of the connection.
 pub(super) fn store_error(error: tokio_postgres::Error) -> StoreError {
     let reason = match error.code() {
         // Only a lost connection has no code, or a value that cannot be sent or read.
-        None if is_lost(&error) => UNREACHABLE,
+        None if is_lost(&error) => return StoreError::Unreachable(Some(Arc::new(error))),
         None => return StoreError::Failed(Arc::new(error)),
         Some(code) if is_conflict(code) || *code == SqlState::LOCK_NOT_AVAILABLE => {
             return StoreError::Busy;
@@ -22,7 +19,9 @@ pub(super) fn store_error(error: tokio_postgres::Error) -> StoreError {
         Some(&SqlState::DISK_FULL) => "the disk of the database server is full",
         Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "the database is read-only",
         Some(&SqlState::QUERY_CANCELED) => "the database server did not reply in time",
-        Some(code) if is_shutdown(code) => UNREACHABLE,
+        Some(code) if is_shutdown(code) => {
+            return StoreError::Unreachable(Some(Arc::new(error)));
+        }
         Some(_) => return StoreError::Failed(Arc::new(error)),
     };
     StoreError::Unavailable { reason: reason.to_owned(), source: Some(Arc::new(error)) }
@@ -30,13 +29,15 @@ pub(super) fn store_error(error: tokio_postgres::Error) -> StoreError {
 
 /// A connection that cannot be opened.
 pub(super) fn connect_error(error: ConnectError) -> StoreError {
-    tracing::warn!(error = &error as &dyn Error, "cannot connect to PostgreSQL");
-    StoreError::Unavailable { reason: UNREACHABLE.to_owned(), source: Some(Arc::new(error)) }
+    if error.is_connection_limit() {
+        return StoreError::Busy;
+    }
+    StoreError::Unreachable(Some(Arc::new(error)))
 }
 
 /// A server that does not reply, or a connection that must not be used.
 pub(super) fn lost() -> StoreError {
-    StoreError::Unavailable { reason: UNREACHABLE.to_owned(), source: None }
+    StoreError::Unreachable(None)
 }
 
 /// Whether the connection is lost, or the server closes it.

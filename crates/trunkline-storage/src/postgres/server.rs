@@ -110,7 +110,8 @@ impl Server {
 fn connect(settings: Arc<Settings>) -> Result<Session, StoreError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| StoreError::Failed(Arc::new(error)))?;
-    let connection = runtime.block_on(Connection::open(&settings.address, LIMITS));
+    let connecting = Connection::open(&settings.address, LIMITS);
+    let connection = runtime.block_on(settings.outage.observe(&settings.address, connecting));
     Ok(Session::new(connection.map_err(connect_error)?, runtime, settings))
 }
 

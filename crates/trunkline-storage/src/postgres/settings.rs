@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_postgres::Address;
+use trunkline_postgres::{Address, Outage};
 
 use crate::config::{Schema, StoreConfig};
 use crate::error::StoreError;
@@ -10,6 +10,8 @@ use crate::error::StoreError;
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) address: Arc<Address>,
+    /// That of all sessions of the store.
+    pub(super) outage: Arc<Outage>,
     pub(super) schema: Schema,
     pub(super) timeout: Duration,
     lock_wait: Duration,
@@ -23,7 +25,8 @@ impl Settings {
     pub(super) fn new(address: Arc<Address>, schema: Schema, config: &StoreConfig) -> Self {
         let timeout = config.timeout.min(MAX_TIMEOUT);
         let idle_wait = timeout + config.confirm_wait.min(MAX_TIMEOUT);
-        Self { address, schema, timeout, lock_wait: config.lock_wait, idle_wait }
+        let outage = Arc::new(Outage::new(format!("store {}", schema.name)));
+        Self { address, outage, schema, timeout, lock_wait: config.lock_wait, idle_wait }
     }
 
     pub(super) fn newest_version(&self) -> u32 {

@@ -7,7 +7,7 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
 use trunkline_storage::Location;
 
-use trunkline_test_postgres::{create_database, url_of};
+use trunkline_test_postgres::{create_database, psql, url_of};
 
 /// A new database, in a role without further privileges.
 pub(crate) struct Place(String);
@@ -19,6 +19,17 @@ impl Place {
 
     pub(crate) fn location(&self) -> Location {
         Location::postgres(&self.0).unwrap()
+    }
+
+    /// Refuses connections and ends the existing ones, or accepts connections again.
+    pub(crate) fn set_reachable(&self, is_reachable: bool) {
+        let (_, name) = self.0.rsplit_once('/').unwrap();
+        let sql = format!(
+            "ALTER DATABASE {name} ALLOW_CONNECTIONS {is_reachable}; \
+             SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity \
+             WHERE datname = '{name}' AND NOT {is_reachable}"
+        );
+        psql("postgres", "postgres", &sql);
     }
 
     /// A session like that of another process.

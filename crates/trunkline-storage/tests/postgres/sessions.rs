@@ -1,10 +1,11 @@
 //! Faults of sessions, and several nodes.
 
 use std::future::pending;
+use std::time::{Duration, Instant};
 
 use trunkline_storage::{Store, StoreConfig, StoreError, Value};
 
-use crate::engine::Place;
+use crate::engine::{Place, lock};
 use crate::fixture::{Fixture, PATIENCE, SCHEMA, enqueue, gate, ids, outcome, put};
 
 /// Ends the sessions of the store.
@@ -103,6 +104,49 @@ async fn long_results_are_read_in_parts() {
         assert_eq!(ids.len(), count);
         assert!(ids.is_sorted());
     }
+}
+
+#[tokio::test]
+async fn calls_fail_while_the_server_cannot_be_reached() {
+    let fixture = Fixture::new();
+    fixture.put("a").await.unwrap();
+    let read =
+        async || outcome(&fixture.read(|connection| connection.execute("SELECT 1", &[])).await);
+    assert_eq!(read().await, "Ok");
+    fixture.place.set_reachable(false);
+    for _ in 0..3 {
+        assert_eq!(outcome(&fixture.put("b").await), "Unreachable");
+        assert_eq!(read().await, "Unreachable");
+    }
+    let problem = "the database server cannot be reached; try again";
+    assert_eq!(fixture.store.problem().as_deref(), Some(problem));
+    fixture.place.set_reachable(true);
+    // Without a call.
+    let deadline = Instant::now() + PATIENCE;
+    while fixture.store.problem().is_some() {
+        assert!(Instant::now() < deadline, "the store does not recover");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    fixture.put("c").await.unwrap();
+    assert_eq!(fixture.ids().await, ["a", "c"]);
+}
+
+/// The caller does not wait longer, and the work is not done later.
+#[tokio::test]
+async fn a_write_that_does_not_start_in_time_fails_as_a_timeout() {
+    let fixture = Fixture::with(|config| {
+        config.timeout = Duration::from_millis(200);
+        config.lock_wait = PATIENCE;
+    });
+    let other = fixture.place.other_process();
+    lock(&other);
+    assert_eq!(outcome(&fixture.put("a").await), "Timeout");
+    other.execute("ROLLBACK");
+    let deadline = Instant::now() + PATIENCE;
+    while outcome(&fixture.put("b").await) != "Ok" {
+        assert!(Instant::now() < deadline, "the store does not recover");
+    }
+    assert_eq!(fixture.ids().await, ["b"]);
 }
 
 #[tokio::test]

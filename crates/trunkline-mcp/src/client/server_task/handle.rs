@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::StatusCode;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -15,7 +14,7 @@ use trunkline::client::{Error as CallError, TransportError};
 use super::info::{TaskCallback, TaskInfo, TaskStatus};
 use crate::client::client::Client;
 use crate::client::connection::{CallOptions, RequestParts};
-use crate::client::error::{Error, RequestError};
+use crate::client::error::Error;
 use crate::client::handler::ClientHandler;
 use crate::client::input;
 use crate::client::input_request::{InputRequests, InputResponses};
@@ -301,10 +300,7 @@ impl fmt::Debug for Task {
 
 /// Whether a request may succeed later.
 fn may_pass(error: &Error) -> bool {
-    const TEMPORARY: [StatusCode; 2] = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-    let Error::Request(RequestError { error, status }) = error else { return false };
-    let is_temporary = |status: &StatusCode| status.is_server_error() || TEMPORARY.contains(status);
-    error.error_object().is_none() && status.as_ref().is_none_or(is_temporary)
+    matches!(error, Error::Request(_)) && error.is_temporary()
 }
 
 /// Cancels a task when it is dropped, unless it has ended.

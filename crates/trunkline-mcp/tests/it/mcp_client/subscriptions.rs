@@ -168,6 +168,30 @@ async fn subscriptions_may_be_unsupported() {
     assert_eq!(script.asked_for("subscriptions/listen").len(), 1);
 }
 
+/// The first requests fail. Only a temporary error is followed by another request.
+#[tokio::test]
+async fn a_subscription_is_repeated_after_a_temporary_error() {
+    for (status, code, is_repeated) in [
+        ("200 OK", -32005, true),
+        ("503 Service Unavailable", -32005, true),
+        ("200 OK", -32004, true),
+        ("200 OK", -32010, true),
+        ("200 OK", -32008, false),
+    ] {
+        let script = Script::start(move |asked| match asked.method() {
+            "subscriptions/listen" if asked.body["id"] == 2 => {
+                error(status, asked, code, &Value::Null)
+            }
+            "subscriptions/listen" => listening(asked, &json!(["r://a"]), &[]),
+            _ => modern(asked),
+        });
+        let script = script.await;
+        let client = script.client().await;
+        let subscribed = in_time("to subscribe", client.subscribe("r://a")).await;
+        assert_eq!(subscribed.is_ok(), is_repeated, "{status} {code}: {subscribed:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_interrupted_subscription_is_repeated() {
     let script = Script::start(|asked| match asked.method() {
