@@ -13,6 +13,7 @@ mod bench;
 mod book;
 mod ci;
 mod clojure;
+mod cluster;
 mod conformance;
 mod console;
 mod dist;
@@ -59,6 +60,7 @@ fn run(args: &[String]) -> Result<()> {
     match task.as_str() {
         "help" | "-h" | "--help" => println!("{}", usage()),
         "bench" => bench::run(&workspace, rest)?,
+        "cluster" => cluster::run_with(&workspace, rest)?,
         "dist" => dist::run_all(&workspace, rest)?,
         "sample-db" => sample_db::run(&workspace, rest)?,
         "soak" => soak::run_with(&workspace, rest)?,
@@ -85,6 +87,7 @@ fn usage() -> String {
     usage += "\n  dist             build all packages, install each and use it; `cargo xtask dist [PROGRAM]`";
     usage += "\n  publish-dry-run  publish without the upload; takes minutes";
     usage += "\n  bench            compare the server with others; see `cargo xtask bench --help`";
+    usage += "\n  cluster          restart nodes and PostgreSQL under load, and measure; see `cargo xtask cluster --help`";
     usage += "\n  book-update      write the generated page of the documentation";
     usage += "\n  soak             load tests, databases whose server is killed, memory attacks and time limits; takes 30 minutes";
     usage += "\n  model-check      a small language model uses the agent's tools; downloads 110 MB";

@@ -12,6 +12,7 @@ mod call_peer;
 mod call_tls;
 mod chat;
 mod chat_terminal;
+mod cluster;
 mod command_tools;
 mod config_command;
 mod config_file;

@@ -1,25 +1,32 @@
 //! Several servers with one store, directly and behind nginx. The step `nodes` of `cargo xtask ci` runs these tests.
 
-mod proxy;
+pub(crate) mod proxy;
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trunkline_test_postgres::{create_database, psql, url_of};
+use trunkline_test_postgres::{create_database, free_address, psql, url_of};
 
 use crate::support::{Connection, PATIENCE, Server, post, run, trunkline};
 
 const ACCEPT: &str = "Accept: application/json, text/event-stream";
-const LIST: &str = "records://todo";
+pub(crate) const LIST: &str = "records://todo";
 
 /// A server of records in a store, whose destructive tools are confirmed by the user.
-fn start(folder: &Path, store: &str, listen: &str) -> Server {
+fn start(folder: &Path, store: &str, listen: SocketAddr) -> Server {
+    Server::start(command(folder, store, listen))
+}
+
+/// The command of [`start`].
+pub(crate) fn command(folder: &Path, store: &str, listen: SocketAddr) -> Command {
     let mut command = trunkline(folder);
-    command.args(["serve", "--listen", listen, "--expose", "todo", "--confirm-destructive"]);
-    command.env("TRUNKLINE_STORE", store);
-    Server::start(command)
+    command.args(["serve", "--listen", &listen.to_string()]);
+    command.args(["--expose", "todo", "--confirm-destructive"]).env("TRUNKLINE_STORE", store);
+    command
 }
 
 /// Two servers with one store.
@@ -34,7 +41,7 @@ impl Nodes {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = url_of("app", &create_database(""));
-        let [a, b] = [(); 2].map(|()| start(folder.path(), &store, "127.0.0.1:0"));
+        let [a, b] = [(); 2].map(|()| start(folder.path(), &store, free_address()));
         Self { a, b, store, folder }
     }
 
@@ -318,18 +325,76 @@ fn a_restarted_node_has_the_sessions() {
     let session = initialize(&a);
     let subscribe = message(1, "resources/subscribe", &json!({"uri": LIST}));
     assert_eq!(ask(&a, &session, &subscribe).0, 200);
-    let address = a.address.to_string();
+    let address = a.address;
     let stream = listen(&a, &session, None);
     assert_eq!(a.stop().code, Some(0));
     drop(stream);
     // A change that the client misses while it has no stream.
     create(&b, "one");
-    let a = start(folder.path(), &store, &address);
+    let a = start(folder.path(), &store, address);
     let mut stream = listen(&a, &session, Some("0-0"));
     assert_eq!(data(&mut stream)["params"]["uri"], LIST);
     assert_eq!(ask(&a, &session, &message(1, "ping", &json!({}))).0, 200);
     drop(stream);
     Nodes { a, b, store, folder }.stop();
+}
+
+/// Calls fail with errors after which clients try again, and the log has no line for each of them.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn an_outage_of_the_store_is_logged_once() {
+    let nodes = Nodes::start();
+    let session = initialize(&nodes.a);
+    create(&nodes.a, "before");
+    let (_, database) = nodes.store.rsplit_once('/').unwrap();
+    let set_reachable = |is_reachable: bool| {
+        let sql = format!(
+            "ALTER DATABASE {database} ALLOW_CONNECTIONS {is_reachable}; \
+             SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity \
+             WHERE datname = '{database}' AND NOT {is_reachable}"
+        );
+        psql("postgres", "postgres", &sql);
+    };
+    set_reachable(false);
+    for _ in 0..5 {
+        let refused = nodes.a.call("todo.create", &json!({"id": "during", "title": "x"}));
+        let data = json!({"kind": "unreachable", "reason": "the database server cannot be reached; try again"});
+        assert_eq!((&refused["error"]["code"], &refused["error"]["data"]), (&json!(-32005), &data));
+        let (status, refused) = ask(&nodes.a, &session, &message(1, "ping", &json!({})));
+        assert_eq!((status, &refused["error"]["code"]), (503, &json!(-32005)));
+    }
+    let health = |expected: &str| {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let health = nodes.a.connect().get("/health").json();
+            if health["status"] == expected {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{health} is not {expected}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    health("degraded");
+    set_reachable(true);
+    // Without another call.
+    health("healthy");
+    create(&nodes.a, "after");
+    assert_eq!(ask(&nodes.a, &session, &message(1, "ping", &json!({}))).0, 200);
+    let ended = nodes.a.stop();
+    for (store, text) in [
+        ("nodes", "cannot be reached"),
+        ("nodes", "can be reached again"),
+        ("records", "cannot be reached"),
+        ("records", "can be reached again"),
+    ] {
+        let user = format!("user=\"store {store}\"");
+        let lines = ended.stderr.lines().filter(|line| line.contains(&user) && line.contains(text));
+        assert_eq!(lines.count(), 1, "{store} {text}: {}", ended.stderr);
+    }
+    let problems =
+        ended.stderr.lines().filter(|line| line.contains("WARN") || line.contains("ERROR"));
+    assert_eq!(problems.count(), 2, "{}", ended.stderr);
+    assert_eq!(nodes.b.stop().code, Some(0));
 }
 
 /// The output of a server that does not start with this store.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
@@ -16,50 +16,37 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use trunkline::client::Http;
 use trunkline_mcp::client::{
-    Change, Client, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures,
+    Change, Client, ClientHandler, Elicitation, Elicited, Error, HandlerError, HandlerFeatures,
     McpClientConfig, Tool,
 };
+use trunkline_test_postgres::free_address;
 
 use super::{LIST, Nodes, start};
 use crate::support::{PATIENCE, Server};
 
-/// nginx with its own configuration, and without privileges.
-struct Nginx {
+/// nginx with the configuration of `docs/operations/nodes.md`, and without privileges.
+pub(crate) struct Nginx {
     process: Child,
     folder: PathBuf,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Nginx {
-    fn start(folder: &Path, nodes: [SocketAddr; 2]) -> Self {
+    pub(crate) fn start(folder: &Path, nodes: &[SocketAddr]) -> Self {
         let folder = folder.join("nginx");
-        fs::create_dir(&folder).unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let [a, b] = nodes;
-        // The locations are those of docs/operations/nodes.md.
+        fs::create_dir_all(&folder).unwrap();
+        let address = free_address();
+        let documented = documented_configuration(nodes, address);
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|name| format!("{name}_temp_path {name};\n")).concat();
         let config = format!(
             "daemon off; worker_processes 1; pid nginx.pid; error_log error.log;
-            events {{ worker_connections 1024; }}
+            events {{ worker_connections 4096; }}
             http {{
                 {temporary}
                 log_format nodes '$status $upstream_addr $request_method $http_mcp_session_id';
                 access_log access.log nodes;
-                upstream trunkline {{
-                    server {a} max_fails=0;
-                    server {b} max_fails=0;
-                }}
-                server {{
-                    listen {address};
-                    location / {{
-                        proxy_pass http://trunkline;
-                        proxy_http_version 1.1;
-                        proxy_set_header Host $http_host;
-                        proxy_buffering off;
-                        proxy_read_timeout 1h;
-                    }}
-                }}
+                {documented}
             }}"
         );
         fs::write(folder.join("nginx.conf"), config).unwrap();
@@ -78,12 +65,17 @@ impl Nginx {
         nginx
     }
 
-    fn errors(&self) -> String {
+    /// The id of its first process.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn errors(&self) -> String {
         fs::read_to_string(self.folder.join("error.log")).unwrap_or_default()
     }
 
     /// The fields of the requests so far.
-    fn requests(&self) -> Vec<Vec<String>> {
+    pub(crate) fn requests(&self) -> Vec<Vec<String>> {
         let log = fs::read_to_string(self.folder.join("access.log")).unwrap();
         // Several addresses are separated by commas.
         let fields = |line: &str| line.replace(", ", ",").split(' ').map(str::to_owned).collect();
@@ -100,9 +92,30 @@ impl Drop for Nginx {
     }
 }
 
+/// The block of nginx in the documentation, with these addresses and without TLS.
+fn documented_configuration(nodes: &[SocketAddr], address: SocketAddr) -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations/nodes.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, block) = page.split_once("```nginx\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let mut nodes = Some(nodes.iter().map(|node| format!("server {node} max_fails=0;\n")));
+    let mut lines = Vec::new();
+    for line in block.lines() {
+        match line.trim() {
+            server if server.starts_with("server 10.0.0.") => {
+                lines.extend(nodes.take().into_iter().flatten())
+            }
+            "listen 443 ssl;" => lines.push(format!("listen {address};\n")),
+            _ => lines.push(format!("{line}\n")),
+        }
+    }
+    assert!(nodes.is_none(), "the block has servers");
+    lines.concat()
+}
+
 /// A user who confirms everything, and a record of changes.
 #[derive(Default)]
-struct User {
+pub(crate) struct User {
     confirmed: AtomicUsize,
     changes: Mutex<Vec<String>>,
 }
@@ -131,15 +144,16 @@ impl ClientHandler for User {
 }
 
 /// A client, and its tools by name.
-struct Caller {
-    client: Client,
+pub(crate) struct Caller {
+    pub(crate) client: Client,
     tools: BTreeMap<String, Tool>,
     user: Arc<User>,
-    name: &'static str,
+    pub(crate) name: &'static str,
 }
 
 impl Caller {
-    async fn connect(address: SocketAddr, name: &'static str) -> Self {
+    /// A client of the era `legacy` or `modern`.
+    pub(crate) async fn connect(address: SocketAddr, name: &'static str) -> Self {
         let http = Http::connect(&format!("http://{address}/mcp")).unwrap();
         let user = Arc::new(User::default());
         let mut config = McpClientConfig::new("nodes", "1");
@@ -153,23 +167,31 @@ impl Caller {
         Self { client, tools, user, name }
     }
 
+    /// Calls a tool. A result with `isError` is returned as its text.
+    pub(crate) async fn try_call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Result<(), String>, Error> {
+        let arguments: Box<RawValue> = to_raw_value(arguments).unwrap();
+        let result = self.client.call_tool(&self.tools[tool], &arguments).await?;
+        Ok(if result.is_error { Err(format!("{result:?}")) } else { Ok(()) })
+    }
+
     async fn call(&self, tool: &str, arguments: Value) {
-        let arguments: Box<RawValue> = to_raw_value(&arguments).unwrap();
-        let result = self.client.call_tool(&self.tools[tool], &arguments).await;
-        let result =
-            result.unwrap_or_else(|error| panic!("{} {tool} {arguments}: {error:?}", self.name));
-        assert!(!result.is_error, "{} {tool} {arguments}: {result:?}", self.name);
+        let outcome = self.try_call(tool, &arguments).await;
+        assert!(matches!(outcome, Ok(Ok(()))), "{} {tool} {arguments}: {outcome:?}", self.name);
     }
 
     /// Creates a record, changes it and deletes it, after the user has confirmed both.
-    async fn work(&self, id: &str) {
+    pub(crate) async fn work(&self, id: &str) {
         self.call("todo_create", json!({"id": id, "title": "x"})).await;
         self.call("todo_update", json!({"id": id, "title": "y"})).await;
         self.call("todo_delete", json!({"id": id})).await;
     }
 
     /// Waits until the client is notified of a change after those so far.
-    async fn until_changed(&self, uri: &str, count: usize) {
+    pub(crate) async fn until_changed(&self, uri: &str, count: usize) {
         let deadline = Instant::now() + PATIENCE;
         let changes =
             || self.user.changes.lock().unwrap().iter().filter(|found| *found == uri).count();
@@ -182,17 +204,17 @@ impl Caller {
 
 /// Stops a node with SIGTERM, and starts it again at its address.
 fn restart(node: Server, folder: &Path, store: &str) -> Server {
-    let address = node.address.to_string();
+    let address = node.address;
     let ended = node.stop();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    start(folder, store, &address)
+    start(folder, store, address)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL and nginx"]
 async fn clients_do_not_notice_that_nodes_are_restarted() {
     let Nodes { a, b, store, folder } = Nodes::start();
-    let nginx = Nginx::start(folder.path(), [a.address, b.address]);
+    let nginx = Nginx::start(folder.path(), &[a.address, b.address]);
     let mut callers = Vec::new();
     for name in ["legacy", "modern"] {
         let caller = Caller::connect(nginx.address, name).await;

@@ -16,7 +16,7 @@ pub(crate) use http::{Connection, Reply, post};
 pub(crate) use json::{cases, mismatch};
 pub(crate) use mcp_server::{McpServer, PICTURE};
 pub(crate) use model::{Model, Question, Speech};
-pub(crate) use process::{Ended, Server, run, runs, trunkline};
+pub(crate) use process::{Ended, Server, cpu_time, run, runs, trunkline};
 pub(crate) use terminal::Terminal;
 
 /// The timeout of waits for events that are expected immediately. The machine may be slow.

@@ -44,6 +44,26 @@ pub(crate) fn runs(pid: &str) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
+/// The CPU time of a process and its children, also of those that have ended.
+pub(crate) fn cpu_time(process: u32) -> Duration {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let stat = fs::read_to_string(entry.unwrap().path().join("stat")).ok()?;
+        let (pid, _) = stat.split_once(' ')?;
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let fields: Vec<u32> = rest.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+        // proc(5): the third field is the first one here. The 4th is the parent; the 14th to 17th are the times.
+        let [user, system, of_children_1, of_children_2] = fields[11..15].try_into().unwrap();
+        let ticks = match (pid == process.to_string(), fields[1] == process) {
+            (true, _) => user + system + of_children_1 + of_children_2,
+            (false, true) => user + system,
+            (false, false) => return None,
+        };
+        // `USER_HZ` is always 100.
+        Some(Duration::from_millis(10) * ticks)
+    });
+    processes.sum()
+}
+
 /// A process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -196,6 +216,11 @@ impl Server {
             is_named.then(|| rest.split(' ').nth(16).unwrap().parse().unwrap())
         };
         stats.filter_map(priority).collect()
+    }
+
+    /// The id of the process.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.id()
     }
 
     /// Sends a signal, by its name without `SIG`.
