@@ -22,6 +22,7 @@ fn duration() -> Duration {
 
 #[derive(Clone, Copy)]
 enum Kind {
+    Sql,
     Read,
     Write,
     Tool,
@@ -30,7 +31,8 @@ enum Kind {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Self::Read => "read of 5 rows",
+            Self::Sql => "`execute_raw_query`, 5 rows",
+            Self::Read => "`query_records`, 5 rows",
             Self::Write => "write of a record",
             Self::Tool => "MCP `tools/call`, read of 5 records",
         }
@@ -45,7 +47,7 @@ async fn throughput() {
     println!("|---|---|---|---|---|---|---|");
     for count in 1..=3 {
         let cluster = Cluster::start(count);
-        for kind in [Kind::Read, Kind::Write, Kind::Tool] {
+        for kind in [Kind::Sql, Kind::Read, Kind::Write, Kind::Tool] {
             measure(&cluster, kind).await;
         }
         cluster.stop();
@@ -53,12 +55,18 @@ async fn throughput() {
     println!();
 }
 
+/// The read of [`read`] as SQL.
+fn sql(number: u64) -> (&'static str, Value) {
+    let query = "SELECT * FROM reading WHERE sensor = $1";
+    ("db.execute_raw_query", json!({"query": query, "params": [number % 20_000]}))
+}
+
 async fn measure(cluster: &Cluster, kind: Kind) {
     let mut load = Load::default();
     let failed = Arc::new(AtomicUsize::new(0));
     let caller = match kind {
         Kind::Tool => Some(Arc::new(Caller::connect(cluster.nginx.address, "modern").await)),
-        Kind::Read | Kind::Write => None,
+        Kind::Sql | Kind::Read | Kind::Write => None,
     };
     for _ in 0..CLIENTS {
         let (client, caller, failed) = (cluster.client(), caller.clone(), Arc::clone(&failed));
@@ -74,7 +82,8 @@ async fn measure(cluster: &Cluster, kind: Kind) {
                     _ => {
                         let (method, mut params) = match kind {
                             Kind::Write => What::Record.write(number),
-                            _ => read(number),
+                            Kind::Sql => sql(number),
+                            Kind::Read | Kind::Tool => read(number),
                         };
                         if matches!(kind, Kind::Write) {
                             // The store creates an id.

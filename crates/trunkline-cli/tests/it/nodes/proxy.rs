@@ -50,12 +50,7 @@ impl Nginx {
             }}"
         );
         fs::write(folder.join("nginx.conf"), config).unwrap();
-        let program =
-            ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists());
-        let program = program.expect("nginx is required: `apt-get install nginx` on Debian");
-        let mut command = Command::new(program);
-        command.arg("-p").arg(&folder).args(["-c", "nginx.conf", "-e", "error.log"]);
-        let process = command.stdin(Stdio::null()).spawn().unwrap();
+        let process = nginx(&folder).stdin(Stdio::null()).spawn().unwrap();
         let nginx = Self { process, folder, address };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(address).is_err() {
@@ -90,6 +85,16 @@ impl Drop for Nginx {
         drop(Command::new("sh").args(["-c", &stop]).status());
         drop(self.process.wait());
     }
+}
+
+/// nginx with the files in a folder.
+pub(super) fn nginx(folder: &Path) -> Command {
+    let programs = ["/usr/sbin/nginx", "/usr/bin/nginx"];
+    let program = programs.into_iter().find(|path| Path::new(path).exists());
+    let program = program.expect("nginx is required: `apt-get install nginx` on Debian");
+    let mut command = Command::new(program);
+    command.arg("-p").arg(folder).args(["-c", "nginx.conf", "-e", "error.log"]);
+    command
 }
 
 /// The block of nginx in the documentation, with these addresses and without TLS.

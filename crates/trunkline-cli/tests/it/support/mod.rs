@@ -20,7 +20,7 @@ pub(crate) use process::{Ended, Server, cpu_time, run, runs, trunkline};
 pub(crate) use terminal::Terminal;
 
 /// The timeout of waits for events that are expected immediately. The machine may be slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A statement that runs forever and returns no row.
 pub(crate) const ENDLESS: &str =
