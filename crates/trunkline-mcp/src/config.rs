@@ -24,6 +24,9 @@ pub struct McpConfig {
     /// Whether the server announces [notifications](crate::Notifier::resource_list_changed) of a changed list of
     /// resources, although its operations are static. Default false.
     pub resource_list_changes: bool,
+    /// Whether the server announces [notifications](crate::Notifier::lists_changed) of changed lists, although its
+    /// operations are static. Default false.
+    pub list_changes: bool,
     /// The website.
     pub website: Option<String>,
     /// Icons for user interfaces.
@@ -85,6 +88,7 @@ impl McpConfig {
             instructions: None,
             output_schemas: false,
             resource_list_changes: false,
+            list_changes: false,
             website: None,
             icons: Vec::new(),
             list_ttl: Duration::from_secs(300),

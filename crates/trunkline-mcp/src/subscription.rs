@@ -111,6 +111,15 @@ impl Notifier {
     pub fn resource_list_changed(&self) {
         self.0.notify_changes(ChangeSet { resource_list: true, ..ChangeSet::default() });
     }
+
+    /// Notifies the clients that the lists of tools, prompts and resources have changed, for example because access rules
+    /// were [replaced](trunkline::layers::authorize::SharedRules::replace). The server announces these notifications if
+    /// [`McpConfig::list_changes`](crate::McpConfig::list_changes) is set.
+    pub fn lists_changed(&self) {
+        let lists =
+            ChangeSet { tools: true, prompts: true, resource_list: true, ..ChangeSet::default() };
+        self.0.notify_changes(lists);
+    }
 }
 
 /// The changes of which a client is notified. Changes that it has not read are merged, so that a client that does not

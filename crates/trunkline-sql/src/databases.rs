@@ -96,9 +96,17 @@ impl Databases {
     ///
     /// [`Error::BadArgument`] if the name is unknown.
     pub fn get(&self, name: Option<&str>) -> Result<&Database, Error> {
-        let Some(name) = name else { return Ok(self.first()) };
-        let found = self.iter().find(|(known, _)| known.is(name));
-        found.map(|(_, database)| database).ok_or_else(|| {
+        self.entry(name).map(|(_, database)| database)
+    }
+
+    /// The same, with its name.
+    pub(crate) fn entry(&self, name: Option<&str>) -> Result<(&DatabaseName, &Database), Error> {
+        let found = match name {
+            Some(name) => self.iter().find(|(known, _)| known.is(name)),
+            None => self.iter().next(),
+        };
+        found.ok_or_else(|| {
+            let name = name.unwrap_or_default();
             let known: Vec<_> = self.iter().map(|(name, _)| format!("`{name}`")).collect();
             let name = name.escape_debug();
             Error::argument(

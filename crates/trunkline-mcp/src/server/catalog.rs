@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bytes::Bytes;
 use trunkline::Rpc;
 use trunkline::access::Principal;
-use trunkline::layers::authorize::{is_restricted, is_visible_to};
+use trunkline::layers::authorize::{can_be_restricted, is_visible_to};
 use trunkline::protocol::RegisteredOperation;
 
 use super::offers::Offers;
@@ -42,7 +42,7 @@ struct Snapshot {
 struct Pages {
     legacy: Vec<Bytes>,
     modern: Vec<Bytes>,
-    /// The entries, if some callers do not see all of them.
+    /// The entries, if some callers may not see all of them.
     restricted: Option<Vec<Entry>>,
 }
 
@@ -60,7 +60,7 @@ impl Pages {
             results.pages(list, era, &entries)
         };
         let (legacy, modern) = (pages(Era::Legacy), pages(Era::Modern));
-        let is_any = entries.iter().any(|entry| is_restricted(entry.operation.description()));
+        let is_any = entries.iter().any(|entry| can_be_restricted(entry.operation.description()));
         Self { legacy, modern, restricted: is_any.then_some(entries) }
     }
 

@@ -102,7 +102,8 @@ impl Mcp {
     /// # Errors
     /// The first static operation that cannot be offered. A dynamic one that cannot be offered is left out and logged.
     pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, McpError> {
-        let results = PrebuiltResults::new(&settings, rpc.has_dynamic_operations());
+        let results =
+            PrebuiltResults::new(&settings, rpc.has_dynamic_operations() || settings.list_changes);
         let catalog = Catalog::new(&rpc, &results)?;
         let (subscribers, random_key) = <(Arc<Subscribers>, _)>::default();
         let sessions = Sessions::new(settings.sessions, settings.session_idle);
@@ -172,6 +173,11 @@ impl Mcp {
 }
 
 impl Server {
+    /// Whether clients are notified of changed lists.
+    fn lists_change(&self) -> bool {
+        self.rpc.has_dynamic_operations() || self.settings.list_changes
+    }
+
     fn refresh(&self) {
         let changes = self.catalog.refresh(&self.rpc, &self.results);
         self.subscribers.notify_changes(changes);
@@ -273,7 +279,7 @@ impl Server {
                     let capabilities = capabilities.ok_or(Fault::Params(TOO_LONG))?;
                     session.initialize(version, capabilities);
                 }
-                let lists = session.is_some() && self.rpc.has_dynamic_operations();
+                let lists = session.is_some() && self.lists_change();
                 let resource_list =
                     lists || session.is_some() && self.settings.resource_list_changes;
                 let notified = Notified { lists, resource_list, resources: session.is_some() };

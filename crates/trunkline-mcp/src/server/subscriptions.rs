@@ -252,7 +252,7 @@ impl Server {
 
     /// The part of a filter that this server supports.
     fn supported(&self, wanted: Filter) -> Filter {
-        let has_lists = self.rpc.has_dynamic_operations();
+        let has_lists = self.lists_change();
         let Declared { resources, prompts, tasks, .. } = self.catalog.declared();
         let uris = wanted.resource_subscriptions.into_iter();
         let short = |uri: &String| uri.len() <= self.settings.uri_bytes;

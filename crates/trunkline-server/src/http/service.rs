@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -44,11 +44,14 @@ use trunkline_core::dispatch::Dispatcher;
 ///
 /// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls do not pass the layers of routes.
 #[derive(Clone)]
-pub struct HttpService(Arc<Inner>);
+pub struct HttpService(Arc<RwLock<Arc<Inner>>>);
 
+/// The state of a service between two changes. A request uses one.
 #[derive(Clone)]
 struct Inner {
     guard: Arc<Guard>,
+    /// The addresses of its servers, which are accepted hosts.
+    addresses: Vec<IpAddr>,
     routes: Vec<Routes>,
     /// The routes in their layers.
     router: axum::Router,
@@ -62,15 +65,11 @@ impl HttpService {
     /// Creates a service.
     #[must_use]
     pub fn with_config(rpc: Dispatcher, settings: HttpConfig) -> Self {
-        Self::new(Guard { rpc, settings }, Vec::new())
+        Self::new(Inner::new(Guard { rpc, settings }, Vec::new(), Vec::new()))
     }
 
-    fn new(guard: Guard, routes: Vec<Routes>) -> Self {
-        let (cors, headers) = (cors(&guard.settings), ResponseHeaders::new(&guard.settings));
-        let metadata = guard.settings.protected_resource.as_ref().map(ResourceMetadata::new);
-        let guard = Arc::new(guard);
-        let router = layered(&guard, &routes);
-        Self(Arc::new(Inner { guard, routes, router, cors, headers, metadata }))
+    fn new(inner: Inner) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(inner))))
     }
 
     /// Adds routes of another protocol, or an axum router. Their requests pass the same checks as calls. Other
@@ -80,9 +79,32 @@ impl HttpService {
     /// When a route overlaps another one.
     #[must_use]
     pub fn merge(self, routes: impl Into<Routes>) -> Self {
-        let Inner { guard, routes: mut merged, .. } = Arc::unwrap_or_clone(self.0);
+        let Inner { guard, addresses, routes: mut merged, .. } =
+            Arc::unwrap_or_clone(self.current());
         merged.push(routes.into());
-        Self::new(Arc::unwrap_or_clone(guard), merged)
+        Self::new(Inner::new(Arc::unwrap_or_clone(guard), addresses, merged))
+    }
+
+    /// Replaces the configuration, for all clones and for requests that have not begun. Connections and routes, with
+    /// their state, remain. Sessions have their own [tokens](super::Sessions::replace_tokens).
+    pub fn replace_config(&self, settings: HttpConfig) {
+        self.change(|Inner { guard, addresses, routes, .. }| {
+            let mut settings = settings;
+            for address in &addresses {
+                settings.hosts.allow_address(*address);
+            }
+            let rpc = guard.rpc.clone();
+            Inner::new(Guard { rpc, settings }, addresses, routes)
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(Inner) -> Inner) {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(change((**current).clone()));
+    }
+
+    fn current(&self) -> Arc<Inner> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Handles a request.
@@ -106,20 +128,34 @@ impl HttpService {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let (step, request_id) = self.begin(request, peer);
-        self.finish(step, request_id)
+        let inner = self.current();
+        let (step, request_id) = inner.begin(request, peer);
+        async move { inner.finish(step, request_id).await }
     }
 
     /// Adds the address of the server to the accepted hosts.
-    pub(crate) fn bind(&mut self, address: SocketAddr) {
-        let mut guard = (*self.0.guard).clone();
-        guard.settings.hosts.allow_address(address.ip());
-        *self = Self::new(guard, self.0.routes.clone());
+    pub(crate) fn bind(&self, address: SocketAddr) {
+        self.change(|Inner { guard, mut addresses, routes, .. }| {
+            let mut guard = Arc::unwrap_or_clone(guard);
+            guard.settings.hosts.allow_address(address.ip());
+            addresses.push(address.ip());
+            Inner::new(guard, addresses, routes)
+        });
+    }
+}
+
+impl Inner {
+    fn new(guard: Guard, addresses: Vec<IpAddr>, routes: Vec<Routes>) -> Self {
+        let (cors, headers) = (cors(&guard.settings), ResponseHeaders::new(&guard.settings));
+        let metadata = guard.settings.protected_resource.as_ref().map(ResourceMetadata::new);
+        let guard = Arc::new(guard);
+        let router = layered(&guard, &routes);
+        Self { guard, addresses, routes, router, cors, headers, metadata }
     }
 
     /// Handles a request, and adds CORS headers to the response.
     async fn share<B>(
-        self,
+        self: Arc<Self>,
         cors: CorsLayer,
         request: Request<B>,
         peer: Option<SocketAddr>,
@@ -137,7 +173,7 @@ impl HttpService {
 
     /// Starts to handle a request. Returns its first step and its id.
     fn begin<B>(
-        &self,
+        self: &Arc<Self>,
         mut request: Request<B>,
         peer: Option<SocketAddr>,
     ) -> (Step<B>, Option<HeaderValue>)
@@ -145,11 +181,11 @@ impl HttpService {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let has_id = self.0.guard.settings.request_ids;
+        let has_id = self.guard.settings.request_ids;
         let request_id = has_id.then(|| request_id::set(request.headers_mut())).flatten();
-        let step = match self.0.cors.clone() {
+        let step = match self.cors.clone() {
             None => self.first_step(request, peer),
-            Some(cors) => Step::Later(Box::pin(self.clone().share(cors, request, peer))),
+            Some(cors) => Step::Later(Box::pin(Arc::clone(self).share(cors, request, peer))),
         };
         (step, request_id)
     }
@@ -161,36 +197,36 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut response = self.run(step).await;
-        if let Some(metadata) = &self.0.metadata {
+        if let Some(metadata) = &self.metadata {
             metadata.complete_challenge(response.status(), response.headers_mut());
         }
-        self.0.headers.add(&mut response, request_id);
+        self.headers.add(&mut response, request_id);
         response
     }
 
     /// Finds the target of a request, and checks the headers if the target is a handler of messages.
-    fn first_step<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    fn first_step<B>(self: &Arc<Self>, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let path = request.uri().path();
-        if let Some(metadata) = self.0.metadata.as_ref().filter(|metadata| metadata.has(path)) {
+        if let Some(metadata) = self.metadata.as_ref().filter(|metadata| metadata.has(path)) {
             return Step::Ready(self.describe(metadata, &request.into_parts().0));
         }
-        if self.0.has_calls(path) && !self.0.accepts_page(request.method(), request.headers()) {
+        if self.has_calls(path) && !self.accepts_page(request.method(), request.headers()) {
             return self.begin_call(Target::Calls, request, peer);
         }
-        if let Some(target) = self.0.messages(request.method(), path, request.headers()) {
+        if let Some(target) = self.messages(request.method(), path, request.headers()) {
             return self.begin_call(target, request, peer);
         }
-        let router = self.0.router.clone();
+        let router = self.router.clone();
         Step::Later(Box::pin(route(router, request, peer)))
     }
 
     /// The metadata, also for callers without a token.
     fn describe(&self, metadata: &ResourceMetadata, parts: &Parts) -> Response<ReplyBody> {
-        match self.0.guard.admit_anonymous(parts, &Fields::of(&parts.headers)) {
+        match self.guard.admit_anonymous(parts, &Fields::of(&parts.headers)) {
             Ok(()) => metadata.response(&parts.method),
             Err(refusal) => self.refuse(&Endpoint::CALLS, &refusal, None, Format::Json),
         }
@@ -198,7 +234,7 @@ impl HttpService {
 
     /// Checks the headers of a request whose body is a message.
     fn begin_call<B>(
-        &self,
+        self: &Arc<Self>,
         target: Target,
         request: Request<B>,
         peer: Option<SocketAddr>,
@@ -210,7 +246,7 @@ impl HttpService {
         let endpoint = target.endpoint();
         let (mut parts, body) = request.into_parts();
         let fields = Fields::of(&parts.headers);
-        let admitted = self.0.guard.admit(&parts, &fields).and_then(|caller| {
+        let admitted = self.guard.admit(&parts, &fields).and_then(|caller| {
             if parts.method != Method::POST {
                 return Err(Refusal::Method(parts.method.clone()));
             }
@@ -230,7 +266,7 @@ impl HttpService {
             }
             #[cfg(feature = "jwt")]
             Caller::Pending(_) => {
-                let service = self.clone();
+                let service = Arc::clone(self);
                 return Step::Later(Box::pin(async move {
                     match caller.principal().await {
                         Ok(Some(principal)) => {
@@ -274,7 +310,7 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let guard = &self.0.guard;
+        let guard = &self.guard;
         let endpoint = target.endpoint();
         let body = match guard.read(body).await {
             Ok(body) => body,
@@ -305,7 +341,7 @@ impl HttpService {
         extensions: Option<&Extensions>,
         format: Format,
     ) -> Response<ReplyBody> {
-        let mut response = self.0.guard.refuse(endpoint, refusal, extensions, format);
+        let mut response = self.guard.refuse(endpoint, refusal, extensions, format);
         if matches!(refusal, Refusal::Method(_)) {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         }
@@ -414,16 +450,17 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let service = self.clone();
+        let inner = self.current();
         // The boxed future is small because it does not contain the request.
-        let (step, request_id) = service.begin(request, None);
-        Box::pin(async move { Ok(service.finish(step, request_id).await) })
+        let (step, request_id) = inner.begin(request, None);
+        Box::pin(async move { Ok(inner.finish(step, request_id).await) })
     }
 }
 
 impl fmt::Debug for HttpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = &self.0.guard.settings;
+        let inner = self.current();
+        let settings = &inner.guard.settings;
         f.debug_struct("HttpService").field("settings", settings).finish_non_exhaustive()
     }
 }

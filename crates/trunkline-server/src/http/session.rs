@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use http::header::COOKIE;
@@ -21,7 +21,7 @@ use super::reply_body::ReplyBody;
 pub struct Sessions(Arc<Shared>);
 
 struct Shared {
-    tokens: Tokens,
+    tokens: RwLock<Tokens>,
     config: SessionConfig,
     open: Mutex<HashMap<String, Session>>,
 }
@@ -66,7 +66,12 @@ impl Sessions {
     /// No sessions, for a service that accepts these tokens.
     #[must_use]
     pub fn new(tokens: Tokens, config: SessionConfig) -> Self {
-        Self(Arc::new(Shared { tokens, config, open: Mutex::default() }))
+        Self(Arc::new(Shared { tokens: RwLock::new(tokens), config, open: Mutex::default() }))
+    }
+
+    /// Replaces the tokens that begin sessions. Those of open sessions are verified by the service with each request.
+    pub fn replace_tokens(&self, tokens: Tokens) {
+        *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
     /// Begins a session with a token. Returns the header `Set-Cookie`, or `None` if the token is not accepted.
@@ -77,7 +82,8 @@ impl Sessions {
     pub async fn sign_in(&self, token: &str) -> Option<HeaderValue> {
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.trim())).ok()?;
         authorization.set_sensitive(true);
-        let caller = bearer::check_value(&authorization, &self.0.tokens).ok()?;
+        let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let caller = bearer::check_value(&authorization, &tokens).ok()?;
         #[cfg(feature = "jwt")]
         caller.principal().await.ok()?;
         #[cfg(not(feature = "jwt"))]

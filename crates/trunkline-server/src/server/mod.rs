@@ -102,7 +102,7 @@ impl Server {
     /// # Errors
     /// When the address cannot be bound.
     pub async fn serve(self, service: impl Into<HttpService>) -> Result<ServerHandle, ServeError> {
-        let mut service = service.into();
+        let service = service.into();
         self.listen(|address| {
             service.bind(address);
             service

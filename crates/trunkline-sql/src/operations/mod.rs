@@ -15,7 +15,7 @@ pub use resources::notify_subscribers;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use trunkline::access::Principal;
-use trunkline::layers::audit::DatabaseOperation;
+use trunkline::layers::authorize::PermittedDatabases;
 use trunkline::tool::ToolOperation;
 use trunkline::{
     Call, Effect, ErrorObject, FromCall, JsonSchema, Operation, Params, Router, Schema, State, code,
@@ -64,12 +64,12 @@ macro_rules! operation {
             true => Operation::new($name, $selected),
             false => Operation::new($name, $single),
         };
-        operation
+        $names
+            .on_database(operation)
             // The request reads more forms of values than its schema publishes.
             .input_schema($names.schema(Schema::of_input::<$request>()).checked_by_name())
             .output::<$result>()
             .closed_world()
-            .default_database($names.default())
             .tool($names.tool($name))
     }};
 }
@@ -292,13 +292,17 @@ struct DatabaseSummary {
 }
 
 fn list_databases(names: &Names<'_>) -> Operation<Databases> {
-    async fn list(State(databases): State<Databases>) -> trunkline::Json<DatabaseList> {
+    async fn list(
+        State(databases): State<Databases>,
+        permitted: PermittedDatabases,
+    ) -> trunkline::Json<DatabaseList> {
         let summary = |(name, database): (&DatabaseName, &Database)| DatabaseSummary {
             name: name.to_string(),
             engine: database.engine().name(),
             writable: database.is_writable(),
         };
-        trunkline::Json(DatabaseList { databases: databases.iter().map(summary).collect() })
+        let databases = databases.iter().filter(|(name, _)| permitted.has(name.as_str()));
+        trunkline::Json(DatabaseList { databases: databases.map(summary).collect() })
     }
     let list_databases = Operation::new("list_databases", list)
         .output::<DatabaseList>()

@@ -1,4 +1,5 @@
-use trunkline::Schema;
+use trunkline::layers::audit::DatabaseOperation;
+use trunkline::{Operation, Schema};
 
 use super::selection;
 use crate::databases::{DatabaseName, Databases};
@@ -24,12 +25,20 @@ impl<'d> Names<'d> {
     }
 
     /// The database of calls that name none.
-    pub(super) fn default(&self) -> &str {
+    fn default(&self) -> &str {
         match self {
             Self::Single(name) | Self::Prefixed(name) => name.as_str(),
             Self::Selected(databases) => {
                 databases.iter().next().map_or("", |(name, _)| name.as_str())
             }
+        }
+    }
+
+    /// Names the database of the calls of an operation.
+    pub(super) fn on_database<S>(&self, operation: Operation<S>) -> Operation<S> {
+        match self {
+            Self::Single(name) | Self::Prefixed(name) => operation.database(name.as_str()),
+            Self::Selected(_) => operation.default_database(self.default()),
         }
     }
 

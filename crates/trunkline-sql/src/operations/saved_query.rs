@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
+use trunkline::layers::audit::DatabaseOperation;
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Operation, Params, Router};
 
 use super::render;
 use crate::backend::Engine;
 use crate::database::Database;
-use crate::databases::Databases;
+use crate::databases::{DatabaseName, Databases};
 use crate::model::caller::Caller;
 use crate::model::error::Error;
 use crate::model::exact_json::{self, ExactJson};
@@ -184,7 +185,10 @@ impl SavedQuery {
     }
 
     /// Checks the declaration, and lets the database compile the statement.
-    async fn check(&self, databases: &Databases) -> Result<Database, SavedQueryError> {
+    async fn check<'d>(
+        &self,
+        databases: &'d Databases,
+    ) -> Result<(&'d DatabaseName, &'d Database), SavedQueryError> {
         let name = || self.name.clone();
         for (index, param) in self.params.iter().enumerate() {
             if self.params[..index].iter().any(|other| other.name == param.name) {
@@ -197,12 +201,12 @@ impl SavedQuery {
             }
         }
         let rejected = |source| SavedQueryError::Rejected { name: name(), source };
-        let database = databases.get(self.database.as_deref()).map_err(rejected)?;
+        let (name, database) = databases.entry(self.database.as_deref()).map_err(rejected)?;
         let checked = database.for_caller(&Caller::operator()).map_err(rejected)?;
         let nulls = vec![Json::Null; self.params.len()];
         let request = self.request(format!("EXPLAIN {}", self.sql), nulls, database.engine());
         checked.execute_raw_query(request).await.map_err(rejected)?;
-        Ok(database.clone())
+        Ok((name, database))
     }
 }
 
@@ -267,14 +271,15 @@ pub async fn saved_queries<S: Clone + Send + Sync + 'static>(
 ) -> Result<Router<S>, SavedQueryError> {
     let mut router = Router::new();
     for query in queries {
-        let database = query.check(databases).await?;
-        router = router.operation(operation(query, database));
+        let (name, database) = query.check(databases).await?;
+        router = router.operation(operation(query, name, database.clone()));
     }
     Ok(router)
 }
 
 fn operation<S: Clone + Send + Sync + 'static>(
     query: SavedQuery,
+    name: &DatabaseName,
     database: Database,
 ) -> Operation<S> {
     let query = Arc::new(query);
@@ -291,6 +296,7 @@ fn operation<S: Clone + Send + Sync + 'static>(
         .description(&*query.description)
         .input_schema(query.schema())
         .output::<Rowset>()
+        .database(name.as_str())
         .render_text(render::rows)
         .read_only()
         .closed_world()

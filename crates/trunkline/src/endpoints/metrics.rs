@@ -17,8 +17,13 @@ use crate::rpc::Rpc;
 /// # }
 /// ```
 pub fn routes(rpc: &Rpc) -> Routes {
+    routes_with(rpc, String::new)
+}
+
+/// Like [`routes`], with further metrics in the same format.
+pub fn routes_with(rpc: &Rpc, more: impl Fn() -> String + Clone + Send + Sync + 'static) -> Routes {
     let rpc = rpc.clone();
     let media_type = [(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))];
-    let exposition = async move || (media_type, text(&rpc.metrics()));
+    let exposition = async move || (media_type, text(&rpc.metrics()) + &more());
     Routes::new("metrics", axum::Router::new().route("/metrics", get(exposition)))
 }

@@ -4,7 +4,7 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
 
 use super::error::EndpointError;
-use crate::layers::authorize::Rules;
+use crate::layers::authorize::{Rules, SharedRules};
 
 /// The name for access to the history and the logs in rules.
 pub(super) const NAME: &str = "history";
@@ -22,6 +22,8 @@ pub enum Readers {
     /// Callers that meet the requirements of these rules for the name `history`. Without requirements for it,
     /// all callers are refused. Include the rules for methods, since the history contains their results.
     Rules(Rules),
+    /// The same, with rules that can be replaced. Without requirements and roles, as [`Listed`](Self::Listed).
+    Shared(SharedRules),
 }
 
 impl Readers {
@@ -32,9 +34,15 @@ impl Readers {
     pub fn check(&self, sender: &Extensions) -> Result<(), ErrorObject> {
         let principal = Principal::of(sender);
         let may_read = match self {
-            Self::Listed => principal.is_none_or(|principal| principal.issuer().is_none()),
+            Self::Listed => is_listed(principal),
             Self::Anyone => true,
-            Self::Rules(rules) => rules.admit(NAME, principal),
+            Self::Rules(rules) => rules.admits(NAME, principal).unwrap_or(false),
+            Self::Shared(rules) => {
+                let rules = rules.current();
+                let admitted = rules.admits(NAME, principal);
+                admitted
+                    .unwrap_or_else(|| rules.patterns().next().is_none() && is_listed(principal))
+            }
         };
         if may_read {
             return Ok(());
@@ -48,4 +56,8 @@ impl Readers {
         let refuse = |error| EndpointError { status: StatusCode::FORBIDDEN, error };
         self.check(sender).map_err(refuse)
     }
+}
+
+fn is_listed(principal: Option<&Principal>) -> bool {
+    principal.is_none_or(|principal| principal.issuer().is_none())
 }

@@ -15,7 +15,7 @@ use trunkline_core::outcome::Outcome;
 use super::future::{Watch, WatchedFuture};
 use crate::metrics::{Counters, End};
 
-pub use crate::endpoints::metrics::routes;
+pub use crate::endpoints::metrics::{routes, routes_with};
 pub use crate::metrics::{Histogram, MethodMetrics};
 
 /// Counts calls, failures and cancellations of each method, and measures their durations.

@@ -33,6 +33,7 @@
 
 pub mod audit;
 pub mod authorize;
+mod call_database;
 pub mod catch_panic;
 pub mod concurrency_limit;
 mod default_stack;

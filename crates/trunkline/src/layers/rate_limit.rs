@@ -43,7 +43,19 @@ use super::future::RefusableFuture;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RateLimitLayer {
-    buckets: Arc<Buckets>,
+    limits: Arc<CallerLimits>,
+}
+
+/// The limits of all callers.
+#[derive(Debug)]
+struct CallerLimits {
+    rates: Rates,
+    buckets: Buckets,
+}
+
+enum Rates {
+    Same(Pace),
+    ByCaller(Box<dyn Fn(Option<&Principal>) -> Option<Rate> + Send + Sync>),
 }
 
 /// The rate limit of one caller: a token bucket.
@@ -71,7 +83,20 @@ impl RateLimitLayer {
     /// Limits each caller to this rate.
     #[must_use]
     pub fn new(rate: Rate) -> Self {
-        Self { buckets: Arc::new(Buckets::new(rate)) }
+        Self::with(Rates::Same(rate.into()), rate.callers)
+    }
+
+    /// Limits each caller to the rate that the function returns; `None` means no limit. It may change while calls are
+    /// made. [`Rate::callers`] is ignored; the maximum number of buckets is the default one.
+    #[must_use]
+    pub fn by_caller(
+        rate: impl Fn(Option<&Principal>) -> Option<Rate> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(Rates::ByCaller(Box::new(rate)), Rate::default().callers)
+    }
+
+    fn with(rates: Rates, callers: usize) -> Self {
+        Self { limits: Arc::new(CallerLimits { rates, buckets: Buckets::new(callers) }) }
     }
 }
 
@@ -79,7 +104,7 @@ impl<S> Layer<S> for RateLimitLayer {
     type Service = RateLimit<S>;
 
     fn layer(&self, inner: S) -> RateLimit<S> {
-        RateLimit { inner, buckets: Arc::clone(&self.buckets) }
+        RateLimit { inner, limits: Arc::clone(&self.limits) }
     }
 }
 
@@ -87,7 +112,7 @@ impl<S> Layer<S> for RateLimitLayer {
 #[derive(Debug, Clone)]
 pub struct RateLimit<S> {
     inner: S,
-    buckets: Arc<Buckets>,
+    limits: Arc<CallerLimits>,
 }
 
 impl<S, E> Service<Call> for RateLimit<S>
@@ -103,10 +128,24 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        match self.buckets.take(caller(&call), Instant::now()) {
+        match self.limits.check(&call) {
             Ok(()) => RefusableFuture::running(self.inner.call(call)),
             Err(wait) => RefusableFuture::refused(too_fast(wait)),
         }
+    }
+}
+
+impl CallerLimits {
+    /// Counts a call, or returns the time until it is allowed.
+    fn check(&self, call: &Call) -> Result<(), Duration> {
+        let pace = match &self.rates {
+            Rates::Same(pace) => *pace,
+            Rates::ByCaller(rate) => match rate(Principal::of(call.extensions())) {
+                Some(rate) => rate.into(),
+                None => return Ok(()),
+            },
+        };
+        self.buckets.take(caller(call), pace, Instant::now())
     }
 }
 
@@ -133,14 +172,26 @@ fn too_fast(wait: Duration) -> ErrorObject {
 /// A bucket is stored as the time at which it will be full. Each call adds the interval of one call to it.
 /// The bucket is empty when that time is the interval of all its calls ahead.
 struct Buckets {
-    /// The time in which a bucket gains one call.
-    interval: Duration,
-    /// The time in which a bucket gains all calls but one.
-    tolerance: Duration,
     callers: usize,
     /// Randomly keyed, so that callers cannot choose names with the same hash.
     hasher: RandomState,
     state: Mutex<State>,
+}
+
+/// The speed and the size of a bucket.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// The time in which a bucket gains one call.
+    interval: Duration,
+    /// The time in which a bucket gains all calls but one.
+    tolerance: Duration,
+}
+
+impl From<Rate> for Pace {
+    fn from(rate: Rate) -> Self {
+        let interval = rate.per.min(LONGEST) / rate.calls.max(1);
+        Self { interval, tolerance: interval.saturating_mul(rate.burst.saturating_sub(1)) }
+    }
 }
 
 struct State {
@@ -166,19 +217,16 @@ const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 const CLEANING_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Buckets {
-    fn new(rate: Rate) -> Self {
-        let interval = rate.per.min(LONGEST) / rate.calls.max(1);
+    fn new(callers: usize) -> Self {
         Self {
-            interval,
-            tolerance: interval.saturating_mul(rate.burst.saturating_sub(1)),
-            callers: rate.callers,
+            callers,
             hasher: RandomState::new(),
             state: Mutex::new(State { full_at: HashMap::new(), shared: None, cleaned_at: None }),
         }
     }
 
     /// Takes one call from the caller's bucket, or returns the time until there is one.
-    fn take(&self, caller: Caller<'_>, now: Instant) -> Result<(), Duration> {
+    fn take(&self, caller: Caller<'_>, pace: Pace, now: Instant) -> Result<(), Duration> {
         let key = self.hasher.hash_one(caller);
         // Nothing that can panic runs under the lock.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,11 +234,11 @@ impl Buckets {
         let has_capacity = known.is_some() || state.has_capacity(self.callers, now);
         let full_at = if has_capacity { known } else { state.shared };
         let full_at = full_at.map_or(now, |full_at| full_at.max(now));
-        let wait = (full_at - now).saturating_sub(self.tolerance);
+        let wait = (full_at - now).saturating_sub(pace.tolerance);
         if !wait.is_zero() {
             return Err(wait);
         }
-        let full_at = full_at + self.interval;
+        let full_at = full_at + pace.interval;
         if has_capacity {
             state.full_at.insert(key, full_at);
         } else {
@@ -229,10 +277,15 @@ impl Caller<'_> {
 /// Shows no callers.
 impl fmt::Debug for Buckets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buckets")
-            .field("interval", &self.interval)
-            .field("tolerance", &self.tolerance)
-            .field("callers", &self.callers)
-            .finish_non_exhaustive()
+        f.debug_struct("Buckets").field("callers", &self.callers).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same(pace) => pace.fmt(f),
+            Self::ByCaller(_) => f.write_str("ByCaller"),
+        }
     }
 }

@@ -24,12 +24,12 @@ use trunkline_core::params::{Arguments, Function, Param};
 
 use crate::batch_scheduler::SemaphoreScheduler;
 use crate::blocking::Pool;
-use crate::layers::authorize::Rules;
+use crate::layers::authorize::{Rules, SharedRules};
 use crate::layers::{DefaultStack, Defaults, layered};
 use crate::metrics::Counters;
 use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::Rpc;
-use placement::{DescribeFn, Placement, authorize, require_declared_scopes};
+use placement::{DescribeFn, Placement, RouterRules, authorize, require_declared_scopes};
 
 pub use dynamic::DynamicOperations;
 
@@ -43,7 +43,7 @@ pub struct Router<S = ()> {
     limits: Limits,
     defaults: Defaults,
     info: Info,
-    rules: Vec<(Rules, SourceLocation)>,
+    rules: Vec<RouterRules>,
     /// The layers around the method of the router itself: `rpc.discover`.
     built_in: Vec<LayerFn>,
     problem: Option<BuildError>,
@@ -160,21 +160,32 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     #[track_caller]
     #[must_use]
     pub fn authorize(mut self, rules: Rules) -> Self {
-        self.rules.push((rules, Location::caller()));
+        self.rules.push(RouterRules::Fixed(rules, Location::caller()));
+        self
+    }
+
+    /// Like [`authorize`](Self::authorize), with rules that can be replaced while the service runs. Patterns without a
+    /// method are not errors.
+    #[must_use]
+    pub fn authorize_shared(mut self, rules: &SharedRules) -> Self {
+        self.rules.push(RouterRules::Shared(rules.clone()));
         self
     }
 
     /// Puts the layers of the rules around the operations that match.
     fn apply_rules(&mut self, more_names: &[&str]) {
-        for (rules, location) in std::mem::take(&mut self.rules) {
-            let names = self.operations.iter().map(Operation::name);
-            let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
-            let mut patterns = rules.patterns();
-            let is_unmatched = |pattern: &&str| {
-                !names.iter().any(|name| matches(pattern, name))
-                    && !self.parts.iter().any(|part| part.placement.may_have(pattern))
-            };
-            let unmatched = patterns.find(is_unmatched).map(str::to_owned);
+        for rules in std::mem::take(&mut self.rules) {
+            if let RouterRules::Fixed(rules, location) = &rules {
+                let names = self.operations.iter().map(Operation::name);
+                let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
+                let is_unmatched = |pattern: &&str| {
+                    !names.iter().any(|name| matches(pattern, name))
+                        && !self.parts.iter().any(|part| part.placement.may_have(pattern))
+                };
+                if let Some(pattern) = rules.patterns().find(is_unmatched).map(str::to_owned) {
+                    self.problem(BuildError::UnmatchedRule { pattern, location: *location });
+                }
+            }
             for operation in &mut self.operations {
                 let name = operation.name().to_owned();
                 authorize(operation, &name, &rules);
@@ -182,9 +193,6 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             self.parts.iter_mut().for_each(|part| part.placement.authorize(&rules));
             if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name, None)) {
                 self.built_in.insert(0, Arc::new(move |endpoint| layered(endpoint, &layer)));
-            }
-            if let Some(pattern) = unmatched {
-                self.problem(BuildError::UnmatchedRule { pattern, location });
             }
         }
     }

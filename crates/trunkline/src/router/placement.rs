@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trunkline_core::call::Description;
-use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
+use trunkline_core::operation::{LayerFn, Operation, Pattern, SourceLocation, may_match_below};
 
-use crate::layers::authorize::Rules;
+use crate::layers::authorize::{Rules, SharedRules};
 use crate::layers::{AuthorizeLayer, layered};
 
 /// The namespace of dynamic operations, and the layers and rules around them.
@@ -23,8 +23,30 @@ struct ScopedWrapper {
 
 enum Wrapper {
     Layer(Pattern, LayerFn),
-    Rules(Rules),
+    Rules(RouterRules),
     Description(DescribeFn),
+}
+
+/// The rules of a router.
+#[derive(Clone)]
+pub(super) enum RouterRules {
+    /// With the place where they were added.
+    Fixed(Rules, SourceLocation),
+    Shared(SharedRules),
+}
+
+impl RouterRules {
+    /// The layer with the conditions of an operation, or of `rpc.discover`, which has no description.
+    pub(super) fn layer_for(
+        &self,
+        name: &str,
+        description: Option<&Description>,
+    ) -> Option<AuthorizeLayer> {
+        match self {
+            Self::Fixed(rules, _) => rules.layer_for(name, description),
+            Self::Shared(rules) => Some(rules.layer_for(name, description)),
+        }
+    }
 }
 
 /// Changes the description of an operation.
@@ -49,7 +71,7 @@ impl Placement {
         self.add(Wrapper::Layer(pattern.clone(), Arc::clone(layer)));
     }
 
-    pub(super) fn authorize(&mut self, rules: &Rules) {
+    pub(super) fn authorize(&mut self, rules: &RouterRules) {
         self.add(Wrapper::Rules(rules.clone()));
     }
 
@@ -89,7 +111,7 @@ impl ScopedWrapper {
 }
 
 /// Wraps the handler of an operation in the requirements for a method of this name.
-pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rules) {
+pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &RouterRules) {
     if let Some(layer) = rules.layer_for(name, Some(operation.as_description())) {
         layer.describe(operation.extensions_mut());
         operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));

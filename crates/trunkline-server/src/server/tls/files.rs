@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 
 use super::error::TlsError;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Files {
 
 /// The modification times and sizes of the files, to detect changes. Symbolic links are followed, since some tools
 /// replace certificates by changing a link.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp([Option<(SystemTime, u64)>; 2]);
 
 impl Files {

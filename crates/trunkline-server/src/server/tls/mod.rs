@@ -7,7 +7,7 @@ mod files;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustls::ServerConfig;
@@ -44,11 +44,17 @@ pub struct Tls {
 
 /// The state shared by clones.
 struct Shared {
-    files: Files,
     current: Arc<CurrentCertificate>,
-    /// The stamp of the files when they were last read. Locked while they are read.
-    seen: Mutex<Stamp>,
+    /// Locked while the files are read.
+    source: Mutex<Source>,
     acceptor: TlsAcceptor,
+}
+
+/// The files of the certificate.
+struct Source {
+    files: Files,
+    /// The stamp of the files when they were last read.
+    seen: Stamp,
 }
 
 impl Tls {
@@ -62,7 +68,7 @@ impl Tls {
         key: impl Into<PathBuf>,
     ) -> Result<Self, TlsError> {
         let files = Files { certificate: certificate.into(), key: key.into() };
-        let seen = Mutex::new(files.stamp());
+        let seen = files.stamp();
         let current = Arc::new(CurrentCertificate::new(files.read()?));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -71,7 +77,8 @@ impl Tls {
             .with_cert_resolver(Arc::clone(&current) as _);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let shared = Arc::new(Shared { files, current, seen, acceptor });
+        let source = Mutex::new(Source { files, seen });
+        let shared = Arc::new(Shared { current, source, acceptor });
         Ok(Self { shared, check_interval: Some(Duration::from_secs(60)) })
     }
 
@@ -87,8 +94,20 @@ impl Tls {
     /// # Errors
     /// When the files are unusable. The previous certificate remains in use.
     pub fn reload(&self) -> Result<(), TlsError> {
-        let mut seen = self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.reload(&mut seen, self.shared.files.stamp())
+        let mut source = self.shared.source();
+        let stamp = source.files.stamp();
+        self.shared.reload(&mut source, stamp)
+    }
+
+    /// Uses the certificate and the files of `other`, for new connections and later checks.
+    pub fn replace(&self, other: &Self) {
+        let other_source = other.shared.source();
+        let (files, seen) = (other_source.files.clone(), other_source.seen.clone());
+        // `other` may be a clone.
+        drop(other_source);
+        let mut source = self.shared.source();
+        self.shared.current.replace(other.shared.current.get());
+        *source = Source { files, seen };
     }
 
     pub(super) fn acceptor(&self) -> &TlsAcceptor {
@@ -114,14 +133,19 @@ impl Tls {
 }
 
 impl Shared {
+    fn source(&self) -> MutexGuard<'_, Source> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reload_if_changed(&self) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = self.files.stamp();
-        if stamp == *seen {
+        let mut source = self.source();
+        let stamp = source.files.stamp();
+        if stamp == source.seen {
             return;
         }
-        let certificate = self.files.certificate.display();
-        match self.reload(&mut seen, stamp) {
+        let reloaded = self.reload(&mut source, stamp);
+        let certificate = source.files.certificate.display();
+        match reloaded {
             Ok(()) => tracing::info!(%certificate, "certificate replaced"),
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -131,15 +155,15 @@ impl Shared {
     }
 
     /// `stamp` is from before reading, so that a change during reading is detected by the next check.
-    fn reload(&self, seen: &mut Stamp, stamp: Stamp) -> Result<(), TlsError> {
-        *seen = stamp;
-        self.current.replace(self.files.read()?);
+    fn reload(&self, source: &mut Source, stamp: Stamp) -> Result<(), TlsError> {
+        source.seen = stamp;
+        self.current.replace(Arc::new(source.files.read()?));
         Ok(())
     }
 }
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("files", &self.shared.files).finish_non_exhaustive()
+        f.debug_struct("Tls").field("files", &self.shared.source().files).finish_non_exhaustive()
     }
 }

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::mem;
@@ -22,8 +23,8 @@ use trunkline_server::request::Peer;
 #[cfg(unix)]
 use trunkline_server::unix;
 
-use super::DefaultDatabase;
 use crate::code;
+use crate::layers::call_database::CallDatabase;
 
 /// Writes calls that change data to an [audit log](AuditLog).
 ///
@@ -218,13 +219,11 @@ fn describe(call: &Call, effect: Option<Effect>, number: String) -> AuditedCall 
     audited.truncated()
 }
 
-/// The param `database` of an operation on databases, or the default one.
+/// The database of an operation on databases.
 fn database(call: &Call) -> Option<String> {
-    let description = call.operation()?.description();
-    let DefaultDatabase(default) = description.extensions.get()?;
-    let named = call.members().find(|(name, _)| name == "database");
-    let named = named.and_then(|(_, value)| serde_json::from_slice(call.text(value)).ok()?);
-    Some(named.unwrap_or_else(|| default.to_string()))
+    let database: &CallDatabase = call.operation()?.description().extensions.get()?;
+    let named = database.of_call(call);
+    Some(named.map_or_else(|| database.default().to_owned(), Cow::into_owned))
 }
 
 fn peer(call: &Call) -> Option<String> {

@@ -1,0 +1,42 @@
+//! Authorization of calls by rules.
+//!
+//! ```
+//! # fn main() -> Result<(), trunkline::BuildError> {
+//! use trunkline::Router;
+//! use trunkline::layers::authorize::{Rules, claim, scope};
+//!
+//! let rules = Rules::new()
+//!     .require("admin.*", claim("role", "admin"))
+//!     .require("billing.*", scope("billing").or(claim("role", "admin")));
+//! let rpc = Router::new()
+//!     .method("admin.stop", || "stopped")
+//!     .method("billing.total", || 42)
+//!     .method("ping", || "pong")
+//!     .authorize(rules)
+//!     .build()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Rules`] apply to all methods of a router, and wrap those that match in an [`AuthorizeLayer`].
+//!
+//! An operation can declare the scopes that its callers need:
+//!
+//! ```
+//! use trunkline::layers::authorize::ScopedOperation;
+//! use trunkline::{Operation, Router};
+//!
+//! let delete = Operation::new("files.delete", || "deleted").scopes(["files:write"]);
+//! let router: Router = Router::new().operation(delete);
+//! ```
+
+mod layer;
+mod requirement;
+mod role;
+mod rules;
+
+pub use layer::{Authorize, AuthorizeLayer, can_be_restricted, is_restricted, is_visible_to};
+pub use requirement::{Requirement, authenticated, claim, principal, scope, subject};
+pub use role::{PermittedDatabases, Role};
+pub use rules::{DefaultScopes, Rules, ScopedOperation, SharedRules, declared_scopes};
+pub use trunkline_core::operation::Pattern;
