@@ -133,6 +133,28 @@ pub(crate) fn parse() -> (Command, Config) {
     (line.command.unwrap_or(Command::Serve(Box::new(line.serve))), config)
 }
 
+/// Parses the command line of a server again, with the configuration file as it is now.
+///
+/// # Errors
+/// When the file is invalid.
+pub(crate) fn reread() -> anyhow::Result<(Box<serve::Serve>, Config)> {
+    let definition = command();
+    let matches = definition.clone().try_get_matches()?;
+    let arguments = served(&definition, &matches).map(|(_, arguments)| arguments);
+    let path = arguments.and_then(ConfigArgs::path);
+    let mut config = Config::read(path, &definition)?;
+    let command = config.with_defaults(definition);
+    let matches = command.clone().try_get_matches()?;
+    if let Some((command, arguments)) = served(&command, &matches) {
+        config.resolve(command, arguments);
+    }
+    let line = Line::from_arg_matches(&matches)?;
+    match line.command {
+        Some(Command::Serve(serve)) => Ok((serve, config)),
+        _ => Ok((Box::new(line.serve), config)),
+    }
+}
+
 /// Parses the arguments, with the values of the configuration file as defaults.
 fn matches(command: &mut clap::Command) -> Result<(ArgMatches, Config), ConfigError> {
     let definition = command.clone();

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     output::start_logs();
     let (command, config) = arguments::parse();
     let outcome = match command {
-        Command::Serve(arguments) => serve::run(&arguments, &config),
+        Command::Serve(arguments) => serve::run(&arguments, &config, arguments::reread),
         Command::Mcp(arguments) => stdio::run(&arguments, &config),
         Command::Config(command) => commands::config::run(&command, &config, &arguments::command()),
         Command::Doctor(arguments) => match doctor::run(&arguments, &config) {
@@ -52,7 +52,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error);
-            ExitCode::FAILURE
+            match error.is::<config::ConfigError>() {
+                true => ExitCode::from(2),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

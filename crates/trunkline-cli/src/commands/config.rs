@@ -51,7 +51,8 @@ pub(crate) fn run(
     program: &clap::Command,
 ) -> anyhow::Result<()> {
     match command {
-        ConfigCommand::Check(_) => {
+        ConfigCommand::Check(Served { serve }) => {
+            serve.check_roles(config)?;
             let Some(path) = config.path() else {
                 bail!(
                     "trunkline.toml does not exist; `trunkline config init` creates it, --config names another file"

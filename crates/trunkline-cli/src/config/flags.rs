@@ -122,6 +122,12 @@ impl FlagValue {
         &self.values
     }
 
+    /// The names of the tokens, if this is `access.tokens`.
+    pub(super) fn token_names(&self) -> impl Iterator<Item = &str> {
+        let values = self.values.iter().filter(|_| self.key == "access.tokens");
+        values.filter_map(|value| value.split('=').next())
+    }
+
     /// Checks the values with the parser of the flag.
     pub(super) fn check(&self, command: &Command, problems: &mut Problems<'_>) {
         let Some(flag) = self.find(command) else { return };

@@ -4,6 +4,8 @@
 //! command line and an environment variable take precedence over the file. The sections of databases, queries and
 //! upstreams, which have names, are structs.
 
+mod caller_roles;
+mod changes;
 mod command;
 mod databases;
 mod document;
@@ -34,10 +36,12 @@ use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::saved_query::SavedQuery;
 
+pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};
+pub(crate) use changes::{Changes, Snapshot};
 pub(crate) use databases::{
     DatabaseArg, DatabaseConfig, DatabaseParser, Location, PostgresSettings,
 };
-pub(crate) use problem::ConfigError;
+pub(crate) use problem::{ConfigError, Problem};
 #[cfg(feature = "postgres")]
 pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use rules::RuleArg;
@@ -47,6 +51,7 @@ pub(crate) use store::{StoreParser, StoreUrl};
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
 
+use caller_roles::RoleSection;
 use databases::{DatabaseConfigs, DatabaseSection};
 use flags::{EffectiveSetting, FlagValue, Origin};
 use folder::Folder;
@@ -62,7 +67,7 @@ const DEFAULT_FILE: &str = "trunkline.toml";
 pub(crate) struct ConfigArgs {
     /// Configuration file [default: trunkline.toml, if it exists]
     ///
-    /// A TOML file with the sections [server], [databases.NAME], [queries.NAME] and [upstreams.NAME]. Flags and environment variables take precedence
+    /// A TOML file with the sections [server], [access], [roles.NAME], [databases.NAME], [queries.NAME] and [upstreams.NAME]. Flags and environment variables take precedence
     /// over it.
     #[arg(
         id = "config",
@@ -83,8 +88,11 @@ pub(crate) struct Config {
     settings: Vec<EffectiveSetting>,
     /// The sections with names, as `config show` prints them.
     shown: Vec<show::Entry>,
+    /// The same, to find changes.
+    sections: Vec<(String, String)>,
     databases: DatabaseConfigs,
     queries: Vec<SavedQuery>,
+    roles: Vec<CallerRole>,
     upstreams: Upstreams,
 }
 
@@ -94,11 +102,12 @@ pub(crate) struct Config {
 struct Sections {
     databases: IndexMap<Spanned<String>, DatabaseSection>,
     queries: IndexMap<Spanned<String>, QuerySection>,
+    roles: IndexMap<Spanned<String>, RoleSection>,
     upstreams: IndexMap<Spanned<String>, UpstreamSection>,
 }
 
 /// The names of the sections that contain a table for each name.
-const NAMED_SECTIONS: [&str; 3] = ["databases", "queries", "upstreams"];
+const NAMED_SECTIONS: [&str; 4] = ["databases", "queries", "roles", "upstreams"];
 
 /// The names of all sections.
 fn section_names() -> Vec<&'static str> {
@@ -147,15 +156,28 @@ impl Config {
         document::check_names(&mut document, &section_names(), &mut problems);
         let flags = flags::take(&mut document, &folder, &mut problems);
         let shown = show::entries(&document, &NAMED_SECTIONS, &problems);
+        let compared = changes::sections(&document, &NAMED_SECTIONS, &folder);
         let sections: Sections = document::read(document, &mut problems);
         for flag in &flags {
             flag.check(command, &mut problems);
         }
         let databases = databases::read(sections.databases, &folder, &mut problems);
         let queries = queries::read(sections.queries, &mut problems);
+        let tokens = flags.iter().flat_map(FlagValue::token_names).collect::<Vec<_>>();
+        let roles = caller_roles::read(sections.roles, &tokens, &mut problems);
         let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
         problems.check(&path)?;
-        Ok(Self { path, flags, settings: Vec::new(), shown, databases, queries, upstreams })
+        Ok(Self {
+            path,
+            flags,
+            settings: Vec::new(),
+            shown,
+            sections: compared,
+            databases,
+            queries,
+            roles,
+            upstreams,
+        })
     }
 
     /// The command with the values of the file as defaults of its flags, also those of its subcommands.
@@ -173,6 +195,11 @@ impl Config {
         show::text(&self.path, &self.settings, &self.shown)
     }
 
+    /// The values of all settings, to find changes.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot::new(&self.settings, &self.sections)
+    }
+
     /// The path of the file, if one was read.
     pub(crate) fn path(&self) -> Option<&Path> {
         Some(self.path.as_path()).filter(|path| !path.as_os_str().is_empty())
@@ -186,6 +213,20 @@ impl Config {
     /// The saved queries.
     pub(crate) fn queries(&self) -> &[SavedQuery] {
         &self.queries
+    }
+
+    /// The roles of callers.
+    pub(crate) fn roles(&self) -> &[CallerRole] {
+        &self.roles
+    }
+
+    /// The error for mistakes that depend on flags, or on what is served.
+    pub(crate) fn check(&self, mut found: Vec<Problem>) -> Result<(), ConfigError> {
+        found.sort();
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(ConfigError::Invalid { path: self.path.clone(), problems: found }),
+        }
     }
 
     /// The upstream servers.

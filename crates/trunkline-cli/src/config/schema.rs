@@ -7,6 +7,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
+use super::caller_roles::RoleSection;
 use super::databases::DatabaseSection;
 use super::quantity::{Period, Size};
 use super::queries::QuerySection;
@@ -28,6 +29,7 @@ pub(crate) fn schema(command: &Command) -> Value {
     let named = [
         ("databases", generator.subschema_for::<DatabaseSection>()),
         ("queries", generator.subschema_for::<QuerySection>()),
+        ("roles", generator.subschema_for::<RoleSection>()),
         ("upstreams", generator.subschema_for::<UpstreamSection>()),
     ];
     for (name, section) in named {
@@ -78,7 +80,9 @@ impl Setting {
         let texts = flag.get_default_values().iter();
         let texts: Vec<String> = texts.map(|text| text.to_string_lossy().into_owned()).collect();
         match self.kind {
-            Kind::List | Kind::Table | Kind::Secrets if texts.is_empty() => None,
+            Kind::List | Kind::Table | Kind::Secrets | Kind::NamedSecrets if texts.is_empty() => {
+                None
+            }
             kind => serde_json::to_value(kind.value(&texts)?).ok(),
         }
     }
@@ -96,6 +100,7 @@ impl Kind {
             Self::Boolean | Self::Negated => generator.subschema_for::<bool>(),
             Self::Url => generator.subschema_for::<TextOrSecret>(),
             Self::Secret => generator.subschema_for::<Secret>(),
+            Self::NamedSecrets => generator.subschema_for::<BTreeMap<String, Secret>>(),
             Self::Secrets => generator.subschema_for::<Vec<Secret>>(),
         }
     }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
+use super::caller_roles::check_name;
 use super::folder::Folder;
 use super::quantity::{Period, Size};
 use super::secret::Secret;
@@ -22,6 +23,8 @@ pub(crate) struct Setting {
     /// The id of the flag's argument.
     pub(super) id: &'static str,
     pub(crate) kind: Kind,
+    /// Whether a running server applies a change.
+    pub(crate) is_live: bool,
 }
 
 /// The form of a value in the file.
@@ -48,19 +51,27 @@ pub(crate) enum Kind {
     Secret,
     /// An array of secrets.
     Secrets,
+    /// A table of secrets: `ci = { env = "NAME" }` is `ci=SECRET` on the command line.
+    NamedSecrets,
     /// A URL that may have a password, or a secret.
     Url,
 }
 
+/// A setting whose change requires a restart.
 const fn setting(key: &'static str, id: &'static str, kind: Kind) -> Setting {
-    Setting { key, id, kind }
+    Setting { key, id, kind, is_live: false }
+}
+
+/// A setting whose change a running server applies.
+const fn live(key: &'static str, id: &'static str, kind: Kind) -> Setting {
+    Setting { key, id, kind, is_live: true }
 }
 
 /// All settings, grouped by their sections.
 pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.listen", "listen", Kind::Text),
-    setting("server.allow_hosts", "allow_host", Kind::List),
-    setting("server.allow_origins", "allow_origin", Kind::List),
+    live("server.allow_hosts", "allow_host", Kind::List),
+    live("server.allow_origins", "allow_origin", Kind::List),
     setting("server.data_dir", "data_dir", Kind::Path),
     setting("server.writable", "writable", Kind::Boolean),
     setting("server.database_tools", "db_tools", Kind::Text),
@@ -69,26 +80,27 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.output_schemas", "output_schemas", Kind::Boolean),
     setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
     setting("server.audit_log", "audit_log", Kind::Path),
-    setting("server.tls.cert", "tls_cert", Kind::Path),
-    setting("server.tls.key", "tls_key", Kind::Path),
-    setting("server.limits.body", "max_body", Kind::Size),
+    live("server.tls.cert", "tls_cert", Kind::Path),
+    live("server.tls.key", "tls_key", Kind::Path),
+    live("server.limits.body", "max_body", Kind::Size),
     setting("server.limits.memory", "max_memory", Kind::Size),
-    setting("server.limits.calls_per_second", "rate_limit", Kind::Integer),
+    live("server.limits.calls_per_second", "rate_limit", Kind::Integer),
     setting("server.limits.rows", "max_rows", Kind::Integer),
     setting("server.limits.affected_rows", "max_affected", Kind::Integer),
     setting("server.limits.query_time", "query_timeout_ms", Kind::Period),
     setting("server.limits.export_time", "export_timeout_ms", Kind::Period),
     setting("server.limits.export_rows", "max_export_rows", Kind::Integer),
     setting("server.limits.sqlite_memory", "heap_limit", Kind::Size),
-    setting("access.bearer", "bearer", Kind::Secrets),
-    setting("access.jwks", "jwks", Kind::PathOrUrl),
-    setting("access.audiences", "audience", Kind::List),
-    setting("access.issuers", "issuer", Kind::List),
-    setting("access.resource_url", "resource_url", Kind::Text),
-    setting("access.authorization_servers", "authorization_server", Kind::List),
-    setting("access.read_scope", "read_scope", Kind::Text),
-    setting("access.write_scope", "write_scope", Kind::Text),
-    setting("access.require", "require", Kind::Table),
+    live("access.bearer", "bearer", Kind::Secrets),
+    live("access.tokens", "named_token", Kind::NamedSecrets),
+    live("access.jwks", "jwks", Kind::PathOrUrl),
+    live("access.audiences", "audience", Kind::List),
+    live("access.issuers", "issuer", Kind::List),
+    live("access.resource_url", "resource_url", Kind::Text),
+    live("access.authorization_servers", "authorization_server", Kind::List),
+    live("access.read_scope", "read_scope", Kind::Text),
+    live("access.write_scope", "write_scope", Kind::Text),
+    live("access.require", "require", Kind::Table),
     setting("store.url", "store", Kind::Url),
     setting("records.types", "resources", Kind::Path),
     setting("records.expose", "expose", Kind::List),
@@ -192,6 +204,18 @@ impl Kind {
             Self::Secrets => {
                 let secrets = Vec::<Spanned<Secret>>::deserialize_value(value)?;
                 return secrets.into_iter().map(secret).collect();
+            }
+            Self::NamedSecrets => {
+                let secrets =
+                    IndexMap::<Spanned<String>, Spanned<Secret>>::deserialize_value(value)?;
+                let named = |(name, value): (Spanned<String>, Spanned<Secret>)| {
+                    if let Err(rule) = check_name(name.get_ref()) {
+                        let message = format!("invalid name `{}`: {rule}", name.get_ref());
+                        return Err(Invalid { span: Some(name.span()), message });
+                    }
+                    Ok(format!("{}={}", name.get_ref(), secret(value)?))
+                };
+                return secrets.into_iter().map(named).collect();
             }
             Self::Url => {
                 let url = Spanned::<TextOrSecret>::deserialize_value(value)?;

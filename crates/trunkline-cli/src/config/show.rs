@@ -157,6 +157,10 @@ impl Kind {
                 };
                 Value::Table(texts.iter().map(entry).collect())
             }
+            Self::NamedSecrets => {
+                let name = |text: &String| text.split('=').next().unwrap_or_default().to_owned();
+                Value::Table(texts.iter().map(|text| (name(text), redacted())).collect())
+            }
             Self::Secrets => Value::Array(texts.iter().map(|_| redacted()).collect()),
             Self::Secret => first.map(|_| redacted())?,
             Self::Url => Value::String(without_password(first?)),

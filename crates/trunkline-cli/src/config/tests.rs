@@ -255,3 +255,48 @@ fn periods() {
         check(invalid, None);
     }
 }
+
+/// The page of reloads lists the keys that a running server applies.
+#[test]
+fn the_documentation_lists_the_live_settings() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(page.join("../../docs/operations/reload.md")).unwrap();
+    let row = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    let found: Vec<String> = page.lines().filter_map(row).collect();
+    let found: Vec<&str> =
+        found.iter().map(String::as_str).filter(|key| key.contains('.')).collect();
+    let live = super::settings::SETTINGS.iter().filter(|setting| setting.is_live);
+    let expected: Vec<&str> =
+        live.map(|setting| setting.key).chain(["roles.NAME", "queries.NAME"]).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn changes_of_settings_and_sections() {
+    use super::Changes;
+
+    #[track_caller]
+    fn check(before: &str, after: &str, live: &[&str], fixed: &[&str]) {
+        let snapshot = |text: &str| {
+            let command = crate::arguments::command();
+            let mut config = parse(text).unwrap();
+            let command = config.with_defaults(command);
+            let matches = command.clone().get_matches_from(["trunkline"]);
+            config.resolve(&command, &matches);
+            config.snapshot()
+        };
+        let owned = |keys: &[&str]| keys.iter().map(ToString::to_string).collect();
+        let expected = Changes { live: owned(live), fixed: owned(fixed) };
+        assert_eq!(snapshot(before).changes(&snapshot(after)), expected, "{before} {after}");
+    }
+    check("", "", &[], &[]);
+    check("server.allow_hosts = ['a']", "server.allow_hosts = ['b']", &["server.allow_hosts"], &[]);
+    check("server.allow_hosts = []", "", &[], &[]);
+    check("", "server.limits.rows = 7", &[], &["server.limits.rows"]);
+    let role = "[roles.a]\noperations = ['*']\n";
+    check(role, "[roles.a]\noperations = [ '*' ] # all\n", &[], &[]);
+    check(role, "", &["roles.a"], &[]);
+    check(role, &format!("{role}read_only = true"), &["roles.a"], &[]);
+    let database = "[databases.a]\nurl = 'a.db'\n";
+    check(database, &database.replace("a.db", "b.db"), &[], &["databases.a"]);
+}

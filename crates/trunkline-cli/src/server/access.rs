@@ -5,9 +5,13 @@ use clap::Args;
 use trunkline::access::jwt::{Jwt, JwtConfig, Keys};
 use trunkline::access::{Principal, ProtectedResource, ResourceUrl, ScopeHierarchy, Scopes};
 use trunkline::client::http::Url;
-use trunkline::history::endpoint::Readers;
 use trunkline::http;
-use trunkline::layers::authorize::{DefaultScopes, Requirement, Rules, claim, scope};
+use trunkline::layers::authorize::{DefaultScopes, Requirement, Rules};
+use trunkline::layers::rate_limit::Rate;
+
+use super::operation_names::OperationNames;
+use super::roles;
+use crate::config::Config;
 
 /// The flags of access control.
 #[derive(Args)]
@@ -20,6 +24,10 @@ pub(crate) struct Access {
     // Never a list: half of a token that contains the separator would be accepted.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
     bearer: Vec<String>,
+    /// Tokens with names, of the configuration file
+    // Hidden, so that the file is used: other users of the machine can read command lines.
+    #[arg(long, value_name = "NAME=TOKEN", hide = true)]
+    named_token: Vec<String>,
     /// Keys of signed tokens (JWT), which are accepted too
     ///
     /// A JSON Web Key Set, as a file or an https URL. Changed keys are used without a restart. Requires --audience or
@@ -83,19 +91,39 @@ pub(crate) struct Access {
 impl Access {
     /// Whether requests must carry a token.
     pub(super) fn requires_token(&self) -> bool {
-        self.jwks.is_some() || !self.bearer.is_empty()
+        self.jwks.is_some() || !self.bearer.is_empty() || !self.named_token.is_empty()
+    }
+
+    /// Whether signed tokens are accepted.
+    pub(super) fn accepts_signed(&self) -> bool {
+        self.jwks.is_some()
+    }
+
+    /// The names of tokens, and the tokens.
+    fn named_tokens(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.named_token.iter().filter_map(|token| token.split_once('='))
     }
 }
 
-/// Sets the accepted tokens. Keys are loaded now: without any key, the server does not start.
-pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyhow::Result<()> {
-    check_tokens(&access.bearer)?;
+/// The keys of signed tokens, and where they are from. None without `--jwks`.
+#[derive(Default)]
+pub(crate) struct SignedKeys(Option<(String, Keys)>);
+
+/// Sets the accepted tokens. Keys are loaded now: without any key, the server does not start. Keys of `known` that are from
+/// the same place are loaded already.
+pub(crate) async fn guard(
+    access: &Access,
+    http: &mut http::HttpConfig,
+    known: &SignedKeys,
+) -> anyhow::Result<SignedKeys> {
+    check_tokens(access)?;
     check_lists(access)?;
     let scopes = default_scopes(access)?;
-    for token in &access.bearer {
+    let unnamed = access.bearer.iter().map(|token| (principal(token), token.as_str()));
+    let named = access.named_tokens().map(|(name, token)| (name.to_owned(), token));
+    for (name, token) in unnamed.chain(named) {
         // Listed tokens are the operator's own.
-        let principal = Principal::new(principal(token)).with_scopes(&scopes.all());
-        http.bearer.allow_principal(principal, token.as_str());
+        http.bearer.allow_principal(Principal::new(name).with_scopes(&scopes.all()), token);
     }
     let Some(jwks) = &access.jwks else {
         let settings = [&access.resource_url, &access.read_scope, &access.write_scope];
@@ -105,19 +133,23 @@ pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyho
             "--audience, --issuer, --require, --resource-url, --authorization-server, --read-scope and --write-scope \
              apply to signed tokens: give --jwks, too"
         );
-        return Ok(());
+        return Ok(SignedKeys::default());
     };
     let failed = || format!("cannot load the keys of --jwks {jwks}");
-    let keys = keys(jwks).with_context(failed)?;
+    let loaded = known.0.as_ref().filter(|(place, _)| place == jwks).map(|(_, keys)| keys.clone());
+    let is_loaded = loaded.is_some();
+    let keys = loaded.map_or_else(|| keys(jwks), Ok).with_context(failed)?;
     let resource = resource(access, &scopes)?;
     let settings = jwt_settings(access, resource.as_ref(), &scopes)?;
-    keys.load().await.with_context(failed)?;
-    http.bearer.allow_signed(Jwt::new(keys, settings));
+    if !is_loaded {
+        keys.load().await.with_context(failed)?;
+    }
+    http.bearer.allow_signed(Jwt::new(keys.clone(), settings));
     if let Some(resource) = &resource {
         http.hosts.allow(resource.url.host());
     }
     http.protected_resource = resource;
-    Ok(())
+    Ok(SignedKeys(Some((jwks.clone(), keys))))
 }
 
 /// This server as an OAuth resource.
@@ -186,13 +218,26 @@ fn default_scopes(access: &Access) -> anyhow::Result<ProductScopes> {
     Ok(ProductScopes { read: access.read_scope.clone(), write: access.write_scope.clone() })
 }
 
-/// Checks that requests can carry the tokens. An empty token usually means that a variable is not set. The message
-/// does not show the token.
-fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
-    let is_visible = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
-    if tokens.iter().any(|token| token.is_empty() || !is_visible(token)) {
-        bail!(
-            "a bearer token is empty or has invalid characters; use visible ASCII characters without blanks"
+/// Checks that requests can carry the tokens, and that each is one caller. An empty token usually means that a variable is
+/// not set. The messages do not show the tokens.
+fn check_tokens(access: &Access) -> anyhow::Result<()> {
+    let named: Vec<_> = access.named_tokens().collect();
+    let is_visible = |token: &str| token.bytes().all(|byte| byte.is_ascii_graphic());
+    let all = access.bearer.iter().map(String::as_str).chain(named.iter().map(|(_, token)| *token));
+    for token in all {
+        if token.is_empty() || !is_visible(token) {
+            bail!(
+                "a bearer token is empty or has invalid characters; use visible ASCII characters without blanks"
+            );
+        }
+    }
+    for (index, (name, token)) in named.iter().enumerate() {
+        if let Some((other, _)) = named[..index].iter().find(|(_, other)| other == token) {
+            bail!("the tokens `{other}` and `{name}` are the same: each token has one name");
+        }
+        ensure!(
+            !access.bearer.iter().any(|unnamed| unnamed == token),
+            "the token `{name}` is also a token without a name: remove it from --bearer or access.bearer"
         );
     }
     Ok(())
@@ -271,47 +316,37 @@ fn keys(jwks: &str) -> anyhow::Result<Keys> {
     Ok(Keys::url(url)?)
 }
 
-/// The rules for all methods except those of the agent. `prefixes` are the prefixes of their names.
-pub(crate) fn rules(access: &Access, prefixes: &[String]) -> anyhow::Result<Rules> {
-    // Whether a pattern that matches methods of the agent also matches others.
-    let is_shared = |part: &str| prefixes.iter().any(|prefix| prefix.starts_with(part));
-    rules_of(access, |pattern| match pattern.strip_suffix('*') {
-        _ if pattern == HISTORY || pattern.starts_with(AGENT) => false,
-        Some(part) if AGENT.starts_with(part) => is_shared(part),
-        _ => true,
-    })
-}
-
-/// The rules for the agent's methods, including patterns that match all methods.
-pub(crate) fn agent_rules(access: &Access) -> anyhow::Result<Rules> {
-    rules_of(access, |pattern| {
-        let prefix = pattern.strip_suffix('*');
-        pattern.starts_with(AGENT) || prefix.is_some_and(|prefix| AGENT.starts_with(prefix))
-    })
-}
-
-fn rules_of(access: &Access, is_included: impl Fn(&str) -> bool) -> anyhow::Result<Rules> {
+/// The requirements and roles of callers.
+pub(crate) fn rules(
+    access: &Access,
+    config: &Config,
+    default_rate: Option<Rate>,
+) -> anyhow::Result<Rules> {
     let scopes = default_scopes(access)?;
     let others = scopes.write.clone().or_else(|| scopes.read.clone());
     let default = DefaultScopes { read_only: scopes.read(), others: Scopes::new(others) };
-    let rules = parsed(access)?.into_iter().filter(|(pattern, _)| is_included(pattern));
-    let rules = rules.fold(Rules::new(), |rules, (pattern, needed)| rules.require(pattern, needed));
-    Ok(rules.default_scopes(default))
+    let required = parsed(access)?.into_iter();
+    let rules = required.fold(Rules::new(), |rules, (pattern, one)| rules.require(pattern, one));
+    let rules = config.roles().iter().fold(rules, |rules, one| rules.role(roles::role(one)));
+    Ok(rules.default_scopes(default).default_rate(default_rate))
 }
 
-/// The callers that may read the history. With rules for methods, only those that a rule for the history admits.
-pub(crate) fn readers(access: &Access) -> anyhow::Result<Readers> {
-    let rules = parsed(access)?.into_iter();
-    let rules = rules.fold(Rules::new(), |rules, (pattern, needed)| rules.require(pattern, needed));
-    let has_rules = rules.patterns().next().is_some();
-    Ok(if has_rules { Readers::Rules(rules) } else { Readers::Listed })
+/// Checks that each pattern of a rule or a role matches an operation, or something else with a name. A misspelled one would
+/// leave operations open to all callers.
+pub(crate) fn check_patterns(
+    access: &Access,
+    config: &Config,
+    names: &OperationNames,
+) -> anyhow::Result<()> {
+    for (pattern, _) in parsed(access)? {
+        ensure!(
+            names.has_match(pattern),
+            "--require {pattern}=…: no method matches; the prefixes are {}",
+            names.prefixes.join(", ")
+        );
+    }
+    Ok(roles::check_patterns(config, names)?)
 }
-
-/// The prefix of the agent's methods.
-const AGENT: &str = "agent.";
-
-/// The pattern of the rule for the history.
-const HISTORY: &str = "history";
 
 fn parsed(access: &Access) -> anyhow::Result<Vec<(&str, Requirement)>> {
     let parse = |text| {
@@ -323,25 +358,9 @@ fn parsed(access: &Access) -> anyhow::Result<Vec<(&str, Requirement)>> {
 }
 
 fn rule(text: &str) -> Option<(&str, Requirement)> {
-    let (pattern, claim_value) = text.split_once('=')?;
-    let (name, value) = claim_of(claim_value)?;
-    let [pattern, name, value] = [pattern, name, value].map(str::trim);
-    if [pattern, name, value].contains(&"") {
-        return None;
-    }
-    let requirement = if name == "scope" { scope(value) } else { claim(name, value) };
-    Some((pattern, requirement))
-}
-
-/// The name and the value of a claim. A name may be a URL, which contains a colon.
-fn claim_of(text: &str) -> Option<(&str, &str)> {
-    match text.split_once(':')? {
-        (scheme, path) if path.starts_with("//") => {
-            let (path, value) = path.rsplit_once(':')?;
-            Some((&text[..scheme.len() + 1 + path.len()], value))
-        }
-        named => Some(named),
-    }
+    let (pattern, text) = text.split_once('=')?;
+    let pattern = pattern.trim();
+    (!pattern.is_empty()).then_some((pattern, roles::requirement(text)?))
 }
 
 /// The entries of a list flag, without empty ones: a variable with an empty value is parsed as one empty entry.

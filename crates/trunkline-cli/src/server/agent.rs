@@ -1,10 +1,10 @@
 //! `POST /api`: the agent, which calls the operations that are served.
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, value_parser};
 use trunkline::history::History;
 use trunkline::limits::MemoryBudget;
-use trunkline::{BuildError, Limits, Router, Rpc};
+use trunkline::{Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
@@ -184,12 +184,7 @@ pub(crate) fn api(
         None => router,
     };
     let router = router.info("trunkline agent", env!("CARGO_PKG_VERSION")).limits(limits);
-    let api = guard(router).build().map_err(|error| match error {
-        BuildError::UnmatchedRule { pattern, .. } => {
-            anyhow!("--require {pattern}=…: no method of the agent matches")
-        }
-        error => error.into(),
-    })?;
+    let api = guard(router).build()?;
     Ok(match history {
         Some(history) => api.with_history(history.clone()),
         None => api,

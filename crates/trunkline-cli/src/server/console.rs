@@ -75,6 +75,11 @@ pub(crate) struct Parts<'a> {
 }
 
 impl ConsoleSetup {
+    /// The sessions of browsers, if a token is required.
+    pub(crate) fn sessions(&self) -> Option<Sessions> {
+        self.sessions.clone()
+    }
+
     /// The routes of the console.
     pub(crate) fn routes(&self, parts: Parts<'_>) -> Vec<Routes> {
         let Parts { rpc, agent, model, served, history, problems, limits } = parts;

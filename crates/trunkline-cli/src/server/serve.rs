@@ -8,27 +8,33 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use trunkline::CancellationToken;
+use trunkline::history::endpoint::Readers;
 use trunkline::http::{self, HttpService};
 use trunkline::layers::audit::AuditLog;
+use trunkline::layers::authorize::SharedRules;
 use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::server::{
     self, DrainMode, Drained, Health, Problem, Problems, ServeError, Server, ServerHandle, Tls,
 };
+use trunkline::{CancellationToken, DynamicOperations};
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
 use trunkline_sql::Databases;
 
-use super::access::{self, Access, entries};
+use super::access::{self, Access, SignedKeys, entries};
+use super::console::ConsoleSetup;
 use super::database::{DatabaseArgs, QueryLimits};
 use super::history::Recorder;
+use super::operation_names::OperationNames;
 use super::records::DeclaredRecords;
+use super::reload::{self, Live, ReloadState, Reloader, Reread};
 use super::service::{self, Service};
 use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
 use super::{
-    agent, audit, command_tools, console, gateway, history, limits, records, service_manager, tls,
+    agent, audit, command_tools, console, gateway, history, limits, records, roles,
+    service_manager, tls,
 };
 use crate::config::{Config, ConfigArgs};
 use crate::terminal::output;
@@ -74,13 +80,53 @@ impl Serve {
         self.database.file()
     }
 
+    /// The configuration of HTTP, without tokens.
+    pub(super) fn http_settings(&self) -> anyhow::Result<http::HttpConfig> {
+        let mut settings = http::HttpConfig {
+            paths: summary::PATHS.map(str::to_owned).to_vec(),
+            html_routes: true,
+            max_body: self.limits.max_body,
+            headers: http::security_headers(),
+            request_ids: true,
+            ..Default::default()
+        };
+        for host in entries(&self.network.allow_host) {
+            let parsed = host.parse::<http::Host>();
+            settings.hosts.allow(parsed.with_context(|| format!("invalid --allow-host {host}"))?);
+        }
+        for origin in entries(&self.network.allow_origin) {
+            let parsed = origin.parse::<http::Origin>();
+            let parsed = parsed.with_context(|| format!("invalid --allow-origin {origin}"))?;
+            settings.cors_origins.push(parsed.into());
+        }
+        if !self.access.requires_token() {
+            refuse_any_origin(&self.network)?;
+        }
+        Ok(settings)
+    }
+
+    /// The rate limit of callers whose roles have none.
+    pub(super) fn default_rate(&self) -> Option<Rate> {
+        self.limits.rate_limit.map(roles::rate)
+    }
+
+    /// Checks what roles refer to.
+    pub(crate) fn check_roles(&self, config: &Config) -> anyhow::Result<()> {
+        if config.roles().is_empty() {
+            return Ok(());
+        }
+        let has_upstreams = self.upstreams.are_given(config);
+        let databases = self.database.requested(config, has_upstreams)?;
+        let names: Vec<_> = databases.into_iter().map(|database| database.name).collect();
+        Ok(roles::check(config, &names, self.access.accepts_signed())?)
+    }
+
     /// The address to listen on, and its IP addresses, which other machines cannot reach without a token.
     pub(super) async fn checked_addresses(&self) -> anyhow::Result<(String, Vec<SocketAddr>)> {
         let listen = self.network.address();
         let addresses = resolve(&listen).await?;
         if !self.access.requires_token() {
             refuse_open_address(&listen, &addresses)?;
-            refuse_any_origin(&self.network)?;
         }
         Ok((listen, addresses))
     }
@@ -147,7 +193,9 @@ struct RequestLimits {
 }
 
 /// Serves until SIGINT or SIGTERM, then finishes the calls that run. A second signal ends it at once.
-pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
+///
+/// `reread` reads the arguments and the configuration again.
+pub(crate) fn run(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Result<()> {
     limits::return_freed_memory();
     config.log();
     limits::raise_open_files();
@@ -158,7 +206,7 @@ pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let drained = runtime.block_on(serve(arguments, config));
+    let drained = runtime.block_on(serve(arguments, config, reread));
     // After a second signal, calls may still run. They are abandoned.
     runtime.shutdown_background();
     let drained = drained?;
@@ -168,13 +216,17 @@ pub(crate) fn run(arguments: &Serve, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
+async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
-    let mut http = http_settings(arguments)?;
+    arguments.check_roles(config)?;
+    let mut http = arguments.http_settings()?;
     let (_, addresses) = arguments.checked_addresses().await?;
-    let agent_rules = access::agent_rules(&arguments.access)?;
-    let readers = access::readers(&arguments.access)?;
-    access::guard(&arguments.access, &mut http).await?;
+    let rules = access::rules(&arguments.access, config, arguments.default_rate())?;
+    let rules = SharedRules::from(rules);
+    let readers = Readers::Shared(rules.clone());
+    let (mut reloads, reload_endpoint) = reload::triggers(&rules)?;
+    let reload_state = ReloadState::new();
+    let keys = access::guard(&arguments.access, &mut http, &SignedKeys::default()).await?;
     let tls = arguments.tls.open()?;
     let is_https = tls.is_some();
     let console = arguments.console.console(&addresses, &http, is_https);
@@ -204,6 +256,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         databases: opened.as_ref().map(|opened| opened.databases.clone()),
         are_databases_separate: opened.as_ref().is_some_and(|opened| opened.are_separate),
         queries: config.queries().to_vec(),
+        replaceable_queries: Some(DynamicOperations::new()),
         records: None,
         tools,
         gateway,
@@ -224,8 +277,7 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         if let Some(history) = served.history.clone() {
             recorder = Some(arguments.history.recorder(history, data_dir, readers)?);
         }
-        let rules = access::rules(&arguments.access, &served.prefixes())?;
-        let mcp = served.guarded(rules, rate(&arguments.limits)).await?;
+        let mcp = served.guarded(&rules).await?;
         served.watch_databases();
         let rpc = mcp.rpc();
         let tools = command_tools.as_ref().map(|tools| tools.load(&rpc)).transpose()?;
@@ -238,10 +290,12 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         if has_records || model.is_some() {
             records::tolerate_faults("conversations", &location, stored.prepare())?;
         }
-        let problems = problems(&served, &stored, recorder.as_ref());
-        let guard = |router| service::guarded(router, agent_rules, rate(&arguments.limits));
+        let problems = problems(&served, &stored, recorder.as_ref(), &reload_state);
+        let guard = |router| service::guarded(router, &rules);
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
+        let names = OperationNames::of(&served, [&rpc, &api]);
+        access::check_patterns(&arguments.access, config, &names)?;
         let pages = console.as_ref().map_or_else(Vec::new, |console| {
             console.routes(console::Parts {
                 rpc: &rpc,
@@ -271,7 +325,8 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
                 .merge(mcp.sse_routes())
                 .merge(console::with_sessions(console.as_ref(), trunkline_agent::routes(&api)))
                 .merge(rpc.openrpc_routes())
-                .merge(metrics::routes(&rpc))
+                .merge(metrics::routes_with(&rpc, reload_state.exposition()))
+                .merge(reload::routes(&reload_endpoint))
                 .merge(summary.clone().routes());
             let service = match &served.databases {
                 Some(databases) => {
@@ -299,12 +354,27 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
         let settings = server_settings(problems, served.nodes.is_some());
         let drain_timeout = settings.drain_timeout;
-        let server = start(&addresses, tls, settings, service).await?;
-        anyhow::Ok((summary, tools, shutdown, (server, mcp, drain_timeout)))
+        let (server, service) = start(&addresses, tls.clone(), settings, service).await?;
+        let live = Live {
+            rules: rules.clone(),
+            http: service,
+            sessions: console.as_ref().and_then(ConsoleSetup::sessions),
+            tls,
+            keys,
+            notifier: mcp.notifier(),
+            names,
+            databases: served.databases.clone(),
+            queries: served.replaceable_queries.clone().unwrap_or_default(),
+            requires_token: arguments.access.requires_token(),
+            max_body: served.memory.limit() / 2,
+        };
+        let snapshot = config.snapshot();
+        let reloader = Reloader { reread, live, snapshot, state: reload_state.clone() };
+        anyhow::Ok((summary, tools, (shutdown, reloader), (server, mcp, drain_timeout)))
     };
     let started = started.await;
     // A database that is not closed may keep its write-ahead log.
-    let (summary, tools, shutdown, (server, mcp, drain_timeout)) =
+    let (summary, tools, (shutdown, mut reloader), (server, mcp, drain_timeout)) =
         started.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
     let served_databases = opened.iter().flat_map(|opened| &opened.served);
     for preparation in served_databases.filter_map(|served| served.preparation.as_ref()) {
@@ -313,7 +383,10 @@ async fn serve(arguments: &Serve, config: &Config) -> anyhow::Result<Drained> {
     let address = server.local_addr().to_string();
     output::note(&summary.banner(&address));
     service_manager::ready(&address);
-    shutdown.await;
+    tokio::select! {
+        () = shutdown => {}
+        () = reloader.run(&mut reloads) => {}
+    }
     service_manager::stopping();
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");
@@ -395,7 +468,7 @@ async fn start(
     tls: Option<Tls>,
     settings: server::ServerConfig,
     service: impl Fn() -> HttpService,
-) -> anyhow::Result<ServerHandle> {
+) -> anyhow::Result<(ServerHandle, HttpService)> {
     let server = |address: &SocketAddr| {
         let server = Server::bind(address).settings(settings.clone());
         match &tls {
@@ -406,14 +479,17 @@ async fn start(
     let (last, others) =
         addresses.split_last().context("the address to listen on has no IP address")?;
     for address in others {
-        match server(address).serve(service()).await {
-            Ok(server) => return Ok(server),
+        let service = service();
+        match server(address).serve(service.clone()).await {
+            Ok(server) => return Ok((server, service)),
             Err(error) => {
                 tracing::debug!(%address, %error, "cannot listen; trying the next address");
             }
         }
     }
-    server(last).serve(service()).await.map_err(with_remedy)
+    let service = service();
+    let server = server(last).serve(service.clone()).await.map_err(with_remedy)?;
+    Ok((server, service))
 }
 
 /// The error for an address that cannot be bound, with a remedy for the usual causes.
@@ -446,42 +522,17 @@ fn described_limits(arguments: &Serve, served: &Service) -> Vec<(String, String)
     requests.into_iter().chain(arguments.query_limits.described()).collect()
 }
 
-fn rate(arguments: &RequestLimits) -> Option<Rate> {
-    let calls = arguments.rate_limit?;
-    Some(Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() })
-}
-
-fn http_settings(arguments: &Serve) -> anyhow::Result<http::HttpConfig> {
-    let mut settings = http::HttpConfig {
-        paths: summary::PATHS.map(str::to_owned).to_vec(),
-        html_routes: true,
-        max_body: arguments.limits.max_body,
-        headers: http::security_headers(),
-        request_ids: true,
-        ..Default::default()
-    };
-    for host in entries(&arguments.network.allow_host) {
-        let parsed = host.parse::<http::Host>();
-        settings.hosts.allow(parsed.with_context(|| format!("invalid --allow-host {host}"))?);
-    }
-    for origin in entries(&arguments.network.allow_origin) {
-        let parsed = origin.parse::<http::Origin>();
-        let parsed = parsed.with_context(|| format!("invalid --allow-origin {origin}"))?;
-        settings.cors_origins.push(parsed.into());
-    }
-    Ok(settings)
-}
-
 /// The components whose last use failed.
 fn problems(
     served: &Service,
     conversations: &Conversations,
     recorder: Option<&Recorder>,
+    reloads: &ReloadState,
 ) -> Problems {
     let (databases, conversations) = (served.databases.clone(), conversations.clone());
     let records = served.records.as_ref().map(|records| records.resources.clone());
     let (recorder, audit) = (recorder.cloned(), served.audit.clone());
-    let nodes = served.nodes.clone();
+    let (nodes, reloads) = (served.nodes.clone(), reloads.clone());
     Problems::new(move || {
         let found = [
             ("database", databases.as_ref().and_then(Databases::problem)),
@@ -490,6 +541,7 @@ fn problems(
             ("audit_log", audit.as_ref().and_then(AuditLog::problem)),
             ("sessions", nodes.as_ref().and_then(SharedState::problem)),
             ("log", recorder.as_ref().and_then(Recorder::problem)),
+            ("configuration", reloads.problem()),
         ];
         let problem = |(component, reason): (_, Option<_>)| {
             reason.map(|reason| Problem { component, reason })

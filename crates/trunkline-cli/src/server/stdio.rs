@@ -61,6 +61,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         databases: opened.as_ref().map(|opened| opened.databases.clone()),
         are_databases_separate: opened.as_ref().is_some_and(|opened| opened.are_separate),
         queries: config.queries().to_vec(),
+        replaceable_queries: None,
         records: None,
         tools,
         gateway,

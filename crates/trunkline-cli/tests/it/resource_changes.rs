@@ -53,7 +53,7 @@ impl Events {
         let opened = server.connect().ask(&post("/mcp", &[BOTH], &rpc("initialize", &params)));
         let capabilities = &opened.json()["result"]["capabilities"];
         assert_eq!(capabilities["resources"], json!({"subscribe": true, "listChanged": true}));
-        assert_eq!(capabilities["tools"], json!({"listChanged": false}));
+        assert_eq!(capabilities["tools"], json!({"listChanged": true}));
         let session = format!("Mcp-Session-Id: {}", opened.header("mcp-session-id").unwrap());
         for uri in uris {
             let subscribe = rpc("resources/subscribe", &json!({"uri": uri}));

@@ -1,0 +1,62 @@
+//! The names that patterns of rules and roles refer to.
+
+use trunkline::Rpc;
+use trunkline::layers::authorize::Pattern;
+use trunkline_sql::saved_query::SavedQuery;
+
+use super::command_tools;
+use super::service::{QUERIES, Service};
+
+/// The name of access to the history and the logs.
+pub(super) const HISTORY: &str = "history";
+
+/// The name of `POST /admin/reload`.
+pub(super) const RELOAD: &str = "admin.reload";
+
+/// The names of all operations, and of what else can be permitted.
+pub(crate) struct OperationNames {
+    names: Vec<String>,
+    /// The prefixes of operations that are added while the server runs.
+    dynamic: Vec<String>,
+    /// The prefixes of all operations except those of the agent, for messages.
+    pub(super) prefixes: Vec<String>,
+}
+
+impl OperationNames {
+    /// Those of the services of a server.
+    pub(super) fn of<'r>(served: &Service, services: impl IntoIterator<Item = &'r Rpc>) -> Self {
+        let operations = services.into_iter().map(|rpc| rpc.operations());
+        let names = operations.flat_map(|operations| {
+            operations.iter().map(|operation| operation.name().to_owned()).collect::<Vec<_>>()
+        });
+        let names = names.chain([HISTORY, RELOAD].map(str::to_owned)).collect();
+        let upstreams = served.gateway.iter().flat_map(|gateway| gateway.names());
+        let upstreams = upstreams.map(|name| format!("{name}."));
+        let tools = served.tools.iter().map(|_| format!("{}.", command_tools::NAMESPACE));
+        let dynamic = tools.chain(upstreams).collect();
+        Self { names, dynamic, prefixes: served.prefixes() }
+    }
+
+    /// The same, with these saved queries instead of the present ones.
+    pub(super) fn with_queries(&self, queries: &[SavedQuery]) -> Self {
+        let prefix = format!("{QUERIES}.");
+        let queries = queries.iter().map(|query| format!("{prefix}{}", query.name));
+        let others = self.names.iter().filter(|name| !name.starts_with(&prefix)).cloned();
+        let names = others.chain(queries).collect();
+        Self { names, dynamic: self.dynamic.clone(), prefixes: self.prefixes.clone() }
+    }
+
+    /// Whether the pattern matches a name, or one that may be added.
+    pub(super) fn has_match(&self, pattern: &str) -> bool {
+        let may_match = |prefix: &String| match pattern.strip_suffix('*') {
+            Some(start) => prefix.starts_with(start) || start.starts_with(prefix.as_str()),
+            None => pattern.starts_with(prefix.as_str()),
+        };
+        let matcher = Pattern::new(pattern);
+        self.names.iter().any(|name| matcher.matches(name)) || self.dynamic.iter().any(may_match)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
+        self.names.iter().map(String::as_str)
+    }
+}

@@ -1,0 +1,305 @@
+//! Reading the configuration again: SIGHUP, and `POST /admin/reload`.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, ensure};
+use axum::extract::State;
+use axum::routing::post;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use trunkline::access::Principal;
+use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
+use trunkline::layers::authorize::{Rules, SharedRules};
+use trunkline::protocol::Reply;
+use trunkline::server::Tls;
+use trunkline::{DynamicOperations, ErrorObject, Router, code};
+use trunkline_mcp::Notifier;
+use trunkline_sql::Databases;
+
+use super::access::{self, SignedKeys};
+use super::operation_names::{OperationNames, RELOAD};
+use super::serve::Serve;
+use super::service_manager;
+use crate::config::{Changes, Config, Snapshot};
+
+/// Reads the command line, the environment and the configuration file again.
+pub(crate) type Reread = fn() -> anyhow::Result<(Box<Serve>, Config)>;
+
+/// The parts of a running server that a reload changes.
+pub(super) struct Live {
+    pub(super) rules: SharedRules,
+    pub(super) http: HttpService,
+    pub(super) sessions: Option<Sessions>,
+    pub(super) tls: Option<Tls>,
+    pub(super) keys: SignedKeys,
+    pub(super) notifier: Notifier,
+    pub(super) names: OperationNames,
+    pub(super) databases: Option<Databases>,
+    pub(super) queries: DynamicOperations,
+    pub(super) requires_token: bool,
+    /// The maximum of `server.limits.body`.
+    pub(super) max_body: usize,
+}
+
+/// The state of the last reload, for `/health` and `/metrics`. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct ReloadState(Arc<Outcomes>);
+
+#[derive(Default)]
+struct Outcomes {
+    /// The time of the last reload that succeeded, or of the start, in seconds since 1970.
+    succeeded_at: AtomicI64,
+    failure: Mutex<Option<String>>,
+}
+
+/// A request of a reload, which the main task answers.
+type Request = oneshot::Sender<Result<Reloaded, String>>;
+
+/// The keys whose values changed.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Reloaded {
+    /// Those that are in use now.
+    applied: Vec<String>,
+    /// Those that are used after a restart.
+    restart: Vec<String>,
+}
+
+/// The waiting requests, of signals and of callers.
+pub(super) struct Triggers {
+    hangup: Signal,
+    requests: mpsc::Receiver<Request>,
+    was_terminal: bool,
+}
+
+/// The endpoint.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    requests: mpsc::Sender<Request>,
+    rules: SharedRules,
+}
+
+/// A configuration that was read and checked.
+struct Prepared {
+    rules: Rules,
+    http: HttpConfig,
+    keys: SignedKeys,
+    tls: Option<Tls>,
+    queries: Router,
+}
+
+/// Handles SIGHUP from now on; by default, it ends the process.
+pub(super) fn triggers(rules: &SharedRules) -> anyhow::Result<(Triggers, Endpoint)> {
+    /// The maximum number of waiting requests. Further ones wait to be accepted.
+    const WAITING: usize = 4;
+    let hangup = signal(SignalKind::hangup()).context("cannot wait for signals")?;
+    let (sender, requests) = mpsc::channel(WAITING);
+    let endpoint = Endpoint { requests: sender, rules: rules.clone() };
+    Ok((Triggers { hangup, requests, was_terminal: is_terminal() }, endpoint))
+}
+
+fn is_terminal() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stdin())
+}
+
+/// Reloads a running server.
+pub(super) struct Reloader {
+    pub(super) reread: Reread,
+    pub(super) live: Live,
+    /// The values that are in use.
+    pub(super) snapshot: Snapshot,
+    pub(super) state: ReloadState,
+}
+
+impl Reloader {
+    /// Handles requests until the terminal of the server is closed, which is also announced by SIGHUP. Dropping the future
+    /// leaves the server consistent.
+    pub(super) async fn run(&mut self, triggers: &mut Triggers) {
+        loop {
+            let request = tokio::select! {
+                _ = triggers.hangup.recv() => {
+                    if triggers.was_terminal && !is_terminal() {
+                        return;
+                    }
+                    None
+                }
+                Some(request) = triggers.requests.recv() => Some(request),
+            };
+            service_manager::reloading();
+            let outcome = self.reload().await;
+            service_manager::reloaded();
+            let outcome = outcome.map_err(|error| format!("{error:#}"));
+            self.state.set(outcome.as_ref().err());
+            match &outcome {
+                Ok(Reloaded { applied, restart }) => {
+                    tracing::info!(applied = applied.join(", "), "configuration reloaded");
+                    if !restart.is_empty() {
+                        let keys = restart.join(", ");
+                        tracing::warn!(keys, "changed settings require a restart");
+                    }
+                }
+                Err(error) => {
+                    tracing::error!("configuration not reloaded, nothing is changed: {error}");
+                }
+            }
+            // The client may have disconnected.
+            let _ = request.map(|request| request.send(outcome));
+        }
+    }
+
+    /// Applies all changes, or none.
+    async fn reload(&mut self) -> anyhow::Result<Reloaded> {
+        let (serve, config) = tokio::task::block_in_place(self.reread)?;
+        let snapshot = config.snapshot();
+        let Changes { mut live, mut fixed } = self.snapshot.changes(&snapshot);
+        if serve.tls.is_given() != self.live.tls.is_some() {
+            let (kept, restart) =
+                live.into_iter().partition(|key: &String| !key.starts_with("server.tls."));
+            live = kept;
+            fixed.extend::<Vec<_>>(restart);
+        }
+        let prepared = self.prepare(&serve, &config).await?;
+        // Nothing is awaited from here on.
+        self.live.queries.replace(prepared.queries).context("invalid queries")?;
+        self.live.rules.replace(prepared.rules);
+        if let Some(sessions) = &self.live.sessions {
+            sessions.replace_tokens(prepared.http.bearer.clone());
+        }
+        self.live.http.replace_config(prepared.http);
+        self.live.keys = prepared.keys;
+        if let (Some(tls), Some(new)) = (&self.live.tls, &prepared.tls) {
+            tls.replace(new);
+        }
+        let concerns_callers =
+            |key: &String| key.starts_with("access.") || key.starts_with("roles.");
+        if live.iter().any(concerns_callers) {
+            self.live.notifier.lists_changed();
+        }
+        self.snapshot.apply(&live, &snapshot);
+        Ok(Reloaded { applied: live, restart: fixed })
+    }
+
+    /// Reads and checks everything that changes.
+    async fn prepare(&self, serve: &Serve, config: &Config) -> anyhow::Result<Prepared> {
+        let live = &self.live;
+        ensure!(
+            serve.access.requires_token() == live.requires_token,
+            "{}: restart the server",
+            match live.requires_token {
+                true => "the configuration has no tokens, but the server requires one",
+                false => "the configuration has tokens, but the server requires none",
+            }
+        );
+        serve.check_roles(config)?;
+        let mut http = serve.http_settings()?;
+        ensure!(
+            http.max_body <= live.max_body,
+            "server.limits.body is {}, more than half of server.limits.memory: lower it",
+            http.max_body
+        );
+        let keys = access::guard(&serve.access, &mut http, &live.keys).await?;
+        let rules = access::rules(&serve.access, config, serve.default_rate())?;
+        let names = live.names.with_queries(config.queries());
+        access::check_patterns(&serve.access, config, &names)?;
+        let tls = match &live.tls {
+            Some(_) => tokio::task::block_in_place(|| serve.tls.open())?,
+            None => None,
+        };
+        let queries = match &live.databases {
+            Some(databases) => {
+                let queries = config.queries().iter().cloned();
+                trunkline_sql::saved_queries(databases, queries).await?
+            }
+            None => Router::new(),
+        };
+        Ok(Prepared { rules, http, keys, tls, queries })
+    }
+}
+
+impl ReloadState {
+    /// The state after the start.
+    pub(super) fn new() -> Self {
+        let state = Self::default();
+        state.set(None);
+        state
+    }
+
+    fn set(&self, failure: Option<&String>) {
+        if failure.is_none() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+            self.0.succeeded_at.store(seconds, Ordering::Relaxed);
+        }
+        *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure.cloned();
+    }
+
+    /// Whether the last reload failed. The page of health is public, so the reason is only in the log.
+    pub(super) fn problem(&self) -> Option<String> {
+        let failure = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.as_ref().map(|_| "the last reload failed; the log has the reason".to_owned())
+    }
+
+    /// The metrics, in the text format of Prometheus.
+    pub(super) fn exposition(&self) -> impl Fn() -> String + Clone + Send + Sync + 'static {
+        let state = self.clone();
+        move || state.metrics()
+    }
+
+    fn metrics(&self) -> String {
+        let success = i32::from(self.problem().is_none());
+        let time = self.0.succeeded_at.load(Ordering::Relaxed);
+        let mut text = String::new();
+        for (name, help, value) in [
+            ("last_reload_successful", "Whether the last reload succeeded.", i64::from(success)),
+            ("last_reload_success_timestamp_seconds", "Time of the last successful reload.", time),
+        ] {
+            let name = format!("trunkline_config_{name}");
+            writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}")
+                .expect("writes to memory");
+        }
+        text
+    }
+}
+
+/// The route of the endpoint.
+pub(super) fn routes(endpoint: &Endpoint) -> Routes {
+    let router = axum::Router::new().route("/admin/reload", post(reload));
+    Routes::new("admin", router.with_state(endpoint.clone()))
+}
+
+async fn reload(State(endpoint): State<Endpoint>, context: Context) -> Response<ReplyBody> {
+    let principal = Principal::of(&context.extensions);
+    let permitted = endpoint.rules.current().admits(RELOAD, principal);
+    // An issuer may sign tokens for many callers.
+    if !permitted.unwrap_or_else(|| principal.is_none_or(|one| one.issuer().is_none())) {
+        let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
+        let reason = format!("no role of the caller permits `{RELOAD}`");
+        let error = error.with_data(&json!({ "reason": reason }));
+        return respond(StatusCode::FORBIDDEN, Reply::error(error, None));
+    }
+    tracing::info!(principal = principal.map(Principal::name), "reload requested");
+    let (sender, outcome) = oneshot::channel();
+    let outcome = match endpoint.requests.send(sender).await {
+        Ok(()) => outcome.await.ok(),
+        Err(_) => None,
+    };
+    match outcome {
+        Some(Ok(reloaded)) => answer(StatusCode::OK, &reloaded),
+        Some(Err(error)) => answer(StatusCode::BAD_REQUEST, &json!({ "error": error })),
+        None => answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the server stops" })),
+    }
+}
+
+fn answer(status: StatusCode, body: &impl Serialize) -> Response<ReplyBody> {
+    let text = serde_json::to_vec(body).unwrap_or_default();
+    let mut response = Response::new(ReplyBody::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

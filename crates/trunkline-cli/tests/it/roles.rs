@@ -1,0 +1,387 @@
+//! Roles: the operations, databases and rate limits of callers, over every protocol.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::access::Issuer;
+use crate::support::{Ended, Reply, Server, post, run, trunkline};
+
+/// A folder with the databases `hr.db` and `shop.db`, tokens that equal their names, and a configuration file.
+pub(crate) fn folder(config: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, table) in [("hr.db", "emp"), ("shop.db", "item")] {
+        let connection = rusqlite::Connection::open(folder.path().join(file)).unwrap();
+        let sql = format!("CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT)");
+        connection.execute_batch(&sql).unwrap();
+    }
+    for token in ["reader", "clerk", "both", "admin", "nobody"] {
+        fs::write(folder.path().join(token), format!("{token}\n")).unwrap();
+    }
+    fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+    folder
+}
+
+pub(crate) fn serve(folder: &Path, arguments: &[&str]) -> Server {
+    let mut command = trunkline(folder);
+    command.args(["--listen", "127.0.0.1:0"]).args(arguments);
+    Server::start(command)
+}
+
+pub(crate) const DATABASES: &str = "\
+[databases.hr]
+url = 'hr.db'
+writable = true
+
+[databases.shop]
+url = 'shop.db'
+writable = true
+
+[queries.staff]
+sql = 'SELECT count(*) FROM emp'
+
+[queries.items]
+sql = 'SELECT count(*) FROM item'
+database = 'shop'
+";
+
+const TOKENS: &str = "\
+[access.tokens]
+reader = { file = 'reader' }
+clerk = { file = 'clerk' }
+both = { file = 'both' }
+admin = { file = 'admin' }
+nobody = { file = 'nobody' }
+";
+
+const ROLES: &str = "\
+[roles.reader]
+tokens = ['reader', 'both']
+claims = ['role:reader', 'scope:read']
+operations = ['db.*', 'queries.*']
+deny = ['db.describe_table']
+read_only = true
+databases = ['HR']
+
+[roles.clerk]
+tokens = ['clerk', 'both']
+operations = ['db.list_tables', 'db.insert_record', 'agent.list_conversations']
+databases = ['shop']
+
+[roles.admin]
+tokens = ['admin']
+operations = ['*']
+";
+
+/// The roles without signed tokens.
+fn listed_roles() -> String {
+    let lines = ROLES.lines().filter(|line| !line.starts_with("claims"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn rpc(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+/// The header line with a token.
+pub(crate) fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}")
+}
+
+fn get(server: &Server, path: &str, header: &str) -> Reply {
+    server.connect().ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"))
+}
+
+/// The table of calls and callers. `1` means that the caller may make the call.
+#[test]
+fn roles_restrict_operations_and_databases_over_all_protocols() {
+    let config =
+        format!("[access]\njwks = 'jwks.json'\naudiences = ['*']\n{TOKENS}{ROLES}{DATABASES}");
+    let folder = folder(&config);
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let server = serve(folder.path(), &["--toolset", "full"]);
+    let callers = [
+        bearer("reader"),
+        bearer("clerk"),
+        bearer("both"),
+        bearer("admin"),
+        bearer("nobody"),
+        issuer.token(json!({"role": ["other", "reader"]})),
+        issuer.token(json!({"scope": "read"})),
+        issuer.token(json!({"role": "clerk", "sub": "clerk"})),
+    ];
+    let list = |database: &str| rpc("db.list_tables", &json!({ "database": database }));
+    let insert = |database: &str, table: &str| {
+        let params = json!({"database": database, "table_name": table, "data": {"name": "a"}});
+        rpc("db.insert_record", &params)
+    };
+    let sql = |sql: &str, read_only: bool| {
+        rpc("db.execute_raw_query", &json!({"query": sql, "read_only": read_only}))
+    };
+    let tool = |name: &str, arguments: Value| {
+        rpc("tools/call", &json!({"name": name, "arguments": arguments}))
+    };
+    let read = |uri: &str| rpc("resources/read", &json!({ "uri": uri }));
+    let describe = rpc("db.describe_table", &json!({"table_name": "emp"}));
+    let plan = json!({"database": "shop", "query": "SELECT 1"});
+    let rows = [
+        ("/rpc", list("hr"), "10110110"),
+        ("/rpc", list("Hr"), "10110110"),
+        ("/rpc", list("shop"), "01110000"),
+        ("/rpc", rpc("db.list_tables", &json!({})), "10110110"),
+        ("/rpc", rpc("db.list_tables", &json!([])), "10110110"),
+        ("/rpc", rpc("db.list_tables", &json!({"database": null})), "10110110"),
+        ("/rpc", describe, "00010000"),
+        ("/rpc", insert("hr", "emp"), "00010000"),
+        ("/rpc", insert("shop", "item"), "01110000"),
+        ("/rpc", sql("SELECT 1", true), "10110110"),
+        ("/rpc", sql("DELETE FROM emp", false), "00010000"),
+        ("/rpc", rpc("queries.staff", &json!({})), "10110110"),
+        ("/rpc", rpc("queries.items", &json!({})), "00010000"),
+        ("/mcp", tool("list_tables", json!({"database": "hr"})), "10110110"),
+        ("/mcp", tool("list_tables", json!({"database": "shop"})), "01110000"),
+        (
+            "/mcp",
+            tool(
+                "insert_record",
+                json!({"database": "shop", "table_name": "item", "data": {"name": "b"}}),
+            ),
+            "01110000",
+        ),
+        ("/mcp", tool("explain_query", plan), "00010000"),
+        ("/mcp", tool("items", json!({})), "00010000"),
+        ("/mcp", read("db://hr/tables"), "10110110"),
+        ("/mcp", read("db://shop/tables"), "01110000"),
+        ("/api", rpc("agent.list_conversations", &json!({})), "01110000"),
+        ("/db/hr/query", json!({"sql": "SELECT 1"}), "10110110"),
+        ("/db/shop/query", json!({"sql": "SELECT 1"}), "00010000"),
+        ("/rpc", rpc("rpc.discover", &json!({})), "11111111"),
+        ("/mcp", rpc("ping", &json!({})), "11111111"),
+    ];
+    for (path, body, expected) in &rows {
+        let found = callers.iter().map(|caller| {
+            let reply = server.connect().ask(&post(path, &[caller], body));
+            let reply_status = reply.status;
+            match reply_status {
+                403 => {
+                    let reply = reply.json();
+                    let error = &reply["error"];
+                    assert_eq!(error["code"], -32008, "{path} {body}: {reply}");
+                    let reason = error["data"]["reason"].as_str().unwrap_or_default();
+                    assert!(reason.starts_with("no role of the caller permits `"), "{reply}");
+                    '0'
+                }
+                200 => '1',
+                _ => panic!("{path} {body}: {reply:?}"),
+            }
+        });
+        let found: String = found.collect();
+        assert_eq!(found, *expected, "{path} {body}");
+    }
+    for (caller, expected) in callers.iter().zip([403, 403, 403, 200, 403, 403, 403, 403]) {
+        assert_eq!(get(&server, "/history", caller).status, expected, "{caller}");
+        assert_eq!(get(&server, "/openrpc.json", caller).status, 200, "{caller}");
+    }
+    assert_eq!(server.connect().get("/health").status, 200);
+    assert_eq!(server.post(&list("hr")).status, 401, "without a token");
+}
+
+#[test]
+fn lists_contain_what_the_caller_may_use() {
+    let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
+    let server = serve(folder.path(), &[]);
+    let ask = |caller: &str, method: &str| {
+        let reply =
+            server.connect().ask(&post("/mcp", &[&bearer(caller)], &rpc(method, &json!({}))));
+        reply.json()["result"].clone()
+    };
+    let names = |list: &Value, key: &str| {
+        let names = list.as_array().unwrap().iter().map(|entry| entry[key].as_str().unwrap());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    for (caller, tools, resources) in [
+        (
+            "reader",
+            "list_tables query_records execute_raw_query list_databases staff",
+            "db://hr/tables",
+        ),
+        ("clerk", "list_tables insert_record", ""),
+        ("nobody", "", ""),
+    ] {
+        let mut found: Vec<String> = names(&ask(caller, "tools/list")["tools"], "name")
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        let mut expected: Vec<String> = tools.split(' ').map(str::to_owned).collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{caller}");
+        assert_eq!(
+            names(&ask(caller, "resources/list")["resources"], "uri"),
+            resources,
+            "{caller}"
+        );
+    }
+}
+
+#[test]
+fn each_database_with_its_own_tools() {
+    let folder = folder(&format!(
+        "{TOKENS}{DATABASES}[roles.hr]\ntokens = ['reader']\noperations = ['db.*']\ndatabases = ['hr']\n"
+    ));
+    let server = serve(folder.path(), &["--db-tools", "separate"]);
+    for (method, params, expected) in [
+        ("db.hr.list_tables", json!({}), 200),
+        ("db.shop.list_tables", json!({}), 403),
+        // The argument does not exist here.
+        ("db.shop.list_tables", json!({"database": "hr"}), 403),
+    ] {
+        let reply = server.connect().ask(&post("/", &[&bearer("reader")], &rpc(method, &params)));
+        assert_eq!(reply.status, expected, "{method} {params}: {reply:?}");
+    }
+}
+
+#[test]
+fn a_role_without_members_applies_to_all_callers() {
+    let config = "[databases.hr]\nurl = 'hr.db'\nwritable = true\n[roles.all]\noperations = ['db.*']\nread_only = true\n";
+    let folder = folder(config);
+    let server = serve(folder.path(), &[]);
+    let insert = json!({"table_name": "emp", "data": {"name": "a"}});
+    for (method, params, expected) in [
+        ("db.list_tables", json!({}), 200),
+        ("db.insert_record", insert, 403),
+        (
+            "db.update_record",
+            json!({"table_name": "emp", "data": {"name": "b"}, "filters": [], "dry_run": true}),
+            200,
+        ),
+        ("tools/call", json!({"name": "create_table", "arguments": {}}), 403),
+    ] {
+        let reply = server.post(&rpc(method, &params));
+        assert_eq!(reply.status, expected, "{method}: {reply:?}");
+    }
+    assert_eq!(server.connect().get("/history").status, 403);
+}
+
+#[test]
+fn rates_of_roles_apply_to_each_caller() {
+    let roles = "\
+[roles.slow]
+tokens = ['reader', 'both']
+operations = ['*']
+rate_limit = 1
+[roles.fast]
+tokens = ['both']
+operations = ['db.*']
+rate_limit = 100000
+[roles.others]
+tokens = ['clerk']
+operations = ['*']
+";
+    let folder = folder(&format!("{TOKENS}{roles}{DATABASES}"));
+    let server = serve(folder.path(), &[]);
+    let refused = |token: &str| {
+        let mut connection = server.connect();
+        let call = post("/", &[&bearer(token)], &rpc("db.list_databases", &json!({})));
+        (0..40).any(|_| connection.ask(&call).status == 429)
+    };
+    assert!(refused("reader"), "one call per second");
+    assert!(!refused("both"), "the highest rate counts");
+    assert!(!refused("clerk"), "no limit");
+}
+
+#[track_caller]
+fn check_mistakes(config: &str, expected: &[&str]) {
+    let folder = folder(config);
+    for arguments in [&["config", "check"][..], &["--listen", "127.0.0.1:0"]] {
+        let Ended { code, stderr, .. } = run(trunkline(folder.path()).args(arguments));
+        assert_eq!(code, Some(2), "{arguments:?}: {stderr}");
+        let lines: Vec<_> =
+            stderr.lines().filter_map(|line| line.strip_prefix("  trunkline.toml:")).collect();
+        assert_eq!(lines, expected, "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn mistakes_have_a_place_and_a_suggestion() {
+    check_mistakes(
+        "[access.tokens]\nreader = { file = 'reader' }\n'a b' = { file = 'clerk' }\n",
+        &[
+            "3:1: `access.tokens`: invalid name `a b`: a name has 1 to 64 letters, digits, `-` or `_`",
+        ],
+    );
+    check_mistakes(
+        "\
+[access.tokens]
+reader = { file = 'reader' }
+[roles.one]
+tokens = ['raeder', 'x']
+claims = ['role']
+operation = ['db.*']
+[roles.two]
+rate_limit = 0
+operations = ['*']
+",
+        &[
+            "3:8: `roles.one` requires `operations`, such as [\"db.*\"], or [\"*\"] for all",
+            "4:11: `roles.one.tokens`: unknown token `raeder`; did you mean `reader`?",
+            "4:21: `roles.one.tokens`: unknown token `x`; access.tokens has `reader`",
+            "5:11: `roles.one.claims`: invalid claim `role`; the format is like role:reader",
+            "6:1: unknown key `roles.one.operation`; did you mean `operations`?",
+            "8:14: `roles.two.rate_limit`: 0 is not in 1..=1000000",
+        ],
+    );
+    check_mistakes(
+        "[databases.sales]\nurl = 'hr.db'\n[roles.one]\nclaims = ['role:a']\noperations = ['*']\ndatabases = ['sale']\n",
+        &[
+            "4:11: `roles.one.claims`: claims apply to signed tokens: set access.jwks, too",
+            "6:14: `roles.one.databases`: unknown database `sale`; did you mean `sales`?",
+        ],
+    );
+}
+
+#[test]
+fn unknown_operations_are_refused_at_the_start() {
+    let folder = folder(
+        "[databases.hr]\nurl = 'hr.db'\n[roles.one]\noperations = ['db.list_tabels', 'history', 'admin.reload']\ndeny = ['dbs.*', 'agent.chat']\n",
+    );
+    let ended = run(trunkline(folder.path()).args(["--listen", "127.0.0.1:0"]));
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    for line in [
+        "trunkline.toml:4:15: `roles.one.operations`: no operation matches `db.list_tabels`; did you mean `db.list_tables`?",
+        "trunkline.toml:5:9: `roles.one.deny`: no operation matches `dbs.*`; did you mean `db.*`?",
+    ] {
+        assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
+    }
+    assert!(ended.stderr.contains("2 mistakes"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_same_token_cannot_have_two_names() {
+    let folder = folder("[access.tokens]\none = { file = 'reader' }\ntwo = { file = 'reader' }\n");
+    let ended = run(trunkline(folder.path()).args(["--listen", "127.0.0.1:0"]));
+    assert!(ended.stderr.contains("the tokens `one` and `two` are the same"), "{}", ended.stderr);
+}
+
+/// The principal of a named token is its name.
+#[test]
+fn the_audit_log_has_the_names_of_tokens() {
+    let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
+    let server = serve(folder.path(), &["--audit-log", "audit.jsonl"]);
+    let params = json!({"database": "shop", "table_name": "item", "data": {"name": "a"}});
+    for (token, status) in [("clerk", 200), ("nobody", 403)] {
+        let body = rpc("db.insert_record", &params);
+        let reply = server.connect().ask(&post("/", &[&bearer(token)], &body));
+        assert_eq!(reply.status, status, "{token}");
+    }
+    let log = fs::read_to_string(folder.path().join("audit.jsonl")).unwrap();
+    let entries: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (token, outcome) in [("clerk", "ok"), ("nobody", "error")] {
+        let of = |entry: &&Value| entry["principal"] == token && entry["outcome"] == outcome;
+        let entry = entries.iter().find(of).unwrap_or_else(|| panic!("{token}: {log}"));
+        assert_eq!(entry["database"], "shop", "{entry}");
+    }
+}
