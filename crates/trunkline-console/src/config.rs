@@ -4,6 +4,7 @@ use trunkline::Rpc;
 use trunkline::history::History;
 use trunkline::history::endpoint::Readers;
 use trunkline::http::Sessions;
+use trunkline::layers::authorize::SharedRules;
 use trunkline::server::Problems;
 
 /// Configuration of a console: the parts of the service that its pages show. A part that is missing is a page that
@@ -21,6 +22,8 @@ pub struct ConsoleConfig {
     pub model: Option<String>,
     /// The databases. Default: none.
     pub databases: Vec<ConsoleDatabase>,
+    /// The rules of the service, whose roles decide which databases a user sees. Default: none.
+    pub rules: SharedRules,
     /// The types of records, as the prefixes of their operations. `None` if records are off, which is the default.
     pub record_types: Option<Vec<String>>,
     /// Whether command tools are served. Default: no.
@@ -73,6 +76,7 @@ impl ConsoleConfig {
             agent: None,
             model: None,
             databases: Vec::new(),
+            rules: SharedRules::default(),
             record_types: None,
             has_tools: false,
             has_upstreams: false,

@@ -22,7 +22,7 @@ use trunkline::tool::Confirmed;
 use trunkline::{Call, ErrorObject, Extensions, Id, Rpc, code};
 
 use crate::assets;
-use crate::config::ConsoleConfig;
+use crate::config::{ConsoleConfig, ConsoleDatabase};
 use crate::json::Json;
 
 /// The console of a service. Cloning is cheap.
@@ -119,6 +119,15 @@ impl Visit {
     pub(crate) fn operations(&self) -> Vec<Arc<RegisteredOperation>> {
         let all = self.console.services().flat_map(|rpc| rpc.operations().to_vec());
         all.filter(|operation| is_visible_to(operation.description(), self.principal())).collect()
+    }
+
+    /// The databases that a role of the user permits.
+    pub(crate) fn databases(&self) -> Vec<ConsoleDatabase> {
+        let ConsoleConfig { databases, rules, .. } = &self.console.config;
+        let rules = rules.current();
+        let is_permitted =
+            |database: &&ConsoleDatabase| rules.permits_database(&database.name, self.principal());
+        databases.iter().filter(is_permitted).cloned().collect()
     }
 
     /// Calls an operation as the user, through all layers.

@@ -98,7 +98,7 @@ impl Draft {
     }
 
     fn rules(&self, operation: Option<Arc<RegisteredOperation>>, limit: usize) -> Rules {
-        let redaction = Arc::clone(&self.history.0.redaction);
+        let redaction = self.history.redaction();
         // Only hooks use the method.
         let method = self.entry.method.as_deref().filter(|_| redaction.has_hooks());
         Rules { method: method.unwrap_or_default().into(), redaction, operation, limit }

@@ -1,7 +1,7 @@
 //! The record of calls.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
@@ -43,7 +43,7 @@ impl Default for HistoryConfig {
 pub struct History(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
-    pub(crate) redaction: Arc<Redaction>,
+    redaction: RwLock<Arc<Redaction>>,
     pub(crate) entry_bytes: usize,
     ring: Mutex<Ring>,
     pub(crate) added: Notify,
@@ -60,12 +60,22 @@ impl History {
         let ring = Mutex::new(Ring::new(entries, bytes));
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Self(Arc::new(Shared {
-            redaction: Arc::new(redact),
+            redaction: RwLock::new(Arc::new(redact)),
             entry_bytes,
             ring,
             added: Notify::new(),
             epoch,
         }))
+    }
+
+    /// Replaces the redaction, for later calls.
+    pub fn replace_redaction(&self, redact: Redaction) {
+        let mut current = self.0.redaction.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(redact);
+    }
+
+    pub(crate) fn redaction(&self) -> Arc<Redaction> {
+        Arc::clone(&self.0.redaction.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A page of the entries that match `filter`, newest first.

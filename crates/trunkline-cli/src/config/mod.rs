@@ -67,8 +67,8 @@ const DEFAULT_FILE: &str = "trunkline.toml";
 pub(crate) struct ConfigArgs {
     /// Configuration file [default: trunkline.toml, if it exists]
     ///
-    /// A TOML file with the sections [server], [access], [roles.NAME], [databases.NAME], [queries.NAME] and [upstreams.NAME]. Flags and environment variables take precedence
-    /// over it.
+    /// A TOML file with the sections [server], [access], [roles.NAME], [databases.NAME], [queries.NAME] and
+    /// [upstreams.NAME]. Flags and environment variables take precedence over it.
     #[arg(
         id = "config",
         long = "config",

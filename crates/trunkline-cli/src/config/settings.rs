@@ -115,7 +115,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("history.entries", "history_entries", Kind::Integer),
     setting("history.bytes", "history_bytes", Kind::Size),
     setting("history.resources", "history_resources", Kind::Boolean),
-    setting("history.redact", "history_redact", Kind::List),
+    live("history.redact", "history_redact", Kind::List),
     setting("history.log", "log", Kind::Boolean),
     setting("history.log_bytes", "log_bytes", Kind::Size),
 ];

@@ -259,7 +259,7 @@ fn periods() {
 /// The page of reloads lists the keys that a running server applies.
 #[test]
 fn the_documentation_lists_the_live_settings() {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(page.join("../../docs/operations/reload.md")).unwrap();
     let row = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     let found: Vec<String> = page.lines().filter_map(row).collect();

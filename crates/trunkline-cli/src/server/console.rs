@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use trunkline::Rpc;
 use trunkline::http::{HttpConfig, HttpService, Routes, Sessions};
+use trunkline::layers::authorize::SharedRules;
 use trunkline::server::Problems;
 use trunkline_console::{ConsoleConfig, ConsoleDatabase, HistoryAccess};
 use trunkline_resources::ResourceType;
@@ -72,6 +73,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) history: Option<HistoryAccess>,
     pub(crate) problems: &'a Problems,
     pub(crate) limits: Vec<(String, String)>,
+    pub(crate) rules: &'a SharedRules,
 }
 
 impl ConsoleSetup {
@@ -82,11 +84,12 @@ impl ConsoleSetup {
 
     /// The routes of the console.
     pub(crate) fn routes(&self, parts: Parts<'_>) -> Vec<Routes> {
-        let Parts { rpc, agent, model, served, history, problems, limits } = parts;
+        let Parts { rpc, agent, model, served, history, problems, limits, rules } = parts;
         let mut config = ConsoleConfig::new("Trunkline", env!("CARGO_PKG_VERSION"));
         config.agent = Some(agent.clone());
         config.model = model.map(str::to_owned);
         config.databases = databases(served);
+        config.rules = rules.clone();
         config.record_types = served.records.as_ref().map(|records| {
             records.resources.types().iter().map(ResourceType::name).map(str::to_owned).collect()
         });

@@ -98,11 +98,15 @@ impl HistoryArgs {
             !(self.no_history && self.history_resources),
             "--history-resources cannot be used with --no-history: remove one of them"
         );
-        let names = entries(&self.history_redact);
-        let redact = names.fold(Redaction::default(), Redaction::name);
+        let redact = self.redaction();
         let (entries, bytes) = (self.history_entries, self.history_bytes);
         let settings = HistoryConfig { entries, bytes, redact, ..HistoryConfig::default() };
         Ok((!self.no_history).then(|| History::new(settings)))
+    }
+
+    /// The default redaction, and the additional names.
+    pub(super) fn redaction(&self) -> Redaction {
+        entries(&self.history_redact).fold(Redaction::default(), Redaction::name)
     }
 
     /// A recorder into a history, with its log.

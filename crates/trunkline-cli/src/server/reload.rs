@@ -1,6 +1,7 @@
 //! Reading the configuration again: SIGHUP, and `POST /admin/reload`.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +16,7 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use trunkline::access::Principal;
+use trunkline::history::History;
 use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
 use trunkline::layers::authorize::{Rules, SharedRules};
 use trunkline::protocol::Reply;
@@ -41,9 +43,12 @@ pub(super) struct Live {
     pub(super) keys: SignedKeys,
     pub(super) notifier: Notifier,
     pub(super) names: OperationNames,
+    pub(super) history: Option<History>,
     pub(super) databases: Option<Databases>,
     pub(super) queries: DynamicOperations,
     pub(super) requires_token: bool,
+    /// The configuration file, if there is one.
+    pub(super) file: Option<PathBuf>,
     /// The maximum of `server.limits.body`.
     pub(super) max_body: usize,
 }
@@ -173,6 +178,9 @@ impl Reloader {
         }
         self.live.http.replace_config(prepared.http);
         self.live.keys = prepared.keys;
+        if let Some(history) = &self.live.history {
+            history.replace_redaction(serve.history.redaction());
+        }
         if let (Some(tls), Some(new)) = (&self.live.tls, &prepared.tls) {
             tls.replace(new);
         }
@@ -188,6 +196,10 @@ impl Reloader {
     /// Reads and checks everything that changes.
     async fn prepare(&self, serve: &Serve, config: &Config) -> anyhow::Result<Prepared> {
         let live = &self.live;
+        // Without it, roles would be removed.
+        if let Some(file) = &live.file {
+            ensure!(config.path().is_some(), "{} does not exist any more", file.display());
+        }
         ensure!(
             serve.access.requires_token() == live.requires_token,
             "{}: restart the server",

@@ -63,7 +63,7 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(super) tls: tls::TlsArgs,
     #[command(flatten)]
-    history: history::HistoryArgs,
+    pub(super) history: history::HistoryArgs,
     #[command(flatten)]
     audit: audit::AuditArgs,
     #[command(flatten)]
@@ -305,6 +305,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
                 history: recorder.as_ref().map(Recorder::access),
                 problems: &problems,
                 limits: described_limits(arguments, &served),
+                rules: &rules,
             })
         });
         let summary = Summary::new(&Components {
@@ -363,9 +364,11 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             keys,
             notifier: mcp.notifier(),
             names,
+            history: served.history.clone(),
             databases: served.databases.clone(),
             queries: served.replaceable_queries.clone().unwrap_or_default(),
             requires_token: arguments.access.requires_token(),
+            file: config.path().map(Path::to_owned),
             max_body: served.memory.limit() / 2,
         };
         let snapshot = config.snapshot();

@@ -1,13 +1,16 @@
 //! SIGHUP and `POST /admin/reload`: changes of the configuration without a restart.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 use crate::roles::{DATABASES, bearer, folder, serve};
-use crate::support::{Connection, PATIENCE, Reply, Server, post, run, trunkline};
+use crate::support::{Connection, PATIENCE, Reply, Server, in_session, post, run, trunkline};
 
 const TOKENS: &str = "[access.tokens]\nreader = { file = 'reader' }\nadmin = { file = 'admin' }\n";
 
@@ -131,6 +134,9 @@ fn a_mistake_changes_nothing() {
         assert_eq!(health["problems"][0]["component"], "configuration", "{health}");
         assert_eq!(metric(&server, "admin", SUCCESS), 0);
     }
+    fs::remove_file(folder.path().join("trunkline.toml")).unwrap();
+    let reply = reload(&server, "admin");
+    assert_eq!(reply.json(), json!({"error": "trunkline.toml does not exist any more"}));
     write(folder.path(), &format!("{TOKENS}{DATABASES}"));
     reloaded(&server, "admin", &[], &[]);
     assert_eq!(server.connect().get("/health").json()["status"], "healthy");
@@ -150,6 +156,8 @@ allow_hosts = ['db.example']
 limits = { body = 3000, rows = 7, calls_per_second = 100000 }
 [agent]
 deny = ['db.create_table']
+[history]
+redact = ['query']
 [queries.more]
 sql = 'SELECT 7'
 [upstreams.docs]
@@ -158,17 +166,24 @@ url = 'https://docs.example'
     let databases = DATABASES.replacen("writable = true", "writable = false", 1);
     write(folder.path(), &format!("{TOKENS}{changed}{databases}"));
     let restart = ["agent.deny", "databases.hr", "server.limits.rows", "upstreams.docs"];
-    let applied = ["queries.more", "server.allow_hosts", "server.limits.calls_per_second"];
+    let applied =
+        ["history.redact", "queries.more", "server.allow_hosts", "server.limits.calls_per_second"];
     reloaded(&server, "admin", &applied, &restart);
     reloaded(&server, "admin", &[], &restart);
     let request = post("/", &[&bearer("reader")], &rpc("queries.more", &json!({})));
     let request = request.replace("Host: localhost", "Host: db.example");
     let reply = server.connect().ask(&request);
     assert_eq!(reply.json()["result"]["rows"], json!([[7]]), "{reply:?}");
+    let secret = json!({"query": "SELECT 'visible'"});
+    assert_eq!(status(&server, "reader", "db.execute_raw_query", &secret), 200);
+    let head = "GET /history?limit=1 HTTP/1.1\r\nHost: localhost";
+    let history = server.connect().ask(&format!("{head}\r\n{}\r\n\r\n", bearer("reader")));
+    let entry = &history.json()["entries"][0];
+    assert_eq!(entry["method"], "db.execute_raw_query", "{entry}");
+    assert!(!entry["request"].to_string().contains("visible"), "{entry}");
     let large = json!({"query": "x".repeat(2_500)});
     assert_eq!(status(&server, "reader", "db.execute_raw_query", &large), 413);
     write(folder.path(), &format!("{TOKENS}{DATABASES}"));
-    let applied = ["queries.more", "server.allow_hosts", "server.limits.calls_per_second"];
     reloaded(&server, "admin", &applied, &[]);
     let reply = server.connect().ask(&request);
     assert_eq!(reply.status, 403, "{reply:?}");
@@ -265,4 +280,27 @@ fn a_renewed_certificate_is_used() {
     server.signal("HUP");
     until(|| lists(&second));
     assert!(!lists(&first));
+}
+
+/// SIGHUP of a closed terminal ends the server, like that of other programs.
+#[test]
+fn closing_the_terminal_stops_the_server() {
+    let folder = folder("[databases.hr]\nurl = 'hr.db'\n");
+    // The server must not inherit it.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let no_tty = i32::try_from(OpenptFlags::NOCTTY.bits()).unwrap();
+    let slave = OpenOptions::new().read(true).write(true).custom_flags(no_tty).open(name);
+    let mut serve = trunkline(folder.path());
+    serve.args(["--listen", "127.0.0.1:0"]);
+    let mut serve = in_session(&serve);
+    serve.stdin(slave.unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let server = Server::start(serve);
+    server.signal("HUP");
+    drop(master);
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
 }

@@ -228,6 +228,19 @@ fn lists_contain_what_the_caller_may_use() {
 }
 
 #[test]
+fn the_console_shows_permitted_databases() {
+    let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
+    let server = serve(folder.path(), &[]);
+    let reply = get(&server, "/console/databases", &bearer("reader"));
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/console/databases/hr")));
+    assert_eq!(get(&server, "/console/databases/hr", &bearer("reader")).status, 200);
+    assert_eq!(get(&server, "/console/databases/shop", &bearer("reader")).status, 404);
+    let page =
+        String::from_utf8(get(&server, "/console/databases", &bearer("admin")).body).unwrap();
+    assert!(page.contains("/console/databases/shop"), "{page}");
+}
+
+#[test]
 fn each_database_with_its_own_tools() {
     let folder = folder(&format!(
         "{TOKENS}{DATABASES}[roles.hr]\ntokens = ['reader']\noperations = ['db.*']\ndatabases = ['hr']\n"

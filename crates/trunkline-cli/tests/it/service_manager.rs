@@ -24,6 +24,10 @@ fn a_service_manager_is_notified_of_the_start_and_the_end() {
     };
     let server = start(&path, socket.as_os_str());
     assert_eq!(receive(), format!("READY=1\nSTATUS=listening on {}\n", server.address));
+    server.signal("HUP");
+    let reloading = receive();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(receive(), "READY=1\n");
     server.signal("TERM");
     assert_eq!(receive(), "STOPPING=1\nSTATUS=finishing calls\n");
     assert_eq!(server.end().code, Some(0));

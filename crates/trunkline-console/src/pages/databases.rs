@@ -24,9 +24,9 @@ pub(super) struct DatabaseVisit {
 
 impl DatabaseVisit {
     pub(super) fn new(visit: Visit, name: &str) -> Result<Self, Refused> {
-        let databases = &visit.console.config.databases;
-        match databases.iter().find(|database| database.name == name) {
-            Some(database) => Ok(Self { database: database.clone(), visit }),
+        let databases = visit.databases();
+        match databases.into_iter().find(|database| database.name == name) {
+            Some(database) => Ok(Self { database, visit }),
             None => {
                 let error = ErrorObject::new(code::NOT_FOUND, "Not found");
                 let reason = format!("unknown database `{name}`");
@@ -64,7 +64,7 @@ impl DatabaseVisit {
             is_writable: *is_writable,
             base: base(name),
             tab,
-            is_one_of_many: self.visit.console.config.databases.len() > 1,
+            is_one_of_many: self.visit.databases().len() > 1,
         }
     }
 }
@@ -98,7 +98,7 @@ struct ListPage {
 
 pub(super) async fn list(State(console): State<Console>, context: Context, uri: Uri) -> Response {
     let visit = Visit::get(console, context, uri);
-    let databases = &visit.console.config.databases;
+    let databases = visit.databases();
     match databases.as_slice() {
         [] => page(&DisabledPage {
             layout: visit.layout("Databases", SECTION),

@@ -188,7 +188,8 @@ fn bars(histogram: &Histogram) -> Vec<Bar> {
 /// The parts of the service, with their states and pages.
 fn parts(visit: &Visit) -> Vec<(&'static str, String, &'static str)> {
     let config = &visit.console.config;
-    let databases = config.databases.iter().map(|database| {
+    let databases = visit.databases();
+    let databases = databases.iter().map(|database| {
         let mode = if database.is_writable { "writable" } else { "read-only" };
         format!("{} ({}, {mode})", database.name, database.engine)
     });

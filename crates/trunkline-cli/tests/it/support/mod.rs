@@ -17,7 +17,7 @@ pub(crate) use json::{cases, mismatch};
 pub(crate) use mcp_server::{McpServer, PICTURE};
 pub(crate) use model::{Model, Question, Speech};
 pub(crate) use process::{Ended, Server, cpu_time, run, runs, trunkline};
-pub(crate) use terminal::Terminal;
+pub(crate) use terminal::{Terminal, in_session};
 
 /// The timeout of waits for events that are expected immediately. The machine may be slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -152,7 +152,8 @@ impl Drop for Terminal {
 }
 
 /// The same command as the leader of a session that has the terminal of its stdin.
-fn in_session(command: &Command) -> Command {
+/// The command as the leader of a session, with stdin as its terminal.
+pub(crate) fn in_session(command: &Command) -> Command {
     let mut leader = Command::new("setsid");
     leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
     leader.env("TERM", "xterm-256color").env_remove("NO_COLOR");

@@ -75,7 +75,7 @@ impl Role {
         matches(&self.operations) && !matches(&self.deny)
     }
 
-    fn permits_database(&self, database: Option<&str>) -> bool {
+    pub(super) fn permits_database(&self, database: Option<&str>) -> bool {
         match (&self.databases, database) {
             (None, _) => true,
             (Some(permitted), Some(database)) => contains(permitted, database),

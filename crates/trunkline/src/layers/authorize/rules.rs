@@ -147,6 +147,13 @@ impl Rules {
         rates.min_by_key(|rate| rate.per / rate.calls.max(1)).or(self.default_rate)
     }
 
+    /// Whether a role of a caller permits a database, or there are no roles.
+    #[must_use]
+    pub fn permits_database(&self, database: &str, principal: Option<&Principal>) -> bool {
+        self.roles.is_empty()
+            || self.roles_of(principal).any(|role| role.permits_database(Some(database)))
+    }
+
     /// Whether a caller may use something that is not a method, such as `history`, by its name in patterns. `None` if
     /// there are no roles, and no requirement has a matching pattern.
     #[must_use]
