@@ -209,7 +209,8 @@ fn clippy(workspace: &Workspace) -> Result<()> {
         let clippy = ["clippy", package, "--lib", "--no-default-features", "--", "-Dwarnings"];
         run(&mut workspace.cargo(clippy))?;
     }
-    Ok(())
+    let program = ["clippy", "--package=trunkline-cli", "--bins", "--no-default-features"];
+    run(workspace.cargo(program).args(["--", "-Dwarnings"]))
 }
 
 fn doc(workspace: &Workspace) -> Result<()> {
