@@ -96,6 +96,37 @@ fn refusals() {
     assert!(!folder.path().join("x.csv.import").exists());
 }
 
+/// Exports that fail or are interrupted leave no file, and an earlier file unchanged.
+#[test]
+fn failed_exports_leave_no_files() {
+    let endless =
+        "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
+    let failing = "SELECT json(CASE WHEN i = 5000 THEN 'x' ELSE 1 END) FROM
+                   (WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n LIMIT 9000) SELECT i FROM n)";
+    for (sql, signal, code) in
+        [(failing, None, 1), (endless, Some("INT"), 130), (endless, Some("TERM"), 143)]
+    {
+        let (folder, _) = with_content(CONTENT);
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("x.csv"), "earlier").unwrap();
+        let mut exporting =
+            command(&folder, &["export", "--db", "a.db", "--sql", sql, "--output", "x.csv"]);
+        let mut exporting = Importing(exporting.spawn().unwrap());
+        if let Some(signal) = signal {
+            let deadline = Instant::now() + PATIENCE * 3;
+            while fs::metadata(path("x.csv.part")).map_or(0, |part| part.len()) == 0 {
+                assert!(Instant::now() < deadline, "nothing is written");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let script = format!("kill -{signal} {}", exporting.0.id());
+            assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        }
+        assert_eq!(exporting.0.wait().unwrap().code(), Some(code), "{sql} {signal:?}");
+        assert!(!path("x.csv.part").exists(), "{sql} {signal:?}");
+        assert_eq!(fs::read_to_string(path("x.csv")).unwrap(), "earlier");
+    }
+}
+
 #[test]
 fn rejected_records_are_reported() {
     let (folder, path) = with_content(CONTENT);

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
 use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, Exported};
 
@@ -57,6 +59,7 @@ fn export(arguments: &Arguments) -> anyhow::Result<()> {
     let database = runtime.block_on(arguments.source.open(Access::Read))?;
     let progress = Progress::new();
     let target = Target::open(arguments.output.as_deref())?;
+    target.remove_if_interrupted(&runtime).context("cannot wait for signals")?;
     let (sender, parts) = ExportSender::channel();
     let exporting = {
         let database = database.clone();
@@ -94,33 +97,57 @@ fn summary(exported: &Exported, seconds: f64) -> String {
 /// The file or the stream that is written.
 enum Target {
     Stdout(io::Stdout),
+    /// Such as a named pipe.
+    Special(File),
     File {
         file: BufWriter<File>,
-        /// The file, and its path until it is complete.
-        paths: Option<(PathBuf, PathBuf)>,
+        partial: PartialFile,
+        path: PathBuf,
     },
+}
+
+/// A file until it is complete. It is removed if it is dropped before.
+struct PartialFile(PathBuf);
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        // It was renamed if the export is complete.
+        drop(fs::remove_file(&self.0));
+    }
 }
 
 impl Target {
     fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::Stdout(io::stdout())) };
-        // Such as a pipe.
-        let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        let partial = match is_special {
-            true => path.to_owned(),
-            false => {
-                let mut name = path.as_os_str().to_owned();
-                name.push(".part");
-                PathBuf::from(name)
-            }
-        };
-        let file = match is_special {
-            true => File::options().write(true).open(path),
-            false => File::create(&partial),
-        };
-        let file = file.with_context(|| format!("cannot create {}", partial.display()))?;
-        let paths = (!is_special).then(|| (partial, path.to_owned()));
-        Ok(Self::File { file: BufWriter::new(file), paths })
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            let file = File::options().write(true).open(path);
+            let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+            return Ok(Self::Special(file));
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        let name = PathBuf::from(name);
+        let file = File::create(&name);
+        let file = file.with_context(|| format!("cannot create {}", name.display()))?;
+        let (file, partial) = (BufWriter::new(file), PartialFile(name));
+        Ok(Self::File { file, partial, path: path.to_owned() })
+    }
+
+    /// Removes an incomplete file if the process gets SIGINT or SIGTERM, and ends the process.
+    fn remove_if_interrupted(&self, runtime: &Runtime) -> anyhow::Result<()> {
+        let Self::File { partial: PartialFile(path), .. } = self else { return Ok(()) };
+        let signals = [SignalKind::interrupt(), SignalKind::terminate()];
+        for kind in signals {
+            let path = path.clone();
+            let mut received = runtime.block_on(async { signal(kind) })?;
+            runtime.spawn(async move {
+                received.recv().await;
+                drop(fs::remove_file(path));
+                output::message("\ntrunkline: interrupted\n");
+                std::process::exit(128 + kind.as_raw_value());
+            });
+        }
+        Ok(())
     }
 
     /// Writes the parts of an export.
@@ -133,6 +160,7 @@ impl Target {
         while let Some(part) = parts.blocking_recv() {
             match &mut self {
                 Self::Stdout(stdout) => stdout.write_all(&part),
+                Self::Special(file) => file.write_all(&part),
                 Self::File { file, .. } => file.write_all(&part),
             }
             .context("cannot write the export")?;
@@ -145,13 +173,13 @@ impl Target {
     fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Stdout(mut stdout) => stdout.flush().context("cannot write the export"),
-            Self::File { file, paths } => {
+            Self::Special(_) => Ok(()),
+            Self::File { file, partial, path } => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error);
                 let file = file.context("cannot write the export")?;
-                let Some((partial, path)) = paths else { return Ok(()) };
                 file.sync_all().context("cannot write the export")?;
-                fs::rename(&partial, &path)
-                    .with_context(|| format!("cannot rename {}", partial.display()))
+                fs::rename(&partial.0, &path)
+                    .with_context(|| format!("cannot rename {}", partial.0.display()))
             }
         }
     }
