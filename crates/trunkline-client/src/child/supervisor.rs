@@ -1,17 +1,16 @@
 //! A process that runs a program and ends everything that the program has started.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, wait, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use super::descendants::{adopt_orphans, end_descendants};
 
 /// A program that calls [`supervise`] with its last arguments. Commands that it runs end with their parent, also if that is
 /// killed by SIGKILL.
@@ -74,8 +73,6 @@ pub enum SuperviseError {
 /// time after which a [`ProcessGroup`](super::ProcessGroup) gets SIGTERM, 2 s by default.
 const GRACE: Duration = Duration::from_secs(1);
 const TERM_GRACE: Duration = Duration::from_millis(500);
-/// The maximum wait for killed processes to disappear.
-const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Runs a program with the stdin, stdout and stderr of this process, and ends like it. This implements a
 /// [`Supervisor`]. `arguments` are the program and its arguments.
@@ -91,7 +88,8 @@ pub fn supervise(
 ) -> Result<ExitCode, SuperviseError> {
     let mut arguments = arguments.into_iter();
     let program = arguments.next().ok_or(SuperviseError::Missing)?;
-    adopt_orphans();
+    // Without it, processes that leave the group of the program are not found.
+    let _ = adopt_orphans();
     let failed =
         |source| SuperviseError::Start { program: program.to_string_lossy().into(), source };
     let mut child = Command::new(&program).args(arguments).spawn().map_err(failed)?;
@@ -135,49 +133,6 @@ fn end(program: Option<Pid>) {
     let _ = kill_process(program, Signal::TERM);
     thread::sleep(TERM_GRACE);
     let _ = kill_process(program, Signal::KILL);
-}
-
-/// Makes this process the parent of orphaned descendants, so that they can be found.
-fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    {
-        // Without it, processes that leave the group of the program are not found.
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    }
-}
-
-/// Kills children until none are left. Their children become those of this process.
-fn end_descendants() {
-    let until = Instant::now() + KILL_TIMEOUT;
-    while has_children() && Instant::now() < until {
-        for child in children() {
-            // Its id is not reused before this process has taken its status.
-            let _ = kill_process(child, Signal::KILL);
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Whether there are children. Takes the status of those that have ended.
-fn has_children() -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => return true,
-            Err(_) => return false,
-        }
-    }
-}
-
-/// The children of all threads of this process (proc(5)).
-fn children() -> Vec<Pid> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists =
-        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let pids = |list: String| -> Vec<Pid> {
-        list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
-    };
-    lists.flat_map(pids).collect()
 }
 
 /// The exit code of a program, or that of shells for a signal.

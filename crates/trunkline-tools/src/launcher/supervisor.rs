@@ -1,7 +1,5 @@
 //! The process that supervises a program, and ends everything that the program has started.
 
-use std::collections::HashMap;
-use std::fs;
 use std::io::{BufRead, Write, stdin};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -9,18 +7,15 @@ use std::process::{ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group,
-    wait, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, waitid,
 };
+use trunkline::client::child::{adopt_orphans, end_descendants};
 
 use super::error::LaunchError;
 use super::protocol::Report;
 
-/// The maximum wait for killed processes to disappear.
-const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Stacks count towards the limit of memory.
 const STACK_SIZE: usize = 64 << 10;
 
@@ -47,7 +42,9 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     pub(super) fn start() -> Result<Self, LaunchError> {
-        adopt_orphans();
+        if let Err(error) = adopt_orphans() {
+            tracing::debug!(%error, "cannot adopt orphans: processes that leave their group are not found");
+        }
         let leader = Leader::default();
         let (sender, input) = channel();
         let controlled = leader.clone();
@@ -130,65 +127,6 @@ fn feed(inputs: &Receiver<(ChildStdin, Input)>) {
         // A program may close its stdin without reading it.
         let _ = pipe.write_all(&input);
     }
-}
-
-/// Makes this process the parent of orphaned descendants, so that they can be found.
-fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::set_child_subreaper(Some(getpid())) {
-        tracing::debug!(%error, "cannot adopt orphans: processes that leave their group are not found");
-    }
-}
-
-/// Kills all descendants, in any process group, until no children are left.
-fn end_descendants() {
-    let end = Instant::now() + KILL_TIMEOUT;
-    while has_children() && Instant::now() < end {
-        for process in descendants() {
-            // Its id is not reused before its parent waits for it, and the parent is killed here, too.
-            let _ = kill_process(process, Signal::KILL);
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn has_children() -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => return true,
-            Err(_) => return false,
-        }
-    }
-}
-
-/// All direct and indirect children of this process.
-fn descendants() -> Vec<Pid> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(number) = number
-            && let Some(parent) = parent_of(number)
-        {
-            children.entry(parent).or_default().push(number);
-        }
-    }
-    let mut found = Vec::new();
-    let mut parents = vec![std::process::id()];
-    while let Some(parent) = parents.pop() {
-        for child in children.remove(&parent).unwrap_or_default() {
-            found.extend(pid(child));
-            parents.push(child);
-        }
-    }
-    found
-}
-
-/// Parses `/proc/*/stat`: `12 (name, which may have spaces) S 11 …`.
-fn parent_of(process: u32) -> Option<u32> {
-    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn pid(number: u32) -> Option<Pid> {

@@ -1,0 +1,77 @@
+//! The processes that this process has started, directly and indirectly.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+
+/// The maximum wait for killed processes to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Makes this process the parent of orphaned descendants, so that [`end_descendants`] finds them. Does nothing on systems
+/// other than Linux.
+///
+/// # Errors
+/// When the system refuses it.
+pub fn adopt_orphans() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Kills all descendants of this process, in any process group, until none are left. Blocks. Takes the status of all
+/// children, so call it in a process that has no further use for them.
+pub fn end_descendants() {
+    let until = Instant::now() + KILL_TIMEOUT;
+    while has_children() && Instant::now() < until {
+        for process in descendants() {
+            // Its id is not reused before its parent waits for it, and the parent is killed here, too.
+            let _ = kill_process(process, Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether there are children. Takes the status of those that have ended.
+fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// All direct and indirect children of this process.
+fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(number) = number
+            && let Some(parent) = parent_of(number)
+        {
+            children.entry(parent).or_default().push(number);
+        }
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![process::id()];
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            found.extend(i32::try_from(child).ok().and_then(Pid::from_raw));
+            parents.push(child);
+        }
+    }
+    found
+}
+
+/// Parses `/proc/*/stat`: `12 (name, which may have spaces) S 11 …`.
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
