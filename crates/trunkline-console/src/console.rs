@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use askama::Template;
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, LOCATION, REFERRER_POLICY,
 };
 use http::uri::Authority;
-use http::{HeaderValue, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode, Uri};
 use serde::Serialize;
 use serde_json::Value;
 use tower_service::Service;
@@ -98,19 +99,27 @@ pub(crate) struct Called {
     pub(crate) millis: f64,
 }
 
-impl Visit {
-    pub(crate) fn get(console: Console, context: Context, uri: Uri) -> Self {
+/// A page with the parameters of its URL, or a submitted form.
+impl FromRequest<Console> for Visit {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, console: &Console) -> Result<Self, Response> {
+        let (console, uri) = (console.clone(), request.uri().clone());
+        if request.method() == Method::POST {
+            let form = Form::from_request(request, &console).await;
+            let Form { fields, mut extensions, .. } = form.map_err(IntoResponse::into_response)?;
+            // The user has confirmed the call.
+            extensions.insert(Confirmed);
+            return Ok(Self { console, extensions, fields: Fields(fields), uri });
+        }
+        let context = Context::from_request_parts(&mut request.into_parts().0, &console).await;
+        let Context { extensions, .. } = context.map_err(IntoResponse::into_response)?;
         let fields = Fields(form_fields(uri.query().unwrap_or_default().as_bytes()));
-        Self { console, extensions: context.extensions, fields, uri }
+        Ok(Self { console, extensions, fields, uri })
     }
+}
 
-    /// A submitted form. Its user has confirmed the call.
-    pub(crate) fn post(console: Console, form: Form, uri: Uri) -> Self {
-        let mut extensions = form.extensions;
-        extensions.insert(Confirmed);
-        Self { console, extensions, fields: Fields(form.fields), uri }
-    }
-
+impl Visit {
     pub(crate) fn principal(&self) -> Option<&Principal> {
         Principal::of(&self.extensions)
     }
@@ -151,10 +160,13 @@ impl Visit {
     /// The URL of this server, without a path, as the browser knows it.
     pub(crate) fn base(&self) -> String {
         // HTTP/2 has the name in the URI.
-        let host =
-            Headers::of(&self.extensions).and_then(|headers| headers.get(HOST)?.to_str().ok());
+        let headers = Headers::of(&self.extensions);
+        let host = headers.and_then(|headers| headers.get(HOST)?.to_str().ok());
         let host = self.uri.authority().map(Authority::as_str).or(host);
-        let scheme = if self.console.config.is_https { "https" } else { "http" };
+        let config = &self.console.config;
+        let sessions = config.sessions.as_ref().zip(headers);
+        let is_https = sessions.map_or(config.is_https, |(all, headers)| all.is_https(headers));
+        let scheme = if is_https { "https" } else { "http" };
         format!("{scheme}://{}", host.unwrap_or("localhost"))
     }
 

@@ -49,6 +49,9 @@ impl ConsoleArgs {
         let is_local = || addresses.iter().all(|address| address.ip().is_loopback());
         let is_on = !self.no_console && self.console.unwrap_or_else(is_local);
         let tokens = http.bearer.clone();
+        let resource = http.protected_resource.as_ref().map(|resource| resource.url.to_string());
+        // Behind a proxy, the URL of the server for its clients.
+        let is_https = is_https || resource.is_some_and(|url| url.starts_with("https://"));
         is_on.then(|| ConsoleSetup {
             sessions: (!tokens.is_empty()).then(|| trunkline_console::sessions(tokens, is_https)),
             is_https,

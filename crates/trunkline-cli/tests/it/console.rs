@@ -481,3 +481,48 @@ fn access_rules_apply_to_pages() {
     let page = send(&server, "/console/databases/main/query", &[ORIGIN, &stranger], &sql);
     assert!(page.text.contains("Forbidden"), "{}", page.text);
 }
+
+/// The browser behind a proxy uses https, which the server does not see.
+#[test]
+fn the_cookie_is_secure_if_the_browser_uses_https() {
+    const PROXY: &str = "X-Forwarded-Proto: https";
+    let (_folder, server) = sample(&["--bearer", "t"]);
+    for (headers, expected) in [
+        (&[ORIGIN][..], false),
+        (&["Origin: https://localhost"], true),
+        (&[ORIGIN, PROXY], true),
+        (&[ORIGIN, "X-Forwarded-Proto: http"], false),
+    ] {
+        for (path, fields) in [("sign-in", &[("token", "t")][..]), ("sign-out", &[])] {
+            let page = send(&server, &format!("/console/{path}"), headers, fields);
+            let cookie = page.reply.header("set-cookie").unwrap();
+            assert_eq!(cookie.contains("; Secure"), expected, "{path} {headers:?}: {cookie}");
+        }
+    }
+    let page =
+        get(&server, "/console/operations/db.list_tables", &["Authorization: Bearer t", PROXY]);
+    assert!(page.text.contains("https://localhost/"), "{}", page.text);
+
+    let (folder, _) = tpch();
+    Issuer::new().publish(folder.path());
+    let mut command = trunkline(folder.path());
+    command.args([
+        "--db",
+        "tpch.db",
+        "--listen",
+        "127.0.0.1:0",
+        "--bearer",
+        "t",
+        "--jwks",
+        "jwks.json",
+    ]);
+    command.args([
+        "--resource-url",
+        "https://db.example.com/mcp",
+        "--authorization-server",
+        "https://a.example",
+    ]);
+    let server = Server::start(command);
+    let page = send(&server, "/console/sign-in", &[ORIGIN], &[("token", "t")]);
+    assert!(page.reply.header("set-cookie").unwrap().contains("; Secure"));
+}

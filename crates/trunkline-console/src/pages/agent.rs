@@ -1,13 +1,10 @@
 //! A chat with the agent. A script streams the answers; without it, the page is rendered after each turn.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
-use http::Uri;
 use serde_json::{Map, Value};
-use trunkline::http::{Context, Form};
 
-use crate::console::{Console, DisabledPage, Layout, Problem, Visit, page, see_other};
+use crate::console::{DisabledPage, Layout, Problem, Visit, page, see_other};
 use crate::json::Json;
 use crate::text;
 
@@ -51,8 +48,7 @@ struct AgentPage {
     problem: Option<Problem>,
 }
 
-pub(super) async fn show(State(console): State<Console>, context: Context, uri: Uri) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn show(visit: Visit) -> Response {
     if visit.console.config.model.is_none() {
         return page(&DisabledPage {
             layout: visit.layout("Agent", SECTION),
@@ -94,8 +90,7 @@ async fn agent_page(visit: &Visit, conversation: String) -> AgentPage {
     }
 }
 
-pub(super) async fn send(State(console): State<Console>, uri: Uri, form: Form) -> Response {
-    let visit = Visit::post(console, form, uri);
+pub(super) async fn send(visit: Visit) -> Response {
     let fields = &visit.fields;
     let conversation = fields.text("conversation").to_owned();
     if fields.get("action") == Some("delete") {

@@ -1,11 +1,9 @@
 //! Databases: tables, columns and rows.
 
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use http::Uri;
+use axum::extract::{FromRequest, FromRequestParts, Path, RawPathParams, Request};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
-use trunkline::http::Context;
 use trunkline::{ErrorObject, code};
 
 use crate::config::ConsoleDatabase;
@@ -22,19 +20,30 @@ pub(super) struct DatabaseVisit {
     pub(super) database: ConsoleDatabase,
 }
 
-impl DatabaseVisit {
-    pub(super) fn new(visit: Visit, name: &str) -> Result<Self, Refused> {
+/// The database is the parameter `database` of the path.
+impl FromRequest<Console> for DatabaseVisit {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, console: &Console) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let params = RawPathParams::from_request_parts(&mut parts, console).await;
+        let params = params.map_err(IntoResponse::into_response)?;
+        let name = params.iter().find(|(name, _)| *name == "database").map(|(_, value)| value);
+        let visit = Visit::from_request(Request::from_parts(parts, body), console).await?;
+        let name = name.unwrap_or_default();
         let databases = visit.databases();
         match databases.into_iter().find(|database| database.name == name) {
             Some(database) => Ok(Self { database, visit }),
             None => {
                 let error = ErrorObject::new(code::NOT_FOUND, "Not found");
                 let reason = format!("unknown database `{name}`");
-                Err(visit.failed(SECTION, &error.with_data(&json!({ "reason": reason }))).into())
+                Err(visit.failed(SECTION, &error.with_data(&json!({ "reason": reason }))))
             }
         }
     }
+}
 
+impl DatabaseVisit {
     pub(super) async fn call(
         &self,
         operation: &str,
@@ -96,8 +105,7 @@ struct ListPage {
     databases: Vec<Head>,
 }
 
-pub(super) async fn list(State(console): State<Console>, context: Context, uri: Uri) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn list(visit: Visit) -> Response {
     let databases = visit.databases();
     match databases.as_slice() {
         [] => page(&DisabledPage {
@@ -142,13 +150,7 @@ struct TablesPage {
     next: Option<String>,
 }
 
-pub(super) async fn tables(
-    State(console): State<Console>,
-    Path(name): Path<String>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::get(console, context, uri), &name)?;
+pub(super) async fn tables(visit: DatabaseVisit) -> Result<Response, Refused> {
     let fields = &visit.visit.fields;
     let search = fields.text("q").trim().to_owned();
     let mut params = Map::new();
@@ -202,12 +204,9 @@ struct ColumnsPage {
 }
 
 pub(super) async fn columns(
-    State(console): State<Console>,
-    Path((name, table)): Path<(String, String)>,
-    context: Context,
-    uri: Uri,
+    Path((_, table)): Path<(String, String)>,
+    visit: DatabaseVisit,
 ) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::get(console, context, uri), &name)?;
     let described = match visit.describe(&table).await {
         Ok(described) => described,
         Err(error) => return Ok(visit.failed(&error)),
@@ -251,7 +250,7 @@ pub(super) async fn columns(
     };
     let columns = names.map(|name| Column { name: name.to_owned(), ..Column::default() });
     Ok(page(&ColumnsPage {
-        layout: visit.visit.layout(format!("{table} · {name}"), SECTION),
+        layout: visit.visit.layout(format!("{table} · {}", visit.database.name), SECTION),
         kind: described.text("kind"),
         description: described.get("description").map(Json::plain).unwrap_or_default(),
         href: table_href(&head.base, &table),

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
-use http::Uri;
 use serde_json::{Map, Value, json};
 use trunkline::history::{Entry, Filter, History, Status};
-use trunkline::http::Context;
 use trunkline::{Effect, ErrorObject, code};
 
 use super::operations;
-use crate::console::{Console, DisabledPage, Layout, Refused, Visit, page};
+use crate::console::{DisabledPage, Layout, Refused, Visit, page};
 use crate::json::Json;
 use crate::text;
 
@@ -104,12 +102,7 @@ struct ListPage {
 /// The parameters of the filter that the page has fields for.
 const PARAMETERS: [&str; 5] = ["method", "status", "endpoint", "principal", "trace_id"];
 
-pub(super) async fn list(
-    State(console): State<Console>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn list(visit: Visit) -> Result<Response, Refused> {
     let history = readable(&visit)?;
     let fields = &visit.fields;
     let pairs = PARAMETERS.map(|name| (name, fields.text(name).trim()));
@@ -163,13 +156,7 @@ struct CallPage {
     repeat: Option<(String, String)>,
 }
 
-pub(super) async fn call(
-    State(console): State<Console>,
-    Path(sequence): Path<u64>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn call(Path(sequence): Path<u64>, visit: Visit) -> Result<Response, Refused> {
     let history = readable(&visit)?;
     let filter = Filter { before: sequence.checked_add(1), limit: 1, ..Filter::default() };
     let found = history.entries(&filter).entries.first().cloned();

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
-use http::Uri;
 use serde_json::{Map, Value};
-use trunkline::http::{Context, Form};
 use trunkline::layers::authorize::{is_restricted, is_visible_to};
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::{Effect, ErrorObject, Schema};
 
-use crate::console::{Console, Layout, Problem, Visit, object, page, page_with};
+use crate::console::{Layout, Problem, Visit, object, page, page_with};
 use crate::schema_form::{self, Field};
 use crate::snippets::{Snippet, Target, snippets};
 use crate::table::ResultView;
@@ -60,8 +58,7 @@ struct ListPage {
     total: usize,
 }
 
-pub(super) async fn list(State(console): State<Console>, context: Context, uri: Uri) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn list(visit: Visit) -> Response {
     let search = visit.fields.text("q").trim().to_owned();
     let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
     let operations = visit.operations();
@@ -141,13 +138,7 @@ struct FormPage {
     output_schema: String,
 }
 
-pub(super) async fn form(
-    State(console): State<Console>,
-    Path(name): Path<String>,
-    context: Context,
-    uri: Uri,
-) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn form(Path(name): Path<String>, visit: Visit) -> Response {
     let operation = match find(&visit, &name) {
         Ok(operation) => operation,
         Err(error) => return visit.failed("operations", &error),
@@ -164,13 +155,7 @@ pub(super) async fn form(
     page(&page_of)
 }
 
-pub(super) async fn call(
-    State(console): State<Console>,
-    Path(name): Path<String>,
-    uri: Uri,
-    form: Form,
-) -> Response {
-    let visit = Visit::post(console, form, uri);
+pub(super) async fn call(Path(name): Path<String>, visit: Visit) -> Response {
     let operation = match find(&visit, &name) {
         Ok(operation) => operation,
         Err(error) => return visit.failed("operations", &error),

@@ -3,17 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
-use http::Uri;
 use trunkline::Rpc;
 use trunkline::history::Filter;
-use trunkline::http::Context;
 use trunkline::layers::metrics::{Histogram, MethodMetrics};
 
 use super::history::readable;
 use super::operations;
-use crate::console::{Console, Layout, Visit, page};
+use crate::console::{Layout, Visit, page};
 use crate::text;
 
 struct Row {
@@ -57,8 +54,7 @@ struct Bar {
     share: u64,
 }
 
-pub(super) async fn show(State(console): State<Console>, context: Context, uri: Uri) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn show(visit: Visit) -> Response {
     let names: Vec<String> =
         visit.operations().iter().map(|operation| operation.name().to_owned()).collect();
     let metrics = visit.console.services().flat_map(Rpc::metrics);

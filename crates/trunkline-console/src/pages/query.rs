@@ -1,15 +1,12 @@
 //! The query box of a database: results, plans, charts and exports.
 
 use askama::Template;
-use axum::extract::{Path, State};
 use axum::response::Response;
-use http::Uri;
 use serde_json::{Map, Value};
-use trunkline::http::{Context, Form};
 
 use super::databases::{DatabaseVisit, Head, SECTION};
 use crate::chart::{self, Axis, Chart, Kind};
-use crate::console::{Console, Layout, Problem, Refused, Visit, page};
+use crate::console::{Layout, Problem, Refused, page};
 use crate::json::Json;
 use crate::table::ResultView;
 use crate::text;
@@ -49,23 +46,11 @@ struct QueryPage {
     chart: Option<Chart>,
 }
 
-pub(super) async fn form(
-    State(console): State<Console>,
-    Path(name): Path<String>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::get(console, context, uri), &name)?;
+pub(super) async fn form(visit: DatabaseVisit) -> Result<Response, Refused> {
     Ok(page(&query_page(&visit)))
 }
 
-pub(super) async fn run(
-    State(console): State<Console>,
-    Path(name): Path<String>,
-    uri: Uri,
-    form: Form,
-) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::post(console, form, uri), &name)?;
+pub(super) async fn run(visit: DatabaseVisit) -> Result<Response, Refused> {
     let fields = &visit.visit.fields;
     let mut page_of = query_page(&visit);
     let mut params = Map::from_iter([("query".to_owned(), Value::from(&*page_of.sql))]);

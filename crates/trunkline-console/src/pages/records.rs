@@ -1,18 +1,15 @@
 //! Records: list, form, the history of a record, and undo.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 use trunkline::history::Filter;
-use trunkline::http::{Context, Form};
 use trunkline::{ErrorObject, code};
 
 use super::history::{Listed, readable};
-use crate::console::{
-    Console, DisabledPage, Layout, Problem, Refused, Visit, page, page_with, see_other,
-};
+use crate::console::{DisabledPage, Layout, Problem, Refused, Visit, page, page_with, see_other};
 use crate::json::Json;
 use crate::schema_form::{self, Field};
 use crate::table::Table;
@@ -57,8 +54,7 @@ struct TypesPage {
     types: Vec<(String, String, String)>,
 }
 
-pub(super) async fn types(State(console): State<Console>, context: Context, uri: Uri) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn types(visit: Visit) -> Response {
     let types = match visit.console.config.record_types.as_deref() {
         None => return disabled(&visit),
         Some([only]) => return see_other(&base(only)),
@@ -91,13 +87,7 @@ struct ListPage {
     problem: Option<Problem>,
 }
 
-pub(super) async fn list(
-    State(console): State<Console>,
-    Path(kind): Path<String>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn list(Path(kind): Path<String>, visit: Visit) -> Result<Response, Refused> {
     checked(&visit, &kind)?;
     let schema = input(&visit, &format!("{kind}.filter"));
     let mut problem = None;
@@ -212,13 +202,7 @@ struct FormPage {
     json: String,
 }
 
-pub(super) async fn new(
-    State(console): State<Console>,
-    Path(kind): Path<String>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn new(Path(kind): Path<String>, visit: Visit) -> Result<Response, Refused> {
     checked(&visit, &kind)?;
     let fields = schema_form::fields(&input(&visit, &format!("{kind}.create")), &Map::new());
     Ok(page(&form_page(&visit, &kind, None, fields)))
@@ -278,12 +262,9 @@ fn calls(visit: &Visit, kind: &str, id: &str) -> Vec<(Listed, String)> {
 }
 
 pub(super) async fn show(
-    State(console): State<Console>,
     Path((kind, id)): Path<(String, String)>,
-    context: Context,
-    uri: Uri,
+    visit: Visit,
 ) -> Result<Response, Refused> {
-    let visit = Visit::get(console, context, uri);
     checked(&visit, &kind)?;
     let record = match visit.call(&format!("{kind}.read"), &json!({ "id": id })).await {
         Ok(called) => called.result,
@@ -300,13 +281,7 @@ fn update_fields(visit: &Visit, kind: &str, record: &Json) -> Vec<Field> {
     fields
 }
 
-pub(super) async fn create(
-    State(console): State<Console>,
-    Path(kind): Path<String>,
-    uri: Uri,
-    form: Form,
-) -> Result<Response, Refused> {
-    let visit = Visit::post(console, form, uri);
+pub(super) async fn create(Path(kind): Path<String>, visit: Visit) -> Result<Response, Refused> {
     checked(&visit, &kind)?;
     if let Some(request) = visit.fields.get("revert") {
         return Ok(revert(&visit, &kind, request, &base(&kind)).await);
@@ -333,12 +308,9 @@ pub(super) async fn create(
 }
 
 pub(super) async fn change(
-    State(console): State<Console>,
     Path((kind, id)): Path<(String, String)>,
-    uri: Uri,
-    form: Form,
+    visit: Visit,
 ) -> Result<Response, Refused> {
-    let visit = Visit::post(console, form, uri);
     checked(&visit, &kind)?;
     let href = item_href(&kind, &id);
     if let Some(request) = visit.fields.get("revert") {

@@ -1,14 +1,11 @@
 //! The relations of a database: a diagram of its tables and foreign keys.
 
 use askama::Template;
-use axum::extract::{Path, State};
 use axum::response::Response;
-use http::Uri;
 use serde_json::Map;
-use trunkline::http::Context;
 
 use super::databases::{DatabaseVisit, Head, SECTION, table_href};
-use crate::console::{Console, Layout, Refused, Visit, page};
+use crate::console::{Layout, Refused, page};
 use crate::diagram::{Diagram, Entity};
 use crate::json::Json;
 
@@ -26,13 +23,7 @@ struct RelationsPage {
     references: Vec<(String, String)>,
 }
 
-pub(super) async fn show(
-    State(console): State<Console>,
-    Path(name): Path<String>,
-    context: Context,
-    uri: Uri,
-) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::get(console, context, uri), &name)?;
+pub(super) async fn show(visit: DatabaseVisit) -> Result<Response, Refused> {
     let head = visit.head("relations");
     let listed = match visit.call("list_tables", Map::new()).await {
         Ok(called) => called.result,
@@ -53,7 +44,7 @@ pub(super) async fn show(
     }
     let hidden = tables.len().saturating_sub(MAX_TABLES);
     let diagram = Diagram::of(entities);
-    let layout = visit.visit.layout(format!("Relations · {name}"), SECTION);
+    let layout = visit.visit.layout(format!("Relations · {}", visit.database.name), SECTION);
     Ok(page(&RelationsPage { layout, head, diagram, hidden, references }))
 }
 

@@ -1,16 +1,15 @@
 //! The rows of a table: filters, order, pages, links and whole values.
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
+use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use http::{HeaderValue, Uri};
 use serde_json::{Map, Value, json};
-use trunkline::http::Context;
 use trunkline::{ErrorObject, code};
 
 use super::databases::{DatabaseVisit, Head, SECTION, table_href};
-use crate::console::{Console, Layout, Refused, Visit, object, page};
+use crate::console::{Layout, Refused, object, page};
 use crate::json::Json;
 use crate::table::{Column, Table};
 use crate::text;
@@ -127,12 +126,9 @@ struct RowsPage {
 const PAGE: &str = "50";
 
 pub(super) async fn list(
-    State(console): State<Console>,
-    Path((name, table)): Path<(String, String)>,
-    context: Context,
-    uri: Uri,
+    Path((_, table)): Path<(String, String)>,
+    visit: DatabaseVisit,
 ) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::get(console, context, uri), &name)?;
     let described = match visit.describe(&table).await {
         Ok(described) => described,
         Err(error) => return Ok(visit.failed(&error)),
@@ -204,7 +200,7 @@ pub(super) async fn list(
     };
     let hint = called.result.get("hint").and_then(Json::as_str).unwrap_or_default();
     Ok(page(&RowsPage {
-        layout: visit.visit.layout(format!("{table} · {name}"), SECTION),
+        layout: visit.visit.layout(format!("{table} · {}", visit.database.name), SECTION),
         kind: described.text("kind"),
         description: described.get("description").map(Json::plain).unwrap_or_default(),
         table_tab: "rows",
@@ -291,12 +287,9 @@ fn linked(mut table: Table, rowset: &Json, described: &Json, head: &Head, href: 
 
 /// A whole value, as text.
 pub(super) async fn value(
-    State(console): State<Console>,
-    Path((name, table)): Path<(String, String)>,
-    context: Context,
-    uri: Uri,
+    Path((_, table)): Path<(String, String)>,
+    visit: DatabaseVisit,
 ) -> Result<Response, Refused> {
-    let visit = DatabaseVisit::new(Visit::get(console, context, uri), &name)?;
     let fields = &visit.visit.fields;
     let key = object(fields.text("key")).unwrap_or_default();
     let params = Map::from_iter([

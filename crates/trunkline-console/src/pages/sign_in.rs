@@ -40,7 +40,9 @@ pub(super) async fn sign_in(State(console): State<Console>, form: Form) -> Respo
     let fields = Fields(form.fields);
     let next = local(fields.text("next"));
     let Some(sessions) = &console.config.sessions else { return see_other(next) };
-    match sessions.sign_in(fields.text("token")).await {
+    let none = HeaderMap::new();
+    let headers = Headers::of(&form.extensions).unwrap_or(&none);
+    match sessions.sign_in(fields.text("token"), headers).await {
         Some(cookie) => with_cookie(see_other(next), Some(cookie)),
         None => {
             let error = "The token is not valid. Check that it is complete and has not expired.";

@@ -1,14 +1,11 @@
 //! Command tools and upstream servers: their states, errors, reloading and reconnecting.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
-use http::Uri;
 use serde_json::{Map, Value};
-use trunkline::http::{Context, Form};
 
 use super::operations;
-use crate::console::{Console, Layout, Problem, Visit, page, see_other};
+use crate::console::{Layout, Problem, Visit, page, see_other};
 use crate::json::Json;
 use crate::text;
 
@@ -53,8 +50,7 @@ struct ToolsPage {
     problem: Option<Problem>,
 }
 
-pub(super) async fn show(State(console): State<Console>, context: Context, uri: Uri) -> Response {
-    let visit = Visit::get(console, context, uri);
+pub(super) async fn show(visit: Visit) -> Response {
     let notice = match visit.fields.text("done") {
         "reloaded" => "The tools were reloaded.",
         "reconnected" => "A connection attempt was started. Reload the page to see its result.",
@@ -144,8 +140,7 @@ impl Upstream {
     }
 }
 
-pub(super) async fn act(State(console): State<Console>, uri: Uri, form: Form) -> Response {
-    let visit = Visit::post(console, form, uri);
+pub(super) async fn act(visit: Visit) -> Response {
     let upstream = || {
         let name = visit.fields.text("upstream");
         Map::from_iter([("upstream".to_owned(), Value::from(name))])

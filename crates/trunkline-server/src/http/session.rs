@@ -33,7 +33,8 @@ pub struct SessionConfig {
     pub sign_in_page: fn(&Uri) -> Response<ReplyBody>,
     /// The path of URLs that the cookie is sent to. Default: `/`.
     pub path: &'static str,
-    /// Whether the cookie is sent over https only. Default: false.
+    /// Whether all clients use https, so that the cookie always has the attribute `Secure`. Default: false. The cookie
+    /// also has it if the browser has signed in over https ([`Sessions::is_https`]).
     pub is_https: bool,
     /// The maximum duration of a session. Default: 12 h.
     pub lifetime: Duration,
@@ -74,12 +75,13 @@ impl Sessions {
         *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
-    /// Begins a session with a token. Returns the header `Set-Cookie`, or `None` if the token is not accepted.
+    /// Begins a session with the token in a request with these headers. Returns the header `Set-Cookie`, or `None` if the
+    /// token is not accepted.
     #[cfg_attr(
         not(feature = "jwt"),
         expect(clippy::unused_async, reason = "only signed tokens are awaited")
     )]
-    pub async fn sign_in(&self, token: &str) -> Option<HeaderValue> {
+    pub async fn sign_in(&self, token: &str, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.trim())).ok()?;
         authorization.set_sensitive(true);
         let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -91,7 +93,7 @@ impl Sessions {
         let mut random = [0; 32];
         getrandom::fill(&mut random).ok()?;
         let id = random.iter().fold(String::new(), |id, byte| format!("{id}{byte:02x}"));
-        let cookie = self.cookie(&id, "");
+        let cookie = self.cookie(headers, &id, "");
         self.insert(id, Session { authorization, began: Instant::now() });
         cookie
     }
@@ -101,7 +103,15 @@ impl Sessions {
         for id in ids(headers) {
             self.open().remove(id);
         }
-        self.cookie("", "; Max-Age=0")
+        self.cookie(headers, "", "; Max-Age=0")
+    }
+
+    /// Whether the browser that sent a request uses https: by the configuration, by the scheme of `Origin`, or by
+    /// `X-Forwarded-Proto` of a proxy. A client that sends wrong headers changes only its own cookie and pages, so every
+    /// proxy is trusted.
+    #[must_use]
+    pub fn is_https(&self, headers: &HeaderMap) -> bool {
+        self.0.config.is_https || is_https(headers)
     }
 
     /// The header `Authorization` of the session of a request.
@@ -128,9 +138,9 @@ impl Sessions {
         open.insert(id, session);
     }
 
-    fn cookie(&self, id: &str, expiry: &str) -> Option<HeaderValue> {
-        let SessionConfig { path, is_https, .. } = &self.0.config;
-        let secure = if *is_https { "; Secure" } else { "" };
+    fn cookie(&self, headers: &HeaderMap, id: &str, expiry: &str) -> Option<HeaderValue> {
+        let path = self.0.config.path;
+        let secure = if self.is_https(headers) { "; Secure" } else { "" };
         let cookie = format!("{NAME}={id}; Path={path}; HttpOnly; SameSite=Strict{secure}{expiry}");
         HeaderValue::try_from(cookie).ok()
     }
@@ -138,6 +148,14 @@ impl Sessions {
     fn open(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the headers of a request say that the browser uses https: its `Origin`, or that of the first proxy.
+fn is_https(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let forwarded = text("x-forwarded-proto").and_then(|schemes| schemes.split(',').next());
+    let is_forwarded = forwarded.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"));
+    is_forwarded || text("origin").is_some_and(|origin| origin.starts_with("https://"))
 }
 
 /// The ids in the cookies of a request (RFC 6265, section 5.4).
@@ -177,23 +195,49 @@ mod tests {
 
     #[tokio::test]
     async fn sessions_begin_with_an_accepted_token_and_end() {
+        let none = HeaderMap::new();
         let hour = sessions(Duration::from_secs(3600));
-        assert!(hour.sign_in("wrong").await.is_none());
-        assert!(hour.sign_in("").await.is_none());
-        let first = returned(&hour.sign_in("good").await.unwrap());
+        assert!(hour.sign_in("wrong", &none).await.is_none());
+        assert!(hour.sign_in("", &none).await.is_none());
+        let first = returned(&hour.sign_in("good", &none).await.unwrap());
         assert_eq!(hour.authorization(&first).unwrap(), "Bearer good");
         assert!(hour.authorization(&HeaderMap::new()).is_none());
 
         // A further session ends the oldest.
-        let second = returned(&hour.sign_in("good").await.unwrap());
-        let third = returned(&hour.sign_in("good").await.unwrap());
+        let second = returned(&hour.sign_in("good", &none).await.unwrap());
+        let third = returned(&hour.sign_in("good", &none).await.unwrap());
         assert!(hour.authorization(&first).is_none());
         assert!(hour.authorization(&second).is_some());
         assert!(hour.sign_out(&third).unwrap().to_str().unwrap().ends_with("; Max-Age=0"));
         assert!(hour.authorization(&third).is_none());
 
         let expired = sessions(Duration::ZERO);
-        let cookie = returned(&expired.sign_in("good").await.unwrap());
+        let cookie = returned(&expired.sign_in("good", &none).await.unwrap());
         assert!(expired.authorization(&cookie).is_none());
+    }
+
+    #[tokio::test]
+    async fn cookies_of_https_are_secure() {
+        let sessions = sessions(Duration::from_secs(3600));
+        for (name, value, expected) in [
+            ("origin", "https://h", true),
+            ("origin", "http://h", false),
+            ("origin", "null", false),
+            ("x-forwarded-proto", "https", true),
+            ("x-forwarded-proto", "HTTPS, http", true),
+            ("x-forwarded-proto", "http, https", false),
+            ("x-forwarded-proto", "", false),
+        ] {
+            let headers = HeaderMap::from_iter([(
+                http::HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )]);
+            let begun = sessions.sign_in("good", &headers).await;
+            for cookie in [begun, sessions.sign_out(&headers)] {
+                let cookie = cookie.unwrap();
+                let is_secure = cookie.to_str().unwrap().contains("; Secure");
+                assert_eq!(is_secure, expected, "{name}: {value}");
+            }
+        }
     }
 }
