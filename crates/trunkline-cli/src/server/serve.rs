@@ -155,7 +155,13 @@ struct Network {
     ///
     /// Like `https://app.example.com`. Its pages may also read the replies (CORS). `*` requires a token. Repeatable or
     /// comma-separated.
-    #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        env = "TRUNKLINE_ALLOW_ORIGIN",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     allow_origin: Vec<String>,
 }
 
@@ -394,6 +400,14 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");
     let second = server::shutdown_signal().context("cannot wait for signals")?;
+    let second = async {
+        second.await;
+        if server.status().in_flight == 0 {
+            // The server ends anyway. If it ended here, its databases would not be closed.
+            mcp.stop(Duration::ZERO).await;
+            std::future::pending::<()>().await;
+        }
+    };
     let stopped = async {
         let stopped = tokio::join!(server.stop(), mcp.stop(drain_timeout));
         mcp.leave_nodes().await;

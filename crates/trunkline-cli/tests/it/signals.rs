@@ -141,6 +141,25 @@ fn a_second_signal_ends_the_server_at_once() {
     }
 }
 
+/// Further signals do not prevent a server without requests from closing its database.
+#[test]
+fn further_signals_do_not_end_an_idle_server() {
+    for signal in ["INT", "TERM"] {
+        let (folder, path) = tpch();
+        let mut command = trunkline(folder.path());
+        command.args(["--writable", "--listen", "127.0.0.1:0", "--db"]).arg(&path);
+        let server = Server::start_alone(command);
+        let create = json!({"query": "CREATE TABLE t(a)", "read_only": false});
+        assert!(server.call("db.execute_raw_query", &create)["result"].is_object());
+        // One of them arrives while the server stops.
+        server.signals(signal, 2_000);
+        let ended = server.end();
+        assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
+        // The database was closed: its log is in the file.
+        assert!(!path.with_extension("db-wal").exists(), "{signal}");
+    }
+}
+
 /// A terminal that accepts no output for a while delays the banner, not the server.
 #[test]
 fn a_signal_before_the_banner_is_written() {

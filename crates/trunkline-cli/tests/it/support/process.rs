@@ -225,8 +225,16 @@ impl Server {
 
     /// Sends a signal, by its name without `SIG`.
     pub(crate) fn signal(&self, name: &str) {
+        self.signals(name, 1);
+    }
+
+    /// Sends a signal several times, as fast as possible.
+    pub(crate) fn signals(&self, name: &str, times: u32) {
         // `kill` of the shell: a container may have no program.
-        let script = format!("kill -{name} {}", self.process.id());
+        let script = format!(
+            "i=0; while [ $i -lt {times} ]; do kill -{name} {} || exit; i=$((i+1)); done",
+            self.process.id()
+        );
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
