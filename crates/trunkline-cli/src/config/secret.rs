@@ -2,7 +2,9 @@
 
 use std::env;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -28,8 +30,6 @@ pub(super) struct SecretText(String);
 impl Secret {
     /// Reads the secret. The error does not contain it.
     pub(super) fn read(&self, folder: &Folder) -> Result<SecretText, String> {
-        /// The maximum size of a file in bytes.
-        const MAX_SIZE: u64 = 64 << 10;
         let text = match self {
             Self::Env(name) => env::var(name).map_err(|error| match error {
                 env::VarError::NotPresent => format!("environment variable `{name}` is not set"),
@@ -39,12 +39,7 @@ impl Secret {
             })?,
             Self::File(path) => {
                 let path = credential(path).unwrap_or_else(|| folder.path(path));
-                let failed =
-                    |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-                if fs::metadata(&path).map_err(failed)?.len() > MAX_SIZE {
-                    return Err(format!("{} is larger than {MAX_SIZE} bytes", path.display()));
-                }
-                fs::read_to_string(&path).map_err(failed)?
+                read_file(&path)?
             }
         };
         let text = text.strip_suffix('\n').unwrap_or(&text);
@@ -54,6 +49,33 @@ impl Secret {
         }
         Ok(SecretText(text.to_owned()))
     }
+}
+
+/// Reads the text of a file that contains a secret. Warns if all users can read it.
+fn read_file(path: &Path) -> Result<String, String> {
+    /// The maximum size in bytes.
+    const MAX_SIZE: u64 = 64 << 10;
+    const OTHERS_CAN_READ: u32 = 0o004;
+    let shown = path.display();
+    let failed = |error: io::Error| format!("cannot read {shown}: {error}");
+    let metadata = fs::metadata(path).map_err(failed)?;
+    // Opening a named pipe would wait for its writer.
+    if !metadata.is_file() {
+        return Err(format!("{shown} is not a regular file"));
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(MAX_SIZE + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_SIZE {
+        return Err(format!("{shown} is larger than 64 KiB"));
+    }
+    if metadata.permissions().mode() & OTHERS_CAN_READ != 0 {
+        tracing::warn!(
+            path = %shown,
+            "all users of this machine can read the file of a secret; remove the permission (chmod o-r)"
+        );
+    }
+    Ok(text)
 }
 
 /// The path of a credential of the service manager (systemd.exec(5)), if there is one of this name.

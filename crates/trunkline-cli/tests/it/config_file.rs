@@ -135,3 +135,36 @@ fn commands_of_clients_ignore_the_file() {
         assert!(!ended.stderr.contains("trunkline.toml"), "{arguments:?}: {ended:?}");
     }
 }
+
+/// A named pipe would block the start.
+#[test]
+fn files_of_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let made = std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap();
+    assert!(made.success());
+    fs::write(path("large"), "s3cret".repeat(11_000)).unwrap();
+    fs::write(path("open"), "s3cret\n").unwrap();
+    fs::write(path("private"), "s3cret\n").unwrap();
+    let mode = |name: &str, mode: u32| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(path(name), permissions).unwrap();
+    };
+    mode("open", 0o644);
+    mode("private", 0o640);
+    for (name, code, expected) in [
+        ("pipe", 2, "pipe is not a regular file"),
+        (".", 2, ". is not a regular file"),
+        ("large", 2, "large is larger than 64 KiB"),
+        ("none", 2, "cannot read none: No such file"),
+        ("open", 0, "all users of this machine can read the file of a secret"),
+        ("private", 0, ""),
+    ] {
+        fs::write(path("trunkline.toml"), format!("agent.key = {{ file = '{name}' }}")).unwrap();
+        let ended = run(trunkline(folder.path()).args(["config", "check"]));
+        assert_eq!(ended.code, Some(code), "{name}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{name}: {ended:?}");
+        assert_eq!(ended.stderr.is_empty(), expected.is_empty(), "{name}: {ended:?}");
+        assert!(!ended.stderr.contains("s3cret"), "{name}: {ended:?}");
+    }
+}
