@@ -1,7 +1,7 @@
 //! `trunkline import`.
 
-use std::fs::File;
-use std::io::{BufReader, stdin};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -47,6 +47,11 @@ pub(crate) struct Arguments {
     /// File of rejected records [default: FILE.rejects]
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+    /// Discard the state of an interrupted import, and begin again
+    ///
+    /// The records that it has inserted stay in the table.
+    #[arg(long)]
+    restart: bool,
 }
 
 /// The resolution of conflicts.
@@ -185,7 +190,11 @@ impl Import {
         let mut reader =
             RecordReader::new(BufReader::with_capacity(1 << 16, file), format, options)?;
         self.check_columns(reader.header())?;
-        let state = StateFile::open(with_suffix(path, ".import"), identity)?;
+        let state_path = with_suffix(path, ".import");
+        if arguments.restart {
+            self.discard(&state_path)?;
+        }
+        let state = StateFile::open(state_path, identity)?;
         let id = state.id().to_owned();
         let found = self.checkpoint(CheckpointRequest::Read { id: id.clone() })?;
         self.id = Some(id.clone());
@@ -207,6 +216,19 @@ impl Import {
         state.remove()
     }
 
+    /// Removes the state of an interrupted import from the database and from its file.
+    fn discard(&self, path: &Path) -> anyhow::Result<()> {
+        if let Some(id) = StateFile::id_in(path) {
+            self.checkpoint(CheckpointRequest::End { id })?;
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn check_columns(&self, names: &[String]) -> anyhow::Result<()> {
         let request =
             DescribeTable { table_name: self.batch.table_name.clone(), ..DescribeTable::default() };
@@ -226,7 +248,7 @@ impl Import {
     }
 
     /// Imports all records from the place of the reader.
-    fn run<R: std::io::BufRead>(
+    fn run<R: BufRead>(
         &mut self,
         reader: &mut RecordReader<R>,
         progress: &Progress,

@@ -107,7 +107,7 @@ impl StateFile {
             }
         };
         let remedy = |problem: &str| {
-            format!("{} {problem}; remove it to import the file from its beginning", path.display())
+            format!("{} {problem}; --restart imports the file from its beginning", path.display())
         };
         let state: State = serde_json::from_slice(&text)
             .with_context(|| remedy("is not the state of an import"))?;
@@ -122,6 +122,12 @@ impl StateFile {
             }
         }
         Ok(Self { path, state })
+    }
+
+    /// The id of the import in a state file, if there is a valid one.
+    pub(super) fn id_in(path: &Path) -> Option<String> {
+        let state: State = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        Some(state.id)
     }
 
     pub(super) fn id(&self) -> &str {
