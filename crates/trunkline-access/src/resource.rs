@@ -98,12 +98,12 @@ impl FromStr for ResourceUrl {
             "http" => ("http", 80),
             _ => return Err(ResourceUrlError::Scheme),
         };
-        if let Some(end) = text.find(['?', '#']) {
-            return Err(ResourceUrlError::Suffix(text[..end].to_owned()));
-        }
         let authority = rest.split('/').next().unwrap_or_default();
         if authority.contains('@') {
             return Err(ResourceUrlError::UserInfo);
+        }
+        if let Some(end) = text.find(['?', '#']) {
+            return Err(ResourceUrlError::Suffix(text[..end].to_owned()));
         }
         let uri: Uri = text.parse().map_err(|_| ResourceUrlError::Malformed)?;
         let host = uri.host().filter(|host| !host.is_empty()).ok_or(ResourceUrlError::Malformed)?;

@@ -9,10 +9,10 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::{
     self, call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
-use crate::config::{Config, ConfigArgs, ConfigError};
+use crate::config::{Config, ConfigArgs, ConfigError, DatabaseArg};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
-use crate::terminal::{output, similar};
+use crate::terminal::{Sensitive, line, output, similar};
 
 /// Serve a SQLite database over JSON-RPC 2.0 and the Model Context Protocol (MCP)
 ///
@@ -112,7 +112,18 @@ pub(crate) enum Command {
 
 /// The definition of the command line.
 pub(crate) fn command() -> clap::Command {
-    Line::command()
+    Line::command().mut_subcommand("config", |config| {
+        ["check", "show"].into_iter().fold(config, |config, name| {
+            config.mut_subcommand(name, |command| command.mut_arg("file", without_file))
+        })
+    })
+}
+
+/// Refuses a positional argument, which would be a database.
+fn without_file(argument: clap::Arg) -> clap::Arg {
+    const REFUSED: Sensitive<DatabaseArg> =
+        Sensitive(|_| Err("the configuration file is given as --config FILE".to_owned()));
+    argument.hide(true).value_parser(REFUSED)
 }
 
 /// Parses the command line and the configuration file. Ends the process (exit code 2) if one of them is invalid.
@@ -222,10 +233,11 @@ fn check_file(file: &Path) -> Result<(), clap::Error> {
     if is_path {
         return Ok(());
     }
-    let name = file.as_os_str().to_string_lossy();
+    let name = file.to_string_lossy();
+    let name = &*line(&name);
     let command = command();
     let known = command.get_subcommands().filter(|command| !command.is_hide_set());
-    let tip = similar(&name, known.map(clap::Command::get_name))
+    let tip = similar(name, known.map(clap::Command::get_name))
         .first()
         .map(|similar| format!("\n\n  tip: a similar subcommand exists: '{similar}'"));
     let message = format!(

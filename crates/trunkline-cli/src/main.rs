@@ -19,7 +19,10 @@ use server::{command_tools, doctor, serve, stdio};
 use terminal::output;
 
 fn main() -> ExitCode {
-    output::start_logs();
+    if let Err(error) = output::start_logs() {
+        output::failure(&format!("trunkline: {error}\n"));
+        return ExitCode::from(2);
+    }
     let (command, config) = arguments::parse();
     let outcome = match command {
         Command::Serve(arguments) => serve::run(&arguments, &config, arguments::reread),

@@ -69,17 +69,6 @@ impl ModelConfig {
         format!("{}/chat/completions{query}", base.trim_end_matches('/'))
     }
 
-    /// The base URL without a user, a password and a query, which may be secret.
-    pub(super) fn shown_url(&self) -> String {
-        let (scheme, rest) = match self.url.split_once("://") {
-            Some((scheme, rest)) => (format!("{scheme}://"), rest),
-            None => (String::new(), &*self.url),
-        };
-        let rest = rest.rsplit('@').next().unwrap_or_default();
-        let end = rest.find(['?', '#']).unwrap_or(rest.len());
-        format!("{scheme}{}", &rest[..end])
-    }
-
     /// Whether the key is sent through a network unencrypted.
     pub(super) fn exposes_key(&self) -> bool {
         let Ok(uri) = self.url.parse::<Uri>() else { return false };
@@ -93,19 +82,6 @@ impl ModelConfig {
 #[cfg(test)]
 mod tests {
     use super::ModelConfig;
-
-    #[test]
-    fn shown_url_omits_secrets() {
-        for (url, expected) in [
-            ("http://h:1/v1", "http://h:1/v1"),
-            ("http://u:p@h/v1?key=s", "http://h/v1"),
-            ("http://u:p/q?r@h/v1", "http://h/v1"),
-            ("u:p@h/v1?key=s#t", "h/v1"),
-            ("http://h#s", "http://h"),
-        ] {
-            assert_eq!(ModelConfig::new(url, "m").shown_url(), expected, "{url}");
-        }
-    }
 
     #[test]
     fn exposes_key_on_plain_http() {

@@ -24,7 +24,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use trunkline::Schema;
 use trunkline::client::Http;
-use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError};
+use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError, redact_url};
 
 pub use accumulator::Completion;
 pub use chunk::Usage;
@@ -69,7 +69,7 @@ impl Model {
     /// # Errors
     /// [`ModelError::Address`] if the URL is invalid.
     pub fn new(config: ModelConfig) -> Result<Self, ModelError> {
-        let shown = config.shown_url();
+        let shown = redact_url(&config.url);
         let address = |reason: String| ModelError::Address { url: shown.clone(), reason };
         let url = config.endpoint().parse::<Url>();
         let url = url.map_err(|error| address(invalid_url_reason(error, &shown)))?;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use crate::config::{Config, TEMPLATE, schema};
 use crate::server::serve::Serve;
-use crate::terminal::output;
+use crate::terminal::{line, lines, output};
 
 /// Check, show or create the configuration file
 #[derive(Subcommand)]
@@ -58,16 +58,16 @@ pub(crate) fn run(
                     "trunkline.toml does not exist; `trunkline config init` creates it, --config names another file"
                 );
             };
-            output::data(&format!("{}: valid\n", path.display()))?;
+            output::data(&format!("{}: valid\n", line(&path.to_string_lossy())))?;
         }
-        ConfigCommand::Show(_) => output::data(&config.show())?,
+        ConfigCommand::Show(_) => output::data(&lines(&config.show()))?,
         ConfigCommand::Schema => {
             let schema = schema(program);
             output::data(&format!("{schema:#}\n"))?;
         }
         ConfigCommand::Init(init) => {
             create(&init.path)?;
-            output::data(&format!("created {}\n", init.path.display()))?;
+            output::data(&format!("created {}\n", line(&init.path.to_string_lossy())))?;
         }
     }
     Ok(())

@@ -8,10 +8,10 @@ use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_EN
 use http::{HeaderName, HeaderValue};
 
 use trunkline::client::Http;
-use trunkline::client::http::{BearerError, HttpClientConfig, Url, UrlError};
+use trunkline::client::http::{BearerError, HttpClientConfig, Url, UrlError, redact_url};
 
 use crate::client::CallError;
-use crate::terminal::{Failure, Format, Renderer};
+use crate::terminal::{Failure, Format, Renderer, Sensitive};
 
 /// The end of the short help.
 pub(crate) const MORE: &str = "--help shows more details, and the exit codes";
@@ -35,7 +35,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 #[derive(Args)]
 pub(crate) struct Address {
     /// Server URL or HOST:PORT [env: TRUNKLINE_URL] [default: http://127.0.0.1:8080]
-    #[arg(value_parser = url)]
+    #[arg(value_parser = URL)]
     address: Option<Url>,
 }
 
@@ -118,8 +118,9 @@ pub(crate) fn split_address<'a>(
 ) -> Result<(Url, Vec<&'a str>), Failure> {
     let mut arguments = arguments.into_iter().peekable();
     let url = match arguments.next_if(|first| is_address(first)) {
-        Some(address) => url(address)
-            .map_err(|reason| Failure::Usage(format!("invalid address `{address}`: {reason}")))?,
+        Some(address) => url(address).map_err(|reason| {
+            Failure::Usage(format!("invalid address `{}`: {reason}", redact_url(address)))
+        })?,
         None => url_of_environment()?,
     };
     Ok((url, arguments.collect()))
@@ -187,6 +188,9 @@ impl Connection {
         Duration::from_millis(self.timeout_ms)
     }
 }
+
+/// Reads the URL of a server, which may have a password.
+pub(crate) const URL: Sensitive<Url> = Sensitive(|value| url(&value.to_string_lossy()));
 
 /// A URL; `HOST:PORT` is one of `http`.
 pub(crate) fn url(text: &str) -> Result<Url, String> {

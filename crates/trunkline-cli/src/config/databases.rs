@@ -1,12 +1,8 @@
 //! `[databases.NAME]`, and `--db`.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clap::builder::TypedValueParser;
-use clap::error::ErrorKind;
-use clap::{Arg, Command};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,6 +17,7 @@ use super::roles::RoleConfig;
 use super::rules::{MaskEntry, RuleKeys};
 use super::secret::Secret;
 use super::value::Value;
+use crate::terminal::Sensitive;
 
 /// The databases of the file, in the order of their names.
 pub(crate) type DatabaseConfigs = IndexMap<DatabaseName, DatabaseConfig>;
@@ -112,39 +109,48 @@ pub(super) fn read(
     let mut databases = DatabaseConfigs::new();
     for (key, mut section) in sections {
         let (span, name) = (key.span(), key.into_inner());
-        let parsed = match name.parse::<DatabaseName>() {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                problems.add(&span, format!("invalid name `{name}` in `databases`: {error}"));
-                continue;
-            }
-        };
+        let parsed = name.parse::<DatabaseName>();
+        if let Err(error) = &parsed {
+            problems.add(&span, format!("invalid name `{name}` in `databases`: {error}"));
+        }
+        let is_same = |other: &&DatabaseName| other.as_str().eq_ignore_ascii_case(&name);
+        if let Some(other) = databases.keys().find(is_same) {
+            let message = format!("duplicate database `{name}`: case is ignored in `{other}`");
+            problems.add(&span, message);
+        }
         let rules = section.take_rules().read(&name, folder, problems);
-        let Some(url) = &section.url else {
-            problems.add(&span, format!("`databases.{name}` requires `url`"));
-            continue;
-        };
-        let location = url.get_ref().read(folder).and_then(|text| Location::parse(&text));
-        match location {
-            Ok(location) => {
-                section.check_engine(&name, &location, problems);
-                let config = DatabaseConfig {
-                    location: location.relative_to(folder),
-                    writable: section.writable,
-                    rules,
-                    postgres: section.postgres(folder),
-                };
-                databases.insert(parsed, config);
+        let location = match &section.url {
+            None => {
+                if !problems.concern(&format!("databases.{name}.url")) {
+                    problems.add(&span, format!("`databases.{name}` requires `url`"));
+                }
+                None
             }
-            Err(error) => problems.add(&url.span(), format!("`databases.{name}.url`: {error}")),
+            Some(url) => {
+                let location = url.get_ref().read(folder).and_then(|text| Location::parse(&text));
+                let report = |error| {
+                    problems.add(&url.span(), format!("`databases.{name}.url`: {error}"));
+                };
+                location.map_err(report).ok()
+            }
+        };
+        section.check_engine(&name, location.as_ref(), problems);
+        if let (Ok(parsed), Some(location)) = (parsed, location) {
+            let config = DatabaseConfig {
+                location: location.relative_to(folder),
+                writable: section.writable,
+                rules,
+                postgres: section.postgres(folder),
+            };
+            databases.insert(parsed, config);
         }
     }
     databases
 }
 
 impl DatabaseSection {
-    /// Checks that the settings are those of the engine, and valid.
-    fn check_engine(&self, name: &str, location: &Location, problems: &mut Problems<'_>) {
+    /// Checks that the settings are those of the engine, if it is known, and valid.
+    fn check_engine(&self, name: &str, location: Option<&Location>, problems: &mut Problems<'_>) {
         let Self { ca_file, connections, allow_privileged_role, transaction_pooling, role, .. } =
             self;
         let given = [
@@ -154,7 +160,7 @@ impl DatabaseSection {
             ("transaction_pooling", transaction_pooling.as_ref().map(Spanned::span)),
             ("role", role.as_ref().map(Spanned::span)),
         ];
-        if matches!(location, Location::File(_)) {
+        if matches!(location, Some(Location::File(_))) {
             for (key, span) in given {
                 if let Some(span) = span {
                     let message =
@@ -197,30 +203,11 @@ impl DatabaseSection {
     }
 }
 
-/// Reads `--db`. Errors do not contain the value, which may be a URL with a password.
-#[derive(Clone, Copy)]
-pub(crate) struct DatabaseParser;
-
-impl TypedValueParser for DatabaseParser {
-    type Value = DatabaseArg;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<DatabaseArg, clap::Error> {
-        let parsed = match value.to_str() {
-            Some(text) => parse(text),
-            None => Ok(DatabaseArg { name: None, location: Location::File(value.into()) }),
-        };
-        parsed.map_err(|problem| {
-            let argument = argument.map(ToString::to_string).unwrap_or_default();
-            let message = format!("invalid value for '{argument}': {problem}\n");
-            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
-        })
-    }
-}
+/// Reads `--db`, which may be a URL with a password.
+pub(crate) const DATABASE: Sensitive<DatabaseArg> = Sensitive(|value| match value.to_str() {
+    Some(text) => parse(text),
+    None => Ok(DatabaseArg { name: None, location: Location::File(value.into()) }),
+});
 
 /// Reads a value of `--db`.
 fn parse(text: &str) -> Result<DatabaseArg, String> {

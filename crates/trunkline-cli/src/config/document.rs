@@ -100,6 +100,7 @@ fn in_toml(message: &str) -> String {
             format!("{found}, expected a table")
         }
         Some((found, "a sequence")) => format!("{found}, expected an array"),
+        Some((found, "u64" | "usize")) => format!("{found}, expected a number from 0"),
         _ => message.to_owned(),
     }
 }

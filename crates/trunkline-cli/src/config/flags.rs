@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::document;
 use super::folder::Folder;
 use super::problem::{Position, Problems};
-use super::settings::{self, FromValue, SETTINGS, Setting, keys_of};
+use super::settings::{self, FromValue, Kind, SETTINGS, Setting, keys_of};
 
 /// The values of a key that has a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +172,13 @@ pub(super) fn effective(
         let argument = setting.flag(command)?;
         let variable = argument.get_env().unwrap_or_default().to_string_lossy();
         let in_file = flags.iter().find(|flag| flag.key == setting.key);
+        let opposite = format!("no_{}", setting.id);
+        let is_negated = matches.try_contains_id(&opposite).unwrap_or_default()
+            && matches.value_source(&opposite) == Some(ValueSource::CommandLine);
+        if is_negated {
+            let origin = Origin::Flag(format!("--no-{}", setting.id));
+            return Some(EffectiveSetting { setting, values: vec!["false".to_owned()], origin });
+        }
         let origin = match matches.value_source(setting.id) {
             Some(ValueSource::CommandLine) => {
                 Origin::Flag(format!("--{}", argument.get_long().unwrap_or(setting.id)))
@@ -181,8 +188,17 @@ pub(super) fn effective(
                 in_file.map_or(Origin::Default, |flag| Origin::File(path.to_owned(), flag.position))
             }
         };
-        let values = matches.get_raw(setting.id).into_iter().flatten();
-        let values = values.map(|value| value.to_string_lossy().into_owned()).collect();
+        let values = match setting.kind {
+            // The text may be `1` or `yes`.
+            Kind::Boolean | Kind::Negated => {
+                let value = matches.try_get_one::<bool>(setting.id).ok().flatten();
+                value.map(ToString::to_string).into_iter().collect()
+            }
+            _ => {
+                let values = matches.get_raw(setting.id).into_iter().flatten();
+                values.map(|value| value.to_string_lossy().into_owned()).collect()
+            }
+        };
         Some(EffectiveSetting { setting, values, origin })
     };
     SETTINGS.iter().filter_map(setting).collect()

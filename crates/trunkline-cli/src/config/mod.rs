@@ -38,16 +38,14 @@ use trunkline_sql::saved_query::SavedQuery;
 
 pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};
 pub(crate) use changes::{Changes, Snapshot};
-pub(crate) use databases::{
-    DatabaseArg, DatabaseConfig, DatabaseParser, Location, PostgresSettings,
-};
+pub(crate) use databases::{DATABASE, DatabaseArg, DatabaseConfig, Location, PostgresSettings};
 pub(crate) use problem::{ConfigError, Problem};
 #[cfg(feature = "postgres")]
 pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use rules::RuleArg;
 pub(crate) use schema::schema;
 #[cfg(feature = "postgres")]
-pub(crate) use store::{StoreParser, StoreUrl};
+pub(crate) use store::{STORE, StoreUrl};
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
 
@@ -161,8 +159,9 @@ impl Config {
         for flag in &flags {
             flag.check(command, &mut problems);
         }
+        let names: Vec<_> = sections.databases.keys().map(|name| name.get_ref().clone()).collect();
         let databases = databases::read(sections.databases, &folder, &mut problems);
-        let queries = queries::read(sections.queries, &mut problems);
+        let queries = queries::read(sections.queries, &names, &mut problems);
         let tokens = flags.iter().flat_map(FlagValue::token_names).collect::<Vec<_>>();
         let roles = caller_roles::read(sections.roles, &tokens, &mut problems);
         let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);

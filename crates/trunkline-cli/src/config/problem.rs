@@ -5,6 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::terminal::{line, redacted};
+
 /// The reason why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
@@ -48,8 +50,16 @@ impl<'t> Problems<'t> {
         self.add_at(self.position(span.start), message);
     }
 
+    /// Adds a mistake. Its message may quote the file: secrets in URLs and control characters are replaced.
     pub(super) fn add_at(&mut self, position: Position, message: impl Into<String>) {
-        self.found.push(Problem { position, message: message.into() });
+        let message = line(&redacted(&message.into())).into_owned();
+        self.found.push(Problem { position, message });
+    }
+
+    /// Whether the value at a path was invalid. It counts as missing, which is not a further mistake.
+    pub(super) fn concern(&self, path: &str) -> bool {
+        let beginning = format!("`{path}`: ");
+        self.found.iter().any(|problem| problem.message.starts_with(&beginning))
     }
 
     /// The position of a byte.

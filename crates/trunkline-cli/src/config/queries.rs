@@ -1,5 +1,7 @@
 //! `[queries.NAME]`.
 
+use std::ops::Range;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,14 +9,17 @@ use toml::Spanned;
 use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
 
 use super::problem::Problems;
+use crate::terminal::similar;
 
 /// A query that callers run by its name.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct QuerySection {
-    sql: Option<String>,
+    #[schemars(with = "Option<String>")]
+    sql: Option<Spanned<String>>,
     description: Option<String>,
-    database: Option<String>,
+    #[schemars(with = "Option<String>")]
+    database: Option<Spanned<String>>,
     params: Vec<ParamSection>,
 }
 
@@ -22,12 +27,13 @@ pub(super) struct QuerySection {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ParamSection {
-    name: String,
+    #[schemars(with = "String")]
+    name: Spanned<String>,
     #[serde(rename = "type", default)]
     kind: ParamType,
     description: Option<String>,
     #[schemars(with = "Option<serde_json::Value>")]
-    default: Option<toml::Value>,
+    default: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize, Default, Clone, Copy, JsonSchema)]
@@ -40,9 +46,10 @@ enum ParamType {
     Boolean,
 }
 
-/// The valid queries of the file. The others are among the problems.
+/// The valid queries of the file, which has databases of these names. The others are among the problems.
 pub(super) fn read(
     sections: IndexMap<Spanned<String>, QuerySection>,
+    databases: &[String],
     problems: &mut Problems<'_>,
 ) -> Vec<SavedQuery> {
     let mut queries = Vec::with_capacity(sections.len());
@@ -52,33 +59,90 @@ pub(super) fn read(
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_allowed) {
             let rule = "a name has 1 to 64 letters, digits or `_`";
             problems.add(&span, format!("invalid name `{name}` in `queries`: {rule}"));
-            continue;
         }
+        if let Some(database) = &section.database {
+            check_database(&name, database, databases, problems);
+        }
+        check_params(&name, &section.params, problems);
         let Some(sql) = section.sql else {
-            problems.add(&span, format!("`queries.{name}` requires `sql`"));
+            if !problems.concern(&format!("queries.{name}.sql")) {
+                problems.add(&span, format!("`queries.{name}` requires `sql`"));
+            }
             continue;
         };
-        let mut query = SavedQuery::new(name, sql);
+        if sql.get_ref().trim().is_empty() {
+            problems.add(&sql.span(), format!("`queries.{name}.sql`: the statement is empty"));
+        }
+        let mut query = SavedQuery::new(name, sql.into_inner());
         query.description = section.description.unwrap_or_default();
-        query.database = section.database;
+        query.database = section.database.map(Spanned::into_inner);
         query.params = section.params.into_iter().map(ParamSection::param).collect();
         queries.push(query);
     }
     queries
 }
 
+/// Checks that the file has the database. Without databases in the file, those of the command line are served.
+fn check_database(
+    query: &str,
+    database: &Spanned<String>,
+    databases: &[String],
+    problems: &mut Problems<'_>,
+) {
+    let name = database.get_ref();
+    if databases.is_empty() || databases.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return;
+    }
+    let remedy = match similar(name, databases.iter().map(String::as_str)).first() {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => format!("the databases are `{}`", databases.join("`, `")),
+    };
+    let message = format!("`queries.{query}.database`: unknown database `{name}`; {remedy}");
+    problems.add(&database.span(), message);
+}
+
+fn check_params(query: &str, params: &[ParamSection], problems: &mut Problems<'_>) {
+    for (index, param) in params.iter().enumerate() {
+        let name = param.name.get_ref();
+        let mut problem = |span: Range<usize>, reason: String| {
+            problems.add(&span, format!("`queries.{query}.params`: {reason}"));
+        };
+        if name.is_empty() {
+            problem(param.name.span(), "the name of a parameter is empty".to_owned());
+        }
+        if params[..index].iter().any(|other| other.name.get_ref() == name) {
+            problem(param.name.span(), format!("duplicate parameter `{name}`"));
+        }
+        if let Some(default) = &param.default
+            && !param.kind().includes(&json(default.get_ref()))
+        {
+            let expected = param.kind().description();
+            let reason = format!("the default of parameter `{name}` must be {expected}");
+            problem(default.span(), reason);
+        }
+    }
+}
+
+/// A value as JSON. A date is an object, and has none of the types.
+fn json(value: &toml::Value) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
 impl ParamSection {
-    fn param(self) -> SavedParam {
-        let kind = match self.kind {
+    fn kind(&self) -> ParamKind {
+        match self.kind {
             ParamType::String => ParamKind::String,
             ParamType::Integer => ParamKind::Integer,
             ParamType::Number => ParamKind::Number,
             ParamType::Boolean => ParamKind::Boolean,
-        };
-        let mut param = SavedParam::new(self.name, kind);
+        }
+    }
+
+    fn param(self) -> SavedParam {
+        let kind = self.kind();
+        let mut param = SavedParam::new(self.name.into_inner(), kind);
         param.description = self.description;
-        // A date has no JSON form, and is not of any type.
-        param.default = self.default.map(|value| serde_json::to_value(value).unwrap_or_default());
+        param.default = self.default.map(|value| json(value.get_ref()));
         param
     }
 }

@@ -202,6 +202,11 @@ impl Kind {
                     .collect());
             }
             Self::Secrets => {
+                if matches!(value.get_ref(), DeValue::String(_)) {
+                    // The message of another type contains the text, which is probably the secret.
+                    secret(Spanned::<Secret>::deserialize_value(value)?)?;
+                    return Ok(Vec::new());
+                }
                 let secrets = Vec::<Spanned<Secret>>::deserialize_value(value)?;
                 return secrets.into_iter().map(secret).collect();
             }

@@ -7,11 +7,13 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
+use trunkline::client::http::redact_url;
 
 use super::flags::{EffectiveSetting, Origin};
 use super::problem::{Position, Problems};
 use super::quantity::{period_text, size_text};
 use super::settings::Kind;
+use crate::terminal;
 
 /// The text in place of a value that must not be shown.
 const REDACTED: &str = "<redacted>";
@@ -68,26 +70,23 @@ fn without_secrets(key: &str, value: Value) -> Value {
             };
             Value::Table(table.into_iter().map(|(name, value)| (name, redact(value))).collect())
         }
-        ("url", Value::String(url)) => Value::String(without_password(&url)),
-        (_, value) => value,
+        (_, value) => redacted(value),
     }
 }
 
-/// A URL without its password and query, which may contain one.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, _)) => (rest, format!("?{REDACTED}")),
-        None => (rest, String::new()),
-    };
-    let rest = match rest.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{user}@{host}")
+/// A value with the secrets of its URLs redacted.
+fn redacted(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(match text.split_once("://") {
+            Some((scheme, _)) if !scheme.contains(char::is_whitespace) => redact_url(&text),
+            _ => terminal::redacted(&text).into_owned(),
+        }),
+        Value::Array(values) => Value::Array(values.into_iter().map(redacted).collect()),
+        Value::Table(table) => {
+            Value::Table(table.into_iter().map(|(key, value)| (key, redacted(value))).collect())
         }
-        None => rest.to_owned(),
-    };
-    format!("{scheme}://{rest}{query}")
+        value => value,
+    }
 }
 
 /// The effective configuration in TOML. A comment after each value is its origin: a flag, a variable, a place in the file
@@ -147,8 +146,8 @@ impl Kind {
     pub(super) fn value(self, texts: &[String]) -> Option<Value> {
         let first = texts.first();
         let number = || first.and_then(|text| text.parse::<i64>().ok());
-        let redacted = || Value::String(REDACTED.to_owned());
-        Some(match self {
+        let secret = || Value::String(REDACTED.to_owned());
+        Some(redacted(match self {
             Self::List => Value::Array(texts.iter().cloned().map(Value::String).collect()),
             Self::Table => {
                 let entry = |text: &String| {
@@ -159,12 +158,11 @@ impl Kind {
             }
             Self::NamedSecrets => {
                 let name = |text: &String| text.split('=').next().unwrap_or_default().to_owned();
-                Value::Table(texts.iter().map(|text| (name(text), redacted())).collect())
+                Value::Table(texts.iter().map(|text| (name(text), secret())).collect())
             }
-            Self::Secrets => Value::Array(texts.iter().map(|_| redacted()).collect()),
-            Self::Secret => first.map(|_| redacted())?,
-            Self::Url => Value::String(without_password(first?)),
-            Self::Text | Self::Path | Self::PathOrUrl => Value::String(first?.clone()),
+            Self::Secrets => Value::Array(texts.iter().map(|_| secret()).collect()),
+            Self::Secret => first.map(|_| secret())?,
+            Self::Text | Self::Path | Self::PathOrUrl | Self::Url => Value::String(first?.clone()),
             Self::Integer => Value::Integer(number()?),
             Self::Size => {
                 let bytes = number()?;
@@ -173,6 +171,6 @@ impl Kind {
             Self::Period => Value::String(period_text(number()?.unsigned_abs())),
             Self::Boolean => Value::Boolean(first? == "true"),
             Self::Negated => Value::Boolean(first? != "true"),
-        })
+        }))
     }
 }

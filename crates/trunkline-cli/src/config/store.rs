@@ -1,14 +1,12 @@
 //! `--store`, and `store.url` in the file.
 
-use std::ffi::OsStr;
 use std::fmt;
 
 use anyhow::Context;
-use clap::builder::TypedValueParser;
-use clap::error::ErrorKind;
-use clap::{Arg, Command};
 use trunkline_sql::postgres::PostgresUrl;
 use trunkline_storage::Location;
+
+use crate::terminal::Sensitive;
 
 /// The database of the state that nodes share. `Display` and `Debug` omit the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,23 +35,6 @@ impl fmt::Display for StoreUrl {
     }
 }
 
-/// Reads `--store`. Errors do not contain the value, which may have a password.
-#[derive(Clone, Copy)]
-pub(crate) struct StoreParser;
-
-impl TypedValueParser for StoreParser {
-    type Value = StoreUrl;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<StoreUrl, clap::Error> {
-        StoreUrl::parse(&value.to_string_lossy()).map_err(|problem| {
-            let argument = argument.map(ToString::to_string).unwrap_or_default();
-            let message = format!("invalid value for '{argument}': {problem}\n");
-            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
-        })
-    }
-}
+/// Reads `--store`, which may be a URL with a password.
+pub(crate) const STORE: Sensitive<StoreUrl> =
+    Sensitive(|value| StoreUrl::parse(&value.to_string_lossy()));

@@ -105,6 +105,20 @@ fn values_of_flags() {
     check("access.bearer = [{ file = '/proc/sys/kernel/ostype' }]", &["Linux"]);
 }
 
+/// An invalid value is not missing, too.
+#[test]
+fn invalid_values_of_required_keys() {
+    check(
+        "upstreams.a.command = 'a'\nqueries.b.sql = 1\ndatabases.c.url = 2\nserver.limits.rows = -5",
+        &[
+            "1:23: `upstreams.a.command`: invalid type: string \"a\", expected an array",
+            "2:17: `queries.b.sql`: invalid type: integer `1`, expected a string",
+            "3:19: `databases.c.url`: invalid type: integer `2`, expected text, { env = \"NAME\" } or { file = \"PATH\" }",
+            "4:22: `server.limits.rows`: invalid value: integer `-5`, expected a number from 0",
+        ],
+    );
+}
+
 #[test]
 fn several_mistakes_are_reported_together() {
     check(
@@ -227,6 +241,12 @@ fn mistakes_in_secrets() {
         "1",
         "invalid type: integer `1`, expected { env = \"NAME\" } or { file = \"PATH\" }",
     );
+    check(
+        "access.bearer = 's3cret'",
+        &[
+            "1:17: `access.bearer`: a secret is not written in this file; use { env = \"NAME\" } or { file = \"PATH\" }",
+        ],
+    );
     check_bearer("{}", "the table is empty; use `env` or `file`");
     check_bearer("{ env = 'A', file = 'b' }", "a secret has one source: `env` or `file`");
     check_bearer(
@@ -234,7 +254,8 @@ fn mistakes_in_secrets() {
         "environment variable `TRUNKLINE_TEST_NONE` is not set",
     );
     check_bearer("{ file = 'none' }", "cannot read a/none: No such file or directory (os error 2)");
-    check_bearer("{ file = '/dev/null' }", "file /dev/null is empty");
+    check_bearer("{ file = '/dev/null' }", "/dev/null is not a regular file");
+    check_bearer("{ file = '/' }", "/ is not a regular file");
 }
 
 #[test]

@@ -127,8 +127,11 @@ impl Reader<'_, '_> {
                 None
             }
             (None, None) => {
-                let message = format!("`upstreams.{}` requires `url` or `command`", self.name);
-                self.problems.add(&self.span, message);
+                let keys = ["url", "command"].map(|key| format!("upstreams.{}.{key}", self.name));
+                if !keys.iter().any(|key| self.problems.concern(key)) {
+                    let message = format!("`upstreams.{}` requires `url` or `command`", self.name);
+                    self.problems.add(&self.span, message);
+                }
                 None
             }
         }

@@ -32,7 +32,7 @@ pub(crate) struct Access {
     ///
     /// A JSON Web Key Set, as a file or an https URL. Changed keys are used without a restart. Requires --audience or
     /// --resource-url.
-    #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS")]
+    #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS", hide_env_values = true)]
     jwks: Option<String>,
     /// Accepted audience (`aud`) of signed tokens; `*` for all
     ///
@@ -42,14 +42,20 @@ pub(crate) struct Access {
     /// Accepted issuer (`iss`) of signed tokens [default: any]
     ///
     /// Repeatable or comma-separated; one match is enough.
-    #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "ISSUER",
+        env = "TRUNKLINE_ISSUER",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
     issuer: Vec<String>,
     /// URL of this server for OAuth clients
     ///
     /// The URL that MCP clients connect to, such as https://db.example.com/mcp. It is an accepted audience of signed tokens, and its host is an accepted
     /// host. Clients without a token find the authorization server in the metadata at
     /// /.well-known/oauth-protected-resource (RFC 9728). Requires --jwks and --authorization-server.
-    #[arg(long, value_name = "URL", env = "TRUNKLINE_RESOURCE_URL")]
+    #[arg(long, value_name = "URL", env = "TRUNKLINE_RESOURCE_URL", hide_env_values = true)]
     resource_url: Option<String>,
     /// Authorization server that issues tokens for --resource-url
     ///
@@ -59,6 +65,7 @@ pub(crate) struct Access {
         long,
         value_name = "ISSUER",
         env = "TRUNKLINE_AUTHORIZATION_SERVER",
+        hide_env_values = true,
         value_delimiter = ','
     )]
     authorization_server: Vec<String>,

@@ -26,7 +26,13 @@ pub(crate) struct AgentArgs {
     ///
     /// Like http://127.0.0.1:11434/v1. If it requires a key, set TRUNKLINE_AGENT_KEY, or agent.key in trunkline.toml. The model answers at POST /api;
     /// without one, agent.chat fails, and the other methods of the agent work. Requires --agent-model.
-    #[arg(id = "url", long = "agent-url", value_name = "BASE", env = "TRUNKLINE_AGENT_URL")]
+    #[arg(
+        id = "url",
+        long = "agent-url",
+        value_name = "BASE",
+        env = "TRUNKLINE_AGENT_URL",
+        hide_env_values = true
+    )]
     url: Option<String>,
     /// Name of the model at the endpoint
     #[arg(long = "agent-model", value_name = "NAME", env = "TRUNKLINE_AGENT_MODEL")]

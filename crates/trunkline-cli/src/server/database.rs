@@ -17,9 +17,7 @@ use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset, VisibilityRules};
 
 use super::rules::{RuleArgs, warn_of_unmatched_rules};
-use crate::config::{
-    Config, DatabaseArg, DatabaseConfig, DatabaseParser, Location, PostgresSettings,
-};
+use crate::config::{Config, DATABASE, DatabaseArg, DatabaseConfig, Location, PostgresSettings};
 #[cfg(feature = "postgres")]
 use crate::config::{RoleClaim, RoleConfig};
 
@@ -28,7 +26,7 @@ use crate::config::{RoleClaim, RoleConfig};
 #[command(next_help_heading = "Database")]
 pub(crate) struct DatabaseArgs {
     /// Database to serve; same as --db
-    #[arg(value_name = "FILE", value_parser = DatabaseParser, help_heading = None::<&'static str>)]
+    #[arg(value_name = "FILE", value_parser = DATABASE, help_heading = None::<&'static str>)]
     file: Option<DatabaseArg>,
     /// Database to serve [default: trunkline.db, created if missing]
     ///
@@ -44,7 +42,7 @@ pub(crate) struct DatabaseArgs {
         value_name = "[NAME=]FILE",
         env = "TRUNKLINE_DB",
         hide_env_values = true,
-        value_parser = DatabaseParser
+        value_parser = DATABASE
     )]
     db: Vec<DatabaseArg>,
     /// Tools of databases: shared or separate
@@ -255,6 +253,16 @@ impl DatabaseArgs {
         if entries.is_empty() {
             return Ok(None);
         }
+        let databases = self.together(entries)?;
+        let are_separate = are_several && self.db_tools == DatabaseTools::Separate;
+        Ok(Some(Opened { databases, are_separate, served }))
+    }
+
+    /// Databases that are served together, with the toolset of the flags.
+    pub(super) fn together(
+        &self,
+        entries: Vec<(DatabaseName, Database)>,
+    ) -> anyhow::Result<Databases> {
         let databases = Databases::new(entries).map_err(|error| match error {
             DatabasesError::Duplicate(name) => {
                 anyhow!("duplicate database name `{name}`; name the databases: --db NAME=PATH")
@@ -262,9 +270,7 @@ impl DatabaseArgs {
             error => error.into(),
         })?;
         self.rules.check(&databases)?;
-        let databases = databases.with_toolset(self.toolset.into());
-        let are_separate = are_several && self.db_tools == DatabaseTools::Separate;
-        Ok(Some(Opened { databases, are_separate, served }))
+        Ok(databases.with_toolset(self.toolset.into()))
     }
 
     /// The databases of the flags, or those of the configuration file, or the default one. None if only upstreams are

@@ -7,19 +7,18 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail, ensure};
-use trunkline::http::HttpConfig;
 use trunkline_agent::model::Message;
 use trunkline_gateway::UpstreamState;
 use trunkline_sql::inspection::HealthProblem;
-use trunkline_sql::{CheckHealth, Database, DatabaseName, Databases};
+use trunkline_sql::{CheckHealth, Database, Databases};
 
 #[cfg(feature = "postgres")]
 use trunkline_storage::Location;
 
-use super::serve::Serve;
+use super::serve::{self, Serve};
 use super::{access, gateway};
 use crate::config::{Config, Location as DatabaseLocation};
-use crate::terminal::output;
+use crate::terminal::{line, output};
 
 /// The maximum time of one check.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,12 +38,12 @@ struct Report {
 
 impl Report {
     fn ok(&mut self, subject: &str, finding: &str) {
-        output::note(&format!("ok       {subject}: {finding}"));
+        print("ok       ", subject, finding);
     }
 
     fn warning(&mut self, subject: &str, finding: &str) {
         self.warnings += 1;
-        output::note(&format!("warning  {subject}: {finding}"));
+        print("warning  ", subject, finding);
     }
 
     fn add(&mut self, subject: &str, result: anyhow::Result<String>) {
@@ -52,10 +51,15 @@ impl Report {
             Ok(finding) => self.ok(subject, &finding),
             Err(error) => {
                 self.failures += 1;
-                output::note(&format!("failed   {subject}: {error:#}"));
+                print("failed   ", subject, &format!("{error:#}"));
             }
         }
     }
+}
+
+/// Prints a result on one line: its text may be that of a server or a database.
+fn print(verdict: &str, subject: &str, finding: &str) {
+    output::note(&format!("{verdict}{}: {}", line(subject), line(finding)));
 }
 
 /// Checks everything that a server with these settings uses, and prints the results. The exit code is 1 if a check failed.
@@ -122,7 +126,7 @@ fn clock(now: SystemTime) -> anyhow::Result<String> {
 }
 
 async fn access(serve: &Serve) -> anyhow::Result<String> {
-    let mut http = HttpConfig::default();
+    let mut http = serve.http_settings()?;
     let known = access::SignedKeys::default();
     within(TIMEOUT, access::guard(&serve.access, &mut http, &known)).await?;
     Ok(match serve.access.requires_token() {
@@ -201,9 +205,14 @@ async fn databases(serve: &Serve, config: &Config, report: &mut Report) {
             Err(error) => report.add(&subject, Err(error)),
         }
     }
-    let count = config.queries().len();
-    if count > 0 && opened.len() == requested.len() {
-        report.add("saved queries", queries(opened.clone(), config).await);
+    if !opened.is_empty() && opened.len() == requested.len() {
+        match serve.database.together(opened.clone()) {
+            Err(error) => report.add("databases", Err(error)),
+            Ok(databases) if !config.queries().is_empty() => {
+                report.add("saved queries", queries(&databases, config).await);
+            }
+            Ok(_) => {}
+        }
     }
     for (_, database) in opened {
         tokio::task::block_in_place(|| database.close(TIMEOUT));
@@ -223,14 +232,10 @@ async fn health(subject: &str, database: &Database, report: &mut Report) {
     }
 }
 
-async fn queries(
-    databases: Vec<(DatabaseName, Database)>,
-    config: &Config,
-) -> anyhow::Result<String> {
+async fn queries(databases: &Databases, config: &Config) -> anyhow::Result<String> {
     let queries = config.queries().to_vec();
     let count = queries.len();
-    let databases = Databases::new(databases)?;
-    let compiled = trunkline_sql::saved_queries::<()>(&databases, queries);
+    let compiled = trunkline_sql::saved_queries::<()>(databases, queries);
     within(TIMEOUT, async { Ok(compiled.await?) }).await?;
     Ok(format!("{count} can be run"))
 }

@@ -20,7 +20,12 @@ pub(crate) struct UpstreamArgs {
     /// A tool is the method NAME.TOOL, and for language models the tool NAME__TOOL. NAME=COMMAND starts a command: a
     /// program and arguments, separated by blanks. Replaces the server of this name in trunkline.toml, where tokens and
     /// rules for tools can be set. Repeatable; the variable holds one server.
-    #[arg(long = "upstream", value_name = "NAME=URL", env = "TRUNKLINE_UPSTREAM")]
+    #[arg(
+        long = "upstream",
+        value_name = "NAME=URL",
+        env = "TRUNKLINE_UPSTREAM",
+        hide_env_values = true
+    )]
     upstreams: Vec<String>,
 }
 

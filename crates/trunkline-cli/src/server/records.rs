@@ -15,7 +15,7 @@ use trunkline_storage::Location;
 use super::access::entries;
 use super::{command_tools, history_resources};
 #[cfg(feature = "postgres")]
-use crate::config::{StoreParser, StoreUrl};
+use crate::config::{STORE, StoreUrl};
 
 /// The flags of records.
 #[derive(Args)]
@@ -42,7 +42,7 @@ pub(crate) struct RecordArgs {
         env = "TRUNKLINE_STORE",
         hide_env_values = true,
         hide_default_value = true,
-        value_parser = StoreParser
+        value_parser = STORE
     )]
     store: Option<StoreUrl>,
     /// Record type whose commands are MCP tools; `*` for all

@@ -8,6 +8,8 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use tracing_subscriber::EnvFilter;
 
+use super::text;
+
 /// Whether the terminal has no escape sequences.
 pub(crate) fn is_dumb() -> bool {
     env::var_os("TERM").is_none_or(|term| term == "dumb")
@@ -20,8 +22,9 @@ pub(crate) fn has_colours(stream: &impl RawStream) -> bool {
     !is_excluded && AutoStream::choice(stream) != ColorChoice::Never
 }
 
+/// Writes a text for the operator to stdout, without secrets in URLs and without control characters.
 pub(crate) fn note(text: &str) {
-    drop(writeln!(stdout(), "{text}"));
+    drop(writeln!(stdout(), "{}", text::lines(&text::redacted(text))));
 }
 
 /// Writes a result to stdout.
@@ -40,9 +43,10 @@ pub(crate) fn message(lines: &str) {
     drop(stderr().write_all(lines.as_bytes()));
 }
 
-/// Writes an error message to stderr, with its first line in red on a terminal.
+/// Writes an error message to stderr, without control characters, and with its first line in red on a terminal.
 pub(crate) fn failure(lines: &str) {
     const FAILURE: Style = AnsiColor::Red.on_default();
+    let lines = &*text::lines(lines);
     match lines.split_once('\n').filter(|_| has_colours(&stderr())) {
         Some((first, rest)) => message(&format!("{FAILURE}{first}{FAILURE:#}\n{rest}")),
         None => message(lines),
@@ -54,23 +58,56 @@ pub(crate) fn error(error: &anyhow::Error) {
     failure(&causes(error));
 }
 
-/// An error and its causes, one per line.
+/// An error and its causes, one per line, without secrets in URLs.
 pub(crate) fn causes(error: &anyhow::Error) -> String {
     let mut text = format!("trunkline: {error}\n");
     for cause in error.chain().skip(1) {
         text += &format!("  because: {cause}\n");
     }
-    text
+    text::redacted(&text).into_owned()
 }
 
 /// Starts logging at level INFO, or at the levels of `RUST_LOG`.
-pub(crate) fn start_logs() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+///
+/// # Errors
+///
+/// When `RUST_LOG` is invalid.
+pub(crate) fn start_logs() -> Result<(), String> {
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(log_filter()?)
         .with_ansi(has_colours(&stderr()))
         .with_writer(stderr)
         // If stderr cannot be written, it would report that on stderr, and panic.
         .log_internal_errors(false)
         .init();
+    Ok(())
+}
+
+/// The messages that are logged.
+fn log_filter() -> Result<EnvFilter, String> {
+    const VARIABLE: &str = "RUST_LOG";
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let text = env::var_os(VARIABLE).unwrap_or_default();
+    let text = text.to_string_lossy();
+    if text.trim().is_empty() {
+        return Ok(EnvFilter::new("info"));
+    }
+    let invalid = |reason: String| {
+        let levels = LEVELS.join(", ");
+        format!(
+            "invalid {VARIABLE}: {reason}; use one of {levels}, or TARGET=LEVEL, as in info,hyper=warn"
+        )
+    };
+    // `EnvFilter` would take another word as the name of a target, and log nothing of others.
+    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+    let words: Vec<&str> = text.split(',').map(str::trim).collect();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        // A directive with fields of spans is left to `EnvFilter`.
+        let level =
+            if word.contains(['[', ']', '{', '}']) { None } else { word.rsplit('=').next() };
+        if let Some(level) = level.filter(|level| !is_level(level)) {
+            return Err(invalid(format!("`{level}` is not a log level")));
+        }
+    }
+    EnvFilter::try_new(words.join(",")).map_err(|error| invalid(error.to_string()))
 }

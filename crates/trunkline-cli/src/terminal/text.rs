@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use trunkline::client::http::redact_url;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text of several lines, with control characters escaped.
@@ -12,6 +13,24 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 /// The same on one line.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escape(text, is_unsafe)
+}
+
+/// The text, with the secrets of its URLs redacted.
+pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+    const ENDS: [char; 5] = ['"', '`', '<', '>', '|'];
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let mut redacted = String::new();
+    let mut rest = text;
+    while let Some(delimiter) = rest.find("://") {
+        let start = rest[..delimiter].trim_end_matches(is_scheme).len();
+        let length = rest[start..].find(|c: char| c.is_whitespace() || ENDS.contains(&c));
+        let end = length.map_or(rest.len(), |length| start + length);
+        let url = rest[start..end].trim_end_matches(['\'', ')', ',', ';', ':', '.']);
+        redacted += &rest[..start];
+        redacted += &redact_url(url);
+        rest = &rest[start + url.len()..];
+    }
+    if redacted.is_empty() { text.into() } else { (redacted + rest).into() }
 }
 
 /// The width of a line in columns.
@@ -104,6 +123,27 @@ mod tests {
             ("नमस्\u{200d}ते\u{200c}", "नमस्\u{200d}ते\u{200c}", "नमस्\u{200d}ते\u{200c}"),
         ] {
             assert_eq!((&*line(text), &*lines(text)), (one_line, several), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn redacts_urls() {
+        for (text, expected) in [
+            ("no URL", "no URL"),
+            ("https://h/a", "https://h/a"),
+            ("invalid `https://u:p@h/a`: why", "invalid `https://<redacted>@h/a`: why"),
+            (
+                "'https://u:p@h/a' (a, http://i?b=c).",
+                "'https://<redacted>@h/a' (a, http://i?<redacted>).",
+            ),
+            (
+                "up=https://u:p@h postgres://u:p@h/d",
+                "up=https://<redacted>@h postgres://u:<redacted>@h/d",
+            ),
+            ("://", "://"),
+            (":// a://:", ":// a://:"),
+        ] {
+            assert_eq!(redacted(text), expected);
         }
     }
 

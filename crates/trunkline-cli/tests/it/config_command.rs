@@ -72,7 +72,7 @@ enabled = false
         "# jwks is not set",
         "enabled = false  # trunkline.toml:13:11",
         "[databases.shop]",
-        r#"url = "postgres://me@h/db?<redacted>"  # trunkline.toml:8:1"#,
+        r#"url = "postgres://me:<redacted>@h/db?<redacted>"  # trunkline.toml:8:1"#,
         r#"url = "https://docs.example/mcp"  # trunkline.toml:10:1"#,
         r#"headers = { X-Key = "<redacted>", X-Env = { env = "TOKEN" } }  # trunkline.toml:11:1"#,
     ] {
@@ -124,6 +124,134 @@ trunkline: invalid configuration file trunkline.toml: 11 mistakes
 ";
     assert_eq!(checked.code, Some(2));
     assert_eq!(checked.stderr, expected);
+}
+
+/// Mistakes in references, each at its place.
+#[test]
+fn mistakes_in_queries_and_databases() {
+    #[track_caller]
+    fn check(file: &str, expected: &[&str]) {
+        let folder = folder(file);
+        let checked = run(&mut config(folder.path(), &["check"]));
+        assert_eq!(checked.code, Some(2), "{file}: {checked:?}");
+        let lines: Vec<_> = checked.stderr.lines().skip(1).map(str::trim).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|line| format!("trunkline.toml:{line}")).collect();
+        assert_eq!(lines, expected, "{file}");
+    }
+    check(
+        "\
+[databases.shop]
+url = 'shop.db'
+[databases.Sales]
+url = 'sales.db'
+[queries.a]
+sql = 'SELECT 1'
+database = 'shp'
+[queries.b]
+sql = ' '
+database = 'SALES'
+[queries.c]
+sql = 'SELECT :x'
+database = 'other'
+params = [
+  { name = 'x', type = 'integer', default = 'one' },
+  { name = 'x', type = 'boolean', default = true },
+  { name = '', default = 1 },
+  { name = 'd', default = 2026-01-01 },
+]
+",
+        &[
+            "7:12: `queries.a.database`: unknown database `shp`; did you mean `shop`?",
+            "9:7: `queries.b.sql`: the statement is empty",
+            "13:12: `queries.c.database`: unknown database `other`; the databases are `shop`, `Sales`",
+            "15:45: `queries.c.params`: the default of parameter `x` must be an integer",
+            "16:12: `queries.c.params`: duplicate parameter `x`",
+            "17:12: `queries.c.params`: the name of a parameter is empty",
+            "17:26: `queries.c.params`: the default of parameter `` must be a string",
+            "18:27: `queries.c.params`: the default of parameter `d` must be a string",
+        ],
+    );
+    // All mistakes of a section are found at once.
+    check(
+        "\
+[databases.'my shop']
+connections = 0
+role = { claim = '', allow = ['a'] }
+[databases.shop]
+url = 'a.db'
+[databases.Shop]
+url = 'b.db'
+ca_file = 'ca.pem'
+[queries.'a b']
+params = [{ name = 'x' }, { name = 'x' }]
+",
+        &[
+            "1:12: `databases.my shop` requires `url`",
+            "1:12: invalid name `my shop` in `databases`: a name has 1 to 32 letters, digits, `-` or `_`, and begins with a letter",
+            "2:15: `databases.my shop.connections`: expected 1 to 1000",
+            "3:8: `databases.my shop.role`: `claim` is empty",
+            "6:12: duplicate database `Shop`: case is ignored in `shop`",
+            "8:11: `databases.Shop.ca_file` requires a PostgreSQL database",
+            "9:10: `queries.a b` requires `sql`",
+            "9:10: invalid name `a b` in `queries`: a name has 1 to 64 letters, digits or `_`",
+            "10:36: `queries.a b.params`: duplicate parameter `x`",
+        ],
+    );
+}
+
+#[test]
+fn the_configuration_file_is_not_a_positional_argument() {
+    let folder = folder("");
+    for name in ["check", "show"] {
+        let ended = run(&mut config(folder.path(), &[name, "other.toml"]));
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("is given as --config FILE"), "{ended:?}");
+    }
+}
+
+#[test]
+fn booleans_are_shown_with_their_origins() {
+    let folder = folder("server.confirm_destructive = true");
+    for (arguments, environment, expected) in [
+        (&[][..], &[][..], &["writable = false  # default", "enabled = true  # default"][..]),
+        (
+            &["--writable", "--no-history", "--no-console"],
+            &[],
+            &[
+                "writable = true  # --writable",
+                "enabled = false  # --no-history",
+                "console = false  # --no-console",
+                "confirm_destructive = true  # trunkline.toml:1:30",
+            ],
+        ),
+        (&["--console"], &[], &["console = true  # --console"]),
+        (
+            &[],
+            &[
+                ("TRUNKLINE_WRITABLE", "1"),
+                ("TRUNKLINE_NO_HISTORY", "yes"),
+                ("TRUNKLINE_CONSOLE", "off"),
+            ],
+            &[
+                "writable = true  # TRUNKLINE_WRITABLE",
+                "enabled = false  # TRUNKLINE_NO_HISTORY",
+                "console = false  # TRUNKLINE_CONSOLE",
+            ],
+        ),
+        (
+            &[],
+            &[("TRUNKLINE_WRITABLE", "0"), ("TRUNKLINE_NO_HISTORY", "no")],
+            &["writable = false  # TRUNKLINE_WRITABLE", "enabled = true  # TRUNKLINE_NO_HISTORY"],
+        ),
+    ] {
+        let arguments = [&["show"], arguments].concat();
+        let mut command = config(folder.path(), &arguments);
+        let shown = run(command.envs(environment.iter().copied()));
+        for line in expected {
+            assert!(shown.stdout.lines().any(|shown| shown == *line), "{line}\n{shown:?}");
+        }
+    }
 }
 
 /// The schema accepts and refuses what the program does.

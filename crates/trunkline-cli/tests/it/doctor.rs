@@ -57,6 +57,8 @@ fn each_mistake_is_reported() {
     for (file, expected) in [
         ("server.tls.cert = 'none.pem'", "failed   tls: tls.cert requires tls.key"),
         ("access.jwks = 'none.json'", "failed   access: "),
+        ("server.allow_hosts = ['h:1']", "failed   access: invalid --allow-host h:1: "),
+        ("server.allow_origins = ['h']", "failed   access: invalid --allow-origin h: "),
         ("server.data_dir = '/proc/none'", "failed   data directory: cannot write to /proc; "),
         ("records.types = 'none.toml'", "failed   records: "),
         (
@@ -79,5 +81,22 @@ fn each_mistake_is_reported() {
             false => format!("databases.shop.url = 'tpch.db'\n{file}"),
         };
         check(&file, 1, &[expected, "1 failed, "]);
+    }
+}
+
+/// Databases that cannot be served together, and rules for other databases.
+#[test]
+fn databases_of_the_command_line() {
+    for (arguments, expected) in [
+        (&["--db", "a=tpch.db", "--db", "A=tpch.db"][..], "duplicate database name `A`"),
+        (&["--db", "a=tpch.db", "--deny-table", "b=t"], "`b` in --allow-table, --deny-table or"),
+        (&["--db", "a=tpch.db", "--mask", "b=t.c"], "`b` in --allow-table, --deny-table or"),
+    ] {
+        let (folder, _) = tpch();
+        let mut command = trunkline(folder.path());
+        let ended = run(command.args(["doctor", "--port", "0"]).args(arguments));
+        assert_eq!(ended.code, Some(1), "{arguments:?}: {ended:?}");
+        let line = ended.stdout.lines().find(|line| line.starts_with("failed   databases: "));
+        assert!(line.is_some_and(|line| line.contains(expected)), "{}", ended.stdout);
     }
 }

@@ -457,11 +457,11 @@ fn the_configuration_shows_the_store_without_its_password() {
     };
     let shown = config(&["show"], "[store]\nurl = { env = 'STORE' }");
     assert!(
-        shown.stdout.contains("url = \"postgres://me@h/db\"  # trunkline.toml:2:7"),
+        shown.stdout.contains("url = \"postgres://me:<redacted>@h/db\"  # trunkline.toml:2:7"),
         "{shown:?}"
     );
     let text = config(&["show"], "[store]\nurl = 'postgres://me:sesame@h/db'");
-    assert!(text.stdout.contains("url = \"postgres://me@h/db\""), "{text:?}");
+    assert!(text.stdout.contains("url = \"postgres://me:<redacted>@h/db\""), "{text:?}");
     let invalid = config(&["check"], "[store]\nurl = 'mysql://me:sesame@h/db'");
     assert_eq!(invalid.code, Some(2), "{invalid:?}");
     assert!(invalid.stderr.contains("expected postgres://USER@HOST/DATABASE"), "{invalid:?}");

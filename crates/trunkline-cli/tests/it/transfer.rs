@@ -250,6 +250,32 @@ fn killed_imports_continue_without_loss_or_repetition() {
     assert_eq!(look(&path, "SELECT group_concat(name) FROM sqlite_schema"), "log");
 }
 
+/// The state of an import that failed is removed from the database, too.
+#[test]
+fn failed_imports_can_begin_again() {
+    let (folder, path) = with_content("CREATE TABLE t(a)");
+    let file = folder.path().join("t.json");
+    let arguments = ["import", "--db", "a.db", "--table", "t", "t.json"];
+    fs::write(&file, "[{\"a\": 1}, {\"a\"").unwrap();
+    let failed = run(&mut command(&folder, &arguments));
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("the array is not closed"), "{failed:?}");
+    fs::write(&file, "[{\"a\": 1}, {\"a\": 2}]").unwrap();
+    let other = run(&mut command(&folder, &arguments));
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(other.stderr.contains("--restart imports the file from its beginning"), "{other:?}");
+    let restart = [&arguments[..], &["--restart"]].concat();
+    ok(&folder, &restart);
+    assert_eq!(look(&path, "SELECT group_concat(a) FROM t"), "1,1,2");
+    assert_eq!(look(&path, "SELECT group_concat(name) FROM sqlite_schema"), "t");
+    // Without a state, and with an invalid one.
+    ok(&folder, &restart);
+    fs::write(folder.path().join("t.json.import"), "x").unwrap();
+    ok(&folder, &restart);
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 2);
+}
+
 #[test]
 fn stdin_and_json_arrays() {
     let (folder, path) = with_content(CONTENT);

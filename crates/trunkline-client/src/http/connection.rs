@@ -20,7 +20,7 @@ use super::reply::Reply;
 use super::tls::Roots;
 #[cfg(feature = "edn")]
 use super::translation;
-use super::url::Url;
+use super::url::{Url, redact_url};
 use crate::error::{Failure, ProtocolError, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
 use trunkline_core::trace_context::TraceContext;
@@ -84,10 +84,9 @@ impl Http {
     /// [`TransportError::Address`] when `url` is not an `http` URL, or is an `https` URL and the feature
     /// `tls` is disabled.
     pub fn connect(url: &str) -> Result<Self, TransportError> {
-        let url = url.parse::<Url>().map_err(|error| {
-            // Errors and logs must not contain a password.
-            let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
-            TransportError::Address { target, reason: error.to_string() }
+        let url = url.parse::<Url>().map_err(|error| TransportError::Address {
+            target: redact_url(url),
+            reason: error.to_string(),
         })?;
         Self::with_config(url, HttpClientConfig::default())
     }

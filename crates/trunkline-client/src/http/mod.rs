@@ -17,4 +17,4 @@ pub use networks::Networks;
 pub use reply::Reply;
 #[cfg(feature = "tls")]
 pub use tls::{Roots, RootsError};
-pub use url::{Url, UrlError};
+pub use url::{Url, UrlError, redact_url};

@@ -90,8 +90,12 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(UrlError::NoScheme(in_brackets(text)));
+            return Err(UrlError::NoScheme(in_brackets(&redact_url(text))));
         };
+        if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+            // It may be a part of a password.
+            return Err(UrlError::Malformed);
+        }
         if !["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return Err(UrlError::Scheme(scheme.to_owned()));
         }
@@ -112,6 +116,43 @@ impl FromStr for Url {
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A URL without its secrets, for logs and messages.
+///
+/// The password and the query are replaced with `<redacted>`, and the user of an `http` or `https` URL too, since it may
+/// be a token. The text may be an invalid URL, or have no scheme.
+///
+/// ```
+/// # use trunkline_client::http::redact_url;
+/// assert_eq!(redact_url("https://u:p@h/a?key=s"), "https://<redacted>@h/a?<redacted>");
+/// assert_eq!(redact_url("postgres://u:p@h/a"), "postgres://u:<redacted>@h/a");
+/// ```
+#[must_use]
+pub fn redact_url(text: &str) -> String {
+    const REDACTED: &str = "<redacted>";
+    let (scheme, rest) = match text.find("://") {
+        Some(end) => text.split_at(end + 3),
+        None => ("", text),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // A password that is not encoded may contain the other delimiters.
+    let has_user = authority.contains(['@', ':']);
+    let (user, rest) = match rest.rsplit_once('@').filter(|_| has_user) {
+        Some((user, rest)) => (Some(user), rest),
+        None => (None, rest),
+    };
+    let may_be_token = ["", "http://", "https://"].iter().any(|s| s.eq_ignore_ascii_case(scheme));
+    let user = match user.map(|user| user.split_once(':').ok_or(user)) {
+        None => String::new(),
+        Some(_) if may_be_token => format!("{REDACTED}@"),
+        Some(Ok((user, _))) => format!("{user}:{REDACTED}@"),
+        Some(Err(user)) => format!("{user}@"),
+    };
+    match rest.find(['?', '#']) {
+        Some(end) => format!("{scheme}{user}{}{REDACTED}", &rest[..=end]),
+        None => format!("{scheme}{user}{rest}"),
     }
 }
 
@@ -165,6 +206,29 @@ mod tests {
             ["http://", "http://:80", "http://h:", "http://h:65536", "http://a b", "http://[1"]
         {
             check(text, Err(UrlError::Malformed));
+        }
+    }
+
+    #[test]
+    fn secrets_are_redacted() {
+        for (url, expected) in [
+            ("http://h:1/v1", "http://h:1/v1"),
+            ("http://h/a@b", "http://h/a@b"),
+            ("http://u:p@h/v1?key=s", "http://<redacted>@h/v1?<redacted>"),
+            ("HTTPS://token@h/v1", "HTTPS://<redacted>@h/v1"),
+            ("http://u:p/q?r@h/v1", "http://<redacted>@h/v1"),
+            ("http://u:1/q#r@h/v1", "http://<redacted>@h/v1"),
+            ("u:p@h/v1?key=s#t", "<redacted>@h/v1?<redacted>"),
+            ("http://h#s", "http://h#<redacted>"),
+            ("postgres://u@h,i/d", "postgres://u@h,i/d"),
+            ("postgres://u:p@q@h/d?a=b", "postgres://u:<redacted>@h/d?<redacted>"),
+            ("", ""),
+        ] {
+            assert_eq!(redact_url(url), expected, "{url}");
+        }
+        for url in ["u:s3cret@h", "u:s3cret://x@h", "http://u:s3cret@h", "ftp://u:s3cret@h"] {
+            let error = url.parse::<Url>().unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
     }
 

@@ -227,7 +227,9 @@ impl ParamKind {
         }
     }
 
-    fn description(self) -> &'static str {
+    /// The type with its article, such as `an integer`.
+    #[must_use]
+    pub fn description(self) -> &'static str {
         match self {
             Self::String => "a string",
             Self::Integer => "an integer",
@@ -246,7 +248,9 @@ impl ParamKind {
         integer.filter(is_large).map_or(value, Json::from)
     }
 
-    fn includes(self, value: &Json) -> bool {
+    /// Whether a value has this type.
+    #[must_use]
+    pub fn includes(self, value: &Json) -> bool {
         match self {
             Self::String => value.is_string(),
             Self::Integer => {

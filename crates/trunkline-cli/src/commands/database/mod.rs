@@ -18,7 +18,7 @@ use trunkline_sql::postgres::{Postgres, PostgresConfig};
 use trunkline_sql::sqlite::{Sqlite, SqliteConfig};
 use trunkline_sql::{Database, QueryLimits};
 
-use crate::config::{DatabaseArg, DatabaseParser, Location};
+use crate::config::{DATABASE, DatabaseArg, Location};
 
 pub(crate) use backup::{Arguments as BackupArguments, run as backup};
 pub(crate) use export::{Arguments as ExportArguments, run as export};
@@ -28,7 +28,7 @@ pub(crate) use import::{Arguments as ImportArguments, run as import};
 #[derive(Args)]
 struct Source {
     /// Database: a SQLite file, or a URL
-    #[arg(long, value_name = "DB", env = "TRUNKLINE_DB", value_parser = DatabaseParser)]
+    #[arg(long, value_name = "DB", env = "TRUNKLINE_DB", hide_env_values = true, value_parser = DATABASE)]
     db: DatabaseArg,
 }
 

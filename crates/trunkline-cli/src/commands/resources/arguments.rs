@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use trunkline::client::http::Url;
 
-use crate::commands::connection::{Connection, MORE, NOTES, OutputFormat, url};
+use crate::commands::connection::{Connection, MORE, NOTES, OutputFormat, URL};
 use crate::commands::mcp::{self, McpArgs};
 use crate::terminal::Format;
 
@@ -68,7 +68,7 @@ pub(super) struct Source {
     /// Server URL or HOST:PORT, to show the types of a running server
     ///
     /// The default path is /forms.
-    #[arg(long, value_name = "URL", value_parser = url)]
+    #[arg(long, value_name = "URL", value_parser = URL)]
     pub(super) url: Option<Url>,
     /// Format of the output [default: a table]
     #[arg(long, value_enum, conflicts_with = "json", help_heading = "Output")]

@@ -1,0 +1,109 @@
+//! Passwords in URLs are never shown.
+
+use std::fs;
+
+use crate::support::{run, trunkline};
+
+/// Runs a command in a directory with a configuration file. Its output contains `shown`, and no password.
+#[track_caller]
+fn check(file: &str, environment: &[(&str, &str)], arguments: &[&str], shown: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    if !file.is_empty() {
+        fs::write(folder.path().join("trunkline.toml"), file).unwrap();
+    }
+    let mut command = trunkline(folder.path());
+    command.args(arguments).envs(environment.iter().copied()).env("RUST_LOG", "trace");
+    let ended = run(&mut command);
+    let output = ended.stdout + &ended.stderr;
+    let name = format!("{file} {environment:?} {arguments:?}");
+    assert!(output.contains(shown), "{name}: {output}");
+    assert!(!output.contains("s3cret"), "{name}: {output}");
+}
+
+const HTTPS: &str = "https://me:s3cret@h.example/a?key=s3cret";
+const POSTGRES: &str = "postgres://me:s3cret@h:port/a?password=s3cret";
+
+#[test]
+fn on_the_command_line_and_in_variables() {
+    let remedy = "user or password in the URL";
+    for (flag, variable, url, more, shown) in [
+        ("--jwks", "TRUNKLINE_JWKS", HTTPS, &["--audience", "a"][..], remedy),
+        (
+            "--resource-url",
+            "TRUNKLINE_RESOURCE_URL",
+            HTTPS,
+            &["--jwks", "k", "--authorization-server", "https://a"],
+            "must not contain a user or password",
+        ),
+        (
+            "--authorization-server",
+            "TRUNKLINE_AUTHORIZATION_SERVER",
+            HTTPS,
+            &["--jwks", "k", "--resource-url", "https://a"],
+            "must not contain a user or password",
+        ),
+        ("--upstream", "TRUNKLINE_UPSTREAM", "up=https://me:s3cret@h/a", &[], remedy),
+        ("--agent-url", "TRUNKLINE_AGENT_URL", HTTPS, &["--agent-model", "m"], remedy),
+        ("--allow-origin", "TRUNKLINE_ALLOW_ORIGIN", HTTPS, &[], "invalid --allow-origin"),
+        ("--db", "TRUNKLINE_DB", POSTGRES, &[], "invalid value for option `port`"),
+        ("--db", "TRUNKLINE_DB", "mysql://me:s3cret@h/a", &[], "unknown scheme `mysql`"),
+        ("--store", "TRUNKLINE_STORE", POSTGRES, &[], "invalid value for option `port`"),
+    ] {
+        let folder = ["--data-dir", "data"];
+        for command in ["serve", "doctor"] {
+            let arguments = [&[command, "--port", "0"], &folder[..], more].concat();
+            check("", &[], &[&arguments[..], &[flag, url]].concat(), shown);
+            check("", &[(variable, url)], &arguments, shown);
+        }
+        let shown = match flag {
+            // They are checked when they are parsed.
+            "--db" | "--store" => shown,
+            // It has no key in the file.
+            "--upstream" => "",
+            _ => "<redacted>@h",
+        };
+        check("", &[(variable, url)], &["config", "show"], shown);
+        check("", &[(variable, url)], &["serve", "--help"], variable);
+        check("", &[(variable, url)], &["-h"], "trunkline");
+    }
+    for command in ["export", "import", "backup"] {
+        check("", &[("TRUNKLINE_DB", POSTGRES)], &[command, "--help"], "TRUNKLINE_DB");
+    }
+    const REMEDY: &str = "use --bearer or --header";
+    for (command, more) in
+        [("call", &["m"][..]), ("tools", &[]), ("openrpc", &[]), ("monitor", &[]), ("chat", &[])]
+    {
+        for url in ["https://me:s3cret@h", "me:s3cret@h:80"] {
+            check("", &[], &[&[command, url], more].concat(), REMEDY);
+            check("", &[("TRUNKLINE_URL", url)], &[&[command], more].concat(), REMEDY);
+        }
+    }
+}
+
+#[test]
+fn in_the_configuration_file() {
+    for (key, shown, mistake) in [
+        ("access.jwks", "https://<redacted>@h.example/a?<redacted>", ""),
+        ("access.resource_url", "https://<redacted>@h.example/a?<redacted>", ""),
+        ("agent.url", "https://<redacted>@h.example/a?<redacted>", ""),
+        ("upstreams.up.url", "", "user or password in the URL"),
+        ("databases.shop.url", "", "unknown scheme `https`"),
+        ("store.url", "", "expected postgres://USER@HOST/DATABASE"),
+        // A value of another type is quoted.
+        ("access.audiences", "", "expected an array"),
+        ("server.limits.body", "", "<redacted>@h.example"),
+        ("server.toolset", "", "<redacted>@h.example"),
+        ("history.enabled", "", "expected a boolean"),
+    ] {
+        let file = format!("{key} = '{HTTPS}'");
+        let shown = if shown.is_empty() { mistake } else { shown };
+        check(&file, &[], &["config", "show"], shown);
+        let checked = if mistake.is_empty() { "trunkline.toml: valid" } else { mistake };
+        check(&file, &[], &["config", "check"], checked);
+        for command in ["serve", "doctor"] {
+            check(&file, &[], &[command, "--port", "0"], "");
+        }
+    }
+    let command = format!("upstreams.up.command = ['up', '--url', '{HTTPS}']");
+    check(&command, &[], &["config", "show"], "<redacted>@h.example");
+}
