@@ -7,6 +7,7 @@ use super::transaction::Transaction;
 use crate::model::error::Error;
 use crate::model::schema::Table;
 use crate::model::visibility::{TableNames, VisibilityRules};
+use crate::query::change;
 
 /// The tables that the role can read, without that of the checkpoints of imports. `c` is the table, and `n` its schema.
 pub(super) const READABLE: &str = "\
@@ -136,19 +137,9 @@ pub(super) async fn hidden(transaction: &Transaction, among: Among<'_>) -> Resul
     Ok(hidden.map(|relation| relation.oid).collect())
 }
 
-/// The error of a change of a table. Under rules, it does not name other tables, which foreign keys and triggers change.
+/// The error of a change of a table. Under rules, it does not name other tables.
 pub(super) fn of_change(rules: &VisibilityRules, table: &Table, error: Error) -> Error {
-    let error = match error {
-        Error::Constraint { table: Some(other), .. }
-            if !rules.is_empty() && other != table.name =>
-        {
-            let message =
-                "a row of another table refers to the row, or a trigger failed".to_owned();
-            Error::Constraint { message, table: None, column: None }
-        }
-        error => error,
-    };
-    error.on_table(&table.full_name())
+    change::without_other_tables(error, rules, &table.name).on_table(&table.full_name())
 }
 
 /// The schemas and names of all tables and views, with the names of their columns.

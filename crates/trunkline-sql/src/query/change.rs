@@ -9,6 +9,7 @@ use crate::model::change::{DeleteRecord, OnConflict, Returning, UpdateRecord};
 use crate::model::error::Error;
 use crate::model::schema::{Column, Dialect, Table, Visibility};
 use crate::model::value::{self, Value};
+use crate::model::visibility::VisibilityRules;
 
 /// For example, `INSERT INTO docs(docs) VALUES ('delete-all')` empties a full-text index.
 const HIDDEN: &str = "it is a hidden column, whose values are commands to a virtual table; \
@@ -111,6 +112,20 @@ pub(crate) fn with_column(error: Error, data: &[&str], filters: &[&str]) -> Erro
         }
         (None, Some(column)) => Error::BadFilter { column: (*column).to_owned(), reason },
         (None, None) => Error::BadParam { number, reason },
+    }
+}
+
+/// The error of a change of a table. Under rules, it does not name other tables, which foreign keys and triggers change.
+pub(crate) fn without_other_tables(error: Error, rules: &VisibilityRules, table: &str) -> Error {
+    match error {
+        Error::Constraint { table: Some(other), .. }
+            if !rules.is_empty() && !other.eq_ignore_ascii_case(table) =>
+        {
+            let message =
+                "a row of another table refers to the row, or a trigger failed".to_owned();
+            Error::Constraint { message, table: None, column: None }
+        }
+        error => error,
     }
 }
 

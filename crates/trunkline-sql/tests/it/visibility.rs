@@ -192,6 +192,44 @@ fn masked_keys_are_not_revealed() {
     assert_eq!(inserted["rows"]["rows"], json!([["c"]]));
     let list = fixture.call("list_tables", json!({})).unwrap();
     assert_eq!(list["tables"][0]["row_estimate"], Value::Null, "{list}");
+    for sql in [
+        "SELECT rowid FROM account",
+        "SELECT max(oid) FROM account",
+        "SELECT name FROM account WHERE _rowid_ > 2000",
+        "SELECT name FROM account ORDER BY rowid DESC",
+    ] {
+        check(&fixture, "execute_raw_query", json!({ "query": sql }), "masked");
+    }
+    for order in ["rowid", "number"] {
+        let query = json!({ "table_name": "account", "order_by": order });
+        assert!(fixture.call("query_records", query).is_err(), "{order}");
+    }
+}
+
+#[test]
+fn errors_of_changes_do_not_name_hidden_tables() {
+    let script = "CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT);
+                  CREATE TABLE salary (id INTEGER PRIMARY KEY, amount TEXT NOT NULL UNIQUE);
+                  CREATE TRIGGER changed AFTER UPDATE ON orders
+                  BEGIN INSERT INTO salary (amount) VALUES (new.note); END;
+                  CREATE TRIGGER added AFTER INSERT ON orders
+                  BEGIN INSERT INTO salary (amount) VALUES ('x'); END;
+                  INSERT INTO orders VALUES (1, 'a');";
+    let config = SqliteConfig { rules: rules(), writable: true, ..SqliteConfig::default() };
+    let fixture = Fixture::of(script, config);
+    for (operation, arguments) in [
+        ("insert_record", json!({ "data": { "id": 2 } })),
+        ("update_record", json!({ "filters": { "id": 1 }, "data": { "note": "x" } })),
+        ("update_record", json!({ "filters": { "id": 1 }, "data": { "note": null } })),
+        ("insert_record", json!({ "data": { "id": 1 } })),
+    ] {
+        let mut arguments = arguments;
+        arguments["table_name"] = "orders".into();
+        let outcome = fixture.call(operation, arguments.clone());
+        assert_eq!(kind(&outcome), "constraint", "{operation} {arguments}: {outcome:?}");
+        let text = shown(&outcome);
+        assert!(!text.contains("salary"), "{operation} {arguments}: {text}");
+    }
 }
 
 #[test]

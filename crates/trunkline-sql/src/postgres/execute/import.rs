@@ -106,7 +106,7 @@ async fn insert(
     let values = group.iter().flat_map(|(_, record)| &record.values);
     let values = values.map(params::from_value).collect::<Result<Vec<_>, _>>()?;
     let inserted = transaction.connection()?.client.execute_raw(&statement, values).await;
-    Ok(inserted.map_err(|error| change::with_column(error.into(), &first.columns, &[]))?)
+    inserted.map_err(|error| change::with_column(error.into(), &first.columns, &[]))
 }
 
 pub(crate) async fn checkpoint(

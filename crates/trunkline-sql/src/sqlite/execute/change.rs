@@ -3,7 +3,7 @@ use crate::model::create_table::{CreateTable, Created};
 use crate::model::error::Error;
 use crate::model::schema::{Dialect, Table};
 use crate::query;
-use crate::query::change::Change;
+use crate::query::change::{Change, without_other_tables};
 use crate::query::identifier::quote;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::schema;
@@ -45,7 +45,10 @@ fn run(
         limit.check(rows_affected + cascaded)?;
         Ok(Affected { rows_affected, cascaded, dry_run })
     };
-    let affected = count().map_err(|error: Error| error.on_table(&table.name))?;
+    let rules = &session.config().rules;
+    let affected = count().map_err(|error: Error| {
+        without_other_tables(error, rules, &table.name).on_table(&table.name)
+    })?;
     if dry_run {
         session.discard_changes();
     }

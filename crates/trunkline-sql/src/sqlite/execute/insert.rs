@@ -24,7 +24,10 @@ pub(crate) fn insert_record(
         Some(OnConflict::Replace) => replace(session, request, &table, started),
         _ => insert(session, request, &table, started),
     };
-    inserted.map_err(|error| error.on_table(&table.name))
+    let rules = &session.config().rules;
+    inserted.map_err(|error| {
+        change::without_other_tables(error, rules, &table.name).on_table(&table.name)
+    })
 }
 
 fn insert(
