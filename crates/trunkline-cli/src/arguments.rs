@@ -144,7 +144,7 @@ pub(crate) fn parse() -> (Command, Config) {
     (line.command.unwrap_or(Command::Serve(Box::new(line.serve))), config)
 }
 
-/// Parses the command line of a server again, with the configuration file as it is now.
+/// Parses the command line of a server again, with the current configuration file.
 ///
 /// # Errors
 /// When the file is invalid.

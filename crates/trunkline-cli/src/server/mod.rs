@@ -11,6 +11,7 @@ mod gateway;
 mod history;
 mod history_resources;
 mod limits;
+mod listener;
 mod operation_names;
 pub(crate) mod records;
 mod reload;

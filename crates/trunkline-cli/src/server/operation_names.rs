@@ -1,11 +1,10 @@
 //! The names that patterns of rules and roles refer to.
 
-use trunkline::Rpc;
 use trunkline::layers::authorize::Pattern;
 use trunkline_sql::saved_query::SavedQuery;
 
-use super::command_tools;
-use super::service::{QUERIES, Service};
+/// The namespace of saved queries.
+pub(super) const QUERIES: &str = "queries";
 
 /// The name of access to the history and the logs.
 pub(super) const HISTORY: &str = "history";
@@ -23,18 +22,15 @@ pub(crate) struct OperationNames {
 }
 
 impl OperationNames {
-    /// Those of the services of a server.
-    pub(super) fn of<'r>(served: &Service, services: impl IntoIterator<Item = &'r Rpc>) -> Self {
-        let operations = services.into_iter().map(|rpc| rpc.operations());
-        let names = operations.flat_map(|operations| {
-            operations.iter().map(|operation| operation.name().to_owned()).collect::<Vec<_>>()
-        });
-        let names = names.chain([HISTORY, RELOAD].map(str::to_owned)).collect();
-        let upstreams = served.gateway.iter().flat_map(|gateway| gateway.names());
-        let upstreams = upstreams.map(|name| format!("{name}."));
-        let tools = served.tools.iter().map(|_| format!("{}.", command_tools::NAMESPACE));
-        let dynamic = tools.chain(upstreams).collect();
-        Self { names, dynamic, prefixes: served.prefixes() }
+    /// The names of operations, the namespaces of those that are added while the server runs, and prefixes for messages.
+    pub(super) fn new(
+        operations: impl Iterator<Item = String>,
+        dynamic: impl Iterator<Item = String>,
+        prefixes: Vec<String>,
+    ) -> Self {
+        let names = operations.chain([HISTORY, RELOAD].map(str::to_owned)).collect();
+        let dynamic = dynamic.map(|namespace| namespace + ".").collect();
+        Self { names, dynamic, prefixes }
     }
 
     /// The same, with these saved queries instead of the present ones.

@@ -16,23 +16,34 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use trunkline::access::Principal;
-use trunkline::history::History;
+use trunkline::history::{History, Redaction};
 use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
 use trunkline::layers::authorize::{Rules, SharedRules};
+use trunkline::layers::rate_limit::Rate;
 use trunkline::protocol::Reply;
 use trunkline::server::Tls;
 use trunkline::{DynamicOperations, ErrorObject, Router, code};
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
 
-use super::access::{self, SignedKeys};
+use super::access::{self, Access, SignedKeys};
 use super::operation_names::{OperationNames, RELOAD};
-use super::serve::Serve;
 use super::service_manager;
+use super::tls::TlsArgs;
 use crate::config::{Changes, Config, Snapshot};
 
 /// Reads the command line, the environment and the configuration file again.
-pub(crate) type Reread = fn() -> anyhow::Result<(Box<Serve>, Config)>;
+pub(super) type Reread = Box<dyn Fn() -> anyhow::Result<(LiveSettings, Config)> + Send>;
+
+/// The settings that a reload applies, besides those of the configuration file alone.
+pub(super) struct LiveSettings {
+    pub(super) access: Access,
+    pub(super) tls: TlsArgs,
+    /// Without tokens.
+    pub(super) http: HttpConfig,
+    pub(super) default_rate: Option<Rate>,
+    pub(super) redaction: Redaction,
+}
 
 /// The parts of a running server that a reload changes.
 pub(super) struct Live {
@@ -160,16 +171,17 @@ impl Reloader {
 
     /// Applies all changes, or none.
     async fn reload(&mut self) -> anyhow::Result<Reloaded> {
-        let (serve, config) = tokio::task::block_in_place(self.reread)?;
+        let (settings, config) = tokio::task::block_in_place(&self.reread)?;
         let snapshot = config.snapshot();
         let Changes { mut live, mut fixed } = self.snapshot.changes(&snapshot);
-        if serve.tls.is_given() != self.live.tls.is_some() {
+        if settings.tls.is_given() != self.live.tls.is_some() {
             let (kept, restart) =
                 live.into_iter().partition(|key: &String| !key.starts_with("server.tls."));
             live = kept;
             fixed.extend::<Vec<_>>(restart);
         }
-        let prepared = self.prepare(&serve, &config).await?;
+        let redaction = settings.redaction.clone();
+        let prepared = self.prepare(settings, &config).await?;
         // Nothing is awaited from here on.
         self.live.queries.replace(prepared.queries).context("invalid queries")?;
         self.live.rules.replace(prepared.rules);
@@ -179,7 +191,7 @@ impl Reloader {
         self.live.http.replace_config(prepared.http);
         self.live.keys = prepared.keys;
         if let Some(history) = &self.live.history {
-            history.replace_redaction(serve.history.redaction());
+            history.replace_redaction(redaction);
         }
         if let (Some(tls), Some(new)) = (&self.live.tls, &prepared.tls) {
             tls.replace(new);
@@ -194,33 +206,32 @@ impl Reloader {
     }
 
     /// Reads and checks everything that changes.
-    async fn prepare(&self, serve: &Serve, config: &Config) -> anyhow::Result<Prepared> {
+    async fn prepare(&self, settings: LiveSettings, config: &Config) -> anyhow::Result<Prepared> {
+        let LiveSettings { access, tls, mut http, default_rate, .. } = settings;
         let live = &self.live;
         // Without it, roles would be removed.
         if let Some(file) = &live.file {
             ensure!(config.path().is_some(), "{} does not exist any more", file.display());
         }
         ensure!(
-            serve.access.requires_token() == live.requires_token,
+            access.requires_token() == live.requires_token,
             "{}: restart the server",
             match live.requires_token {
                 true => "the configuration has no tokens, but the server requires one",
                 false => "the configuration has tokens, but the server requires none",
             }
         );
-        serve.check_roles(config)?;
-        let mut http = serve.http_settings()?;
         ensure!(
             http.max_body <= live.max_body,
             "server.limits.body is {}, more than half of server.limits.memory: lower it",
             http.max_body
         );
-        let keys = access::guard(&serve.access, &mut http, &live.keys).await?;
-        let rules = access::rules(&serve.access, config, serve.default_rate())?;
+        let keys = access::guard(&access, &mut http, &live.keys).await?;
+        let rules = access::rules(&access, config, default_rate)?;
         let names = live.names.with_queries(config.queries());
-        access::check_patterns(&serve.access, config, &names)?;
+        access::check_patterns(&access, config, &names)?;
         let tls = match &live.tls {
-            Some(_) => tokio::task::block_in_place(|| serve.tls.open())?,
+            Some(_) => tokio::task::block_in_place(|| tls.open())?,
             None => None,
         };
         let queries = match &live.databases {

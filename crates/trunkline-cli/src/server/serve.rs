@@ -1,6 +1,5 @@
 //! `trunkline serve`.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -9,14 +8,12 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use trunkline::history::endpoint::Readers;
-use trunkline::http::{self, HttpService};
+use trunkline::http;
 use trunkline::layers::audit::AuditLog;
 use trunkline::layers::authorize::SharedRules;
 use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::server::{
-    self, DrainMode, Drained, Health, Problem, Problems, ServeError, Server, ServerHandle, Tls,
-};
+use trunkline::server::{self, DrainMode, Drained, Health, Problem, Problems};
 use trunkline::{CancellationToken, DynamicOperations};
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
@@ -26,14 +23,13 @@ use super::access::{self, Access, SignedKeys, entries};
 use super::console::ConsoleSetup;
 use super::database::{DatabaseArgs, QueryLimits};
 use super::history::Recorder;
-use super::operation_names::OperationNames;
 use super::records::DeclaredRecords;
-use super::reload::{self, Live, ReloadState, Reloader, Reread};
+use super::reload::{self, Live, LiveSettings, ReloadState, Reloader};
 use super::service::{self, Service};
 use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
 use super::{
-    agent, audit, command_tools, console, gateway, history, limits, records, roles,
+    agent, audit, command_tools, console, gateway, history, limits, listener, records, roles,
     service_manager, tls,
 };
 use crate::config::{Config, ConfigArgs};
@@ -63,7 +59,7 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(super) tls: tls::TlsArgs,
     #[command(flatten)]
-    pub(super) history: history::HistoryArgs,
+    history: history::HistoryArgs,
     #[command(flatten)]
     audit: audit::AuditArgs,
     #[command(flatten)]
@@ -74,10 +70,21 @@ pub(crate) struct Serve {
     memory: limits::Memory,
 }
 
+/// Reads the arguments and the configuration again.
+type Reread = fn() -> anyhow::Result<(Box<Serve>, Config)>;
+
 impl Serve {
     /// The positional argument.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.database.file()
+    }
+
+    /// The settings that a reload applies.
+    fn live_settings(self, config: &Config) -> anyhow::Result<LiveSettings> {
+        self.check_roles(config)?;
+        let http = self.http_settings()?;
+        let (default_rate, redaction) = (self.default_rate(), self.history.redaction());
+        Ok(LiveSettings { access: self.access, tls: self.tls, http, default_rate, redaction })
     }
 
     /// The configuration of HTTP, without tokens.
@@ -300,7 +307,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         let guard = |router| service::guarded(router, &rules);
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
-        let names = OperationNames::of(&served, [&rpc, &api]);
+        let names = served.operation_names([&rpc, &api]);
         access::check_patterns(&arguments.access, config, &names)?;
         let pages = console.as_ref().map_or_else(Vec::new, |console| {
             console.routes(console::Parts {
@@ -361,7 +368,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
         let settings = server_settings(problems, served.nodes.is_some());
         let drain_timeout = settings.drain_timeout;
-        let (server, service) = start(&addresses, tls.clone(), settings, service).await?;
+        let (server, service) = listener::start(&addresses, tls.clone(), settings, service).await?;
         let live = Live {
             rules: rules.clone(),
             http: service,
@@ -378,7 +385,12 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             max_body: served.memory.limit() / 2,
         };
         let snapshot = config.snapshot();
-        let reloader = Reloader { reread, live, snapshot, state: reload_state.clone() };
+        let reread = move || {
+            let (serve, config) = reread()?;
+            Ok((serve.live_settings(&config)?, config))
+        };
+        let state = reload_state.clone();
+        let reloader = Reloader { reread: Box::new(reread), live, snapshot, state };
         anyhow::Ok((summary, tools, (shutdown, reloader), (server, mcp, drain_timeout)))
     };
     let started = started.await;
@@ -477,52 +489,6 @@ fn refuse_any_origin(network: &Network) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// Starts the server on the first of the addresses that can be bound.
-async fn start(
-    addresses: &[SocketAddr],
-    tls: Option<Tls>,
-    settings: server::ServerConfig,
-    service: impl Fn() -> HttpService,
-) -> anyhow::Result<(ServerHandle, HttpService)> {
-    let server = |address: &SocketAddr| {
-        let server = Server::bind(address).settings(settings.clone());
-        match &tls {
-            Some(tls) => server.tls(tls.clone()),
-            None => server,
-        }
-    };
-    let (last, others) =
-        addresses.split_last().context("the address to listen on has no IP address")?;
-    for address in others {
-        let service = service();
-        match server(address).serve(service.clone()).await {
-            Ok(server) => return Ok((server, service)),
-            Err(error) => {
-                tracing::debug!(%address, %error, "cannot listen; trying the next address");
-            }
-        }
-    }
-    let service = service();
-    let server = server(last).serve(service.clone()).await.map_err(with_remedy)?;
-    Ok((server, service))
-}
-
-/// The error for an address that cannot be bound, with a remedy for the usual causes.
-fn with_remedy(error: ServeError) -> anyhow::Error {
-    let ServeError::Bind { address, source } = error else { return error.into() };
-    let remedy = match source.kind() {
-        io::ErrorKind::AddrInUse => {
-            "; another program uses the port: stop it, or choose another port with --port"
-        }
-        io::ErrorKind::AddrNotAvailable => "; the address does not belong to this machine",
-        io::ErrorKind::PermissionDenied => {
-            "; ports below 1024 require privileges: choose another port with --port"
-        }
-        _ => "",
-    };
-    anyhow::Error::new(source).context(format!("cannot listen on {address}{remedy}"))
 }
 
 /// The limits, for the console.

@@ -53,9 +53,12 @@ struct CallerLimits {
     buckets: Buckets,
 }
 
+/// The rate of a caller.
+type RateFn = dyn Fn(Option<&Principal>) -> Option<Rate> + Send + Sync;
+
 enum Rates {
     Same(Pace),
-    ByCaller(Box<dyn Fn(Option<&Principal>) -> Option<Rate> + Send + Sync>),
+    ByCaller(Box<RateFn>),
 }
 
 /// The rate limit of one caller: a token bucket.

@@ -183,7 +183,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
                         && !self.parts.iter().any(|part| part.placement.may_have(pattern))
                 };
                 if let Some(pattern) = rules.patterns().find(is_unmatched).map(str::to_owned) {
-                    self.problem(BuildError::UnmatchedRule { pattern, location: *location });
+                    self.problem(BuildError::UnmatchedRule { pattern, location });
                 }
             }
             for operation in &mut self.operations {

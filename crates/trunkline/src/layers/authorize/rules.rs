@@ -147,15 +147,15 @@ impl Rules {
         rates.min_by_key(|rate| rate.per / rate.calls.max(1)).or(self.default_rate)
     }
 
-    /// Whether a role of a caller permits a database, or there are no roles.
+    /// Whether a role of a caller permits a database. True without roles.
     #[must_use]
     pub fn permits_database(&self, database: &str, principal: Option<&Principal>) -> bool {
         self.roles.is_empty()
             || self.roles_of(principal).any(|role| role.permits_database(Some(database)))
     }
 
-    /// Whether a caller may use something that is not a method, such as `history`, by its name in patterns. `None` if
-    /// there are no roles, and no requirement has a matching pattern.
+    /// Whether a caller may use something that is not a method, such as `history`, by its name in patterns. `None`
+    /// without roles and without a requirement whose pattern matches.
     #[must_use]
     pub fn admits(&self, name: &str, principal: Option<&Principal>) -> Option<bool> {
         let mut matching = self.rules.iter().filter(|rule| rule.pattern.matches(name)).peekable();
@@ -203,7 +203,7 @@ impl Rules {
         self.roles.iter().filter(move |role| role.has(principal))
     }
 
-    /// The requirements of the operation, besides its declared scopes if there are no others.
+    /// The requirements of the operation. Declared scopes are among them if another one exists.
     pub(super) fn requirements<'r>(
         &'r self,
         target: &'r Target,
