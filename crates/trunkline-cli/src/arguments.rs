@@ -12,6 +12,7 @@ use crate::commands::{
 use crate::config::{Config, ConfigArgs, ConfigError, DatabaseArg};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
+use crate::telemetry::TelemetryArgs;
 use crate::terminal::{Sensitive, line, output, similar};
 
 /// Serve a SQLite database over JSON-RPC 2.0 and the Model Context Protocol (MCP)
@@ -108,6 +109,17 @@ pub(crate) enum Command {
     /// Run the commands of tools
     #[command(subcommand, hide = true)]
     Tool(command_tools::Launch),
+}
+
+impl Command {
+    /// The flags of logs and of the export of traces and metrics, of commands that serve.
+    pub(crate) fn telemetry(&self) -> Option<&TelemetryArgs> {
+        match self {
+            Self::Serve(arguments) => Some(&arguments.telemetry),
+            Self::Mcp(arguments) => Some(&arguments.telemetry),
+            _ => None,
+        }
+    }
 }
 
 /// The definition of the command line.

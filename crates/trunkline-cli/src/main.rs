@@ -7,6 +7,7 @@ mod config;
 mod oauth;
 mod server;
 mod shell;
+mod telemetry;
 mod terminal;
 
 use std::process::ExitCode;
@@ -15,20 +16,30 @@ use arguments::Command;
 use commands::{
     call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
+use config::Config;
 use server::{command_tools, doctor, serve, stdio};
 use terminal::output;
 
 fn main() -> ExitCode {
-    if let Err(error) = output::start_logs() {
-        output::failure(&format!("trunkline: {error}\n"));
-        return ExitCode::from(2);
-    }
     let (command, config) = arguments::parse();
+    let telemetry = match telemetry::start(command.telemetry()) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            output::error(&error);
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = run(command, &config);
+    telemetry.stop();
+    code
+}
+
+fn run(command: Command, config: &Config) -> ExitCode {
     let outcome = match command {
-        Command::Serve(arguments) => serve::run(&arguments, &config, arguments::reread),
-        Command::Mcp(arguments) => stdio::run(&arguments, &config),
-        Command::Config(command) => commands::config::run(&command, &config, &arguments::command()),
-        Command::Doctor(arguments) => match doctor::run(&arguments, &config) {
+        Command::Serve(arguments) => serve::run(&arguments, config, arguments::reread),
+        Command::Mcp(arguments) => stdio::run(&arguments, config),
+        Command::Config(command) => commands::config::run(&command, config, &arguments::command()),
+        Command::Doctor(arguments) => match doctor::run(&arguments, config) {
             Ok(code) => return code,
             Err(error) => Err(error),
         },

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`envelope`] | parsing and validation of message bodies |
 //! | [`id`], [`error`], [`schema`], [`limits`] | ids, error objects, JSON Schemas, limits and the memory budget |
-//! | [`trace_context`] | W3C Trace Context of calls |
+//! | [`trace_context`], [`spans`] | W3C Trace Context of calls, and spans with the names of OpenTelemetry |
 //! | [`call`] | calls, their operations, and observers |
 //! | [`params`], [`extract`] | arguments of handlers |
 //! | [`operation`] | operations, handlers and the registry |
@@ -37,4 +37,5 @@ pub mod outcome;
 pub mod params;
 pub mod reply;
 pub mod schema;
+pub mod spans;
 pub mod trace_context;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use serde::{Serialize, Serializer};
 
@@ -20,6 +21,57 @@ pub struct TraceContext {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceId(NonZeroU128);
 
+/// The decision which traces are recorded. The default records all, except those that the caller does not record.
+///
+/// A process has one sampler, as it has one subscriber of spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampler {
+    /// Traces are recorded whose lower 63 bits are below this number, like the sampler `traceidratio` of OpenTelemetry.
+    below: u64,
+    follows_parent: bool,
+}
+
+static PROCESS_SAMPLER: OnceLock<Sampler> = OnceLock::new();
+
+impl Sampler {
+    const ALL: Self = Self { below: 1 << 63, follows_parent: true };
+
+    /// Records this share of the traces that begin here, from 0 to 1. Other traces are recorded if the caller records
+    /// them.
+    #[must_use]
+    pub fn new(ratio: f64) -> Self {
+        Self {
+            below: (ratio.clamp(0.0, 1.0) * Self::ALL.below as f64) as u64,
+            follows_parent: true,
+        }
+    }
+
+    /// Applies the ratio to all traces, also to those of callers.
+    #[must_use]
+    pub fn ignoring_parents(self) -> Self {
+        Self { follows_parent: false, ..self }
+    }
+
+    /// Makes this the sampler of the process. Returns whether it has none yet, except the default.
+    pub fn set_for_process(self) -> bool {
+        PROCESS_SAMPLER.set(self).is_ok()
+    }
+
+    fn of_process() -> Self {
+        PROCESS_SAMPLER.get().copied().unwrap_or(Self::ALL)
+    }
+
+    fn samples(self, trace: TraceId) -> bool {
+        (trace.number() as u64) >> 1 < self.below
+    }
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
 /// A text is not a valid `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -32,11 +84,33 @@ thread_local! {
 }
 
 impl TraceContext {
-    /// The root span of a new trace, which is sampled.
+    /// The root span of a new trace, with the decision of the [`Sampler`] of the process.
     #[must_use]
     pub fn root() -> Self {
-        let trace = NonZeroU128::from(random()) | (u128::from(random().get()) << 64);
-        Self { trace, span: random(), flags: 1 }
+        Self::start(None)
+    }
+
+    /// A new span, with the decision of the [`Sampler`] of the process.
+    #[must_use]
+    pub fn start(parent: Option<Self>) -> Self {
+        Self::sampled_by(Sampler::of_process(), parent)
+    }
+
+    fn sampled_by(sampler: Sampler, parent: Option<Self>) -> Self {
+        if let Some(parent) = parent
+            && sampler.follows_parent
+        {
+            return parent.child();
+        }
+        let context = parent.map_or_else(
+            || {
+                let trace = NonZeroU128::from(random()) | (u128::from(random().get()) << 64);
+                Self { trace, span: random(), flags: 0 }
+            },
+            Self::child,
+        );
+        let is_sampled = u8::from(sampler.samples(context.trace_id()));
+        Self { flags: (context.flags & !1) | is_sampled, ..context }
     }
 
     /// A new span of the same trace.
@@ -76,6 +150,12 @@ impl TraceContext {
         format!("{:016x}", self.span)
     }
 
+    /// The id of the span, as a number.
+    #[must_use]
+    pub fn span_number(self) -> u64 {
+        self.span.get()
+    }
+
     /// Whether the caller records the trace.
     #[must_use]
     pub fn is_sampled(self) -> bool {
@@ -98,6 +178,12 @@ fn random() -> NonZeroU64 {
 }
 
 impl TraceId {
+    /// The id as a number.
+    #[must_use]
+    pub fn number(self) -> u128 {
+        self.0.get()
+    }
+
     /// The digits, in ASCII.
     #[must_use]
     pub fn digits(self) -> [u8; 32] {
@@ -204,6 +290,24 @@ mod tests {
         check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7", false);
         check("00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false);
         check("", false);
+    }
+
+    #[test]
+    fn samples_traces() {
+        let sent = |flags: &str| {
+            format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}").parse().ok()
+        };
+        let is_sampled = |parent, sampler| TraceContext::sampled_by(sampler, parent).is_sampled();
+        for (ratio, expected) in [(0.0, false), (1.0, true), (0.6, false), (0.7, true)] {
+            let sampler = Sampler::new(ratio);
+            assert!(is_sampled(sent("01"), sampler), "{ratio}");
+            assert!(!is_sampled(sent("00"), sampler), "{ratio}");
+            // The lower 63 bits of the trace are 0.64 of their maximum.
+            assert_eq!(is_sampled(sent("01"), sampler.ignoring_parents()), expected, "{ratio}");
+            assert_eq!(is_sampled(sent("00"), sampler.ignoring_parents()), expected, "{ratio}");
+        }
+        let sampled = (0..1000).filter(|_| is_sampled(None, Sampler::new(0.5))).count();
+        assert!((350..650).contains(&sampled), "{sampled}");
     }
 
     #[test]

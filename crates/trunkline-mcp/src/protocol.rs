@@ -39,6 +39,33 @@ pub(crate) mod method {
     pub(crate) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
     pub(crate) const TASK_CHANGED: &str = "notifications/tasks";
     pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+
+    /// The constant of a method that clients call.
+    pub(crate) fn known(method: &str) -> Option<&'static str> {
+        const METHODS: [&str; 20] = [
+            TOOLS_CALL,
+            TOOLS_LIST,
+            RESOURCES_READ,
+            RESOURCES_LIST,
+            TEMPLATES_LIST,
+            PROMPTS_GET,
+            PROMPTS_LIST,
+            COMPLETE,
+            DISCOVER,
+            INITIALIZE,
+            PING,
+            SET_LEVEL,
+            LISTEN,
+            SUBSCRIBE,
+            UNSUBSCRIBE,
+            TASKS_GET,
+            TASKS_UPDATE,
+            TASKS_CANCEL,
+            INITIALIZED,
+            CANCELLED,
+        ];
+        METHODS.into_iter().find(|known| *known == method)
+    }
 }
 
 /// Headers of Streamable HTTP.
@@ -55,7 +82,7 @@ pub(crate) mod header {
     pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 }
 
-/// Keys of `_meta` in requests and results of the stateless era.
+/// Keys of `_meta` in requests and results of the stateless era, and of traces in both eras.
 pub(crate) mod meta {
     pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -63,6 +90,8 @@ pub(crate) mod meta {
     pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// The trace of the client, without a prefix (SEP-414).
+    pub(crate) const TRACEPARENT: &str = "traceparent";
 }
 
 /// Extensions of the stateless era.

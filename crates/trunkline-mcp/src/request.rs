@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trunkline::protocol::{DuplicateMember, Part, Parts};
+use trunkline::protocol::{DuplicateMember, Part, Parts, TraceContext};
 use trunkline::stream::Key;
 use trunkline::{Call, Id};
 
@@ -28,6 +28,7 @@ pub(crate) struct Meta {
     pub(crate) client_capabilities: Option<Part>,
     pub(crate) log_level: Option<Part>,
     pub(crate) progress_token: Option<Part>,
+    pub(crate) traceparent: Option<Part>,
 }
 
 impl Request {
@@ -35,8 +36,13 @@ impl Request {
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
         const NAMES: [&str; 7] =
             ["name", "arguments", "_meta", "cursor", "protocolVersion", "requestId", "level"];
-        const OF_META: [&str; 4] =
-            [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL, "progressToken"];
+        const OF_META: [&str; 5] = [
+            meta::PROTOCOL_VERSION,
+            meta::CLIENT_CAPABILITIES,
+            meta::LOG_LEVEL,
+            "progressToken",
+            meta::TRACEPARENT,
+        ];
         if call.params().is_some_and(|params| params.starts_with(b"[")) {
             return Err(Fault::Malformed("`params` must be an object"));
         }
@@ -44,10 +50,20 @@ impl Request {
         let (found, meta) =
             found.map_err(|DuplicateMember| Fault::Malformed("duplicate member in `params`"))?;
         let [name, arguments, _, cursor, protocol_version, request_id, level] = found;
-        let [version, client_capabilities, log_level, progress_token] = meta;
-        let meta =
-            Meta { protocol_version: version, client_capabilities, log_level, progress_token };
+        let [version, client_capabilities, log_level, progress_token, traceparent] = meta;
+        let meta = Meta {
+            protocol_version: version,
+            client_capabilities,
+            log_level,
+            progress_token,
+            traceparent,
+        };
         Ok(Self { name, arguments, cursor, protocol_version, request_id, level, meta })
+    }
+
+    /// The trace of the client in `_meta`. An invalid one is ignored.
+    pub(crate) fn trace(&self, call: &Call) -> Option<TraceContext> {
+        string(call, self.meta.traceparent)?.parse().ok()
     }
 
     /// The id of the request that a notification names.

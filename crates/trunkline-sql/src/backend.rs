@@ -44,6 +44,16 @@ impl Engine {
     }
 }
 
+/// The use of the connections of a database at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Number of calls that use a connection.
+    pub running: usize,
+    /// Number of calls that wait for a connection.
+    pub waiting: usize,
+}
+
 /// An engine that runs the operations on one database.
 ///
 /// # Cancel safety
@@ -58,6 +68,9 @@ pub trait Backend: Debug + Send + Sync + 'static {
 
     /// Number of calls that can run at the same time.
     fn parallelism(&self) -> usize;
+
+    /// The use of the connections for reading.
+    fn usage(&self) -> Usage;
 
     /// The reason why the last calls could not read or change the database. It is safe to send to a client.
     fn problem(&self) -> Option<String>;

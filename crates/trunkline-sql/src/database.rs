@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Backend, Engine};
+use trunkline::protocol::spans::{self, Work};
+
+use crate::backend::{Backend, Engine, Usage};
 use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::committed_change::CommittedChange;
@@ -27,14 +29,17 @@ pub struct Database {
     backend: Arc<dyn Backend>,
 }
 
-/// Methods that call the method of the same name of the back end.
+/// Methods that call the method of the same name of the back end, in a span with the operation and the table.
 macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident($request:ty) -> $result:ty;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($request:ty) $operation:literal $($table:ident)? -> $result:ty;)*) => {$(
         $(#[$doc])*
         pub async fn $name(&self, request: $request) -> Result<$result, Error> {
-            self.backend.$name(request).await
+            let span = self.span($operation, calls!(@table request $($table)?));
+            ended(span, self.backend.$name(request).await)
         }
     )*};
+    (@table $request:ident) => { None };
+    (@table $request:ident $table:ident) => { Some(&*$request.$table) };
 }
 
 impl Database {
@@ -51,6 +56,11 @@ impl Database {
     /// Number of calls that can run at the same time.
     pub fn parallelism(&self) -> usize {
         self.backend.parallelism()
+    }
+
+    /// The use of the connections for reading.
+    pub fn usage(&self) -> Usage {
+        self.backend.usage()
     }
 
     /// The reason why the last calls could not read or change the database. It is safe to send to a client. Checks
@@ -111,7 +121,16 @@ impl Database {
         request: ExportRows,
         parts: ExportSender,
     ) -> Result<Exported, Error> {
-        self.backend.export_rows(request, parts).await
+        let span = self.span("export_rows", None);
+        ended(span, self.backend.export_rows(request, parts).await)
+    }
+
+    fn span(&self, operation: &str, table: Option<&str>) -> Work {
+        let system = match self.engine() {
+            Engine::Sqlite => "sqlite",
+            Engine::Postgres => "postgresql",
+        };
+        spans::database(system, operation, table)
     }
 
     calls! {
@@ -120,7 +139,7 @@ impl Database {
         /// # Errors
         ///
         /// [`Error::BadCursor`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        list_tables(ListTables) -> TableList;
+        list_tables(ListTables) "list_tables" -> TableList;
 
         /// Describes one table or view.
         ///
@@ -128,7 +147,7 @@ impl Database {
         ///
         /// [`Error::UnknownTable`], [`Error::BadArgument`], and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        describe_table(DescribeTable) -> TableDescription;
+        describe_table(DescribeTable) "describe_table" table_name -> TableDescription;
 
         /// Reads rows of one table or view.
         ///
@@ -137,7 +156,7 @@ impl Database {
         /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
         /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        query_records(QueryRecords) -> Rowset;
+        query_records(QueryRecords) "SELECT" table_name -> Rowset;
 
         /// Runs one SQL statement: a reading one, or with `read_only: false` any permitted one.
         ///
@@ -150,7 +169,7 @@ impl Database {
         /// [`Error::OutOfMemory`]; [`Error::Busy`], [`Error::Locked`], [`Error::Changing`] and
         /// [`Error::Closed`], which can be retried; and [`Error::Unavailable`], [`Error::Failure`],
         /// [`Error::ReaderLost`] and [`Error::Unconfirmed`], which are not the caller's fault.
-        execute_raw_query(RawQuery) -> RawOutcome;
+        execute_raw_query(RawQuery) "execute_raw_query" -> RawOutcome;
 
         /// Inserts records into a table, all or none.
         ///
@@ -159,7 +178,7 @@ impl Database {
         /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
         /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for a view or a generated
         /// column, and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        insert_record(InsertRecord) -> Inserted;
+        insert_record(InsertRecord) "INSERT" table_name -> Inserted;
 
         /// Changes the rows of a table that match filters.
         ///
@@ -167,14 +186,14 @@ impl Database {
         ///
         /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
         /// [`Error::TooManyRows`].
-        update_record(UpdateRecord) -> Affected;
+        update_record(UpdateRecord) "UPDATE" table_name -> Affected;
 
         /// Deletes the rows of a table that match filters.
         ///
         /// # Errors
         ///
         /// As of [`update_record`](Self::update_record).
-        delete_record(DeleteRecord) -> Affected;
+        delete_record(DeleteRecord) "DELETE" table_name -> Affected;
 
         /// Creates a table.
         ///
@@ -183,7 +202,7 @@ impl Database {
         /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
         /// [`Error::OverLimit`] for too many columns, and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        create_table(CreateTable) -> Created;
+        create_table(CreateTable) "CREATE TABLE" table_name -> Created;
 
         /// Inserts records in one transaction, and rejects those that violate a constraint or have values of other
         /// types than their columns. The limits of records and changed rows do not apply.
@@ -193,28 +212,28 @@ impl Database {
         /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::BadArgument`] for a missing checkpoint,
         /// [`Error::Constraint`] for a constraint that is checked at the end of the transaction, and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)). Then no record was imported.
-        import_batch(ImportBatch) -> Imported;
+        import_batch(ImportBatch) "INSERT" table_name -> Imported;
 
         /// Creates, reads or removes the checkpoint of an import. Only reading has a result.
         ///
         /// # Errors
         ///
         /// [`Error::ReadOnly`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        checkpoint(CheckpointRequest) -> Option<Checkpoint>;
+        checkpoint(CheckpointRequest) "checkpoint" -> Option<Checkpoint>;
 
         /// Finds tables and columns by keywords of their names, types and comments.
         ///
         /// # Errors
         ///
         /// [`Error::BadArgument`], and the errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        search_schema(SearchSchema) -> SchemaMatches;
+        search_schema(SearchSchema) "search_schema" -> SchemaMatches;
 
         /// Returns the plan of a reading statement, which is not run.
         ///
         /// # Errors
         ///
         /// As of a reading [`execute_raw_query`](Self::execute_raw_query).
-        explain_query(ExplainQuery) -> QueryPlan;
+        explain_query(ExplainQuery) "EXPLAIN" -> QueryPlan;
 
         /// Summarizes the values of each column of a table or view. Columns for which 70 % of the timeout are not
         /// sufficient are omitted.
@@ -223,15 +242,25 @@ impl Database {
         ///
         /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], and the errors
         /// of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        profile_table(ProfileTable) -> TableProfile;
+        profile_table(ProfileTable) "profile_table" table_name -> TableProfile;
 
         /// Returns the state of the database. The check of a SQLite file takes at most 70 % of the timeout.
         ///
         /// # Errors
         ///
         /// The errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-        database_health(CheckHealth) -> DatabaseHealth;
+        database_health(CheckHealth) "database_health" -> DatabaseHealth;
     }
+}
+
+/// Ends the span of an operation.
+fn ended<T>(span: Work, result: Result<T, Error>) -> Result<T, Error> {
+    if span.is_enabled()
+        && let Err(error) = &result
+    {
+        span.fail(error.details().kind);
+    }
+    result
 }
 
 impl<B: Backend> From<B> for Database {

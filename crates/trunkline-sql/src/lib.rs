@@ -40,7 +40,7 @@ mod routes;
 pub mod sample;
 pub mod sqlite;
 
-pub use backend::{Backend, Call, Engine};
+pub use backend::{Backend, Call, Engine, Usage};
 pub use database::Database;
 pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError, Toolset};
 pub use model::caller::Caller;

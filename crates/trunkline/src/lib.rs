@@ -48,6 +48,7 @@ mod create_server;
 pub mod edn;
 mod endpoints;
 mod expansion;
+mod exposition;
 pub mod guide;
 pub mod layers;
 mod metrics;
@@ -94,7 +95,8 @@ pub mod protocol {
     pub use trunkline_core::operation::{Handler, IntoReply};
     pub use trunkline_core::params::ParamsError;
     pub use trunkline_core::reply::Reply;
-    pub use trunkline_core::trace_context::{TraceContext, TraceContextError, TraceId};
+    pub use trunkline_core::spans;
+    pub use trunkline_core::trace_context::{Sampler, TraceContext, TraceContextError, TraceId};
 }
 
 pub mod server {

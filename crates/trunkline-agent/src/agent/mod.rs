@@ -21,8 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tracing::Instrument;
 use trunkline::Rpc;
-use trunkline::protocol::excerpt;
+use trunkline::protocol::{excerpt, spans};
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 
@@ -151,7 +152,18 @@ impl Agent {
 
         let mut turn =
             Turn::begin(&self.inner.executor, model, caller, self.capabilities(), history);
-        let outcome = Box::pin(turn.run(message, confirmed)).await;
+        let span = spans::agent("trunkline", &conversation, model.name());
+        let outcome = Box::pin(turn.run(message, confirmed)).instrument(span.span()).await;
+        if span.is_enabled() {
+            span.record_tokens(turn.usage.prompt_tokens, turn.usage.completion_tokens);
+        }
+        if let Err(error) = &outcome {
+            span.fail(match error {
+                Error::Model { source, .. } => source.kind(),
+                _ => "turn_failed",
+            });
+        }
+        drop(span);
         if let Err(error) = outcome {
             let mut exists = !is_new;
             // Executed calls are saved even if the turn has no answer.

@@ -227,14 +227,18 @@ impl<'a> Turn<'a> {
         self.status(format!("Asking {}", self.model.name())).await;
         let since = Instant::now();
         self.metadata.model_calls += 1;
+        let span = self.model.span();
         let completion = self.read().await;
         self.metadata.model_ms += millis(since.elapsed());
-        let completion = completion?;
+        let completion = completion.inspect_err(|error| span.fail(error.kind()))?;
         // The reply is complete now.
         self.response.clear();
         // Some servers report a usage of 0.
         let reported = completion.usage.filter(|usage| usage.total_tokens > 0);
         self.usage.estimated |= reported.is_none();
+        if let Some(usage) = reported {
+            span.record_tokens(usage.prompt_tokens, usage.completion_tokens);
+        }
         let usage = reported.unwrap_or_else(|| self.estimate(&completion));
         self.usage.add(usage, self.sent_tokens);
         self.sent_tokens = usage.prompt_tokens;

@@ -25,6 +25,7 @@ use tokio::time::{Instant, timeout_at};
 use trunkline::Schema;
 use trunkline::client::Http;
 use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError, redact_url};
+use trunkline::protocol::spans::{self, Work};
 
 pub use accumulator::Completion;
 pub use chunk::Usage;
@@ -47,6 +48,7 @@ pub struct Model {
 #[derive(Debug)]
 struct Inner {
     http: Http,
+    url: Url,
     config: Arc<ModelConfig>,
     /// Whether the server has rejected streaming; then no further streams are requested.
     rejects_streams: AtomicBool,
@@ -82,16 +84,23 @@ impl Model {
             connect_timeout: config.connect_timeout,
             ..Default::default()
         };
-        let http = Http::with_config(url, http).map_err(|error| address(error.to_string()))?;
+        let http =
+            Http::with_config(url.clone(), http).map_err(|error| address(error.to_string()))?;
         let rejects_streams = AtomicBool::new(!config.stream);
         let config = Arc::new(config);
-        Ok(Self { inner: Arc::new(Inner { http, config, rejects_streams }) })
+        Ok(Self { inner: Arc::new(Inner { http, url, config, rejects_streams }) })
     }
 
     /// The model's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.config.model
+    }
+
+    /// Begins the span of a request.
+    pub(crate) fn span(&self) -> Work {
+        let url = &self.inner.url;
+        spans::model(self.name(), url.host(), url.port())
     }
 
     /// Requests the next message of a conversation.

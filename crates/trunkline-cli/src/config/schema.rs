@@ -95,6 +95,7 @@ impl Kind {
             Self::List => generator.subschema_for::<Vec<String>>(),
             Self::Table => generator.subschema_for::<BTreeMap<String, String>>(),
             Self::Integer => schemars::json_schema!({"type": "integer", "minimum": 0}),
+            Self::Number => generator.subschema_for::<f64>(),
             Self::Size => generator.subschema_for::<Size>(),
             Self::Period => generator.subschema_for::<Period>(),
             Self::Boolean | Self::Negated => generator.subschema_for::<bool>(),

@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     /// A path, or a URL.
     PathOrUrl,
     Integer,
+    /// A number with a fraction.
+    Number,
     /// A number of bytes, or text such as `1MiB`.
     Size,
     /// Text such as `5s`. The flag has milliseconds.
@@ -80,6 +82,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.output_schemas", "output_schemas", Kind::Boolean),
     setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
     setting("server.audit_log", "audit_log", Kind::Path),
+    setting("server.log_format", "log_format", Kind::Text),
     live("server.tls.cert", "tls_cert", Kind::Path),
     live("server.tls.key", "tls_key", Kind::Path),
     live("server.limits.body", "max_body", Kind::Size),
@@ -118,6 +121,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     live("history.redact", "history_redact", Kind::List),
     setting("history.log", "log", Kind::Boolean),
     setting("history.log_bytes", "log_bytes", Kind::Size),
+    setting("telemetry.otlp_endpoint", "otlp_endpoint", Kind::Text),
+    setting("telemetry.otlp_headers", "otlp_headers", Kind::Secret),
+    setting("telemetry.service_name", "service_name", Kind::Text),
+    setting("telemetry.sample_ratio", "sample_ratio", Kind::Number),
 ];
 
 /// The names of the sections that contain settings.
@@ -145,6 +152,14 @@ fn check_store(url: &str) -> Result<(), String> {
 #[cfg(not(feature = "postgres"))]
 fn check_store(_: &str) -> Result<(), String> {
     Err("this build has no support for PostgreSQL".to_owned())
+}
+
+/// A number, which may be written without a fraction.
+fn toml_number(value: Spanned<DeValue<'_>>) -> Result<f64, toml::de::Error> {
+    match value.get_ref() {
+        DeValue::Integer(_) => Ok(i32::deserialize_value(value)?.into()),
+        _ => f64::deserialize_value(value),
+    }
 }
 
 /// Reads a value with the deserializer of its type.
@@ -236,6 +251,8 @@ impl Kind {
                 path => in_folder(path.into()),
             },
             Self::Integer => u64::deserialize_value(value)?.to_string(),
+            // `1` and `1.0`.
+            Self::Number => toml_number(value)?.to_string(),
             Self::Size => Size::deserialize_value(value)?.0.to_string(),
             Self::Period => Period::deserialize_value(value)?.0.as_millis().to_string(),
             Self::Boolean => bool::deserialize_value(value)?.to_string(),

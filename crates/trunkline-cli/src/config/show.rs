@@ -164,6 +164,7 @@ impl Kind {
             Self::Secret => first.map(|_| secret())?,
             Self::Text | Self::Path | Self::PathOrUrl | Self::Url => Value::String(first?.clone()),
             Self::Integer => Value::Integer(number()?),
+            Self::Number => Value::Float(first?.parse().ok()?),
             Self::Size => {
                 let bytes = number()?;
                 size_text(bytes.unsigned_abs()).map_or(Value::Integer(bytes), Value::String)

@@ -15,7 +15,7 @@ use trunkline_sql::{CheckHealth, Database, Databases};
 #[cfg(feature = "postgres")]
 use trunkline_storage::Location;
 
-use super::serve::{self, Serve};
+use super::serve::Serve;
 use super::{access, gateway};
 use crate::config::{Config, Location as DatabaseLocation};
 use crate::terminal::{line, output};

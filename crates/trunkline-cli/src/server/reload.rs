@@ -1,6 +1,5 @@
 //! Reading the configuration again: SIGHUP, and `POST /admin/reload`.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +18,7 @@ use trunkline::access::Principal;
 use trunkline::history::{History, Redaction};
 use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
 use trunkline::layers::authorize::{Rules, SharedRules};
+use trunkline::layers::metrics::Exposition;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::protocol::Reply;
 use trunkline::server::Tls;
@@ -268,25 +268,20 @@ impl ReloadState {
         failure.as_ref().map(|_| "the last reload failed; the log has the reason".to_owned())
     }
 
-    /// The metrics, in the text format of Prometheus.
-    pub(super) fn exposition(&self) -> impl Fn() -> String + Clone + Send + Sync + 'static {
-        let state = self.clone();
-        move || state.metrics()
-    }
-
-    fn metrics(&self) -> String {
-        let success = i32::from(self.problem().is_none());
-        let time = self.0.succeeded_at.load(Ordering::Relaxed);
-        let mut text = String::new();
+    /// Adds the metrics to a reply.
+    pub(super) fn add(&self, text: &mut Exposition) {
+        let success = f64::from(u8::from(self.problem().is_none()));
+        let time = self.0.succeeded_at.load(Ordering::Relaxed) as f64;
         for (name, help, value) in [
-            ("last_reload_successful", "Whether the last reload succeeded.", i64::from(success)),
-            ("last_reload_success_timestamp_seconds", "Time of the last successful reload.", time),
+            ("config_last_reload_successful", "Whether the last reload succeeded.", success),
+            (
+                "config_last_reload_success_timestamp_seconds",
+                "Unix time of the last successful reload.",
+                time,
+            ),
         ] {
-            let name = format!("trunkline_config_{name}");
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}")
-                .expect("writes to memory");
+            text.gauge(name, help, [(&[][..], value)]);
         }
-        text
     }
 }
 

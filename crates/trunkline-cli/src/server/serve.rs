@@ -13,7 +13,7 @@ use trunkline::layers::audit::AuditLog;
 use trunkline::layers::authorize::SharedRules;
 use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::server::{self, DrainMode, Drained, Health, Problem, Problems};
+use trunkline::server::{self, DrainMode, Drained, Health, Problem, Problems, Readiness};
 use trunkline::{CancellationToken, DynamicOperations};
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
@@ -22,6 +22,7 @@ use trunkline_sql::Databases;
 use super::access::{self, Access, SignedKeys, entries};
 use super::console::ConsoleSetup;
 use super::database::{DatabaseArgs, QueryLimits};
+use super::gauges::Gauges;
 use super::history::Recorder;
 use super::records::DeclaredRecords;
 use super::reload::{self, Live, LiveSettings, ReloadState, Reloader};
@@ -29,10 +30,11 @@ use super::service::{self, Service};
 use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
 use super::{
-    agent, audit, command_tools, console, gateway, history, limits, listener, records, roles,
-    service_manager, tls,
+    agent, audit, command_tools, console, gateway, history, limits, listener, readiness, records,
+    roles, service_manager, tls,
 };
 use crate::config::{Config, ConfigArgs};
+use crate::telemetry::TelemetryArgs;
 use crate::terminal::output;
 
 /// The flags of `serve`.
@@ -68,6 +70,8 @@ pub(crate) struct Serve {
     limits: RequestLimits,
     #[command(flatten)]
     memory: limits::Memory,
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryArgs,
 }
 
 /// Reads the arguments and the configuration again.
@@ -304,6 +308,8 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             records::tolerate_faults("conversations", &location, stored.prepare())?;
         }
         let problems = problems(&served, &stored, recorder.as_ref(), &reload_state);
+        let readiness = readiness::checks(&served, &stored);
+        let gauges = Gauges::new(&served, &mcp, &problems, &reload_state);
         let guard = |router| service::guarded(router, &rules);
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
@@ -339,7 +345,10 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
                 .merge(mcp.sse_routes())
                 .merge(console::with_sessions(console.as_ref(), trunkline_agent::routes(&api)))
                 .merge(rpc.openrpc_routes())
-                .merge(metrics::routes_with(&rpc, reload_state.exposition()))
+                .merge(metrics::routes_with(&rpc, {
+                    let gauges = gauges.clone();
+                    move |metrics| gauges.add(metrics)
+                }))
                 .merge(reload::routes(&reload_endpoint))
                 .merge(summary.clone().routes());
             let service = match &served.databases {
@@ -366,9 +375,10 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             }
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-        let settings = server_settings(problems, served.nodes.is_some());
+        let settings = server_settings(problems, readiness, served.nodes.is_some());
         let drain_timeout = settings.drain_timeout;
         let (server, service) = listener::start(&addresses, tls.clone(), settings, service).await?;
+        gauges.set_server(&server);
         let live = Live {
             rules: rules.clone(),
             http: service,
@@ -533,7 +543,11 @@ fn problems(
     })
 }
 
-fn server_settings(problems: Problems, has_other_nodes: bool) -> server::ServerConfig {
+fn server_settings(
+    problems: Problems,
+    readiness: Readiness,
+    has_other_nodes: bool,
+) -> server::ServerConfig {
     let health = Health {
         path: "/health".to_owned(),
         service: "trunkline".to_owned(),
@@ -543,5 +557,11 @@ fn server_settings(problems: Problems, has_other_nodes: bool) -> server::ServerC
         true => DrainMode::Close,
         false => DrainMode::Refuse,
     };
-    server::ServerConfig { health: Some(health), problems, drain_mode, ..Default::default() }
+    server::ServerConfig {
+        health: Some(health),
+        problems,
+        readiness,
+        drain_mode,
+        ..Default::default()
+    }
 }

@@ -15,6 +15,7 @@ use super::service::Service;
 use super::shared_state::SharedState;
 use super::{audit, command_tools, gateway, limits, records};
 use crate::config::{Config, ConfigArgs};
+use crate::telemetry::TelemetryArgs;
 
 /// The flags of `mcp`.
 #[derive(Args)]
@@ -35,6 +36,8 @@ pub(crate) struct Stdio {
     query_limits: QueryLimits,
     #[command(flatten)]
     memory: limits::Memory,
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryArgs,
 }
 
 /// Serves the client that started this process until it closes stdin, or until SIGINT or SIGTERM. Pending requests are

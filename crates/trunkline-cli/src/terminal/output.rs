@@ -6,7 +6,6 @@ use std::io::{self, Write, stderr, stdout};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use tracing_subscriber::EnvFilter;
 
 use super::text;
 
@@ -65,49 +64,4 @@ pub(crate) fn causes(error: &anyhow::Error) -> String {
         text += &format!("  because: {cause}\n");
     }
     text::redacted(&text).into_owned()
-}
-
-/// Starts logging at level INFO, or at the levels of `RUST_LOG`.
-///
-/// # Errors
-///
-/// When `RUST_LOG` is invalid.
-pub(crate) fn start_logs() -> Result<(), String> {
-    tracing_subscriber::fmt()
-        .with_env_filter(log_filter()?)
-        .with_ansi(has_colours(&stderr()))
-        .with_writer(stderr)
-        // If stderr cannot be written, it would report that on stderr, and panic.
-        .log_internal_errors(false)
-        .init();
-    Ok(())
-}
-
-/// The messages that are logged.
-fn log_filter() -> Result<EnvFilter, String> {
-    const VARIABLE: &str = "RUST_LOG";
-    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-    let text = env::var_os(VARIABLE).unwrap_or_default();
-    let text = text.to_string_lossy();
-    if text.trim().is_empty() {
-        return Ok(EnvFilter::new("info"));
-    }
-    let invalid = |reason: String| {
-        let levels = LEVELS.join(", ");
-        format!(
-            "invalid {VARIABLE}: {reason}; use one of {levels}, or TARGET=LEVEL, as in info,hyper=warn"
-        )
-    };
-    // `EnvFilter` would take another word as the name of a target, and log nothing of others.
-    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
-    let words: Vec<&str> = text.split(',').map(str::trim).collect();
-    for word in words.iter().filter(|word| !word.is_empty()) {
-        // A directive with fields of spans is left to `EnvFilter`.
-        let level =
-            if word.contains(['[', ']', '{', '}']) { None } else { word.rsplit('=').next() };
-        if let Some(level) = level.filter(|level| !is_level(level)) {
-            return Err(invalid(format!("`{level}` is not a log level")));
-        }
-    }
-    EnvFilter::try_new(words.join(",")).map_err(|error| invalid(error.to_string()))
 }

@@ -238,7 +238,9 @@ fn paths() {
         ("GET", "/", 405),
         ("GET", "/rpc", 405),
         ("DELETE", "/jsonrpc", 405),
-        ("POST", "/health", 404),
+        ("POST", "/health", 405),
+        ("POST", "/health/live", 405),
+        ("POST", "/health/ready", 405),
     ];
     for (method, path, status) in rows {
         let request = post(path, &[], &call).replacen("POST", method, 1);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use trunkline::client::TransportError;
+use trunkline::protocol::TraceContext;
 
 use super::error::Error;
 use super::handler::ClientHandler;
@@ -17,6 +18,7 @@ use super::request::{Answer, Outgoing};
 use super::server_task::TaskCallback;
 use super::session::Session;
 use crate::log_level::LogLevel;
+use crate::protocol::meta;
 
 /// Options of one request.
 #[derive(Clone, Default)]
@@ -107,6 +109,10 @@ impl Connection {
         }
         if let (Some(meta), Some(_)) = (&mut params.meta, &options.progress) {
             meta.insert("progressToken".to_owned(), id.into());
+        }
+        if let Some(trace) = TraceContext::current() {
+            let meta = params.meta.get_or_insert_with(Map::new);
+            meta.entry(meta::TRACEPARENT).or_insert_with(|| trace.to_string().into());
         }
         let features = options.handler.as_ref().unwrap_or(&config.handler).features();
         session.complete(&mut params, config, features, options.level.or(parts.level));

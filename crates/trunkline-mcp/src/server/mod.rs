@@ -9,6 +9,7 @@ mod prebuilt;
 mod prompts;
 mod resources;
 mod run;
+mod spans;
 mod subscriptions;
 mod task_runner;
 mod tasks;
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use trunkline::protocol::spans::are_enabled;
 use trunkline::protocol::{CallFuture, Part, ProtocolMethods};
 use trunkline::tool::Rendering;
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
@@ -153,6 +155,12 @@ impl Mcp {
         self.0.detached.stop(timeout).await
     }
 
+    /// The number of sessions of Streamable HTTP on this server.
+    #[must_use]
+    pub fn session_count(&self) -> usize {
+        self.0.sessions.len()
+    }
+
     /// The names of the listed tools, in the order of their registration.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
@@ -207,7 +215,7 @@ impl Server {
 
     fn begin(
         self: &Arc<Self>,
-        call: Call,
+        mut call: Call,
         transport: Transport<'_>,
         session: Option<&Arc<Session>>,
     ) -> Answer {
@@ -220,7 +228,14 @@ impl Server {
         match era::of(&call, &request, transport) {
             Ok(era) => {
                 let context = Context { request: &request, era, transport, session };
-                Answer { modern: era == Era::Modern, outcome: self.dispatch(call, context) }
+                if let Some(trace) = request.trace(&call) {
+                    call.extensions_mut().insert(trace);
+                }
+                let outcome = match are_enabled() {
+                    true => self.dispatch_in_span(call, context),
+                    false => self.dispatch(call, context),
+                };
+                Answer { modern: era == Era::Modern, outcome }
             }
             // A refusal here has the same status in both eras.
             Err(fault) => Answer { modern: true, outcome: Err(fault) },

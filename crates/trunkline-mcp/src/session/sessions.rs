@@ -149,6 +149,10 @@ impl Sessions {
         self.by_id().is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.by_id().len()
+    }
+
     /// The maximum number of sessions.
     pub(crate) fn max(&self) -> usize {
         self.max

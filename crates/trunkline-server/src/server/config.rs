@@ -9,6 +9,8 @@ use serde::Serialize;
 
 use trunkline_core::operation::BuildError;
 
+use super::readiness::Readiness;
+
 /// Configuration of a [`Server`](super::Server): limits and timeouts of connections, and the health page.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
@@ -37,6 +39,8 @@ pub struct ServerConfig {
     pub health: Option<Health>,
     /// The problems reported by the health page. Default: none.
     pub problems: Problems,
+    /// The checks of the readiness page. Default: none.
+    pub readiness: Readiness,
 }
 
 /// A component of the service that does not work.
@@ -73,6 +77,9 @@ impl fmt::Debug for Problems {
 
 /// The health page: 200 while the server runs, with [`ServerConfig::problems`] if there are any; 503 while it
 /// drains. It does not require a token.
+///
+/// Two more pages are below its path: `/live` returns 200 while the process answers, and `/ready` 503 if a check of
+/// [`ServerConfig::readiness`] fails or the server drains.
 #[derive(Debug, Clone)]
 pub struct Health {
     /// The path, usually `/health`.
@@ -108,6 +115,7 @@ impl Default for ServerConfig {
             streams: 128,
             health: None,
             problems: Problems::default(),
+            readiness: Readiness::default(),
         }
     }
 }

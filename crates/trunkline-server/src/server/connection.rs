@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::Answer;
 use super::config::DrainMode;
-use super::health;
+use super::health::{self, Page};
 use super::reply::{Reply, Running};
 use super::shared::Shared;
 use super::stream::Stream;
@@ -136,7 +136,7 @@ struct Requests<A> {
 }
 
 impl<A: Answer> Requests<A> {
-    /// Answers a request with the health page, a refusal if the server is stopping, or the service.
+    /// Answers a request with a health page, a refusal if the server is stopping, or the service.
     async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -144,9 +144,12 @@ impl<A: Answer> Requests<A> {
         let Self { service, peer, watch, shared } = &*self;
         let request = shared.with_scheme(request);
         let health = shared.settings.health.as_ref();
-        if let Some(health) = health.filter(|health| health::is_health_check(health, &request)) {
-            let page = health::page(health, &shared.settings.problems, shared.counts.phase());
+        let page =
+            health.and_then(|health| Some((health, Page::at(health, request.uri().path())?)));
+        if let Some((health, page)) = page {
             let running = Running::uncounted(watch);
+            let phase = shared.counts.phase();
+            let page = page.answer(request.method(), &shared.settings, health, phase).await;
             return Ok(page.map(|page| Reply::own(page, running)));
         }
         // Counted before the phase is read, so that a stopping server waits for the request.

@@ -1,27 +1,89 @@
-//! The replies of the server itself: the health page and error pages.
+//! The replies of the server itself: the health pages and error pages.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::id::Id;
 use trunkline_core::reply::Reply;
 
-use super::config::{Health, Problem, Problems};
+use super::config::{Health, Problem, Problems, ServerConfig};
+use super::readiness::Readiness;
 use crate::status::Phase;
 
-pub(super) fn is_health_check<B>(health: &Health, request: &Request<B>) -> bool {
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    reads && request.uri().path() == health.path
+/// The pages about the state of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    /// The state of the server and its components.
+    Health,
+    /// Whether the process answers.
+    Live,
+    /// Whether the server should get calls.
+    Ready,
+}
+
+impl Page {
+    /// The page at a path.
+    pub(super) fn at(health: &Health, path: &str) -> Option<Self> {
+        match path.strip_prefix(&*health.path)? {
+            "" => Some(Self::Health),
+            "/live" => Some(Self::Live),
+            "/ready" => Some(Self::Ready),
+            _ => None,
+        }
+    }
+
+    /// Answers a request for this page.
+    pub(super) async fn answer(
+        self,
+        method: &Method,
+        settings: &ServerConfig,
+        health: &Health,
+        phase: Phase,
+    ) -> Response<Full<Bytes>> {
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            let error = ErrorObject::new(code::INVALID_REQUEST, "Method not allowed");
+            let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, error, Format::Json);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        let mut response = match self {
+            Self::Health => page(health, &settings.problems, phase),
+            Self::Live => json_page(StatusCode::OK, &json!({ "status": "alive" })),
+            Self::Ready if phase >= Phase::Draining => {
+                json_page(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "draining" }))
+            }
+            Self::Ready => ready(&settings.readiness).await,
+        };
+        if phase >= Phase::Draining {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// The readiness page: 200 if all checks succeed, otherwise 503.
+async fn ready(readiness: &Readiness) -> Response<Full<Bytes>> {
+    let failures = readiness.failures().await;
+    let result = |name: &'static str| {
+        let failure = failures.iter().find(|(failed, _)| *failed == name);
+        (name.to_owned(), failure.map_or("ok", |(_, reason)| reason).into())
+    };
+    let checks: Map<String, Value> = readiness.names().map(result).collect();
+    let (status, text) = match failures.is_empty() {
+        true => (StatusCode::OK, "ready"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    };
+    json_page(status, &json!({ "status": text, "checks": checks }))
 }
 
 /// The health page: 200 while the server runs, even with problems; 503 while it drains, so that load balancers stop
 /// using it.
-pub(super) fn page(health: &Health, problems: &Problems, phase: Phase) -> Response<Full<Bytes>> {
+fn page(health: &Health, problems: &Problems, phase: Phase) -> Response<Full<Bytes>> {
     let problems = problems.now();
     let (status, text) = match phase {
         Phase::Starting | Phase::Running if problems.is_empty() => (StatusCode::OK, "healthy"),
@@ -29,16 +91,12 @@ pub(super) fn page(health: &Health, problems: &Problems, phase: Phase) -> Respon
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
     let (service, version) = (&health.service, &health.version);
-    let page = Status { status: text, service, version, problems };
-    let mut response = respond(
-        status,
-        serde_json::to_vec(&page).expect("text serialises into memory"),
-        Format::Json,
-    );
-    if phase >= Phase::Draining {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
+    json_page(status, &Status { status: text, service, version, problems })
+}
+
+fn json_page(status: StatusCode, page: &impl Serialize) -> Response<Full<Bytes>> {
+    let text = serde_json::to_vec(page).expect("text serialises into memory");
+    respond(status, text, Format::Json)
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ mod handle;
 #[cfg(feature = "tls")]
 mod handshake;
 mod health;
+mod readiness;
 mod reply;
 mod shared;
 #[cfg(feature = "signal")]
@@ -41,6 +42,7 @@ use crate::status::Counts;
 pub use crate::status::{Phase, Status};
 pub use config::{DrainMode, Health, Problem, Problems, ServeError, ServerConfig};
 pub use handle::{Drained, ServerHandle};
+pub use readiness::{CheckFuture, Readiness};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 #[cfg(feature = "tls")]

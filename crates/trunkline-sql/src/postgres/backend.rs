@@ -15,7 +15,7 @@ use super::security::{self, Access};
 use super::suggestions;
 use super::transaction::Transaction;
 use super::visibility;
-use crate::backend::{Backend, Call, Engine};
+use crate::backend::{Backend, Call, Engine, Usage};
 use crate::model::caller::Caller;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
@@ -195,6 +195,10 @@ impl Backend for Postgres {
 
     fn parallelism(&self) -> usize {
         self.config().connections
+    }
+
+    fn usage(&self) -> Usage {
+        self.pool.usage()
     }
 
     fn problem(&self) -> Option<String> {

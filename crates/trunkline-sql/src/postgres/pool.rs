@@ -10,6 +10,7 @@ use trunkline_postgres::{Address, ConnectError, ConnectLimits, Connection};
 
 use super::config::PostgresConfig;
 use super::session::Session;
+use crate::backend::Usage;
 use crate::model::error::Error;
 
 /// The connections of one database.
@@ -82,6 +83,12 @@ impl Pool {
             Ok(session) => Ok((permit, session?)),
             Err(_) => Err(Error::Timeout { limit: patience }),
         }
+    }
+
+    /// The numbers of calls that run and that wait.
+    pub(super) fn usage(&self) -> Usage {
+        let running = *self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+        Usage { running, waiting: self.waiting.load(Ordering::Relaxed) }
     }
 
     async fn permit(self: &Arc<Self>, patience: Duration) -> Result<Permit, Error> {

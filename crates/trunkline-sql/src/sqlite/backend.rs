@@ -14,7 +14,7 @@ use super::open_error::OpenError;
 use super::schema;
 use super::session::Session;
 use super::workers::{Pool, WaitGroup};
-use crate::backend::{Backend, Call, Engine};
+use crate::backend::{Backend, Call, Engine, Usage};
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::committed_change::ChangeListener;
 use crate::model::create_table::{CreateTable, Created};
@@ -144,6 +144,10 @@ impl Backend for Sqlite {
 
     fn parallelism(&self) -> usize {
         self.config().readers
+    }
+
+    fn usage(&self) -> Usage {
+        self.readers.usage()
     }
 
     fn problem(&self) -> Option<String> {

@@ -3,7 +3,7 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use trunkline_server::http::Routes;
 
-use crate::layers::metrics::{MEDIA_TYPE, text};
+use crate::exposition::{Exposition, MEDIA_TYPE};
 use crate::rpc::Rpc;
 
 /// `GET /metrics`: the metrics of the methods of `rpc`, for Prometheus.
@@ -17,13 +17,32 @@ use crate::rpc::Rpc;
 /// # }
 /// ```
 pub fn routes(rpc: &Rpc) -> Routes {
-    routes_with(rpc, String::new)
+    routes_with(rpc, |_| {})
 }
 
-/// Like [`routes`], with further metrics in the same format.
-pub fn routes_with(rpc: &Rpc, more: impl Fn() -> String + Clone + Send + Sync + 'static) -> Routes {
+/// The same, with the metrics that `add` adds to each reply. It must not block.
+///
+/// ```
+/// # use trunkline::{Router, layers::metrics};
+/// # fn main() -> Result<(), trunkline::BuildError> {
+/// # let rpc = Router::new().method("ping", || "pong").build()?;
+/// let service = rpc.http().merge(metrics::routes_with(&rpc, |metrics| {
+///     metrics.gauge("queue_bytes", "Bytes in the queue.", [(&[][..], 42.0)]);
+/// }));
+/// # Ok(())
+/// # }
+/// ```
+pub fn routes_with(
+    rpc: &Rpc,
+    add: impl Fn(&mut Exposition) + Clone + Send + Sync + 'static,
+) -> Routes {
     let rpc = rpc.clone();
     let media_type = [(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))];
-    let exposition = async move || (media_type, text(&rpc.metrics()) + &more());
+    let exposition = async move || {
+        let mut text = Exposition::default();
+        text.methods(&rpc.metrics());
+        add(&mut text);
+        (media_type, text.into_text())
+    };
     Routes::new("metrics", axum::Router::new().route("/metrics", get(exposition)))
 }

@@ -6,11 +6,12 @@ use std::task::{Context, Poll, ready};
 use http::HeaderValue;
 use tower::{Layer, Service};
 use tracing::Span;
-use tracing::field::{Empty, display};
-use tracing::level_filters::LevelFilter;
+use tracing::field::display;
 use trunkline_core::call::Call;
+use trunkline_core::error::code;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
+use trunkline_core::spans::{self, CallAttributes, McpRequest, attribute};
 use trunkline_core::trace_context::TraceContext;
 use trunkline_server::request::Headers;
 
@@ -91,7 +92,8 @@ impl<S> Layer<S> for TraceLayer {
 /// `rpc.system.name` is the [protocol](crate::Extensions::protocol) of the call. JSON-RPC calls have
 /// `jsonrpc.protocol.version` and `jsonrpc.request.id`. `rpc.method` is a
 /// registered name or `unknown`, except in a [client's](TraceLayer::client); an `X-Request-Id` header is
-/// recorded. Params are only in an event at TRACE.
+/// recorded. Params are only in an event at TRACE. A call of a tool of MCP, or by an agent, has the attributes of
+/// OpenTelemetry's conventions for MCP and generative AI.
 ///
 /// The parent of the span is that of a layer around this one, or of the `traceparent` header of the request
 /// if there is exactly one and it is valid, or of the call whose handler makes this call. A call without a
@@ -133,46 +135,41 @@ impl TraceLayer {
 
     /// Without a context if the call has no parent, the span is disabled, and no observer needs a trace.
     fn place(&self, call: &mut Call) -> CallSpan {
-        let span = self.span(call);
+        if spans::are_enabled() {
+            let (parent, link) = parent_and_link(call);
+            let context = TraceContext::start(parent);
+            let span = context.scope(|| self.span(call));
+            if !span.is_disabled() {
+                call.extensions_mut().insert(context);
+                context.scope(|| record(&span, call, context, parent, link));
+                let is_tool =
+                    call.extensions().get::<McpRequest>().is_some_and(|mcp| mcp.tool.is_some());
+                return CallSpan { span: Some(Box::new(span)), context: Some(context), is_tool };
+            }
+        }
         let context = match parent(call) {
-            Some(parent) if span.is_none() => parent,
-            Some(parent) => parent.child(),
-            None if span.is_none() && call.notes().is_none() => return CallSpan::default(),
+            Some(parent) => parent,
+            None if call.notes().is_none() => return CallSpan::default(),
             None => TraceContext::root(),
         };
         call.extensions_mut().insert(context);
-        if let Some(span) = &span {
-            record(span, call, context);
-        }
-        CallSpan { span, context: Some(context) }
+        CallSpan { span: None, context: Some(context), is_tool: false }
     }
 
-    /// The span, if it is enabled.
-    #[inline]
-    fn span(&self, call: &Call) -> Option<Box<Span>> {
-        // The macro evaluates the fields also where only the `log` crate could use them.
-        if LevelFilter::current() < LevelFilter::DEBUG {
-            return None;
-        }
-        let span = self.debug_span(call);
-        (!span.is_disabled()).then(|| Box::new(span))
-    }
-
-    fn debug_span(&self, call: &Call) -> Span {
-        let protocol = || call.extensions().protocol();
-        tracing::debug_span!(
-            "call",
-            rpc.system.name = protocol(),
-            jsonrpc.protocol.version = (protocol() == JSON_RPC).then_some("2.0"),
-            rpc.method = &*self.naming.name(call),
-            jsonrpc.request.id = Empty,
-            http.request.id = Empty,
-            trace_id = Empty,
-            span_id = Empty,
-            rpc.response.status_code = Empty,
-        )
+    fn span(&self, call: &Call) -> Span {
+        let extensions = call.extensions();
+        spans::call(CallAttributes {
+            system: extensions.protocol(),
+            method: &self.naming.name(call),
+            is_client: matches!(self.naming, Naming::Called),
+            is_tool_of_agent: extensions.endpoint() == AGENT,
+            mcp: extensions.get::<McpRequest>(),
+        })
     }
 }
+
+/// The name of the endpoint of an agent's calls.
+const AGENT: &str = "agent";
 
 fn parent(call: &Call) -> Option<TraceContext> {
     let extensions = call.extensions();
@@ -180,17 +177,34 @@ fn parent(call: &Call) -> Option<TraceContext> {
     TraceContext::of(extensions).or_else(sent).or_else(TraceContext::current)
 }
 
+/// The parent, and the span of the transport if another one is the parent.
+fn parent_and_link(call: &Call) -> (Option<TraceContext>, Option<TraceContext>) {
+    let parent = parent(call);
+    (parent, call.extensions().remote_trace().filter(|sent| Some(*sent) != parent))
+}
+
 /// Records the fields that are expensive to compute.
-fn record(span: &Span, call: &Call, context: TraceContext) {
-    span.record("trace_id", display(context.trace_id()));
-    span.record("span_id", display(context.span_id()));
-    // In other protocols, the client does not know the id.
+fn record(
+    span: &Span,
+    call: &Call,
+    context: TraceContext,
+    parent: Option<TraceContext>,
+    link: Option<TraceContext>,
+) {
+    span.record(attribute::TRACE_ID, display(context.trace_id()));
+    span.record(attribute::SPAN_ID, display(context.span_id()));
+    for (field, context) in [(attribute::PARENT, parent), (attribute::LINK, link)] {
+        if let Some(context) = context {
+            span.record(field, display(context));
+        }
+    }
+    // In protocols other than JSON-RPC and MCP, the client does not know the id.
     if let Some(id) = call.id().filter(|_| call.extensions().protocol() == JSON_RPC) {
-        span.record("jsonrpc.request.id", id.as_raw());
+        span.record(attribute::JSONRPC_ID, id.as_raw());
     }
     let request_id = Headers::of(call.extensions()).and_then(|headers| headers.get("x-request-id"));
     if let Some(Ok(request_id)) = request_id.map(HeaderValue::to_str) {
-        span.record("http.request.id", request_id);
+        span.record(attribute::REQUEST_ID, request_id);
     }
     let params = call.params().unwrap_or_default();
     tracing::trace!(parent: span, params = %String::from_utf8_lossy(params), "params");
@@ -202,6 +216,8 @@ fn record(span: &Span, call: &Call, context: TraceContext) {
 pub struct CallSpan {
     span: Option<Box<Span>>,
     context: Option<TraceContext>,
+    /// Whether errors are results of a tool.
+    is_tool: bool,
 }
 
 impl<E> Watch<E> for CallSpan {
@@ -214,7 +230,12 @@ impl<E> Watch<E> for CallSpan {
         let ended = ready!(self.enter(poll));
         let code = ended.as_ref().ok().and_then(Outcome::code);
         if let (Some(span), Some(code)) = (&self.span, code) {
-            span.record("rpc.response.status_code", code);
+            span.record(attribute::RPC_STATUS, code);
+            let is_refused =
+                [code::UNAUTHENTICATED, code::FORBIDDEN, code::RATE_LIMITED].contains(&code);
+            if self.is_tool && !is_refused {
+                span.record(attribute::ERROR_TYPE, spans::TOOL_ERROR);
+            }
         }
         Poll::Ready(ended)
     }

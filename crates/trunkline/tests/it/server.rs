@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -10,7 +12,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
 use trunkline::server::{
-    Config, DrainMode, Health, Phase, ServeError, Server, ServerConfig, create_server,
+    Config, DrainMode, Health, Phase, Readiness, ServeError, Server, ServerConfig, create_server,
 };
 use trunkline::{Router, ServerHandle, code};
 
@@ -109,7 +111,64 @@ async fn the_health_page_needs_no_token() {
     assert_eq!(client.ask(get("/healthy")).await.status, 404);
     let posted = post(PING);
     let posted = String::from_utf8(posted).unwrap().replacen("POST /", "POST /health", 1);
-    assert_eq!(client.ask(posted).await.status, 404, "only GET is the health page");
+    let refused = client.ask(posted).await;
+    assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD")));
+    assert_eq!(client.ask(get("/health/other")).await.status, 404);
+}
+
+#[tokio::test]
+async fn reports_liveness_and_readiness() {
+    for (answer, status, expected) in [
+        (Some(Ok(())), 200, json!({"status": "ready", "checks": {"one": "ok", "two": "ok"}})),
+        (
+            Some(Err("is gone".to_owned())),
+            503,
+            json!({"status": "not ready", "checks": {"one": "ok", "two": "is gone"}}),
+        ),
+        (
+            None,
+            503,
+            json!({"status": "not ready", "checks": {"one": "ok", "two": "no answer within 2 s"}}),
+        ),
+    ] {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let readiness = Readiness::default().check("one", || Box::pin(async { Ok(()) })).check(
+            "two",
+            move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let answer = answer.clone();
+                Box::pin(async move {
+                    match answer {
+                        Some(answer) => answer,
+                        None => std::future::pending().await,
+                    }
+                })
+            },
+        );
+        let (server, gate, mut waiting) =
+            with_a_waiting_call(ServerConfig { readiness, ..with_health() }).await;
+        let mut client = Client::connect(server.local_addr()).await;
+        for _ in 0..2 {
+            let live = client.ask(get("/health/live")).await;
+            assert_eq!((live.status, live.json()), (200, json!({"status": "alive"})));
+        }
+        assert_eq!(runs.load(Ordering::Relaxed), 0, "liveness asks no component");
+        let ready = client.ask(get("/health/ready")).await;
+        assert_eq!((ready.status, ready.json()), (status, expected));
+        client.ask(get("/health/ready")).await;
+        assert!(runs.load(Ordering::Relaxed) >= 1);
+        let stop = draining(&server).await;
+        for (path, status, text) in
+            [("/health/live", 200, "alive"), ("/health/ready", 503, "draining")]
+        {
+            let reply = Client::connect(server.local_addr()).await.ask(get(path)).await;
+            assert_eq!((reply.status, reply.json()), (status, json!({"status": text})));
+        }
+        gate.open(1);
+        assert_eq!(waiting.reply().await.body, DONE.as_bytes());
+        stop.await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Support for tests: processes, connections, databases, and comparison of parts of JSON.
 
+mod collector;
 mod database;
 mod http;
 mod json;
@@ -11,6 +12,7 @@ mod terminal;
 
 use std::time::Duration;
 
+pub(crate) use collector::{Collector, Replies, attributes};
 pub(crate) use database::{files, tpch, with_content};
 pub(crate) use http::{Connection, Reply, post};
 pub(crate) use json::{cases, mismatch};

@@ -25,7 +25,8 @@ pub(crate) fn trunkline(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
     let colours = ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
     let is_setting = |name: &str| {
-        name.starts_with("TRUNKLINE_") || name.starts_with("RUST_LOG") || colours.contains(&name)
+        let prefixes = ["TRUNKLINE_", "RUST_LOG", "OTEL_"];
+        prefixes.iter().any(|prefix| name.starts_with(prefix)) || colours.contains(&name)
     };
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_setting) {

@@ -9,6 +9,7 @@ use super::cancellation::{self, Cancellation};
 use super::lock;
 use super::slots::{Answer, Job, Slots, Work, WorkerGuard};
 use super::worker::{self, Kind, WaitGroup};
+use crate::backend::Usage;
 use crate::model::error::{Error, ErrorClass};
 use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::file::{DatabaseFile, HardenedConnection};
@@ -115,6 +116,13 @@ impl Pool {
             Ok(_) => lock(&self.problem).clone(),
             Err(error) => Some(worker::unavailable(error).to_string()),
         }
+    }
+
+    /// The numbers of calls that run and that wait.
+    pub(crate) fn usage(&self) -> Usage {
+        let running = self.slots.running();
+        let waiting = self.config.queue.saturating_sub(self.queue.available_permits());
+        Usage { running, waiting }
     }
 
     async fn run<T, F>(&self, timeout: Duration, work: F) -> Result<T, Error>

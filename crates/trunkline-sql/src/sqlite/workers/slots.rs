@@ -43,6 +43,11 @@ impl Slots {
         }
     }
 
+    /// The number of calls that use a worker. Stuck workers that were replaced do not count.
+    pub(super) fn running(&self) -> usize {
+        lock(&self.state).running.len()
+    }
+
     pub(super) fn free(&self) -> &Semaphore {
         &self.free
     }
