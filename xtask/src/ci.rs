@@ -14,6 +14,7 @@ use crate::dist;
 use crate::doc_index;
 use crate::example_tools;
 use crate::inspector;
+use crate::monitoring;
 use crate::openrpc;
 use crate::publish;
 use crate::sdk;
@@ -60,6 +61,11 @@ pub(crate) const STEPS: &[Step] = &[
         agent::run,
     ),
     step("console", "the web console works in Chromium, page by page", console::run),
+    step(
+        "monitoring",
+        "the queries of the dashboard and the alerts have data in Prometheus",
+        monitoring::run,
+    ),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
     step(
         "openrpc",

@@ -22,6 +22,7 @@ mod example_tools;
 mod inspector;
 mod metadata;
 mod model_check;
+mod monitoring;
 mod openrpc;
 mod peers;
 mod publish;

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::trace_context::TraceContext;
+use crate::trace_context::{TraceContext, TraceState};
 
 /// A set of values, at most one of each type.
 ///
@@ -41,6 +41,11 @@ pub trait Origin: Any + Send + Sync {
 
     /// The trace of the client.
     fn trace(&self) -> Option<TraceContext> {
+        None
+    }
+
+    /// The vendor data of the client's trace.
+    fn trace_state(&self) -> Option<&TraceState> {
         None
     }
 
@@ -102,6 +107,14 @@ impl Extensions {
     #[must_use]
     pub fn remote_trace(&self) -> Option<TraceContext> {
         self.origin.as_deref()?.trace()
+    }
+
+    /// The vendor data of the trace: of the client, or of a layer.
+    #[must_use]
+    pub fn trace_state(&self) -> Option<&TraceState> {
+        let state: Option<&TraceState> =
+            self.added().or_else(|| self.origin.as_deref()?.trace_state());
+        state.filter(|state| !state.as_str().is_empty())
     }
 
     /// A set with this origin and no values.

@@ -1,11 +1,11 @@
 //! Trace contexts of calls (W3C Trace Context, level 1).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Serialize, Serializer};
 
@@ -79,8 +79,53 @@ impl Default for Sampler {
 )]
 pub struct TraceContextError;
 
+/// The vendor data of a trace: the header `tracestate`. It is passed on unchanged. The default is empty. Cloning is cheap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TraceState(Arc<str>);
+
 thread_local! {
     static CURRENT: Cell<Option<TraceContext>> = const { Cell::new(None) };
+    static CURRENT_STATE: RefCell<Option<TraceState>> = const { RefCell::new(None) };
+}
+
+impl TraceState {
+    /// The maximum size in bytes. Longer ones are ignored.
+    pub const MAX_BYTES: usize = 512;
+
+    /// The value of a header. `None` if it is empty, too long, or not visible ASCII.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let is_valid = !text.is_empty()
+            && text.len() <= Self::MAX_BYTES
+            && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        is_valid.then(|| Self(text.into()))
+    }
+
+    /// The value of the header.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The vendor data of the call whose handler currently runs on this thread. Clients send it with their calls.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT_STATE.with_borrow(Clone::clone)
+    }
+
+    /// Runs `work` with this vendor data as the current one.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Restores the previous value, even if `work` panics.
+        struct Restore(Option<TraceState>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT_STATE.replace(self.0.take());
+            }
+        }
+        let _restore = Restore(CURRENT_STATE.replace(Some(self.clone())));
+        work()
+    }
 }
 
 impl TraceContext {
@@ -290,6 +335,21 @@ mod tests {
         check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7", false);
         check("00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false);
         check("", false);
+    }
+
+    #[test]
+    fn parses_vendor_data() {
+        for (text, expected) in [
+            ("a=1,b=2", Some("a=1,b=2")),
+            (" a=1 ", Some("a=1")),
+            ("", None),
+            ("a=\u{e9}", None),
+            ("a=1\nb", None),
+        ] {
+            let found = TraceState::parse(text);
+            assert_eq!(found.as_ref().map(TraceState::as_str), expected, "{text:?}");
+        }
+        assert_eq!(TraceState::parse(&"a".repeat(TraceState::MAX_BYTES + 1)), None);
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub(crate) mod meta {
     pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     /// The trace of the client, without a prefix (SEP-414).
     pub(crate) const TRACEPARENT: &str = "traceparent";
+    /// Vendor data of the trace.
+    pub(crate) const TRACESTATE: &str = "tracestate";
 }
 
 /// Extensions of the stateless era.

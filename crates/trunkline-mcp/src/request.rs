@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trunkline::protocol::{DuplicateMember, Part, Parts, TraceContext};
+use trunkline::protocol::{DuplicateMember, Part, Parts, TraceContext, TraceState};
 use trunkline::stream::Key;
 use trunkline::{Call, Id};
 
@@ -29,6 +29,7 @@ pub(crate) struct Meta {
     pub(crate) log_level: Option<Part>,
     pub(crate) progress_token: Option<Part>,
     pub(crate) traceparent: Option<Part>,
+    pub(crate) tracestate: Option<Part>,
 }
 
 impl Request {
@@ -36,12 +37,13 @@ impl Request {
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
         const NAMES: [&str; 7] =
             ["name", "arguments", "_meta", "cursor", "protocolVersion", "requestId", "level"];
-        const OF_META: [&str; 5] = [
+        const OF_META: [&str; 6] = [
             meta::PROTOCOL_VERSION,
             meta::CLIENT_CAPABILITIES,
             meta::LOG_LEVEL,
             "progressToken",
             meta::TRACEPARENT,
+            meta::TRACESTATE,
         ];
         if call.params().is_some_and(|params| params.starts_with(b"[")) {
             return Err(Fault::Malformed("`params` must be an object"));
@@ -50,13 +52,15 @@ impl Request {
         let (found, meta) =
             found.map_err(|DuplicateMember| Fault::Malformed("duplicate member in `params`"))?;
         let [name, arguments, _, cursor, protocol_version, request_id, level] = found;
-        let [version, client_capabilities, log_level, progress_token, traceparent] = meta;
+        let [version, client_capabilities, log_level, progress_token, traceparent, tracestate] =
+            meta;
         let meta = Meta {
             protocol_version: version,
             client_capabilities,
             log_level,
             progress_token,
             traceparent,
+            tracestate,
         };
         Ok(Self { name, arguments, cursor, protocol_version, request_id, level, meta })
     }
@@ -64,6 +68,11 @@ impl Request {
     /// The trace of the client in `_meta`. An invalid one is ignored.
     pub(crate) fn trace(&self, call: &Call) -> Option<TraceContext> {
         string(call, self.meta.traceparent)?.parse().ok()
+    }
+
+    /// The vendor data of the trace.
+    pub(crate) fn trace_state(&self, call: &Call) -> Option<TraceState> {
+        TraceState::parse(&string(call, self.meta.tracestate)?)
     }
 
     /// The id of the request that a notification names.

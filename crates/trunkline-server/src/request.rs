@@ -10,7 +10,7 @@ use trunkline_core::call::Call;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::{Extensions, Origin};
 use trunkline_core::extract::FromCall;
-use trunkline_core::trace_context::TraceContext;
+use trunkline_core::trace_context::{TraceContext, TraceState};
 
 use trunkline_access::Principal;
 
@@ -23,6 +23,8 @@ pub(crate) struct Head {
     extensions: http::Extensions,
     /// The header `traceparent`. It is ignored if it is repeated (Trace Context, section 3.2).
     trace: Option<TraceContext>,
+    /// The header `tracestate`, if there is a trace. Repeated headers are one list.
+    trace_state: Option<TraceState>,
 }
 
 impl Head {
@@ -46,8 +48,15 @@ impl Head {
             }
         }
         let trace = trace.filter(|_| traces == 1);
-        Self { headers, peer, endpoint, protocol, extensions, trace }
+        let trace_state = trace.and_then(|_| trace_state(&headers));
+        Self { headers, peer, endpoint, protocol, extensions, trace, trace_state }
     }
+}
+
+fn trace_state(headers: &HeaderMap) -> Option<TraceState> {
+    let values = headers.get_all("tracestate").iter().map(|value| value.to_str().ok());
+    let values = values.collect::<Option<Vec<_>>>()?;
+    TraceState::parse(&values.join(","))
 }
 
 impl Origin for Head {
@@ -61,6 +70,10 @@ impl Origin for Head {
 
     fn trace(&self) -> Option<TraceContext> {
         self.trace
+    }
+
+    fn trace_state(&self) -> Option<&TraceState> {
+        self.trace_state.as_ref()
     }
 
     fn get(&self, key: TypeId) -> Option<&dyn Any> {

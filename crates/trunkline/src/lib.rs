@@ -96,7 +96,9 @@ pub mod protocol {
     pub use trunkline_core::params::ParamsError;
     pub use trunkline_core::reply::Reply;
     pub use trunkline_core::spans;
-    pub use trunkline_core::trace_context::{Sampler, TraceContext, TraceContextError, TraceId};
+    pub use trunkline_core::trace_context::{
+        Sampler, TraceContext, TraceContextError, TraceId, TraceState,
+    };
 }
 
 pub mod server {

@@ -362,8 +362,17 @@ fn short_help_has_groups_and_one_line_per_flag() {
         let groups = lines.iter().filter_map(|line| line.strip_suffix(':'));
         let groups: Vec<_> = groups.filter(|group| !group.starts_with("Usage")).collect();
         let expected = [
-            "Database", "Records", "Tools", "Agent", "Network", "Access", "TLS", "History",
-            "Audit", "Limits",
+            "Database",
+            "Records",
+            "Tools",
+            "Agent",
+            "Network",
+            "Access",
+            "TLS",
+            "History",
+            "Audit",
+            "Limits",
+            "Observability",
         ];
         assert!(groups.ends_with(&expected), "{groups:?}");
         let is_wrapped = |line: &&&str| line.starts_with("          ");

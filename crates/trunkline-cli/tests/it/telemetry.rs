@@ -448,3 +448,57 @@ fn logs_in_json() {
     let in_trace = lines.iter().find(|line| line["trace_id"] == TRACE);
     assert!(in_trace.is_some_and(|line| line["span_id"].is_string()), "{}", ended.stderr);
 }
+
+const DOCUMENTATION: &str = include_str!("../../../../docs/operations/observability.md");
+
+#[track_caller]
+fn is_documented(name: &str) {
+    assert!(DOCUMENTATION.contains(&format!("`{name}`")), "`{name}` is not documented");
+}
+
+#[test]
+fn attributes_and_metrics_are_documented() {
+    let (folder, _) = tpch();
+    let (collector, model) = (Collector::start(Replies::Accepted), Model::listing());
+    let mut command = command(folder.path(), &collector);
+    command.args(model.flags());
+    let server = Server::start(command);
+    server.call("tools/call", &json!({ "name": "list_tables", "arguments": {} }));
+    server.call("db.query_records", &json!({ "table_name": "absent" }));
+    let chat = rpc("agent.chat", &json!({ "message": "list the tables" }));
+    server.connect().ask(&post("/api", &[], &chat)).json();
+    let names = ["rpc.server.call.duration", "gen_ai.client.operation.duration"];
+    for name in names {
+        collector.metric(name, |metric| !metric.points.is_empty());
+    }
+    collector.span("a turn", |span| span.name.starts_with("invoke_agent"));
+    let metrics = collector.metrics();
+    for (name, metric) in &metrics {
+        is_documented(name);
+        metric
+            .points
+            .iter()
+            .flat_map(|(labels, _)| labels.keys())
+            .for_each(|name| is_documented(name));
+    }
+    for span in collector.spans() {
+        attributes(&span.attributes).keys().for_each(|name| is_documented(name));
+    }
+    let text = String::from_utf8(server.connect().get("/metrics").body).unwrap();
+    let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let families: Vec<_> = families.filter_map(|line| line.split_once(' ')).collect();
+    assert!(families.len() >= 15, "{text}");
+    for (name, kind) in families {
+        is_documented(name);
+        let is_counter = kind == "counter";
+        assert_eq!(name.ends_with("_total"), is_counter, "{name}");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name}");
+    }
+    for (name, value) in [
+        ("trunkline_database_up{database=\"main\",engine=\"sqlite\"}", "1"),
+        ("trunkline_component_up{component=\"records\"}", "1"),
+        ("trunkline_database_calls_waiting{database=\"main\",engine=\"sqlite\"}", "0"),
+    ] {
+        assert!(text.contains(&format!("{name} {value}\n")), "{text}");
+    }
+}

@@ -23,13 +23,13 @@ use super::translation;
 use super::url::{Url, redact_url};
 use crate::error::{Failure, ProtocolError, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
-use trunkline_core::trace_context::TraceContext;
+use trunkline_core::trace_context::{TraceContext, TraceState};
 
 /// A transport that posts every message to one URL, over persistent connections. It uses HTTP/1.1, or HTTP/2
 /// if an https server offers it.
 ///
 /// The first call connects. Redirects are not followed, and proxies are not used. A call made while a server
-/// handles another call continues its trace (`traceparent`).
+/// handles another call continues its trace (`traceparent`, `tracestate`).
 ///
 /// ```no_run
 /// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
@@ -232,6 +232,10 @@ impl Http {
         *request.method_mut() = method;
         if let Some(parent) = traceparent() {
             request.headers_mut().insert(HeaderName::from_static("traceparent"), parent);
+            let state = TraceState::current();
+            if let Some(Ok(state)) = state.map(|state| HeaderValue::try_from(state.as_str())) {
+                request.headers_mut().insert(HeaderName::from_static("tracestate"), state);
+            }
         }
         request.headers_mut().extend(headers);
         let response = client.request(request).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use trunkline::client::TransportError;
-use trunkline::protocol::TraceContext;
+use trunkline::protocol::{TraceContext, TraceState};
 
 use super::error::Error;
 use super::handler::ClientHandler;
@@ -113,6 +113,9 @@ impl Connection {
         if let Some(trace) = TraceContext::current() {
             let meta = params.meta.get_or_insert_with(Map::new);
             meta.entry(meta::TRACEPARENT).or_insert_with(|| trace.to_string().into());
+            if let Some(state) = TraceState::current() {
+                meta.entry(meta::TRACESTATE).or_insert_with(|| state.as_str().into());
+            }
         }
         let features = options.handler.as_ref().unwrap_or(&config.handler).features();
         session.complete(&mut params, config, features, options.level.or(parts.level));

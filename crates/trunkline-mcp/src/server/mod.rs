@@ -229,7 +229,10 @@ impl Server {
             Ok(era) => {
                 let context = Context { request: &request, era, transport, session };
                 if let Some(trace) = request.trace(&call) {
+                    // Replaces that of the transport, which belongs to another trace.
+                    let state = request.trace_state(&call).unwrap_or_default();
                     call.extensions_mut().insert(trace);
+                    call.extensions_mut().insert(state);
                 }
                 let outcome = match are_enabled() {
                     true => self.dispatch_in_span(call, context),

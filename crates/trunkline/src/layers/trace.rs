@@ -12,7 +12,7 @@ use trunkline_core::error::code;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::spans::{self, CallAttributes, McpRequest, attribute};
-use trunkline_core::trace_context::TraceContext;
+use trunkline_core::trace_context::{TraceContext, TraceState};
 use trunkline_server::request::Headers;
 
 use super::future::{Watch, WatchedFuture};
@@ -144,7 +144,13 @@ impl TraceLayer {
                 context.scope(|| record(&span, call, context, parent, link));
                 let is_tool =
                     call.extensions().get::<McpRequest>().is_some_and(|mcp| mcp.tool.is_some());
-                return CallSpan { span: Some(Box::new(span)), context: Some(context), is_tool };
+                let state = call.extensions().trace_state().cloned();
+                return CallSpan {
+                    span: Some(Box::new(span)),
+                    context: Some(context),
+                    state,
+                    is_tool,
+                };
             }
         }
         let context = match parent(call) {
@@ -153,7 +159,8 @@ impl TraceLayer {
             None => TraceContext::root(),
         };
         call.extensions_mut().insert(context);
-        CallSpan { span: None, context: Some(context), is_tool: false }
+        let state = call.extensions().trace_state().cloned();
+        CallSpan { span: None, context: Some(context), state, is_tool: false }
     }
 
     fn span(&self, call: &Call) -> Span {
@@ -216,6 +223,7 @@ fn record(
 pub struct CallSpan {
     span: Option<Box<Span>>,
     context: Option<TraceContext>,
+    state: Option<TraceState>,
     /// Whether errors are results of a tool.
     is_tool: bool,
 }
@@ -245,6 +253,10 @@ impl CallSpan {
     fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let work = || match &self.span {
             Some(span) => span.in_scope(work),
+            None => work(),
+        };
+        let work = || match &self.state {
+            Some(state) => state.scope(work),
             None => work(),
         };
         match self.context {

@@ -25,6 +25,10 @@ pub(super) struct Report(Vec<Row>);
 
 const SERVE: &str = "trunkline serve";
 const SERVE_WITHOUT_HISTORY: &str = "trunkline serve --no-history";
+const SERVE_WITH_TRACES: &str = "trunkline serve, traces and metrics by OTLP";
+const SERVE_WITH_METRICS: &str = "trunkline serve, metrics by OTLP";
+/// Nothing listens on this port. The cost includes the serialization of spans, but not their transfer.
+const COLLECTOR: &str = "http://127.0.0.1:9";
 const UNKNOWN: &str = "unknown method";
 const SELECT: &str = "5-row SELECT";
 
@@ -66,7 +70,13 @@ pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> 
     }
     eprintln!("building the server in release");
     let binary = build::ours(workspace, &["--package=trunkline-cli"])?.join("trunkline");
-    for (name, extra) in [(SERVE, None), (SERVE_WITHOUT_HISTORY, Some("--no-history"))] {
+    let servers: [(_, &[&str]); 4] = [
+        (SERVE, &[]),
+        (SERVE_WITHOUT_HISTORY, &["--no-history"]),
+        (SERVE_WITH_TRACES, &["--otlp-endpoint", COLLECTOR]),
+        (SERVE_WITH_METRICS, &["--otlp-endpoint", COLLECTOR, "--sample-ratio", "0"]),
+    ];
+    for (name, extra) in servers {
         let folder = workspace.fresh_folder("target/bench/instructions")?;
         let mut server = Counted::listening(workspace, name, |callgrind, address| {
             callgrind.arg(&binary).args(["serve", "--sample", "--listen", address]).args(extra);

@@ -101,6 +101,11 @@ impl Collector {
         self.lock().spans.clone()
     }
 
+    /// All metrics so far.
+    pub(crate) fn metrics(&self) -> BTreeMap<String, ExportedMetric> {
+        self.lock().metrics.clone()
+    }
+
     /// The attributes of the service, after the first export.
     #[track_caller]
     pub(crate) fn resource(&self) -> BTreeMap<String, String> {

@@ -139,6 +139,7 @@ async fn propagates_the_trace_context() {
     let mut settings = HttpClientConfig::default();
     let parent = format!("00-{TRACE}-{SPAN}-01");
     settings.headers.insert("traceparent", HeaderValue::try_from(parent.clone()).unwrap());
+    settings.headers.insert("tracestate", HeaderValue::from_static("vendor=1,other=2"));
     let url = format!("http://{}", server.local_addr()).parse().unwrap();
     let outer = Client::new(Http::with_config(url, settings).unwrap());
     assert_eq!(outer.call::<i64>("outer", ()).await.unwrap(), 1);
@@ -147,6 +148,7 @@ async fn propagates_the_trace_context() {
     let sent = lines.next().unwrap_or_else(|| panic!("no trace in {request}"));
     assert_eq!(sent, parent);
     assert_eq!(lines.next(), None);
+    assert!(request.contains("tracestate: vendor=1,other=2\r\n"), "{request}");
 }
 
 #[tokio::test]
