@@ -87,6 +87,7 @@ pub mod schema {
 
 /// Exports and imports of many rows.
 pub mod transfer {
+    pub use crate::model::exact_json::read_json;
     pub use crate::model::export::{
         ExportFormat, ExportRows, ExportSender, ExportSource, Exported, UnknownFormat,
     };

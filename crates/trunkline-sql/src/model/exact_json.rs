@@ -33,6 +33,27 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
     serde_json::from_str::<DistinctKeys>(&marked(text)).map(|value| value.0)
 }
 
+/// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of digits.
+///
+/// # Errors
+///
+/// The text is not valid JSON.
+pub fn read_json(text: &[u8]) -> serde_json::Result<Json> {
+    parse(std::str::from_utf8(text).map_err(serde_json::Error::custom)?)
+}
+
+/// A value with texts instead of numbers that would be rounded.
+pub(crate) fn with_texts(json: &Json) -> Json {
+    match json {
+        Json::Array(elements) => elements.iter().map(with_texts).collect(),
+        Json::Object(fields) => match raw_text(fields) {
+            Some(text) => text.into(),
+            None => fields.iter().map(|(name, value)| (name.clone(), with_texts(value))).collect(),
+        },
+        scalar => scalar.clone(),
+    }
+}
+
 /// JSON text as a value.
 pub(crate) fn raw(text: &str) -> Json {
     Json::Object(Map::from_iter([(KEY.to_owned(), text.into())]))

@@ -46,7 +46,9 @@ pub(crate) fn is_of_record(error: &Error) -> bool {
 
 /// The description of a rejected record.
 pub(crate) fn rejected(record: &ImportRecord, error: &Error) -> RejectedRecord {
-    let record_json = Json::Object(record.data.clone());
+    let record_json =
+        record.data.iter().map(|(name, value)| (name.clone(), exact_json::with_texts(value)));
+    let record_json = Json::Object(record_json.collect());
     RejectedRecord { line: record.line, reason: error.to_string(), record: Some(record_json) }
 }
 

@@ -212,3 +212,49 @@ fn callers_do_not_see_checkpoints() {
         request(CheckpointRequest::End { id: "SECRET".to_owned() }).unwrap();
     }
 }
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn imports_keep_digits_and_documents() {
+    let script = "CREATE TABLE v (id int PRIMARY KEY, n numeric, j json, d float8);";
+    let config = PostgresConfig { writable: true, ..PostgresConfig::default() };
+    let fixture = Fixture::with(script, config);
+    let record = |line, text: &str| {
+        let json = trunkline_sql::transfer::read_json(text.as_bytes()).unwrap();
+        ImportRecord { line, data: json.as_object().unwrap().clone() }
+    };
+    let import = |are_texts, records| {
+        let batch = ImportBatch {
+            table_name: "v".to_owned(),
+            records,
+            on_conflict: OnConflict::Abort,
+            are_texts,
+            checkpoint: None,
+        };
+        fixture.runtime.block_on(fixture.database.import_batch(batch)).unwrap()
+    };
+    let imported = import(
+        false,
+        vec![
+            record(1, r#"{"id": 1, "n": 0.1234567890123456789, "j": [0.1234567890123456789]}"#),
+            record(2, r#"{"id": 2, "d": 0.1234567890123456789}"#),
+        ],
+    );
+    assert_eq!(imported.inserted, 1);
+    let rejected = &imported.rejected[0];
+    assert!(rejected.reason.contains("would be rounded"), "{rejected:?}");
+    assert_eq!(rejected.record, Some(json!({"id": 2, "d": "0.1234567890123456789"})));
+    let texts = [
+        r#"{"id": "3", "n": "0.10", "j": "{\"a\": 1e400, \"a\": 2}"}"#,
+        r#"{"id": "4", "j": "plain"}"#,
+    ];
+    let imported = import(true, (3..).zip(texts).map(|(line, text)| record(line, text)).collect());
+    assert_eq!((imported.inserted, imported.rejected.len()), (2, 0), "{imported:?}");
+    let rows = fixture.look("SELECT id, n, j FROM v ORDER BY id");
+    let expected = [
+        "1|0.1234567890123456789|[0.1234567890123456789]",
+        r#"3|0.10|{"a": 1e400, "a": 2}"#,
+        r#"4||"plain""#,
+    ];
+    assert_eq!(rows, expected);
+}

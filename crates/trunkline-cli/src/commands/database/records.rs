@@ -8,7 +8,7 @@ use std::io::{BufRead, Seek, SeekFrom};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use trunkline_sql::transfer::{ExportFormat, ImportRecord, RejectedRecord};
+use trunkline_sql::transfer::{ExportFormat, ImportRecord, RejectedRecord, read_json};
 
 /// The place after a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +139,7 @@ fn json_record(line: u64, text: &[u8]) -> Item {
         let record = String::from_utf8_lossy(text).into_owned();
         Item::Invalid(RejectedRecord { line, reason, record: Some(Json::String(record)) })
     };
-    match serde_json::from_slice::<Json>(text) {
+    match read_json(text) {
         Ok(Json::Object(data)) => Item::Record(ImportRecord { line, data }),
         Ok(_) => invalid("expected an object of values by column name".to_owned()),
         Err(error) => invalid(format!("invalid JSON: {error}")),
