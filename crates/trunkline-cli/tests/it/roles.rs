@@ -357,6 +357,19 @@ operations = ['*']
 }
 
 #[test]
+fn the_doctor_checks_roles() {
+    let role = "[databases.hr]\nurl = 'hr.db'\n[roles.one]\noperations = ['*']\ndatabases = ";
+    for (databases, expected) in [
+        ("['hr']", "ok       roles: all names are known"),
+        ("['rh']", "5:14: `roles.one.databases`: unknown database `rh`"),
+    ] {
+        let folder = folder(&format!("{role}{databases}\n"));
+        let Ended { stdout, .. } = run(trunkline(folder.path()).args(["doctor", "--port", "0"]));
+        assert!(stdout.contains(expected), "{stdout}");
+    }
+}
+
+#[test]
 fn unknown_operations_are_refused_at_the_start() {
     let folder = folder(
         "[databases.hr]\nurl = 'hr.db'\n[roles.one]\noperations = ['db.list_tabels', 'history', 'admin.reload']\ndeny = ['dbs.*', 'agent.chat']\n",
