@@ -58,6 +58,9 @@ pub(crate) fn run(
                     "trunkline.toml does not exist; `trunkline config init` creates it, --config names another file"
                 );
             };
+            for warning in config.warnings() {
+                output::message(&format!("trunkline: warning: {}\n", line(warning)));
+            }
             output::data(&format!("{}: valid\n", line(&path.to_string_lossy())))?;
         }
         ConfigCommand::Show(_) => output::data(&lines(&config.show()))?,

@@ -92,6 +92,8 @@ pub(crate) struct Config {
     queries: Vec<SavedQuery>,
     roles: Vec<CallerRole>,
     upstreams: Upstreams,
+    /// Remarks about files that the configuration refers to.
+    warnings: Vec<String>,
 }
 
 /// The sections with a table for each name.
@@ -176,6 +178,7 @@ impl Config {
             queries,
             roles,
             upstreams,
+            warnings: folder.into_warnings(),
         })
     }
 
@@ -233,8 +236,16 @@ impl Config {
         &self.upstreams
     }
 
-    /// Writes the origins of the settings that have no default value to the log, at level DEBUG.
+    /// Remarks about files that the configuration refers to.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Writes the warnings to the log, and at level DEBUG the origins of the settings that have no default value.
     pub(crate) fn log(&self) {
+        for warning in &self.warnings {
+            tracing::warn!("{warning}");
+        }
         for EffectiveSetting { setting, origin, .. } in &self.settings {
             if *origin != Origin::Default {
                 tracing::debug!(setting = setting.key, %origin, "configuration");

@@ -39,7 +39,7 @@ impl Secret {
             })?,
             Self::File(path) => {
                 let path = credential(path).unwrap_or_else(|| folder.path(path));
-                read_file(&path)?
+                read_file(&path, folder)?
             }
         };
         let text = text.strip_suffix('\n').unwrap_or(&text);
@@ -52,7 +52,7 @@ impl Secret {
 }
 
 /// Reads the text of a file that contains a secret. Warns if all users can read it.
-fn read_file(path: &Path) -> Result<String, String> {
+fn read_file(path: &Path, folder: &Folder) -> Result<String, String> {
     /// The maximum size in bytes.
     const MAX_SIZE: u64 = 64 << 10;
     const OTHERS_CAN_READ: u32 = 0o004;
@@ -70,10 +70,9 @@ fn read_file(path: &Path) -> Result<String, String> {
         return Err(format!("{shown} is larger than 64 KiB"));
     }
     if metadata.permissions().mode() & OTHERS_CAN_READ != 0 {
-        tracing::warn!(
-            path = %shown,
-            "all users of this machine can read the file of a secret; remove the permission (chmod o-r)"
-        );
+        folder.warn(format!(
+            "all users of this machine can read {shown}, which contains a secret: chmod o-r {shown}"
+        ));
     }
     Ok(text)
 }

@@ -1,25 +1,20 @@
-//! The databases that are served: their flags, and how they are created and opened.
+//! The databases that are served, and their flags.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use anyhow::ensure;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum, value_parser};
-#[cfg(feature = "postgres")]
-use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl, RoleRule};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
-use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
-use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset, VisibilityRules};
+use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
 
-use super::rules::{RuleArgs, warn_of_unmatched_rules};
-use crate::config::{Config, DATABASE, DatabaseArg, DatabaseConfig, Location, PostgresSettings};
-#[cfg(feature = "postgres")]
-use crate::config::{RoleClaim, RoleConfig};
+use super::open_database::{Requested, create};
+use super::rules::RuleArgs;
+use crate::config::{Config, DATABASE, DatabaseArg, DatabaseConfig, Location};
 
 /// The flags of databases.
 #[derive(Args)]
@@ -191,18 +186,6 @@ pub(crate) struct Opened {
     pub(crate) served: Vec<Served>,
 }
 
-/// A database to serve.
-pub(super) struct Requested {
-    pub(super) name: DatabaseName,
-    pub(super) location: Location,
-    is_writable: bool,
-    /// Whether a missing file is created.
-    pub(super) may_create: bool,
-    rules: VisibilityRules,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL needs it"))]
-    postgres: PostgresSettings,
-}
-
 /// An open database, for the operator.
 pub(crate) struct Served {
     /// None for a single database.
@@ -244,7 +227,7 @@ impl DatabaseArgs {
         let mut served = Vec::with_capacity(requested.len());
         for requested in requested {
             let preparation = self.prepare(&requested, entries.is_empty())?;
-            let database = self.open_one(&requested, limits).await?;
+            let database = limits.open(&requested).await?;
             let Requested { name, location, is_writable, .. } = requested;
             entries.push((name.clone(), database));
             let name = are_several.then_some(name);
@@ -334,27 +317,6 @@ impl DatabaseArgs {
         }
     }
 
-    /// Opens an existing database.
-    pub(super) async fn open_one(
-        &self,
-        requested: &Requested,
-        limits: &QueryLimits,
-    ) -> anyhow::Result<Database> {
-        let Requested { name, location, is_writable, rules, .. } = requested;
-        let database = match location {
-            Location::File(path) => open_file(path, rules.clone(), limits, *is_writable)?,
-            #[cfg(feature = "postgres")]
-            Location::Postgres(url) => {
-                let settings = (requested.postgres.clone(), rules.clone());
-                open_postgres(url, settings, limits, *is_writable).await?
-            }
-        };
-        if !rules.is_empty() {
-            warn_of_unmatched_rules(name, &database).await;
-        }
-        Ok(database)
-    }
-
     /// Writes the sample data if it is requested, and describes the result.
     #[cfg(feature = "sample")]
     fn fill(&self, path: &Path) -> anyhow::Result<Option<String>> {
@@ -392,6 +354,11 @@ impl QueryLimits {
         .into()
     }
 
+    /// Opens an existing database with these limits.
+    pub(super) async fn open(&self, requested: &Requested) -> anyhow::Result<Database> {
+        requested.open(self.of_calls(), self.heap_limit).await
+    }
+
     fn of_calls(&self) -> trunkline_sql::QueryLimits {
         trunkline_sql::QueryLimits {
             max_rows: self.max_rows,
@@ -402,110 +369,4 @@ impl QueryLimits {
             ..trunkline_sql::QueryLimits::default()
         }
     }
-}
-
-#[cfg(feature = "postgres")]
-async fn open_postgres(
-    url: &PostgresUrl,
-    (settings, rules): (PostgresSettings, VisibilityRules),
-    limits: &QueryLimits,
-    writable: bool,
-) -> anyhow::Result<Database> {
-    let PostgresSettings { ca_file, connections, allow_privileged_role, transaction_pooling, role } =
-        settings;
-    let defaults = PostgresConfig::default();
-    let config = PostgresConfig {
-        writable,
-        rules,
-        limits: limits.of_calls(),
-        ca_file,
-        connections: connections.unwrap_or(defaults.connections),
-        allow_privileged_role,
-        transaction_pooling,
-        ..defaults
-    };
-    let config = match role {
-        None => config,
-        Some(RoleConfig::Fixed(role)) => PostgresConfig { role: Some(role), ..config },
-        Some(RoleConfig::Claim(RoleClaim { claim, allow, map, default })) => {
-            let mut rule = RoleRule::new(claim, allow);
-            rule.roles.extend(map);
-            rule.default = default;
-            PostgresConfig { role_rule: Some(rule), ..config }
-        }
-    };
-    let database = Postgres::connect(url, config).await;
-    let database = database.with_context(|| format!("cannot serve {url}"))?;
-    for warning in database.warnings() {
-        tracing::warn!(database = %url, "{warning}");
-    }
-    Ok(database.into())
-}
-
-fn open_file(
-    path: &Path,
-    rules: VisibilityRules,
-    limits: &QueryLimits,
-    writable: bool,
-) -> anyhow::Result<Database> {
-    let config = SqliteConfig {
-        writable,
-        rules,
-        limits: limits.of_calls(),
-        heap_limit: limits.heap_limit,
-        ..SqliteConfig::default()
-    };
-    match Sqlite::open(path, config) {
-        Ok(database) => Ok(database.into()),
-        Err(OpenError::Missing { path }) => Err(missing(&path)),
-        Err(error) if error.is_locked() => bail!(
-            "{} is locked by another process; end its transaction, and try again",
-            path.display()
-        ),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Creates an empty database, and describes the result.
-fn create(path: &Path) -> anyhow::Result<String> {
-    create_empty(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let remedy = with_sample("; --sample fills it with sample data");
-    Ok(format!("created {}, which is empty{remedy}", path.display()))
-}
-
-/// The error for a missing file, with a file of a similar name if there is one.
-fn missing(path: &Path) -> anyhow::Error {
-    let remedy = with_sample(", or --sample to create it with sample data");
-    let file = path.display();
-    match similar_file(path) {
-        Some(similar) => anyhow!(
-            "database file {file} does not exist; did you mean {}?",
-            path.with_file_name(similar).display()
-        ),
-        None => anyhow!(
-            "database file {file} does not exist; check the path, or give --writable to create it empty{remedy}"
-        ),
-    }
-}
-
-/// The file in the same directory with the most similar name.
-fn similar_file(path: &Path) -> Option<String> {
-    const SIMILAR: f64 = 0.85;
-    let name = path.file_name().and_then(OsStr::to_str)?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let entries = directory.unwrap_or(Path::new(".")).read_dir().ok()?;
-    let files = entries.flatten().filter(|entry| entry.path().is_file());
-    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
-    // SQLite writes these next to a database.
-    let is_database =
-        |name: &String| !["-wal", "-shm", "-journal"].iter().any(|suffix| name.ends_with(suffix));
-    let names = names.filter(is_database);
-    let similar = names.map(|other| (strsim::jaro_winkler(name, &other), other));
-    let (similarity, similar) = similar.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (similarity >= SIMILAR).then_some(similar)
-}
-
-/// Part of a message that is about `--sample`; empty in a build without it.
-fn with_sample(part: &str) -> &str {
-    if cfg!(feature = "sample") { part } else { "" }
 }

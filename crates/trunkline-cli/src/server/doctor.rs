@@ -78,6 +78,9 @@ async fn check(serve: &Serve, config: &Config, report: &mut Report) {
         Some(path) => report.ok("configuration", &format!("{} is valid", path.display())),
         None => report.ok("configuration", "no trunkline.toml; using flags and defaults"),
     }
+    for warning in config.warnings() {
+        report.warning("configuration", warning);
+    }
     report.add("clock", clock(SystemTime::now()));
     open_files(report);
     report.add("listen", listen(serve).await);
@@ -199,7 +202,7 @@ async fn databases(serve: &Serve, config: &Config, report: &mut Report) {
             report.ok(&subject, &format!("{} is created at the start", path.display()));
             continue;
         }
-        let database = serve.database.open_one(requested, &serve.query_limits);
+        let database = serve.query_limits.open(requested);
         match within(TIMEOUT, database).await {
             Ok(database) => {
                 health(&subject, &database, report).await;

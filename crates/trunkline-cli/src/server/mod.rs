@@ -13,6 +13,7 @@ mod history;
 mod history_resources;
 mod limits;
 mod listener;
+mod open_database;
 mod operation_names;
 mod readiness;
 pub(crate) mod records;

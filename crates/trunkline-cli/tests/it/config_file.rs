@@ -157,7 +157,7 @@ fn files_of_secrets() {
         (".", 2, ". is not a regular file"),
         ("large", 2, "large is larger than 64 KiB"),
         ("none", 2, "cannot read none: No such file"),
-        ("open", 0, "all users of this machine can read the file of a secret"),
+        ("open", 0, "warning: all users of this machine can read open, which contains a secret"),
         ("private", 0, ""),
     ] {
         fs::write(path("trunkline.toml"), format!("agent.key = {{ file = '{name}' }}")).unwrap();
@@ -167,4 +167,12 @@ fn files_of_secrets() {
         assert_eq!(ended.stderr.is_empty(), expected.is_empty(), "{name}: {ended:?}");
         assert!(!ended.stderr.contains("s3cret"), "{name}: {ended:?}");
     }
+    fs::write(path("trunkline.toml"), "access.bearer = [{ file = 'open' }]").unwrap();
+    let ended = run(trunkline(folder.path()).args(["doctor", "--port", "0"]));
+    assert!(ended.stdout.contains("warning  configuration: all users"), "{ended:?}");
+    let mut serve = trunkline(folder.path());
+    serve.args(["--listen", "127.0.0.1:0"]);
+    let ended = Server::start(serve).stop();
+    assert!(ended.stderr.contains("WARN"), "{ended:?}");
+    assert!(ended.stderr.contains("all users of this machine can read open"), "{ended:?}");
 }
