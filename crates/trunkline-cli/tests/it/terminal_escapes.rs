@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{run, trunkline, with_content};
+use crate::support::{Terminal, run, trunkline, with_content};
 
 const HOSTILE: &str = "\u{1b}[2Jx";
 
@@ -54,4 +54,23 @@ fn content_of_databases() {
         "CREATE TABLE p(a INTEGER PRIMARY KEY); CREATE TABLE \"\u{1b}[2Jx\" (a REFERENCES p)",
     );
     check(folder.path(), &["doctor", "--port", "0", "--db", "a.db"]);
+}
+
+/// Data is escaped on a terminal, and unchanged elsewhere.
+#[test]
+fn exported_rows() {
+    let (folder, _) = with_content("CREATE TABLE t(a)");
+    for (format, escaped, unchanged) in [
+        ("csv", "\\u{1b}[2Jx", HOSTILE),
+        ("json", "\\u001b[2Jx", "\\u001b[2Jx"),
+        ("ndjson", "\\u001b[2Jx", "\\u001b[2Jx"),
+    ] {
+        let mut command = trunkline(folder.path());
+        let sql = "SELECT char(27) || '[2Jx' AS a";
+        command.args(["export", "--db", "a.db", "--format", format, "--sql", sql]);
+        assert!(run(&mut command).stdout.contains(unchanged), "{format}");
+        let mut terminal = Terminal::run(&command);
+        let shown = terminal.rest();
+        assert!(shown.contains(escaped) && !terminal.has_escapes(), "{format}: {shown:?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! `trunkline export`.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, Exported};
 
 use super::progress::Progress;
 use super::{Access, Source, runtime};
-use crate::terminal::output;
+use crate::terminal::{lines, output};
 
 /// The arguments of `export`.
 #[derive(Args)]
@@ -97,6 +97,8 @@ fn summary(exported: &Exported, seconds: f64) -> String {
 /// The file or the stream that is written.
 enum Target {
     Stdout(io::Stdout),
+    /// A terminal, on which control characters are escaped.
+    Terminal(io::Stdout),
     /// Such as a named pipe.
     Special(File),
     File {
@@ -118,7 +120,13 @@ impl Drop for PartialFile {
 
 impl Target {
     fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = path else { return Ok(Self::Stdout(io::stdout())) };
+        let Some(path) = path else {
+            let stdout = io::stdout();
+            return Ok(match stdout.is_terminal() {
+                true => Self::Terminal(stdout),
+                false => Self::Stdout(stdout),
+            });
+        };
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path);
             let file = file.with_context(|| format!("cannot open {}", path.display()))?;
@@ -160,19 +168,27 @@ impl Target {
         while let Some(part) = parts.blocking_recv() {
             match &mut self {
                 Self::Stdout(stdout) => stdout.write_all(&part),
+                Self::Terminal(stdout) => {
+                    stdout.write_all(lines(&String::from_utf8_lossy(&part)).as_bytes())
+                }
                 Self::Special(file) => file.write_all(&part),
                 Self::File { file, .. } => file.write_all(&part),
             }
             .context("cannot write the export")?;
             bytes += part.len() as u64;
-            progress.set(|| format!("{:.1} MB", bytes as f64 / 1e6), bytes);
+            // On a terminal, the rows show the progress.
+            if !matches!(self, Self::Terminal(_)) {
+                progress.set(|| format!("{:.1} MB", bytes as f64 / 1e6), bytes);
+            }
         }
         Ok(self)
     }
 
     fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Stdout(mut stdout) => stdout.flush().context("cannot write the export"),
+            Self::Stdout(mut stdout) | Self::Terminal(mut stdout) => {
+                stdout.flush().context("cannot write the export")
+            }
             Self::Special(_) => Ok(()),
             Self::File { file, partial, path } => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error);
