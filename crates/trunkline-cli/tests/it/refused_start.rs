@@ -283,32 +283,6 @@ fn log_files() {
     check(&Case { environment: &[("TRUNKLINE_LOG_BYTES", "65536")], ..case });
 }
 
-#[test]
-fn log_levels() {
-    let levels = "use one of off, error, warn, info, debug, trace";
-    for (filter, word) in [
-        ("wran", "`wran`"),
-        ("info,verbose", "`verbose`"),
-        ("hyper=loud", "`loud`"),
-        ("hyper=", "``"),
-        ("3", "`3`"),
-    ] {
-        let stderr = ["invalid RUST_LOG", word, levels];
-        let environment = [("RUST_LOG", filter)];
-        let case = Case { name: filter, code: 2, stderr: &stderr, ..REFUSED };
-        for arguments in [&["--listen", "127.0.0.1:0"][..], &["config", "show"], &["call", "m"]] {
-            check(&Case { arguments, environment: &environment, ..case });
-        }
-    }
-    for filter in
-        ["", "warn", "WARN", "info, hyper=debug", "hyper=off", "trunkline[call{id=1}]=debug"]
-    {
-        let environment = [("RUST_LOG", filter)];
-        let case = Case { name: filter, code: 0, stdout: &["[server]"], ..REFUSED };
-        check(&Case { arguments: &["config", "show"], environment: &environment, ..case });
-    }
-}
-
 /// By flag and by variable; the message names the flag, the value and the range.
 #[test]
 fn numbers_out_of_range() {

@@ -150,7 +150,7 @@ impl Sessions {
     }
 }
 
-/// Whether the headers of a request say that the browser uses https: its `Origin`, or that of the first proxy.
+/// Whether a browser uses https, by the headers of its request: `Origin`, or `X-Forwarded-Proto` of the first proxy.
 fn is_https(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let forwarded = text("x-forwarded-proto").and_then(|schemes| schemes.split(',').next());
