@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::sample_db;
 use crate::server_process::ServerProcess;
 use crate::workspace::{self, Workspace};
 
@@ -34,10 +33,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
     let program = workspace.build("trunkline")?;
     let folder = workspace.fresh_folder("target/monitoring")?;
-    let database = folder.join("chinook.db");
-    std::fs::copy(sample_db::cached(workspace)?, &database)?;
     let mut serve = workspace.command(&program);
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--db"]).arg(&database);
+    serve.args(["serve", "--sample", "--listen", "127.0.0.1:0", "--db"]);
+    serve.arg(folder.join("sample.db"));
     let server = ServerProcess::start(&mut serve, &folder.join("server.log"))?;
     let calls = Calls { workspace, url: &server.url };
     calls.make()?;
@@ -77,7 +75,7 @@ impl Calls<'_> {
         let rpc = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let batch = json!([
             rpc("db.list_tables", json!({})),
-            rpc("db.query_records", json!({ "table_name": "Artist" })),
+            rpc("db.query_records", json!({ "table_name": "nation" })),
             rpc("db.query_records", json!({ "table_name": "absent" })),
             rpc("absent", json!({})),
             rpc("tools/call", json!({ "name": "list_tables", "arguments": {} })),
