@@ -7,8 +7,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
-
-use super::arguments::DistinctKeys;
+use trunkline::limits::DistinctKeys;
 
 /// The key of an object that contains JSON text.
 const KEY: &str = "\0json";
