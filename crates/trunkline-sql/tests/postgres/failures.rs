@@ -10,7 +10,7 @@ use serde_json::json;
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::{Database, QueryLimits, RawQuery};
 
-use crate::fixture::{self, Fixture, connect, kind};
+use crate::fixture::{self, Fixture, PATIENCE, connect, kind, patient};
 use crate::server;
 
 #[test]
@@ -19,24 +19,27 @@ fn busy_pools() {
     let config = PostgresConfig {
         connections: 1,
         queue: 1,
-        queue_wait: Duration::from_millis(200),
+        queue_wait: Duration::from_secs(2),
+        limits: patient(),
         ..PostgresConfig::default()
     };
     let fixture = Fixture::new(config);
     let call = |sql: &str| fixture.database.execute_raw_query(RawQuery::new(sql));
-    let (first, (second, third)) = fixture.runtime.block_on(async {
-        tokio::join!(call("SELECT pg_sleep(1)"), async {
-            // The first call has the connection. The second waits for it, the third has no place in the queue.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            let started = Instant::now();
-            let second = async { (call("SELECT 1").await, started.elapsed()) };
-            let third = async { (call("SELECT 1").await, started.elapsed()) };
-            tokio::join!(second, third)
-        })
+    // The first call has the connection. The second waits for it, the third has no place in the queue.
+    let first = fixture.occupy();
+    let (second, third) = fixture.runtime.block_on(async {
+        let started = Instant::now();
+        let second = async { (call("SELECT 1").await, started.elapsed()) };
+        let third = async { (call("SELECT 1").await, started.elapsed()) };
+        tokio::join!(second, third)
     });
-    assert_eq!(kind(&first), "ok", "{first:?}");
     assert_eq!((kind(&second.0), kind(&third.0)), ("busy", "busy"));
-    assert!(third.1 < Duration::from_millis(150) && second.1 > Duration::from_millis(190));
+    assert!(third.1 < second.1 && second.1 > Duration::from_millis(1_990));
+    first.abort();
+    let until = Instant::now() + PATIENCE;
+    while kind(&fixture.sql("SELECT 1")) == "busy" {
+        assert!(Instant::now() < until, "the connection is not returned");
+    }
     assert_eq!(fixture.sql("SELECT 1").unwrap().rows.get(), "[[1]]");
 }
 
@@ -69,16 +72,12 @@ fn calls_that_wait_too_long_time_out() {
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn busy_servers() {
-    let fixture = Fixture::new(PostgresConfig::default());
+    let fixture = Fixture::new(PostgresConfig { limits: patient(), ..PostgresConfig::default() });
     fixture.look(&format!("ALTER DATABASE {} CONNECTION LIMIT 1", fixture.name));
-    let call = |sql: &str| fixture.database.execute_raw_query(RawQuery::new(sql));
-    let (first, second) = fixture.runtime.block_on(async {
-        tokio::join!(call("SELECT pg_sleep(0.5)"), async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            call("SELECT 1").await
-        })
-    });
-    assert_eq!((kind(&first), kind(&second)), ("ok", "busy"), "{second:?}");
+    let first = fixture.occupy();
+    let second = fixture.sql("SELECT 1");
+    assert_eq!(kind(&second), "busy", "{second:?}");
+    first.abort();
 }
 
 /// The behaviour of a proxy when a client commits.

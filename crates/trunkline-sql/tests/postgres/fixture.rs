@@ -1,11 +1,24 @@
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use trunkline_sql::postgres::{ConnectError, Postgres, PostgresConfig};
-use trunkline_sql::{Database, Error, RawQuery, Rowset};
+use trunkline_sql::{Database, Error, QueryLimits, RawQuery, Rowset};
 
 use crate::server::{self, url_of};
+
+/// Longer than any passing test takes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+const HOLD: &str = "SELECT pg_sleep(120)";
+
+/// Limits for statements that end by themselves, also on a slow machine.
+pub(crate) fn patient() -> QueryLimits {
+    QueryLimits { timeout: PATIENCE, ..QueryLimits::default() }
+}
 
 /// A separate database on the server, in the role `app`, which owns it.
 pub(crate) struct Fixture {
@@ -35,6 +48,32 @@ impl Fixture {
     /// Runs SQL as a superuser, and returns the lines of its result.
     pub(crate) fn look(&self, sql: &str) -> Vec<String> {
         server::psql("postgres", &self.name, sql)
+    }
+
+    /// Runs a statement that occupies a connection until the task is aborted, and waits until it has begun. The timeout of
+    /// queries must be [`PATIENCE`].
+    pub(crate) fn occupy(&self) -> JoinHandle<()> {
+        let database = self.database.clone();
+        let task = self.runtime.spawn(async move {
+            let held = database.execute_raw_query(RawQuery::new(HOLD)).await;
+            panic!("the statement has ended: {held:?}");
+        });
+        self.until_running(HOLD, 1);
+        task
+    }
+
+    /// Waits until this number of statements with the text runs.
+    #[track_caller]
+    pub(crate) fn until_running(&self, text: &str, count: usize) {
+        let running = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '{text}%' AND state = 'active' \
+             AND datname = current_database()"
+        );
+        let until = Instant::now() + PATIENCE;
+        while self.look(&running) != [count.to_string()] {
+            assert!(Instant::now() < until, "{text} does not run {count} times");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(crate) fn raw(&self, query: RawQuery) -> Result<Rowset, Error> {

@@ -1,7 +1,7 @@
 //! PgBouncer in transaction mode: each transaction may be in another session of the server.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::{Database, RawQuery};
 
-use crate::fixture::{self, Fixture, connect, kind};
+use crate::fixture::{self, Fixture, PATIENCE, connect, kind, patient};
 use crate::server;
 
 struct PgBouncer {
@@ -23,7 +23,7 @@ struct PgBouncer {
 impl PgBouncer {
     fn start(sessions: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = server::free_address().port();
         let (_, address) = server::url().rsplit_once('@').unwrap();
         let (host, server_port) = address.rsplit_once(':').unwrap();
         let (users, log) = (folder.path().join("users"), folder.path().join("log"));
@@ -46,7 +46,7 @@ impl PgBouncer {
         command.arg("--quiet").arg(&file).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(fs::File::create(&log).unwrap());
         let mut child = command.spawn().expect("PgBouncer is missing: `apt-get install pgbouncer`");
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let log = || fs::read_to_string(&log).unwrap_or_default();
             assert!(child.try_wait().unwrap().is_none(), "PgBouncer ended: {}", log());
@@ -61,6 +61,7 @@ impl PgBouncer {
         let config = PostgresConfig {
             writable: true,
             transaction_pooling: true,
+            limits: patient(),
             ..PostgresConfig::default()
         };
         fixture.runtime.block_on(connect(&url, config)).unwrap().into()
@@ -135,19 +136,24 @@ fn statements_are_cancelled() {
     let fixture = Fixture::with(TYPES, PostgresConfig::default());
     let pgbouncer = PgBouncer::start(1);
     let database = pgbouncer.open(&fixture);
-    for (sql, expected) in [
-        ("SELECT pg_sleep(20)", "timeout"),
-        ("SELECT 1", "ok"),
-        ("SELECT nothing", "sql"),
-        ("WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT i FROM r", "ok"),
-        ("SELECT 1", "ok"),
+    let endless =
+        "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT i FROM r";
+    // A statement that is not needed any more occupies the only session until its timeout.
+    for (sql, timeout_ms, expected) in [
+        ("SELECT pg_sleep(120)", Some(1_000), "timeout"),
+        ("SELECT 1", None, "ok"),
+        ("SELECT nothing", None, "sql"),
+        (endless, Some(5_000), "ok"),
+        ("SELECT 1", None, "ok"),
     ] {
-        let query = RawQuery { timeout_ms: Some(1_000), ..RawQuery::new(sql) };
+        let query = RawQuery { timeout_ms, ..RawQuery::new(sql) };
         let outcome = fixture.runtime.block_on(database.execute_raw_query(query));
         assert_eq!(kind(&outcome), expected, "{sql}: {outcome:?}");
     }
     for _ in 0..5 {
-        let call = database.execute_raw_query(RawQuery::new("SELECT pg_sleep(20)"));
+        let timeout_ms = Some(1_000);
+        let sleep = RawQuery { timeout_ms, ..RawQuery::new("SELECT pg_sleep(120)") };
+        let call = database.execute_raw_query(sleep);
         let dropped = async { tokio::time::timeout(Duration::from_millis(100), call).await };
         assert!(fixture.runtime.block_on(dropped).is_err());
         let next = database.execute_raw_query(RawQuery::new("SELECT 1"));

