@@ -6,7 +6,7 @@ use crate::workspace::{Workspace, run};
 
 const USAGE: &str = "usage: cargo xtask cluster [--only restart|outage|throughput] [--release] [--seconds N]
 
-  restart     three nodes are restarted, one after the other, and no call fails
+  restart     three nodes are restarted sequentially, and no call fails
   outage      PostgreSQL is stopped and started again: calls fail with clear errors, and the nodes recover
   throughput  calls per second, and CPU time per call, of one, two and three nodes; `--seconds` is the time of each
               measurement [default: 5]

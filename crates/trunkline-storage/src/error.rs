@@ -85,7 +85,7 @@ impl StoreError {
     }
 
     /// Whether the server cannot be reached, which is logged once for each outage, or its connection was lost during a
-    /// commit, of which the caller is told.
+    /// commit, which the error of the caller contains.
     pub(crate) fn is_outage(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::Unconfirmed)
     }

@@ -101,7 +101,7 @@ fn client(address: SocketAddr) -> Client {
     Client::with_config(http, ClientConfig { timeout: DEADLINE, retry: None })
 }
 
-/// What a call writes.
+/// The content of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     /// A row of a table.

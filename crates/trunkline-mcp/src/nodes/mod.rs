@@ -79,7 +79,7 @@ pub type NodesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodesError>>
 pub enum NodesError {
     /// The storage is busy or cannot be reached. Outages are logged by the implementation of [`Nodes`], and not for each
     /// call.
-    #[error("the state that nodes share is not available at the moment")]
+    #[error("the state that nodes share is currently not available")]
     Temporary(#[source] BoxError),
     /// Another error.
     #[error("the state that nodes share is not available")]

@@ -1,4 +1,4 @@
-//! Nodes are restarted, one after the other, and no call fails.
+//! Nodes are restarted sequentially, and no call fails.
 
 use std::sync::{Arc, Mutex};
 

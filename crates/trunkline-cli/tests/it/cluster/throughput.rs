@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use trunkline_test_postgres::process;
 
 use super::{Cluster, Load, What, read};
+use crate::nodes::LIST;
 use crate::nodes::proxy::Caller;
 use crate::support::cpu_time;
 
@@ -45,14 +46,42 @@ async fn throughput() {
     println!("\n{CLIENTS} clients, {} s each, CPU time in µs per call", duration().as_secs());
     println!("\n| call | nodes | calls/s | CPU of nodes | of PostgreSQL | of nginx | total |");
     println!("|---|---|---|---|---|---|---|");
+    let mut idle = Vec::new();
     for count in 1..=3 {
         let cluster = Cluster::start(count);
         for kind in [Kind::Sql, Kind::Read, Kind::Write, Kind::Tool] {
-            measure(&cluster, kind).await;
+            println!("{}", measure(&cluster, kind).await);
         }
+        idle.push(measure_idle(&cluster).await);
         cluster.stop();
     }
+    println!("\n| idle nodes | CPU of nodes, ms per second | of PostgreSQL |");
+    println!("|---|---|---|");
+    for (count, [nodes, postgres]) in (1..).zip(idle) {
+        println!("| {count} | {nodes:.1} | {postgres:.1} |");
+    }
     println!();
+}
+
+/// The CPU time of nodes and of PostgreSQL in milliseconds per second, without calls. There is a session, so the nodes read
+/// messages at their shorter interval.
+async fn measure_idle(cluster: &Cluster) -> [f64; 2] {
+    let caller = Caller::connect(cluster.nginx.address, "legacy").await;
+    caller.client.subscribe(LIST).await.unwrap();
+    // nginx sends each request to another node.
+    for _ in &cluster.nodes {
+        caller.client.ping().await.unwrap();
+    }
+    let (begin, before) = (Instant::now(), cpu_times(cluster));
+    tokio::time::sleep(duration()).await;
+    let (took, after) = (begin.elapsed().as_secs_f64(), cpu_times(cluster));
+    [0, 1].map(|index| (after[index] - before[index]).as_secs_f64() * 1_000.0 / took)
+}
+
+/// The CPU times of the nodes, of PostgreSQL and of nginx.
+fn cpu_times(cluster: &Cluster) -> [Duration; 3] {
+    let nodes: Duration = cluster.nodes.iter().map(|node| cpu_time(node.process())).sum();
+    [nodes, cpu_time(process()), cpu_time(cluster.nginx.process())]
 }
 
 /// The read of [`read`] as SQL.
@@ -61,7 +90,8 @@ fn sql(number: u64) -> (&'static str, Value) {
     ("db.execute_raw_query", json!({"query": query, "params": [number % 20_000]}))
 }
 
-async fn measure(cluster: &Cluster, kind: Kind) {
+/// The row of the table.
+async fn measure(cluster: &Cluster, kind: Kind) -> String {
     let mut load = Load::default();
     let failed = Arc::new(AtomicUsize::new(0));
     let caller = match kind {
@@ -101,22 +131,18 @@ async fn measure(cluster: &Cluster, kind: Kind) {
     }
     // Connections are open, and statements are prepared.
     load.progress(10 * CLIENTS).await;
-    let processes = || {
-        let nodes: Duration = cluster.nodes.iter().map(|node| cpu_time(node.process())).sum();
-        [nodes, cpu_time(process()), cpu_time(cluster.nginx.process())]
-    };
-    let (begin, before, done) = (Instant::now(), processes(), load.done());
+    let (begin, before, done) = (Instant::now(), cpu_times(cluster), load.done());
     tokio::time::sleep(duration()).await;
-    let (took, after, calls) = (begin.elapsed(), processes(), load.done() - done);
+    let (took, after, calls) = (begin.elapsed(), cpu_times(cluster), load.done() - done);
     load.end().await;
     assert_eq!(failed.load(Ordering::SeqCst), 0, "failed calls: {}", kind.name());
     let of_call = |index: usize| (after[index] - before[index]).as_micros() / calls.max(1) as u128;
     let [nodes, postgres, nginx] = [0, 1, 2].map(of_call);
-    println!(
+    format!(
         "| {} | {} | {:.0} | {nodes} | {postgres} | {nginx} | {} |",
         kind.name(),
         cluster.nodes.len(),
         calls as f64 / took.as_secs_f64(),
         nodes + postgres + nginx,
-    );
+    )
 }
