@@ -154,7 +154,8 @@ impl StoredNodes {
 }
 
 fn nodes_error(error: StoreError) -> NodesError {
-    if error.is_temporary() {
+    // A write that was lost with its connection may be repeated.
+    if error.is_temporary() || matches!(error, StoreError::Unconfirmed) {
         NodesError::Temporary(error.into())
     } else {
         NodesError::failed(error)
