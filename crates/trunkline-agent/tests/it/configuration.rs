@@ -135,7 +135,7 @@ fn rejects_invalid_model_urls() {
         ("ftp://h/v1", "unsupported scheme ftp://"),
         ("http://user:SEC@h/v1", "user or password in the URL"),
         ("http://user:SEC@h/v1?key=SEC", "user or password in the URL"),
-        ("user:SEC@h/v1?key=SEC", "missing scheme; use http://h/v1"),
+        ("user:SEC@h/v1?key=SEC", "missing scheme; use http://<redacted>@h/v1"),
         ("http://h:1:2/v1?key=SEC", "invalid URL"),
     ] {
         let Err(error) = Model::new(model::ModelConfig::new(url, "m")) else {

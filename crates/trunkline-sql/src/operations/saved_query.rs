@@ -66,12 +66,12 @@ pub enum ParamKind {
 #[non_exhaustive]
 pub enum SavedQueryError {
     /// The database is unknown, or rejects the statement or its parameters.
-    #[error("query `{name}`: {source}")]
+    #[error("query `{name}`: {reason}")]
     Rejected {
         /// The name of the query.
         name: String,
         /// The error of the database.
-        source: Error,
+        reason: Error,
     },
     /// Two parameters have the same name.
     #[error("query `{name}`: duplicate parameter `{param}`")]
@@ -200,7 +200,7 @@ impl SavedQuery {
                 return Err(SavedQueryError::InvalidDefault { name: name(), param, expected });
             }
         }
-        let rejected = |source| SavedQueryError::Rejected { name: name(), source };
+        let rejected = |reason| SavedQueryError::Rejected { name: name(), reason };
         let (name, database) = databases.entry(self.database.as_deref()).map_err(rejected)?;
         let checked = database.for_caller(&Caller::operator()).map_err(rejected)?;
         let nulls = vec![Json::Null; self.params.len()];
