@@ -16,7 +16,8 @@ pub struct InsertRecord {
     #[schemars(description = "Table name")]
     pub table_name: String,
     /// One record, or a list of at most 1,000: values by column name. Omitted columns get their default. Values are
-    /// null, booleans (stored as 0 and 1), numbers, strings, or {"$blob": base64}; send JSON as a string.
+    /// null, booleans (stored as 0 and 1 in SQLite), numbers, strings, or {"$blob": base64}; SQLite requires JSON as a
+    /// string.
     #[schemars(
         schema_with = "arguments::records",
         description = "{column: value}, or a list of up to 1000. BLOB: {\"$blob\": base64}"

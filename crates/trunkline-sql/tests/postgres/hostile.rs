@@ -68,6 +68,22 @@ fn check_harmless(fixture: &Fixture, sql: &str, read_only: bool, expected: &str)
     assert_eq!(next.unwrap().rows.get(), "[[5,true]]", "{sql}");
 }
 
+/// `RESET ALL` does not reset the role.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn a_role_that_a_function_sets_ends_with_the_call() {
+    let script = "CREATE FUNCTION become() RETURNS text LANGUAGE sql \
+                  AS $$ SELECT set_config('role', 'reader', false) $$";
+    let config = PostgresConfig { writable: true, connections: 1, ..PostgresConfig::default() };
+    let fixture = Fixture::with(script, config);
+    for read_only in [true, false] {
+        let query = RawQuery { read_only, ..RawQuery::new("SELECT become()") };
+        assert_eq!(fixture.raw(query).unwrap().rows.get(), r#"[["reader"]]"#);
+        let user = fixture.sql("SELECT current_user::text").unwrap();
+        assert_eq!(user.rows.get(), r#"[["app"]]"#, "{read_only}");
+    }
+}
+
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn dropping_a_call_cancels_its_statement() {
