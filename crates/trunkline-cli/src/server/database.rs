@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+#[cfg(feature = "sample")]
+use anyhow::Context;
+use anyhow::anyhow;
 #[cfg(feature = "postgres")]
 use anyhow::ensure;
-use anyhow::{Context, anyhow};
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum, value_parser};
 #[cfg(feature = "sample")]
