@@ -171,7 +171,7 @@ pub fn call(attributes: CallAttributes<'_>) -> Span {
     )
 }
 
-/// Creates the span of a request of MCP that calls no operation, in a trace of its own or that of the caller.
+/// Begins a request of MCP that calls no operation, in the trace of the caller or a new one.
 #[must_use]
 pub fn mcp(request: &McpRequest, id: Option<&str>, parent: Option<TraceContext>) -> Work {
     let span = span!(
@@ -242,7 +242,7 @@ pub fn model(model: &str, host: &str, port: u16) -> Work {
         name::MODEL,
         { a::KIND } = "client",
         { a::GEN_AI_OPERATION } = "chat",
-        // The API; the server behind it is unknown.
+        // The API. The server may be another one.
         { a::GEN_AI_PROVIDER } = "openai",
         { a::GEN_AI_MODEL } = model,
         { a::SERVER_ADDRESS } = host,
