@@ -27,6 +27,10 @@ pub(crate) fn run_with(workspace: &Workspace, arguments: &[String]) -> Result<()
     let mut arguments = arguments.iter().map(String::as_str);
     while let Some(argument) = arguments.next() {
         match argument {
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return Ok(());
+            }
             "--release" => is_release = true,
             "--only" => {
                 let name = arguments.next().unwrap_or_default();
