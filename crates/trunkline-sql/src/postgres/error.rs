@@ -156,3 +156,17 @@ fn note_name(error: Error, code: &SqlState, sql: &str) -> Error {
     }
     Error::Sql { message, offset: Some(offset), table, column, candidates }
 }
+
+/// The error of a statement whose values are those of columns: with the column instead of the number of a parameter.
+pub(crate) fn with_column(error: Error, data: &[&str], filters: &[&str]) -> Error {
+    let Error::BadParam { number, reason } = error else { return error };
+    let index = number.saturating_sub(1);
+    let filter = || index.checked_sub(data.len()).and_then(|index| filters.get(index));
+    match (data.get(index), filter()) {
+        (Some(column), _) => {
+            Error::BadColumn { argument: "data", column: (*column).to_owned(), reason }
+        }
+        (None, Some(column)) => Error::BadFilter { column: (*column).to_owned(), reason },
+        (None, None) => Error::BadParam { number, reason },
+    }
+}

@@ -64,8 +64,16 @@ pub(crate) struct Change<'t> {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
     /// The columns of the first values, which are their new ones.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only errors of PostgreSQL have a number")
+    )]
     pub(crate) data_columns: Vec<&'t str>,
     /// The columns that the other values are compared with.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only errors of PostgreSQL have a number")
+    )]
     pub(crate) filter_columns: Vec<&'t str>,
 }
 
@@ -98,20 +106,6 @@ impl<'t> Change<'t> {
         let sql = format!("DELETE FROM {}{}", table.source(), filter.sql);
         let filter_columns = filter.columns;
         Ok(Self { sql, values: filter.values, data_columns: Vec::new(), filter_columns })
-    }
-}
-
-/// The error of a statement whose values are those of columns: with the column instead of the number of a parameter.
-pub(crate) fn with_column(error: Error, data: &[&str], filters: &[&str]) -> Error {
-    let Error::BadParam { number, reason } = error else { return error };
-    let index = number.saturating_sub(1);
-    let filter = || index.checked_sub(data.len()).and_then(|index| filters.get(index));
-    match (data.get(index), filter()) {
-        (Some(column), _) => {
-            Error::BadColumn { argument: "data", column: (*column).to_owned(), reason }
-        }
-        (None, Some(column)) => Error::BadFilter { column: (*column).to_owned(), reason },
-        (None, None) => Error::BadParam { number, reason },
     }
 }
 

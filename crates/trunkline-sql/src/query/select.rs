@@ -16,6 +16,10 @@ pub(crate) struct PageQuery<'t> {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
     /// The columns that the first values are compared with.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only errors of PostgreSQL have a number")
+    )]
     pub(crate) filter_columns: Vec<&'t str>,
     /// The maximum size of the result.
     pub(crate) bounds: Bounds,

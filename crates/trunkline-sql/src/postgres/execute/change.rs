@@ -6,11 +6,12 @@ use crate::model::create_table::{CreateTable, Created};
 use crate::model::error::Error;
 use crate::model::rowset::Bounds;
 use crate::model::schema::{Dialect, Table};
+use crate::postgres::error::with_column;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
 use crate::query;
-use crate::query::change::{Change, with_column};
+use crate::query::change::Change;
 use crate::query::identifier::quote;
 
 pub(crate) async fn update_record(

@@ -5,6 +5,7 @@ use crate::model::error::Error;
 use crate::model::rowset::{Bounds, RowNumber};
 use crate::model::schema::Table;
 use crate::model::value::Value;
+use crate::postgres::error::with_column;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
@@ -50,8 +51,7 @@ async fn insert_all(
         };
         let values = record.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
         let inserted = rows.write(transaction, &statement, values).await;
-        rows_affected +=
-            inserted.map_err(|error| change::with_column(error, &record.columns, &[]))?;
+        rows_affected += inserted.map_err(|error| with_column(error, &record.columns, &[]))?;
         prepared = Some((record.columns, statement));
     }
     let changed = transaction.changed_rows().await?;

@@ -2,10 +2,10 @@ use crate::model::error::Error;
 use crate::model::read::QueryRecords;
 use crate::model::rowset::Rowset;
 use crate::model::visibility::ResultMasks;
+use crate::postgres::error::with_column;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params};
-use crate::query::change::with_column;
 use crate::query::select::PageQuery;
 
 pub(crate) async fn query_records(
