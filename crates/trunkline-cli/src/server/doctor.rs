@@ -155,7 +155,7 @@ fn open_files(report: &mut Report) {
 }
 
 async fn listen(serve: &Serve) -> anyhow::Result<String> {
-    let (listen, addresses) = serve.checked_addresses().await?;
+    let (listen, addresses) = serve.addresses().await?;
     let bind = |address: &SocketAddr| TcpListener::bind(address).map(drop);
     let mut failed = None;
     for address in &addresses {

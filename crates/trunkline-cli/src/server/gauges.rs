@@ -10,6 +10,7 @@ use trunkline::server::Problems;
 use trunkline_mcp::Mcp;
 use trunkline_sql::{Database, DatabaseName, Databases};
 
+use super::problems::COMPONENTS;
 use super::reload::ReloadState;
 use super::service::Service;
 
@@ -26,10 +27,6 @@ pub(super) struct Gauges {
     /// Set when the server listens.
     server: Arc<OnceLock<ServerHandle>>,
 }
-
-/// The components that [`Problems`] are about.
-pub(super) const COMPONENTS: [&str; 7] =
-    ["database", "records", "conversations", "audit_log", "sessions", "log", "configuration"];
 
 impl Gauges {
     pub(super) fn new(

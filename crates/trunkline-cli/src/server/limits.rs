@@ -1,13 +1,65 @@
-//! Limits of memory, open files and file sizes.
+//! Limits of requests, memory, open files and file sizes.
 
 use std::fs::read_to_string;
 use std::io;
 use std::path::Path;
 
+use anyhow::ensure;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline::limits::MemoryBudget;
+
+/// The flags of limits of requests.
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+pub(super) struct RequestLimits {
+    /// Maximum calls per second of each caller [default: no limit]
+    ///
+    /// A caller is a token or an address. More calls are refused with 429; bursts may have twice as many. Each call
+    /// of a served method counts, also as a tool or in a batch; unknown methods, lists of tools and invalid tokens do
+    /// not.
+    #[arg(
+        long,
+        value_name = "CALLS",
+        env = "TRUNKLINE_RATE_LIMIT",
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000_000)
+    )]
+    pub(super) rate_limit: Option<u32>,
+    /// Maximum size of a request body in bytes
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1 << 20,
+        env = "TRUNKLINE_MAX_BODY",
+        value_parser = RangedU64ValueParser::<usize>::new().range(64..=1 << 30)
+    )]
+    pub(super) max_body: usize,
+}
+
+impl RequestLimits {
+    /// Checks that two of the largest requests fit into the memory for requests.
+    pub(super) fn check(&self, memory: &MemoryBudget) -> anyhow::Result<()> {
+        let (max_body, limit) = (self.max_body, memory.limit());
+        ensure!(
+            max_body <= limit / 2,
+            "--max-body is {max_body}, more than half of --max-memory, which is {limit}: lower it, or raise --max-memory"
+        );
+        Ok(())
+    }
+
+    /// The limits, for the console.
+    pub(super) fn described(&self, memory: &MemoryBudget) -> [(String, String); 3] {
+        let calls = self.rate_limit;
+        let rate = calls.map_or_else(|| "none".to_owned(), |calls| format!("{calls} calls/s"));
+        let limits = [
+            ("Calls per user", rate),
+            ("Request body", format!("{} KiB", self.max_body >> 10)),
+            ("Memory of requests", format!("{} MiB", memory.limit() >> 20)),
+        ];
+        limits.map(|(name, value)| (name.to_owned(), value))
+    }
+}
 
 /// The flag of the memory for requests and replies.
 #[derive(Args)]
