@@ -190,8 +190,7 @@ impl Group {
 
     /// Fails the whole group with the error of its transaction, and the waiting tasks if it could not be started.
     fn fail(&mut self, error: &StoreError, queue: &Queue) {
-        let have_started = !self.tasks.is_empty();
-        if !have_started {
+        if self.tasks.is_empty() {
             // Takes all tasks before the first one is answered, since its caller may retry.
             while let Some(mut task) = self.next(queue) {
                 // One whose deadline has passed was not started in time, whatever prevented that.
@@ -203,11 +202,7 @@ impl Group {
         }
         // A task whose own fault ended the transaction keeps its error.
         for task in self.tasks.iter_mut().filter(|task| task.fault().is_none()) {
-            let claim = task.claim();
-            // The time of a task that was not started can be up, while the transaction could not begin.
-            let is_late = !have_started && claim.is_over();
-            let error = if is_late { claim.reason() } else { error.clone() };
-            task.fail(error);
+            task.fail(error.clone());
         }
     }
 

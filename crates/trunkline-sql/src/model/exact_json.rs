@@ -69,7 +69,7 @@ pub(crate) fn number(json: &Json) -> Option<&str> {
 }
 
 fn is_number(text: &str) -> bool {
-    text.bytes().all(is_number_byte)
+    !text.is_empty() && text.bytes().all(is_number_byte)
 }
 
 /// Whether a number is an integer, possibly of more than 64 bits.
@@ -174,7 +174,9 @@ fn is_rounded(number: &str) -> bool {
         return false;
     }
     let exact = double(number).map(f64::to_bits);
-    exact.is_none() || serde_json::from_str(number).ok().map(f64::to_bits) != exact
+    let is_exact = exact.is_some() && serde_json::from_str(number).ok().map(f64::to_bits) == exact;
+    // The parser refuses text that is no number.
+    !is_exact && serde_json::from_str::<&RawValue>(number).is_ok()
 }
 
 /// The significant digits and the exponent of a number.
@@ -214,6 +216,14 @@ mod tests {
         let expected =
             if is_kept { document.clone() } else { parse(&document).unwrap().to_string() };
         assert_eq!(text(&parse(&document).unwrap()), expected);
+    }
+
+    #[test]
+    fn invalid_numbers_are_refused() {
+        for json in ["1e", "1.2.3.4.5.6.7.8.9", "2024-01-01-00-00-00", "-", "00000000000000000001"] {
+            assert!(parse(json).is_err(), "{json}");
+            assert!(parse(&format!("{{\"a\":[{json}]}}")).is_err(), "{json}");
+        }
     }
 
     #[test]
