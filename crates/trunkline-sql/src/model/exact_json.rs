@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn invalid_numbers_are_refused() {
-        for json in ["1e", "1.2.3.4.5.6.7.8.9", "2024-01-01-00-00-00", "-", "00000000000000000001"] {
+        for json in ["1e", "1.2.3.4.5.6.7.8.9", "2024-01-01-00-00-00", "-", "00000000000000000001"]
+        {
             assert!(parse(json).is_err(), "{json}");
             assert!(parse(&format!("{{\"a\":[{json}]}}")).is_err(), "{json}");
         }
