@@ -40,7 +40,7 @@ mod routes;
 pub mod sample;
 pub mod sqlite;
 
-pub use backend::{Backend, Call, Engine, Usage};
+pub use backend::{Backend, Call, Engine};
 pub use database::Database;
 pub use databases::{DatabaseName, DatabaseNameError, Databases, DatabasesError, Toolset};
 pub use model::caller::Caller;
@@ -99,6 +99,7 @@ pub mod transfer {
 
 /// Results that describe a database: matches of a search, plans, profiles of tables, and its state.
 pub mod inspection {
+    pub use crate::backend::Usage;
     pub use crate::model::health::{DatabaseHealth, HealthProblem, PostgresHealth, SqliteHealth};
     pub use crate::model::plan::{PlanStep, QueryPlan};
     pub use crate::model::profile::{ColumnProfile, ExampleValue, TableProfile};

@@ -26,8 +26,8 @@ mod template;
 mod upstreams;
 mod value;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command};
@@ -133,18 +133,24 @@ impl Config {
         const MAX_SIZE: u64 = 1 << 20;
         let is_required = path.is_some();
         let path = path.unwrap_or(Path::new(DEFAULT_FILE)).to_owned();
-        let size = match fs::metadata(&path) {
-            Ok(metadata) => metadata.len(),
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
             Err(error) if !is_required && error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self::default());
             }
             Err(source) => return Err(ConfigError::Unreadable { path, source }),
         };
-        if size > MAX_SIZE {
-            return Err(ConfigError::TooLarge { path, max: MAX_SIZE });
+        // Opening a named pipe would wait for its writer.
+        if !metadata.is_file() {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+            return Err(ConfigError::Unreadable { path, source });
         }
-        match fs::read_to_string(&path) {
-            Ok(text) => Self::parse(path, &text, command),
+        let mut text = String::new();
+        let read =
+            File::open(&path).and_then(|file| file.take(MAX_SIZE + 1).read_to_string(&mut text));
+        match read {
+            Ok(size) if size as u64 > MAX_SIZE => Err(ConfigError::TooLarge { path, max: MAX_SIZE }),
+            Ok(_) => Self::parse(path, &text, command),
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }
     }

@@ -1,6 +1,6 @@
 //! The roles of callers.
 
-use trunkline::layers::authorize::{Pattern, Requirement, Role, claim, principal, scope};
+use trunkline::layers::authorize::{Pattern, Requirement, Role, claim, principal, scope, signed};
 use trunkline::layers::rate_limit::Rate;
 use trunkline_sql::DatabaseName;
 
@@ -14,8 +14,9 @@ pub(super) fn role(config: &CallerRole) -> Role {
     let patterns =
         |placed: &[Placed]| texts(placed).iter().map(|text| Pattern::new(text)).collect();
     let tokens = config.tokens.iter().map(principal);
-    // Claims were parsed with the file.
+    // Claims were parsed with the file. Listed tokens have all scopes, but no claims.
     let claims = config.claims.iter().filter_map(|claim| requirement(&claim.text));
+    let claims = claims.map(|claim| signed().and(claim));
     let mut role = Role::new(&config.name, []);
     role.members = tokens.chain(claims).reduce(Requirement::or);
     role.operations = patterns(&config.operations);

@@ -152,6 +152,15 @@ fn files_of_secrets() {
     };
     mode("open", 0o644);
     mode("private", 0o640);
+    for (name, expected) in [
+        ("pipe", "not a regular file"),
+        (".", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
+    ] {
+        let ended = run(trunkline(folder.path()).args(["config", "check", "--config", name]));
+        assert_eq!(ended.code, Some(2), "{name}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{name}: {ended:?}");
+    }
     for (name, code, expected) in [
         ("pipe", 2, "pipe is not a regular file"),
         (".", 2, ". is not a regular file"),

@@ -279,6 +279,25 @@ fn a_role_without_members_applies_to_all_callers() {
     assert_eq!(server.connect().get("/history").status, 403);
 }
 
+/// Listed tokens have all scopes that methods require, but are no members by them.
+#[test]
+fn scopes_of_roles_are_those_of_signed_tokens() {
+    let folder = folder(&format!(
+        "[access]\njwks = 'jwks.json'\naudiences = ['*']\nread_scope = 'read'\n{TOKENS}\
+         [roles.reader]\nclaims = ['scope:read']\noperations = ['db.*']\n{DATABASES}"
+    ));
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let server = serve(folder.path(), &[]);
+    let call = rpc("db.list_tables", &json!({}));
+    for (header, status) in
+        [(issuer.token(json!({"scope": "read"})), 200), (bearer("nobody"), 403)]
+    {
+        let reply = server.connect().ask(&post("/", &[&header], &call));
+        assert_eq!(reply.status, status, "{header}: {}", reply.json());
+    }
+}
+
 #[test]
 fn rates_of_roles_apply_to_each_caller() {
     let roles = "\

@@ -180,6 +180,10 @@ impl Source {
 
 /// Reads a file, up to one byte beyond the limit.
 fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    // Opening a named pipe would wait for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut text)?;
     Ok(text)

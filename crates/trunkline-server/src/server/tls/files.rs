@@ -57,10 +57,18 @@ const MAX: u64 = 1 << 20;
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX + 1).read_to_end(&mut text));
+    let read = open(path).and_then(|file| file.take(MAX + 1).read_to_end(&mut text));
     let read = read.and_then(|count| match count as u64 {
         0..=MAX => Ok(text),
         _ => Err(io::Error::new(ErrorKind::FileTooLarge, "file exceeds 1 MiB")),
     });
     read.map_err(|source| TlsError::Read { path: path.to_owned(), source })
+}
+
+/// Opening a named pipe would wait for its writer.
+fn open(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
 }

@@ -11,6 +11,7 @@ pub struct Requirement(Kind);
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
     Authenticated,
+    Signed,
     Name(String),
     Subject { issuer: String, name: String },
     Claim { path: String, value: Value },
@@ -49,6 +50,12 @@ pub fn authenticated() -> Requirement {
     Requirement(Kind::Authenticated)
 }
 
+/// The caller has a signed token, and is not the principal of a listed one.
+#[must_use]
+pub fn signed() -> Requirement {
+    Requirement(Kind::Signed)
+}
+
 impl Requirement {
     /// Either requirement is enough.
     #[must_use]
@@ -70,6 +77,7 @@ impl Requirement {
     pub(super) fn is_met_by(&self, principal: &Principal) -> bool {
         match &self.0 {
             Kind::Authenticated => true,
+            Kind::Signed => principal.issuer().is_some(),
             Kind::Name(name) => is_called(principal, None, name),
             Kind::Subject { issuer, name } => is_called(principal, Some(issuer), name),
             Kind::Claim { path, value } => {
