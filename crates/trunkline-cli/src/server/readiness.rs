@@ -3,7 +3,7 @@
 use trunkline::server::Readiness;
 use trunkline_agent::conversation::Conversations;
 use trunkline_resources::Resources;
-use trunkline_sql::{Database, DatabaseName, Databases, ErrorClass, RawQuery};
+use trunkline_sql::{Database, DatabaseName, Databases, Error, ErrorClass, RawQuery};
 
 use super::service::Service;
 use super::shared_state::SharedState;
@@ -41,6 +41,7 @@ async fn check(name: &DatabaseName, database: &Database, is_named: bool) -> Resu
     let answer = database.execute_raw_query(RawQuery::new("SELECT 1")).await;
     let problem = match answer {
         Ok(_) => None,
+        Err(error @ Error::Unreachable(_)) => Some(error.to_string()),
         // A busy database is reachable.
         Err(error) if error.class() == ErrorClass::Retry => None,
         Err(error) => Some(error.to_string()),

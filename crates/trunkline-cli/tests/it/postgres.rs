@@ -266,7 +266,8 @@ fn tls_with_a_file_of_the_configuration() {
     assert_eq!(server.sql(&json!({ "query": encrypted })), Ok(json!([[true]])));
 }
 
-/// While the server of the database refuses connections, calls fail and `/health` names the reason. Later calls work.
+/// While the server of the database refuses connections, calls fail, `/health` names the reason, and the log has one
+/// line. Later calls work.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn a_lost_server_comes_back() {
@@ -306,8 +307,8 @@ fn a_lost_server_comes_back() {
         let error = outcome.unwrap_err();
         let reason = json!("the database server cannot be reached; try again later");
         assert_eq!(
-            (&error["data"]["kind"], &error["data"]["reason"]),
-            (&json!("unavailable"), &reason)
+            (&error["code"], &error["data"]["kind"], &error["data"]["reason"]),
+            (&json!(-32005), &json!("unreachable"), &reason)
         );
     }
     let problems = health("degraded");
@@ -318,6 +319,16 @@ fn a_lost_server_comes_back() {
     psql("postgres", "postgres", &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"));
     health("healthy");
     assert_eq!(server.sql(&count), Ok(json!([[3]])));
+    let log = server.stop().stderr;
+    let problems: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains(" WARN ") || line.contains("ERROR "))
+        .filter(|line| !line.contains("trunkline_cli"))
+        .collect();
+    let begins = |line: &&&str| line.contains("PostgreSQL cannot be reached");
+    assert_eq!(problems.iter().filter(begins).count(), problems.len(), "{problems:#?}");
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert_eq!(log.matches("PostgreSQL can be reached again").count(), 1, "{log}");
 }
 
 /// Roles whose names need quotes, and rows that belong to one of them each.

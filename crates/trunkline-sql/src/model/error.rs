@@ -197,7 +197,8 @@ pub enum Error {
     /// The database can no longer be opened.
     #[error("the database cannot be opened")]
     Unavailable(#[source] BoxError),
-    /// No connection to the server of the database can be opened, or the connection was lost.
+    /// No connection to the server of the database can be opened, or the connection was lost. Nothing was changed. The
+    /// call can be retried.
     #[error("the database server cannot be reached; try again later")]
     Unreachable(#[source] BoxError),
     /// The database file was removed or renamed while it was served.
@@ -242,7 +243,7 @@ pub enum ErrorClass {
     Limit,
     /// The caller cancelled the call.
     Cancelled,
-    /// The server or the file is busy. A retry may succeed.
+    /// The server or the file is busy, or the server cannot be reached. Nothing was changed. A retry may succeed.
     Retry,
     /// The database or this crate failed.
     Database,
@@ -384,11 +385,10 @@ impl Error {
             Self::Locked => (Retry, "locked"),
             Self::Changing => (Retry, "changing"),
             Self::Closed => (Retry, "closed"),
-            Self::Unavailable(_)
-            | Self::Unreachable(_)
-            | Self::Missing
-            | Self::Replaced
-            | Self::NeedsRecovery => (Database, "unavailable"),
+            Self::Unreachable(_) => (Retry, "unreachable"),
+            Self::Unavailable(_) | Self::Missing | Self::Replaced | Self::NeedsRecovery => {
+                (Database, "unavailable")
+            }
             Self::DiskFull => (Database, "disk_full"),
             Self::Failure(_) => (Database, "failure"),
             Self::ReaderLost => (Database, "reader_lost"),

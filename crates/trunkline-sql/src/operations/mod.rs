@@ -95,8 +95,8 @@ macro_rules! operation {
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
 /// Errors are -32602 for invalid arguments, -32004 for a timeout, -32005 for a call that can be retried (no free
-/// reader or writer, a lock, a file that keeps changing), and -32003 for other errors of the database. `data` contains
-/// the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
+/// reader or writer, a lock, a file that keeps changing, a server that cannot be reached), and -32003 for other errors
+/// of the database. `data` contains the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
 pub fn operations<S>(databases: impl Into<Databases>) -> Router<S> {
     let databases = databases.into();
     let names = match databases.are_several() {
@@ -337,7 +337,8 @@ impl<S> FromCall<S> for Caller {
 
 impl From<Error> for ErrorObject {
     fn from(error: Error) -> Self {
-        if error.class() == ErrorClass::Database {
+        // An outage is logged once, by the pool of connections.
+        if error.class() == ErrorClass::Database && !matches!(error, Error::Unconfirmed) {
             let source = std::error::Error::source(&error).map(ToString::to_string);
             tracing::error!(%error, source, "the database failed");
         }

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trunkline_postgres::{Address, ConnectError, PostgresUrl};
+use trunkline_postgres::{Address, ConnectError, Outage, PostgresUrl};
 
 use super::config::PostgresConfig;
 use super::execute::{
@@ -66,9 +66,10 @@ impl Postgres {
         let address =
             || Address::new(url, config.ca_file.as_deref(), |name| std::env::var(name).ok());
         let of_exports = PostgresConfig { connections: config.limits.exports, ..config.clone() };
-        let exports = Arc::new(Pool::new(address()?, of_exports));
-        let pool = Arc::new(Pool::new(address()?, config));
-        let session = pool.connect().await?;
+        let outage = Arc::new(Outage::new("database"));
+        let exports = Arc::new(Pool::new(address()?, of_exports, Arc::clone(&outage)));
+        let pool = Arc::new(Pool::new(address()?, config, outage));
+        let session = pool.open().await?;
         let warnings = role::check(&session.connection, &pool.config).await?;
         pool.give_back(session);
         let role = match &pool.config {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use trunkline_postgres::{Address, ConnectError, ConnectLimits, Connection};
+use trunkline_postgres::{Address, ConnectError, ConnectLimits, Connection, Outage};
 
 use super::config::PostgresConfig;
 use super::session::Session;
@@ -23,16 +23,13 @@ pub(super) struct Pool {
     /// Number of leased connections.
     leased: Mutex<usize>,
     returned: Condvar,
-    problem: Mutex<Option<Problem>>,
+    /// That of all pools of the server.
+    outage: Arc<Outage>,
+    /// The time of the last attempt to connect by [`Pool::problem`].
+    last_probe: Mutex<Option<Instant>>,
 }
 
-/// The reason why the last connection could not be opened.
-struct Problem {
-    message: String,
-    since: Instant,
-}
-
-/// A failed connection attempt is repeated after this time, when [`Pool::problem`] is called.
+/// During an outage, [`Pool::problem`] attempts to connect after this time.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The right to use one connection.
@@ -49,7 +46,7 @@ impl Drop for Permit {
 }
 
 impl Pool {
-    pub(super) fn new(address: Address, config: PostgresConfig) -> Self {
+    pub(super) fn new(address: Address, config: PostgresConfig, outage: Arc<Outage>) -> Self {
         Self {
             address,
             permits: Arc::new(Semaphore::new(config.connections)),
@@ -58,7 +55,8 @@ impl Pool {
             idle: Mutex::new(Vec::new()),
             leased: Mutex::new(0),
             returned: Condvar::new(),
-            problem: Mutex::new(None),
+            outage,
+            last_probe: Mutex::new(None),
         }
     }
 
@@ -77,7 +75,7 @@ impl Pool {
                     return Ok(session);
                 }
             }
-            self.connect().await.map_err(unavailable)
+            self.connect().await.map_err(connect_error)
         };
         match timeout(patience, session).await {
             Ok(session) => Ok((permit, session?)),
@@ -105,22 +103,19 @@ impl Pool {
         Ok(Permit { pool: Arc::clone(self), _permit: permit })
     }
 
-    /// Opens a connection, and records whether that is possible.
-    pub(super) async fn connect(&self) -> Result<Session, ConnectError> {
+    /// Opens a connection, and records whether the server can be reached.
+    async fn connect(&self) -> Result<Session, ConnectError> {
+        self.outage.observe(&self.address, self.open()).await
+    }
+
+    /// Opens a connection.
+    pub(super) async fn open(&self) -> Result<Session, ConnectError> {
         let limits = ConnectLimits {
             timeout: self.config.connect_timeout,
             max_message: self.config.max_message,
         };
-        let connected = Connection::open(&self.address, limits).await;
-        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = match &connected {
-            Ok(_) => None,
-            Err(error) => {
-                tracing::warn!(%error, "cannot connect to PostgreSQL");
-                let message = "the PostgreSQL server cannot be reached".to_owned();
-                Some(Problem { message, since: Instant::now() })
-            }
-        };
-        Ok(Session::new(connected?, self.config.statement_cache))
+        let connection = Connection::open(&self.address, limits).await?;
+        Ok(Session::new(connection, self.config.statement_cache))
     }
 
     /// Takes a connection back after a call. The end of its transaction has been sent.
@@ -132,14 +127,16 @@ impl Pool {
         }
     }
 
-    /// The reason why the last connection could not be opened. If it is old, another attempt is made.
+    /// The reason why no connection can be opened. Another attempt is made, unless the last one is recent.
     pub(super) fn problem(self: &Arc<Self>) -> Option<String> {
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = problem.as_mut()?;
-        if known.since.elapsed() >= PROBE_INTERVAL
+        if !self.outage.is_current() {
+            return None;
+        }
+        let mut last_probe = self.last_probe.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_probe.is_none_or(|last| last.elapsed() >= PROBE_INTERVAL)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            known.since = Instant::now();
+            *last_probe = Some(Instant::now());
             let pool = Arc::clone(self);
             runtime.spawn(async move {
                 if let Ok(session) = pool.connect().await {
@@ -147,7 +144,7 @@ impl Pool {
                 }
             });
         }
-        Some(known.message.clone())
+        Some("the PostgreSQL server cannot be reached".to_owned())
     }
 
     /// Refuses further calls, and waits until the connections are returned.
@@ -161,10 +158,10 @@ impl Pool {
 }
 
 /// A connection that cannot be opened, as the error of a call.
-fn unavailable(error: ConnectError) -> Error {
-    match error {
-        ConnectError::Refused { message, .. } if message.contains("too many") => Error::Busy,
-        error => Error::Unreachable(error.into()),
+fn connect_error(error: ConnectError) -> Error {
+    match error.is_connection_limit() {
+        true => Error::Busy,
+        false => Error::Unreachable(error.into()),
     }
 }
 

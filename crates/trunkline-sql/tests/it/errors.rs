@@ -106,6 +106,7 @@ fn codes() {
         (Error::Busy, -32005, "Server is busy"),
         (Error::Locked, -32005, "Server is busy"),
         (Error::Changing, -32005, "Server is busy"),
+        (Error::Unreachable("refused".into()), -32005, "Server is busy"),
         (Error::NoStatement, -32003, "Database error"),
         (Error::Forbidden { reason: reason() }, -32003, "Database error"),
         (Error::OutOfMemory, -32003, "Database error"),

@@ -43,10 +43,8 @@ fn kind(method: &str, error: &ErrorObject) -> String {
     let data: Value =
         error.data().map(|data| serde_json::from_str(data.get()).unwrap()).unwrap_or_default();
     let kind = data["kind"].as_str().unwrap_or("-").to_owned();
-    // The database has its own code.
-    let is_of_database = error.code() == code::DATABASE
-        && ["unavailable", "unreachable", "unconfirmed"].contains(&&*kind);
-    assert!(error.is_temporary() || is_of_database, "{method}: {error:?}");
+    let is_unconfirmed = error.code() == code::DATABASE && kind == "unconfirmed";
+    assert!(error.is_temporary() || is_unconfirmed, "{method}: {error:?}");
     format!("{} {kind}: {}", error.code(), data["reason"].as_str().unwrap_or(error.message()))
 }
 
@@ -174,21 +172,20 @@ fn is_problem(line: &str) -> bool {
     line.contains(" WARN ") || line.contains("ERROR ")
 }
 
-/// Each store has logged the begin and the end of each outage once, and nothing else.
+/// Each store and the database have logged the begin and the end of each outage once, and nothing else.
 #[track_caller]
 fn check_log(log: &str, outages: usize) {
-    for store in ["nodes", "records"] {
-        let of_store = format!("user=\"store {store}\"");
-        let lines = || log.lines().filter(|line| line.contains(&of_store));
+    for user in ["store nodes", "store records", "database"] {
+        let of_user = format!("user=\"{user}\"");
+        let lines = || log.lines().filter(|line| line.contains(&of_user));
         let [begins, ends] = ["cannot be reached", "can be reached again"]
             .map(|text| lines().filter(|line| line.contains(text)).count());
-        assert_eq!((begins, ends), (outages, outages), "{store}: {log}");
+        assert_eq!((begins, ends), (outages, outages), "{user}: {log}");
         assert_eq!(lines().count(), begins + ends, "{log}");
     }
     let others: Vec<_> = log
         .lines()
-        .filter(|line| is_problem(line) && !line.contains("user=\"store "))
-        .filter(|line| !line.contains("trunkline_sql"))
+        .filter(|line| is_problem(line) && !line.contains("PostgreSQL cannot be reached"))
         .collect();
     assert!(others.is_empty(), "{others:#?}");
 }

@@ -150,7 +150,10 @@ impl Pool {
         }
         match tokio::time::timeout(COMMIT_WAIT, answer).await {
             Ok(answer) => outcome_of(answer),
-            Err(_) => Err(Error::Unconfirmed),
+            Err(_) => {
+                tracing::error!("a commit was not confirmed in time");
+                Err(Error::Unconfirmed)
+            }
         }
     }
 
