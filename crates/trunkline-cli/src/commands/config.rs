@@ -52,7 +52,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     match command {
         ConfigCommand::Check(Served { serve }) => {
-            serve.check_roles(config)?;
+            serve.check_names(config)?;
             let Some(path) = config.path() else {
                 bail!(
                     "trunkline.toml does not exist; `trunkline config init` creates it, --config names another file"

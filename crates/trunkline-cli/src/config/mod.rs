@@ -40,6 +40,7 @@ pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};
 pub(crate) use changes::{Changes, Snapshot};
 pub(crate) use databases::{DATABASE, DatabaseArg, DatabaseConfig, Location, PostgresSettings};
 pub(crate) use problem::{ConfigError, Problem};
+pub(crate) use queries::QueryDatabase;
 #[cfg(feature = "postgres")]
 pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use rules::RuleArg;
@@ -90,6 +91,7 @@ pub(crate) struct Config {
     sections: Vec<(String, String)>,
     databases: DatabaseConfigs,
     queries: Vec<SavedQuery>,
+    query_databases: Vec<QueryDatabase>,
     roles: Vec<CallerRole>,
     upstreams: Upstreams,
     /// Remarks about files that the configuration refers to.
@@ -167,9 +169,8 @@ impl Config {
         for flag in &flags {
             flag.check(command, &mut problems);
         }
-        let names: Vec<_> = sections.databases.keys().map(|name| name.get_ref().clone()).collect();
         let databases = databases::read(sections.databases, &folder, &mut problems);
-        let queries = queries::read(sections.queries, &names, &mut problems);
+        let (queries, query_databases) = queries::read(sections.queries, &mut problems);
         let tokens = flags.iter().flat_map(FlagValue::token_names).collect::<Vec<_>>();
         let roles = caller_roles::read(sections.roles, &tokens, &mut problems);
         let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
@@ -182,6 +183,7 @@ impl Config {
             sections: compared,
             databases,
             queries,
+            query_databases,
             roles,
             upstreams,
             warnings: folder.into_warnings(),
@@ -221,6 +223,11 @@ impl Config {
     /// The saved queries.
     pub(crate) fn queries(&self) -> &[SavedQuery] {
         &self.queries
+    }
+
+    /// The databases that saved queries name.
+    pub(crate) fn query_databases(&self) -> &[QueryDatabase] {
+        &self.query_databases
     }
 
     /// The roles of callers.

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use trunkline_sql::saved_query::{ParamKind, SavedParam, SavedQuery};
 
+use super::caller_roles::Placed;
 use super::problem::Problems;
-use crate::terminal::similar;
 
 /// A query that callers run by its name.
 #[derive(Deserialize, Default, JsonSchema)]
@@ -46,13 +46,20 @@ enum ParamType {
     Boolean,
 }
 
-/// The valid queries of the file, which has databases of these names. The others are among the problems.
+/// The database that a query names.
+#[derive(Debug)]
+pub(crate) struct QueryDatabase {
+    pub(crate) query: String,
+    pub(crate) database: Placed,
+}
+
+/// The valid queries of the file, and the databases that they name. The others are among the problems.
 pub(super) fn read(
     sections: IndexMap<Spanned<String>, QuerySection>,
-    databases: &[String],
     problems: &mut Problems<'_>,
-) -> Vec<SavedQuery> {
+) -> (Vec<SavedQuery>, Vec<QueryDatabase>) {
     let mut queries = Vec::with_capacity(sections.len());
+    let mut databases = Vec::new();
     for (key, section) in sections {
         let (span, name) = (key.span(), key.into_inner());
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -61,7 +68,9 @@ pub(super) fn read(
             problems.add(&span, format!("invalid name `{name}` in `queries`: {rule}"));
         }
         if let Some(database) = &section.database {
-            check_database(&name, database, databases, problems);
+            let position = problems.position(database.span().start);
+            let database = Placed { text: database.get_ref().clone(), position };
+            databases.push(QueryDatabase { query: name.clone(), database });
         }
         check_params(&name, &section.params, problems);
         let Some(sql) = section.sql else {
@@ -79,26 +88,7 @@ pub(super) fn read(
         query.params = section.params.into_iter().map(ParamSection::param).collect();
         queries.push(query);
     }
-    queries
-}
-
-/// Checks that the file has the database. Without databases in the file, those of the command line are served.
-fn check_database(
-    query: &str,
-    database: &Spanned<String>,
-    databases: &[String],
-    problems: &mut Problems<'_>,
-) {
-    let name = database.get_ref();
-    if databases.is_empty() || databases.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-        return;
-    }
-    let remedy = match similar(name, databases.iter().map(String::as_str)).first() {
-        Some(similar) => format!("did you mean `{similar}`?"),
-        None => format!("the databases are `{}`", databases.join("`, `")),
-    };
-    let message = format!("`queries.{query}.database`: unknown database `{name}`; {remedy}");
-    problems.add(&database.span(), message);
+    (queries, databases)
 }
 
 fn check_params(query: &str, params: &[ParamSection], problems: &mut Problems<'_>) {

@@ -88,8 +88,8 @@ async fn check(serve: &Serve, config: &Config, report: &mut Report) {
         report.add("tls", serve.tls.open().map(|_| "the certificate and its key are valid".into()));
     }
     report.add("access", access(serve).await);
-    if !config.roles().is_empty() {
-        report.add("roles", serve.check_roles(config).map(|()| "all names are known".to_owned()));
+    if !config.roles().is_empty() || !config.query_databases().is_empty() {
+        report.add("names", serve.check_names(config).map(|()| "all names are known".to_owned()));
     }
     report.add("data directory", data_dir(serve.records.data_dir()));
     store(serve, report).await;

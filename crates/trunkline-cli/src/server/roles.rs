@@ -1,11 +1,13 @@
-//! The roles of callers.
+//! The roles of callers, and the names that they and saved queries refer to.
 
 use trunkline::layers::authorize::{Pattern, Requirement, Role, claim, principal, scope, signed};
 use trunkline::layers::rate_limit::Rate;
 use trunkline_sql::DatabaseName;
 
 use super::operation_names::OperationNames;
-use crate::config::{CallerRole, Config, ConfigError, Placed, Problem, claim_of, unknown};
+use crate::config::{
+    CallerRole, Config, ConfigError, Placed, Problem, QueryDatabase, claim_of, unknown,
+};
 use crate::terminal::similar;
 
 /// A role, for the layers of calls.
@@ -38,12 +40,12 @@ pub(super) fn rate(calls: u32) -> Rate {
     Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() }
 }
 
-/// Checks the names of databases, and claims without signed tokens.
-pub(super) fn check(
+/// The names of unknown databases in roles, and claims without signed tokens.
+pub(super) fn unknown_in_roles(
     config: &Config,
     databases: &[DatabaseName],
     accepts_signed: bool,
-) -> Result<(), ConfigError> {
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     for role in config.roles() {
         let mut add = |placed: &Placed, key: &str, message: &str| {
@@ -51,17 +53,34 @@ pub(super) fn check(
             problems.push(Problem { position: placed.position, message });
         };
         for name in role.databases.iter().flatten() {
-            let is_known = |known: &DatabaseName| known.as_str().eq_ignore_ascii_case(&name.text);
-            if !databases.iter().any(is_known) {
-                let names = databases.iter().map(DatabaseName::as_str);
-                add(name, "databases", &unknown("database", &name.text, "the server", names));
+            if let Some(message) = unknown_database(&name.text, databases) {
+                add(name, "databases", &message);
             }
         }
         if let Some(claim) = role.claims.first().filter(|_| !accepts_signed) {
             add(claim, "claims", "claims apply to signed tokens: set access.jwks, too");
         }
     }
-    config.check(problems)
+    problems
+}
+
+/// The names of unknown databases in saved queries.
+pub(super) fn unknown_in_queries(config: &Config, databases: &[DatabaseName]) -> Vec<Problem> {
+    let problem = |found: &QueryDatabase| {
+        let (name, query) = (&found.database.text, &found.query);
+        let message = format!("`queries.{query}.database`: {}", unknown_database(name, databases)?);
+        Some(Problem { position: found.database.position, message })
+    };
+    config.query_databases().iter().filter_map(problem).collect()
+}
+
+/// The message about a database that is not among the served ones.
+fn unknown_database(name: &str, databases: &[DatabaseName]) -> Option<String> {
+    let names = databases.iter().map(DatabaseName::as_str);
+    match names.clone().any(|known| known.eq_ignore_ascii_case(name)) {
+        true => None,
+        false => Some(unknown("database", name, "the server", names)),
+    }
 }
 
 /// Checks that each pattern matches an operation.

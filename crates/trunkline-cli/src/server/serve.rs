@@ -79,7 +79,7 @@ impl Serve {
 
     /// The settings that a reload applies.
     fn live_settings(self, config: &Config) -> anyhow::Result<LiveSettings> {
-        self.check_roles(config)?;
+        self.check_names(config)?;
         let http = self.http_settings()?;
         let (default_rate, redaction) = (self.default_rate(), self.history.redaction());
         Ok(LiveSettings { access: self.access, tls: self.tls, http, default_rate, redaction })
@@ -104,15 +104,17 @@ impl Serve {
         self.limits.rate_limit.map(roles::rate)
     }
 
-    /// Checks what roles refer to.
-    pub(crate) fn check_roles(&self, config: &Config) -> anyhow::Result<()> {
-        if config.roles().is_empty() {
+    /// Checks what roles and saved queries refer to.
+    pub(crate) fn check_names(&self, config: &Config) -> anyhow::Result<()> {
+        if config.roles().is_empty() && config.query_databases().is_empty() {
             return Ok(());
         }
         let has_upstreams = self.upstreams.are_given(config);
         let databases = self.database.requested(config, has_upstreams)?;
         let names: Vec<_> = databases.into_iter().map(|database| database.name).collect();
-        Ok(roles::check(config, &names, self.access.accepts_signed())?)
+        let mut problems = roles::unknown_in_roles(config, &names, self.access.accepts_signed());
+        problems.extend(roles::unknown_in_queries(config, &names));
+        Ok(config.check(problems)?)
     }
 
     /// The address to listen on, and its IP addresses, which other machines cannot reach without a token.
@@ -147,7 +149,7 @@ pub(crate) fn run(arguments: &Serve, config: &Config, reread: Reread) -> anyhow:
 
 async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
-    arguments.check_roles(config)?;
+    arguments.check_names(config)?;
     let mut http = arguments.http_settings()?;
     let (_, addresses) = arguments.addresses().await?;
     let rules = access::rules(&arguments.access, config, arguments.default_rate())?;

@@ -162,9 +162,7 @@ params = [
 ]
 ",
         &[
-            "7:12: `queries.a.database`: unknown database `shp`; did you mean `shop`?",
             "9:7: `queries.b.sql`: the statement is empty",
-            "13:12: `queries.c.database`: unknown database `other`; the databases are `shop`, `Sales`",
             "15:45: `queries.c.params`: the default of parameter `x` must be an integer",
             "16:12: `queries.c.params`: duplicate parameter `x`",
             "17:12: `queries.c.params`: the name of a parameter is empty",
@@ -198,6 +196,44 @@ params = [{ name = 'x' }, { name = 'x' }]
             "10:36: `queries.a b.params`: duplicate parameter `x`",
         ],
     );
+}
+
+/// The databases of flags replace those of the file.
+#[test]
+fn databases_of_saved_queries() {
+    let sections = "[databases.shop]\nurl = 'shop.db'\n[databases.Sales]\nurl = 'sales.db'\n";
+    for (sections, arguments, database, expected) in [
+        (sections, &[][..], "SHOP", None),
+        (
+            sections,
+            &[],
+            "shp",
+            Some("7:12: `queries.a.database`: unknown database `shp`; did you mean `shop`?"),
+        ),
+        (sections, &[], "other", Some("unknown database `other`; the server has `shop`, `Sales`")),
+        (sections, &["--db", "other=a.db"], "other", None),
+        (sections, &["--db", "other=a.db", "--db", "b.db"], "B", None),
+        (
+            sections,
+            &["--db", "other=a.db"],
+            "shop",
+            Some("unknown database `shop`; the server has `other`"),
+        ),
+        ("", &["--db", "other=a.db"], "other", None),
+        ("", &[], "main", None),
+        ("", &[], "other", Some("unknown database `other`; the server has `main`")),
+    ] {
+        let file = format!("{sections}[queries.a]\nsql = 'SELECT 1'\ndatabase = '{database}'");
+        let folder = folder(&file);
+        let checked = run(&mut config(folder.path(), &[&["check"], arguments].concat()));
+        let name = format!("{arguments:?} {file}");
+        assert_eq!(
+            checked.code,
+            Some(if expected.is_some() { 2 } else { 0 }),
+            "{name}: {checked:?}"
+        );
+        assert!(checked.stderr.contains(expected.unwrap_or_default()), "{name}: {checked:?}");
+    }
 }
 
 #[test]

@@ -66,6 +66,14 @@ fn flags_and_configuration() {
         ),
         (
             &["--db", "a=hr.db", "--db", "b=shop.db"],
+            "[databases.c]\nurl = 'shop.db'\n[queries.named]\nsql = 'SELECT count(*) FROM item'\ndatabase = 'b'",
+            "queries.named",
+            json!({}),
+            "/result/rows",
+            json!([[1]]),
+        ),
+        (
+            &["--db", "a=hr.db", "--db", "b=shop.db"],
             "[databases.c]\nurl = 'shop.db'",
             "db.list_databases",
             json!({}),
@@ -176,6 +184,11 @@ fn mistakes_prevent_the_start() {
         (&[], "[databases.x]", "1:12: `databases.x` requires `url`"),
         (&[], "[databases.'1']\nurl = 'hr.db'", "invalid name `1` in `databases`"),
         (&[], "[queries.x]", "`queries.x` requires `sql`"),
+        (
+            &["--db", "hr=hr.db"],
+            "[databases.shop]\nurl = 'shop.db'\n[queries.x]\nsql = 'SELECT 1'\ndatabase = 'shop'",
+            "5:12: `queries.x.database`: unknown database `shop`; the server has `hr`",
+        ),
         (
             &["--db", "hr.db"],
             "[queries.x]\nsql = 'SELECT * FROM staff'",

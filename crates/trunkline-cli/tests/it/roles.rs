@@ -379,7 +379,7 @@ operations = ['*']
 fn the_doctor_checks_roles() {
     let role = "[databases.hr]\nurl = 'hr.db'\n[roles.one]\noperations = ['*']\ndatabases = ";
     for (databases, expected) in [
-        ("['hr']", "ok       roles: all names are known"),
+        ("['hr']", "ok       names: all names are known"),
         ("['rh']", "5:14: `roles.one.databases`: unknown database `rh`"),
     ] {
         let folder = folder(&format!("{role}{databases}\n"));
