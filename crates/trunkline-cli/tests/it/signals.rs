@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,20 +27,32 @@ fn call(id: usize, params: &Value) -> String {
     post("/", &[], &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-/// The number of rows that this machine counts in this time.
+/// A server whose queries may take long.
+fn patient_server(path: &Path) -> Server {
+    let mut command = trunkline(path.parent().unwrap());
+    command.args(["--listen", "127.0.0.1:0", "--query-timeout-ms", "60000", "--db"]).arg(path);
+    Server::start_alone(command)
+}
+
+/// The number of rows that this machine counts in this time when nothing else runs.
 fn rows_within(server: &Server, time: Duration) -> u64 {
     const ROWS: u64 = 200_000;
-    let started = Instant::now();
-    assert_eq!(server.sql(&count_to(ROWS)), Ok(json!([[ROWS]])));
-    (ROWS as f64 * time.as_secs_f64() / started.elapsed().as_secs_f64()) as u64
+    let count = |_| {
+        let started = Instant::now();
+        assert_eq!(server.sql(&count_to(ROWS)), Ok(json!([[ROWS]])));
+        started.elapsed()
+    };
+    // Other processes may delay some of them.
+    let fastest = (0..5).map(count).min().unwrap_or_default();
+    (ROWS as f64 * time.as_secs_f64() / fastest.as_secs_f64()) as u64
 }
 
 #[test]
 fn calls_in_flight_are_answered() {
     for signal in ["TERM", "INT"] {
         let (_folder, path) = tpch();
-        let server = Server::alone_of(&path);
-        // Four of them at once take two to four times as long; a call may wait for 2 s.
+        let server = patient_server(&path);
+        // Four of them at once take two to four times as long. A call that waits for more than 2 s is busy, too.
         let slow = rows_within(&server, Duration::from_millis(400));
         let quick = 1_000;
         let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| server.connect()).collect();
@@ -64,8 +77,9 @@ fn calls_in_flight_are_answered() {
         answers.extend(replies);
 
         assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
-        let running = READERS + QUEUE;
-        assert!(ended.stderr.contains(&format!("in_flight={running}\n")), "{}", ended.stderr);
+        let (_, in_flight) = ended.stderr.split_once("in_flight=").expect(&ended.stderr);
+        let in_flight = in_flight.lines().next().unwrap().parse().unwrap();
+        assert!((1..=READERS + QUEUE).contains(&in_flight), "{}", ended.stderr);
         let mut ids = Vec::new();
         for reply in &answers {
             let json = reply.json();
@@ -86,8 +100,8 @@ fn calls_in_flight_are_answered() {
 #[test]
 fn a_stopping_server_is_draining() {
     let (_folder, path) = tpch();
-    let server = Server::alone_of(&path);
-    let slow = rows_within(&server, Duration::from_millis(800));
+    let server = patient_server(&path);
+    let slow = rows_within(&server, Duration::from_secs(2));
     let mut running: Vec<Connection> = (0..READERS).map(|_| server.connect()).collect();
     let mut idle = server.connect();
     assert_eq!(idle.get("/health").status, 200);

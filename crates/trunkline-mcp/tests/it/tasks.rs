@@ -419,7 +419,7 @@ async fn outcomes_of_calls_are_states_of_tasks() {
 #[tokio::test]
 async fn the_timeout_of_calls_does_not_end_tasks() {
     let gate = Gate::new();
-    let limits = Limits { call_timeout: Some(Duration::from_millis(200)), ..Limits::default() };
+    let limits = Limits { call_timeout: Some(Duration::from_secs(2)), ..Limits::default() };
     let settings = McpConfig { tasks: config(), ..settings() };
     let mut client = Connection::http(&mcp_with(&gate, settings, limits)).await;
     let id = client.create("wait").await;
@@ -675,11 +675,11 @@ async fn running_tasks_are_limited() {
 #[tokio::test]
 async fn tasks_expire() {
     let gate = Gate::new();
-    let ttl = Duration::from_secs(1);
+    let ttl = Duration::from_secs(5);
     let tasks = TaskConfig { ttl, ..config() };
     let mut client = Connection::http(&mcp(&gate, tasks)).await;
     let ended = client.create("started").await;
-    assert_fits("ended", &json!({ "ttlMs": 1_000 }), &client.status(&ended, "completed").await);
+    assert_fits("ended", &json!({ "ttlMs": 5_000 }), &client.status(&ended, "completed").await);
     let running = client.create("forever").await;
     for id in [ended, running] {
         // A running task ends at the latest when it expires.

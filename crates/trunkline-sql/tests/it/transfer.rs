@@ -100,12 +100,12 @@ fn callers_do_not_see_checkpoints() {
 
 #[test]
 fn limits_apply() {
-    let limits = QueryLimits {
-        max_export_rows: 10,
-        export_timeout: Duration::from_millis(200),
-        ..QueryLimits::default()
+    let fixture = |export_timeout: Duration| {
+        let limits = QueryLimits { max_export_rows: 10, export_timeout, ..QueryLimits::default() };
+        Fixture::with(SqliteConfig { limits, ..SqliteConfig::default() })
     };
-    let fixture = Fixture::with(SqliteConfig { limits, ..SqliteConfig::default() });
+    let (patient, impatient) =
+        (fixture(Duration::from_secs(60)), fixture(Duration::from_millis(200)));
     let numbers = |last: u64| {
         format!(
             "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n LIMIT {last}) SELECT"
@@ -116,7 +116,8 @@ fn limits_apply() {
         (format!("{} i FROM n", numbers(11)), "over_limit"),
         (format!("{} count(*) FROM n", numbers(1_000_000_000)), "timeout"),
     ] {
-        let (_, outcome) = export(&fixture, ExportRows::query(&sql, None, ExportFormat::Csv));
+        let fixture = if expected == "timeout" { &impatient } else { &patient };
+        let (_, outcome) = export(fixture, ExportRows::query(&sql, None, ExportFormat::Csv));
         assert_eq!(kind(&outcome), expected, "{sql}");
     }
 }

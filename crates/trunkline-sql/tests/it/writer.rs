@@ -11,7 +11,7 @@ use trunkline_sql::{Database, Error, QueryLimits, RawQuery};
 
 use crate::fixture::{Fixture, call, create, files, kind, open, runtime};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Inserts rows endlessly.
 const ENDLESS: &str = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL \
@@ -274,7 +274,7 @@ fn the_queue_of_the_writer_is_bounded() {
     let fixture = Fixture::with(SqliteConfig {
         write_queue: 1,
         queue_wait: Duration::from_millis(100),
-        limits: QueryLimits { timeout: Duration::from_millis(600), ..config().limits },
+        limits: QueryLimits { timeout: Duration::from_secs(3), ..config().limits },
         ..config()
     });
     fixture.runtime.block_on(async {

@@ -25,7 +25,7 @@ async fn check(
     });
     let script = script.await;
     let client = script.connect(|config| {
-        config.timeout = Duration::from_millis(500);
+        config.timeout = Duration::from_secs(3);
         config.message_bytes = LIMIT;
     });
     let client = client.await.unwrap();
@@ -40,7 +40,7 @@ async fn check(
         cause = error.source();
     }
     assert!(text.contains(expected), "{name}: {text}");
-    assert!(begin.elapsed() < Duration::from_secs(5), "{name}");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{name}");
     assert!(text.len() < 1_000, "{name}: {text}");
     // The client remains usable.
     client.list_tools().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use trunkline_mcp::client::{Client, Error, McpClientConfig, StdioConfig, Transport};
@@ -109,14 +109,12 @@ async fn the_process_group_ends_with_the_client() {
         until("the process ids", || lines.lock().unwrap().len() == expected).await;
         let processes = lines.lock().unwrap().clone();
         assert!(processes.iter().all(|process| is_running(process)), "{processes:?}");
-        let begin = Instant::now();
         match is_closed {
             true => in_time("to close", client.close()).await,
             false => drop(client),
         }
         until("the processes to end", || !processes.iter().any(|process| is_running(process)))
             .await;
-        assert!(begin.elapsed() < Duration::from_secs(5));
     }
 }
 

@@ -229,7 +229,7 @@ async fn tasks_without_a_waiting_caller_are_cancelled() {
         in_time("to close", connected.client.close()).await;
         until("the cancellation", || connected.gate.dropped() > 0).await;
     }
-    let short = |config: &mut McpClientConfig| config.task_timeout = Duration::from_millis(200);
+    let short = |config: &mut McpClientConfig| config.task_timeout = Duration::from_secs(2);
     for connected in connect(&slow_to_poll(), short).await {
         let late =
             in_time("the timeout", call_with(&connected.client, "wait", CallOptions::default()));

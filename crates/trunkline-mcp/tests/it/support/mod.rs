@@ -22,7 +22,7 @@ pub(crate) use server::{TestServer, serve, serve_mcp, settings};
 pub(crate) use tools::router;
 
 /// Longer than any wait in a passing test on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The output of a future, which must complete in time.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
