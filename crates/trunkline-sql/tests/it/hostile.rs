@@ -28,6 +28,11 @@ impl Case {
         let parts = self.parts.iter().map(|(text, times)| text.repeat(*times));
         self.sql.clone() + &parts.collect::<String>()
     }
+
+    fn query(&self, read_only: bool) -> RawQuery {
+        let timeout_ms = self.expect.contains("timeout").then_some(300);
+        RawQuery { read_only, timeout_ms, ..RawQuery::new(self.text()) }
+    }
 }
 
 const READING: &str = include_str!("../data/hostile.sql.jsonl");
@@ -70,7 +75,7 @@ fn hostile_writes_change_nothing_in_a_read_only_database() {
     let before = fixture.files();
     for line in WRITING.lines() {
         let case: Case = serde_json::from_str(line).unwrap();
-        assert_eq!(kind(&run(&fixture, &case, false)), "read_only", "{}", case.name);
+        assert_eq!(kind(&run(&fixture, case.query(false))), "read_only", "{}", case.name);
     }
     assert!(fixture.files() == before);
 }
@@ -102,16 +107,13 @@ fn check_all(cases: &str, writable: bool, read_only: bool) {
     assert!(fixture.files() == before, "after the end");
 }
 
-fn run(fixture: &Fixture, case: &Case, read_only: bool) -> Result<RawOutcome, Error> {
-    // Most others are refused at once.
-    let timeout_ms = case.expect.contains("timeout").then_some(300);
-    let query = RawQuery { read_only, timeout_ms, ..RawQuery::new(case.text()) };
+fn run(fixture: &Fixture, query: RawQuery) -> Result<RawOutcome, Error> {
     fixture.runtime.block_on(fixture.database.execute_raw_query(query))
 }
 
 fn check(fixture: &Fixture, case: &Case, read_only: bool) -> Result<(), String> {
     let started = Instant::now();
-    let outcome = run(fixture, case, read_only);
+    let outcome = run(fixture, case.query(read_only));
     let elapsed = started.elapsed();
 
     let kind = kind(&outcome);
@@ -134,7 +136,7 @@ fn check(fixture: &Fixture, case: &Case, read_only: bool) -> Result<(), String> 
     if read_only {
         return Ok(());
     }
-    match run(fixture, "DELETE FROM emp WHERE 0", false) {
+    match run(fixture, RawQuery { read_only: false, ..RawQuery::new("DELETE FROM emp WHERE 0") }) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("the next change gave {error:?}")),
     }
