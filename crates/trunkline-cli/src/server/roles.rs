@@ -40,12 +40,12 @@ pub(super) fn rate(calls: u32) -> Rate {
     Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() }
 }
 
-/// The names of unknown databases in roles, and claims without signed tokens.
-pub(super) fn unknown_in_roles(
+/// Checks the names of databases, and claims without signed tokens.
+pub(super) fn check(
     config: &Config,
     databases: &[DatabaseName],
     accepts_signed: bool,
-) -> Vec<Problem> {
+) -> Result<(), ConfigError> {
     let mut problems = Vec::new();
     for role in config.roles() {
         let mut add = |placed: &Placed, key: &str, message: &str| {
@@ -61,17 +61,13 @@ pub(super) fn unknown_in_roles(
             add(claim, "claims", "claims apply to signed tokens: set access.jwks, too");
         }
     }
-    problems
-}
-
-/// The names of unknown databases in saved queries.
-pub(super) fn unknown_in_queries(config: &Config, databases: &[DatabaseName]) -> Vec<Problem> {
-    let problem = |found: &QueryDatabase| {
-        let (name, query) = (&found.database.text, &found.query);
-        let message = format!("`queries.{query}.database`: {}", unknown_database(name, databases)?);
-        Some(Problem { position: found.database.position, message })
-    };
-    config.query_databases().iter().filter_map(problem).collect()
+    for QueryDatabase { query, database } in config.query_databases() {
+        if let Some(message) = unknown_database(&database.text, databases) {
+            let message = format!("`queries.{query}.database`: {message}");
+            problems.push(Problem { position: database.position, message });
+        }
+    }
+    config.check(problems)
 }
 
 /// The message about a database that is not among the served ones.

@@ -109,12 +109,9 @@ impl Serve {
         if config.roles().is_empty() && config.query_databases().is_empty() {
             return Ok(());
         }
-        let has_upstreams = self.upstreams.are_given(config);
-        let databases = self.database.requested(config, has_upstreams)?;
+        let databases = self.database.requested(config, self.upstreams.are_given(config))?;
         let names: Vec<_> = databases.into_iter().map(|database| database.name).collect();
-        let mut problems = roles::unknown_in_roles(config, &names, self.access.accepts_signed());
-        problems.extend(roles::unknown_in_queries(config, &names));
-        Ok(config.check(problems)?)
+        Ok(roles::check(config, &names, self.access.accepts_signed())?)
     }
 
     /// The address to listen on, and its IP addresses, which other machines cannot reach without a token.
