@@ -151,7 +151,9 @@ impl Config {
         let read =
             File::open(&path).and_then(|file| file.take(MAX_SIZE + 1).read_to_string(&mut text));
         match read {
-            Ok(size) if size as u64 > MAX_SIZE => Err(ConfigError::TooLarge { path, max: MAX_SIZE }),
+            Ok(size) if size as u64 > MAX_SIZE => {
+                Err(ConfigError::TooLarge { path, max: MAX_SIZE })
+            }
             Ok(_) => Self::parse(path, &text, command),
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }

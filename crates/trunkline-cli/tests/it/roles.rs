@@ -290,8 +290,7 @@ fn scopes_of_roles_are_those_of_signed_tokens() {
     issuer.publish(folder.path());
     let server = serve(folder.path(), &[]);
     let call = rpc("db.list_tables", &json!({}));
-    for (header, status) in
-        [(issuer.token(json!({"scope": "read"})), 200), (bearer("nobody"), 403)]
+    for (header, status) in [(issuer.token(json!({"scope": "read"})), 200), (bearer("nobody"), 403)]
     {
         let reply = server.connect().ask(&post("/", &[&header], &call));
         assert_eq!(reply.status, status, "{header}: {}", reply.json());
