@@ -1,7 +1,8 @@
 //! Logs, and the export of traces and metrics.
 //!
 //! Libraries open spans with `trunkline::protocol::spans`. A layer of `tracing` converts them to spans and metrics of
-//! OpenTelemetry, which two threads export by OTLP. Without an endpoint, no span is opened.
+//! OpenTelemetry, which two threads export by OTLP. Without an endpoint, spans are opened only if
+//! `RUST_LOG` enables the level DEBUG, for the logs.
 
 mod arguments;
 #[cfg(feature = "otlp")]
