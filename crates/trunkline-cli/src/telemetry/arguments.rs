@@ -1,6 +1,5 @@
 //! The flags of logs and of the export.
 
-#[cfg(feature = "otlp")]
 use std::env;
 
 #[cfg(feature = "otlp")]
@@ -30,7 +29,8 @@ pub(crate) struct TelemetryArgs {
     /// Collector of traces and metrics [default: none]
     ///
     /// The base URL of a collector that accepts OTLP over HTTP, like http://127.0.0.1:4318. Without it, nothing is recorded.
-    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    // A URL can contain a password.
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true)]
     otlp_endpoint: Option<String>,
     /// Headers of requests to the collector
     // Hidden, so that the variable or the file is used: other users of the machine can read command lines.
@@ -76,18 +76,22 @@ pub(super) struct OtlpSettings {
 }
 
 impl TelemetryArgs {
+    /// The URL of the collector, if the export is on.
+    fn endpoint(&self) -> Option<&str> {
+        let is_off = |value: String| value.eq_ignore_ascii_case("true");
+        if env::var("OTEL_SDK_DISABLED").is_ok_and(is_off) {
+            return None;
+        }
+        self.otlp_endpoint.as_deref().filter(|url| !url.is_empty())
+    }
+
     /// The configuration of the export, if it is on.
     ///
     /// # Errors
     /// When the URL, the headers or a variable of OpenTelemetry is invalid. Headers are not in the message.
     #[cfg(feature = "otlp")]
     pub(super) fn otlp(&self) -> anyhow::Result<Option<OtlpSettings>> {
-        let Some(endpoint) = self.otlp_endpoint.as_deref().filter(|url| !url.is_empty()) else {
-            return Ok(None);
-        };
-        if env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Ok(None);
-        }
+        let Some(endpoint) = self.endpoint() else { return Ok(None) };
         let url = endpoint.trim_end_matches('/').parse::<Url>();
         let endpoint = url.context(
             "invalid --otlp-endpoint (OTEL_EXPORTER_OTLP_ENDPOINT): use the base URL of a collector, like http://127.0.0.1:4318",
@@ -115,7 +119,7 @@ impl TelemetryArgs {
     #[cfg(not(feature = "otlp"))]
     pub(super) fn refuse_otlp(&self) -> anyhow::Result<()> {
         let _ = (&self.otlp_headers, &self.service_name, self.sample_ratio);
-        if self.otlp_endpoint.is_some() {
+        if self.endpoint().is_some() {
             bail!(
                 "this build cannot export traces and metrics: leave out --otlp-endpoint and OTEL_EXPORTER_OTLP_ENDPOINT"
             );
