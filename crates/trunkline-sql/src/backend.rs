@@ -90,6 +90,14 @@ pub trait Backend: Debug + Send + Sync + 'static {
         Ok(None)
     }
 
+    /// [`Database::ping`](crate::Database::ping). By default, runs a statement without the rights of a caller.
+    fn ping(&self, timeout: Duration) -> Call<'_, ()> {
+        let timeout_ms = u64::try_from(timeout.as_millis()).ok();
+        let request = RawQuery { timeout_ms, ..RawQuery::new("SELECT 1") };
+        let answer = self.execute_raw_query(request);
+        Box::pin(async move { answer.await.map(drop) })
+    }
+
     /// [`Database::unmatched_rules`](crate::Database::unmatched_rules). The default is an empty list.
     fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
         Box::pin(std::future::ready(Ok(Vec::new())))

@@ -93,6 +93,16 @@ impl Database {
         Ok(Self { backend: backend.unwrap_or_else(|| Arc::clone(&self.backend)) })
     }
 
+    /// Checks that the database answers a statement within `timeout`, without the rights of a caller. Not a part of
+    /// telemetry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Timeout`]; [`Error::Busy`] if no connection becomes free; and errors of the connection.
+    pub async fn ping(&self, timeout: Duration) -> Result<(), Error> {
+        self.backend.ping(timeout).await
+    }
+
     /// Warnings for the operator about patterns of [rules](crate::VisibilityRules) that match no table, and masks that match
     /// no column.
     ///

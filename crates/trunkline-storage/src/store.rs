@@ -67,6 +67,13 @@ impl Store {
         self.0.opened().map_or_else(|| self.0.problem(), Workers::problem)
     }
 
+    /// The problem of an outage: the database server cannot be reached. Ends with the next work, or with the attempt to
+    /// reach the server that a call of this begins. It is safe to send to a client.
+    #[must_use]
+    pub fn outage(&self) -> Option<String> {
+        self.0.opened().and_then(Workers::outage)
+    }
+
     /// Runs `work`, which occupies about `bytes` of memory, in the writer's next transaction, and returns when its
     /// commit is durable. An error rolls back its own changes only. The work runs again if memory ran out or the connection to the server was lost before the
     /// commit.

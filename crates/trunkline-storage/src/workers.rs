@@ -89,13 +89,13 @@ impl Workers {
 
     /// The fault of the last work, if any. Tries to reach a database server again.
     pub(crate) fn problem(&self) -> Option<String> {
-        let outage = self.probe();
+        let outage = self.outage();
         let write = || lock(&self.write_problem).clone();
         outage.or_else(write).or_else(|| lock(&self.read_problem).clone())
     }
 
     /// The problem of an outage. Begins a read that ends it, unless the last one has begun recently.
-    fn probe(&self) -> Option<String> {
+    pub(crate) fn outage(&self) -> Option<String> {
         let mut outage = lock(&self.outage);
         let outage = outage.as_mut()?;
         if outage.last_probe.elapsed() >= PROBE_INTERVAL {

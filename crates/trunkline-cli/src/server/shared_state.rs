@@ -56,6 +56,10 @@ impl SharedState {
         self.nodes.problem()
     }
 
+    pub(crate) fn outage(&self) -> Option<String> {
+        self.nodes.outage()
+    }
+
     pub(crate) fn close(&self, timeout: Duration) -> bool {
         self.nodes.close(timeout)
     }
@@ -77,6 +81,10 @@ impl SharedState {
     }
 
     pub(crate) fn problem(&self) -> Option<String> {
+        match *self {}
+    }
+
+    pub(crate) fn outage(&self) -> Option<String> {
         match *self {}
     }
 

@@ -70,6 +70,13 @@ fn check_unavailable(server: &Server, name: &str, reads: Reads) {
     assert!(text.contains("cannot be read or written"), "{name}: {text}");
 }
 
+/// A local fault does not take the server out of rotation, where no call could end it.
+#[track_caller]
+fn check_ready(server: &Server, name: &str) {
+    let reply = server.connect().get("/health/ready");
+    assert_eq!(reply.status, 200, "{name}: {}", reply.json());
+}
+
 /// The outcome of reads of records.
 #[derive(Clone, Copy)]
 enum Reads {
@@ -100,6 +107,7 @@ fn an_unusable_data_directory() {
         assert_eq!(components(&server, "degraded"), at_start, "{name}");
         check_unavailable(&server, name, reads);
         assert!(components(&server, "degraded").contains(&"records".to_owned()), "{name}");
+        check_ready(&server, name);
         let ended = server.stop();
         assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
         for component in at_start.iter().filter(|component| **component != "log") {
@@ -149,6 +157,7 @@ fn a_full_disk_later() {
     let inserted = (0..3).find_map(|_| server.sql(&insert).err()).unwrap();
     assert_eq!(inserted["code"], -32003, "{inserted}");
     assert!(components(&server, "degraded").contains(&"database".to_owned()));
+    check_ready(&server, "a full disk");
     assert_eq!(server.sql(&json!({"query": "SELECT min(a) FROM t"})), Ok(json!([[1]])));
     let insert = json!({"table_name": "t", "data": {"a": 2}});
     assert_eq!(server.call("db.insert_record", &insert)["result"]["rows_affected"], 1);

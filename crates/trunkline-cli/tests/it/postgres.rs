@@ -461,6 +461,44 @@ fn callers_have_their_roles() {
     }
 }
 
+/// The check of readiness needs no role of a caller.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn readiness_with_roles_of_callers() {
+    let name = create_database("");
+    psql("postgres", &name, TENANTS);
+    let config = format!(
+        "[databases.staff]\nurl = '{}'\nrole = {{ claim = 'tenant', allow = ['tenant_b'] }}\n\
+         [databases.own]\nurl = 'sqlite:own.db'\nwritable = true",
+        url_of("app", &name)
+    );
+    let (server, _folder) = start(&[], &config);
+    let until = |status: u16| {
+        let since = Instant::now();
+        loop {
+            let reply = server.connect().get("/health/ready");
+            if reply.status == status {
+                return reply.json()["checks"]["database"].clone();
+            }
+            assert!(since.elapsed() < PATIENCE, "{} is not {status}", reply.json());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    assert_eq!(until(200), "ok");
+    psql(
+        "postgres",
+        "postgres",
+        &format!(
+            "ALTER DATABASE {name} ALLOW_CONNECTIONS false; \
+             SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
+        ),
+    );
+    let reason = until(503).to_string();
+    assert!(reason.contains("staff: ") && !reason.contains("own: "), "{reason}");
+    psql("postgres", "postgres", &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"));
+    assert_eq!(until(200), "ok");
+}
+
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn invalid_roles_prevent_the_start() {

@@ -131,6 +131,12 @@ impl StoredNodes {
         self.store.problem()
     }
 
+    /// The reason why the database server cannot be reached, if it cannot. It is safe to send to a client.
+    #[must_use]
+    pub fn outage(&self) -> Option<String> {
+        self.store.outage()
+    }
+
     /// Completes accepted work, and rejects further work. False if that takes longer than `timeout`. Blocks.
     #[must_use]
     pub fn close(&self, timeout: Duration) -> bool {

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use trunkline_postgres::{Address, ConnectError, Outage, PostgresUrl};
 
 use super::config::PostgresConfig;
@@ -12,6 +13,7 @@ use super::execute::{
 use super::pool::Pool;
 use super::role;
 use super::security::{self, Access};
+use super::session::Reply;
 use super::suggestions;
 use super::transaction::Transaction;
 use super::visibility;
@@ -211,6 +213,20 @@ impl Backend for Postgres {
         let role = CallerRole::Named(rule.role_of(caller)?.into());
         let (pool, exports) = (Arc::clone(&self.pool), Arc::clone(&self.exports));
         Ok(Some(Arc::new(Self { pool, exports, role, warnings: Vec::new() })))
+    }
+
+    fn ping(&self, limit: Duration) -> Call<'_, ()> {
+        Box::pin(async move {
+            let answer = async {
+                // The rest of the time is for the connection and the statement.
+                let (permit, session) = self.pool.lease(limit / 2).await?;
+                Reply::to(&session.connection, "SELECT 1").await?.number().await?;
+                self.pool.give_back(session);
+                drop(permit);
+                Ok(())
+            };
+            timeout(limit, answer).await.unwrap_or(Err(Error::Timeout { limit }))
+        })
     }
 
     fn close(&self, patience: Duration) -> bool {
