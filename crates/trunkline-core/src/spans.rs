@@ -59,7 +59,7 @@ pub mod attribute {
     pub const MCP_METHOD: &str = "mcp.method.name";
     /// The revision of MCP.
     pub const MCP_VERSION: &str = "mcp.protocol.version";
-    /// The session of MCP.
+    /// A digest of the id of the session of MCP, which is a credential.
     pub const MCP_SESSION: &str = "mcp.session.id";
     /// The operation of an agent or a model.
     pub const GEN_AI_OPERATION: &str = "gen_ai.operation.name";
@@ -117,7 +117,7 @@ pub struct McpRequest {
     pub tool: Option<String>,
     /// The revision of the protocol.
     pub version: &'static str,
-    /// The session.
+    /// A digest of the id of the session.
     pub session: Option<String>,
     /// The transport: `tcp` or `pipe`.
     pub transport: &'static str,

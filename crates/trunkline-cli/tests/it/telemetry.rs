@@ -177,6 +177,12 @@ fn spans_of_calls() {
             "tools/list",
             &[("mcp.method.name", "tools/list"), ("jsonrpc.request.id", "seven")],
         ),
+        // The tables are listed by an operation, after the request has been dispatched.
+        row(
+            post("/", &[], &rpc("resources/list", &json!({ "cursor": "resources-99" }))),
+            "resources/list",
+            &[("rpc.response.status_code", "-32602"), ("error.type", "-32602")],
+        ),
         row(
             post("/", &[], &rpc("tools/call", &json!({ "name": "absent" }))),
             "tools/call",
@@ -190,6 +196,36 @@ fn spans_of_calls() {
     for (name, value) in [("service.name", "orders"), ("team", "a"), ("tier", "b")] {
         assert_eq!(resource.get(name).map(String::as_str), Some(value), "{resource:?}");
     }
+}
+
+/// Without tokens, the id of a session is its only credential.
+#[test]
+fn ids_of_sessions_are_not_in_spans() {
+    let (folder, _) = tpch();
+    let collector = Collector::start(Replies::Accepted);
+    let server = Server::start(command(folder.path(), &collector));
+    let accept = "accept: application/json, text/event-stream";
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    let opened = server.connect().ask(&post("/mcp", &[accept], &rpc("initialize", &params)));
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let header = format!("mcp-session-id: {session}");
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("tools/call", json!({ "name": "list_tables", "arguments": {} })),
+    ] {
+        server.connect().ask(&post("/mcp", &[accept, &header], &rpc(method, &params)));
+    }
+    let digests = ["tools/list", "tools/call list_tables"].map(|name| {
+        let span = collector.span(name, |span| span.name == name);
+        attributes(&span.attributes).get("mcp.session.id").cloned().unwrap_or_default()
+    });
+    assert_eq!(digests[0], digests[1]);
+    assert_eq!(digests[0].len(), 16, "{digests:?}");
+    assert!(!format!("{:?}", collector.spans()).contains(&session));
 }
 
 #[test]
@@ -248,6 +284,7 @@ fn metrics_of_calls_and_databases() {
     let (folder, _) = tpch();
     let collector = Collector::start(Replies::Accepted);
     let server = Server::start(command(folder.path(), &collector));
+    server.connect().get("/health/ready");
     for _ in 0..3 {
         server.call("db.list_tables", &json!({}));
         server.call("tools/call", &json!({ "name": "list_tables", "arguments": {} }));
@@ -266,6 +303,9 @@ fn metrics_of_calls_and_databases() {
         assert_eq!((&*metric.unit, metric.bounds.last()), ("s", Some(&last_bound)), "{name}");
         let values = metric.points.iter().map(|(attributes, _)| attributes);
         assert!(values.clone().all(|one| !one.contains_key("jsonrpc.request.id")), "{metric:?}");
+        // Probes are not a part of the metrics.
+        let operations = values.map(|attributes| point(attributes, "db.operation.name"));
+        assert!(operations.into_iter().all(|name| name != "execute_raw_query"), "{metric:?}");
     }
 }
 
@@ -428,6 +468,27 @@ fn sends_headers_and_refuses_invalid_settings() {
         assert_ne!(ended.code, Some(0), "{name}");
         assert!(ended.stderr.contains(problem), "{name}: {}", ended.stderr);
         assert!(!ended.stderr.contains("secret"), "{name}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn an_endpoint_can_be_off_and_is_not_shown() {
+    let (folder, _) = tpch();
+    for variables in [
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", "")][..],
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"), ("OTEL_SDK_DISABLED", "True")],
+    ] {
+        let mut command = trunkline(folder.path());
+        command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]);
+        command.envs(variables.iter().copied());
+        assert_eq!(Server::start(command).stop().code, Some(0), "{variables:?}");
+    }
+    for help in ["-h", "--help"] {
+        let mut command = trunkline(folder.path());
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:s3cret@collector");
+        let ended = crate::support::run(command.args(["serve", help]));
+        assert!(ended.stdout.contains("--otlp-endpoint"), "{}", ended.stdout);
+        assert!(!ended.stdout.contains("s3cret"), "{}", ended.stdout);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use trunkline::Call;
-use trunkline::protocol::spans::{self, McpRequest};
+use trunkline::protocol::CallFuture;
+use trunkline::protocol::spans::{self, McpRequest, Work};
+use trunkline::{Call, Outcome};
 
 use super::context::Context;
 use super::{Server, StartedCall};
@@ -33,7 +34,7 @@ impl Server {
                 Era::Legacy => context.revision().as_str(),
             },
             session: match context.transport {
-                Transport::Http(fields) => fields.session_id().map(str::to_owned),
+                Transport::Http(fields) => fields.session_id().map(digest_of),
                 Transport::JsonRpc | Transport::Channel | Transport::Batch => None,
             },
             transport: match call.extensions().endpoint() {
@@ -54,12 +55,43 @@ impl Server {
             return started;
         }
         let work = open(&request);
-        let started = self.dispatch(call, context);
-        if let Err(fault) = &started {
-            work.fail_with_code(fault.error().code());
+        match self.dispatch(call, context) {
+            Ok(StartedCall { future, messages }) => {
+                Ok(StartedCall { future: until_the_end(work, future), messages })
+            }
+            Err(fault) => {
+                work.fail_with_code(fault.error().code());
+                Err(fault)
+            }
         }
-        started
     }
+}
+
+/// Ends the span with the outcome of a request, or when the request is cancelled.
+fn until_the_end(work: Work, future: CallFuture) -> CallFuture {
+    let end = |work: Work, outcome: &Outcome| {
+        if let Some(code) = outcome.code() {
+            work.fail_with_code(code);
+        }
+    };
+    match future.into_outcome() {
+        Ok(outcome) => {
+            end(work, &outcome);
+            CallFuture::ready(outcome)
+        }
+        Err(future) if work.is_enabled() => CallFuture::from_future(async move {
+            let Ok(outcome) = future.await;
+            end(work, &outcome);
+            outcome
+        }),
+        Err(future) => future,
+    }
+}
+
+/// A digest that identifies a session. Without tokens, the id itself would permit to use the session.
+fn digest_of(session: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, session.as_bytes());
+    digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn calls_operation(name: &str) -> bool {
