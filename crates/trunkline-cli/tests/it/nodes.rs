@@ -364,10 +364,10 @@ fn an_outage_of_the_store_is_logged_once() {
         let (status, refused) = ask(&nodes.a, &session, &message(1, "ping", &json!({})));
         assert_eq!((status, &refused["error"]["code"]), (503, &json!(-32005)));
     }
-    let health = |expected: &str| {
+    let health = |path: &str, expected: &str| {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let health = nodes.a.connect().get("/health").json();
+            let health = nodes.a.connect().get(path).json();
             if health["status"] == expected {
                 break;
             }
@@ -375,10 +375,12 @@ fn an_outage_of_the_store_is_logged_once() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
     };
-    health("degraded");
+    health("/health", "degraded");
+    health("/health/ready", "not ready");
     set_reachable(true);
     // Without another call.
-    health("healthy");
+    health("/health/ready", "ready");
+    health("/health", "healthy");
     create(&nodes.a, "after");
     assert_eq!(ask(&nodes.a, &session, &message(1, "ping", &json!({}))).0, 200);
     let ended = nodes.a.stop();
