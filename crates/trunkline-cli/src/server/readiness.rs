@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use trunkline::server::Readiness;
-use trunkline_agent::conversation::Conversations;
 use trunkline_sql::{Database, Databases, Error, ErrorClass};
 
 use super::service::Service;
@@ -17,7 +16,7 @@ use super::shared_state::SharedState;
 const PING_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The checks of the databases and the shared store of a service.
-pub(super) fn checks(served: &Service, _: &Conversations) -> Readiness {
+pub(super) fn checks(served: &Service) -> Readiness {
     let mut readiness = Readiness::default();
     if let Some(databases) = served.databases.clone() {
         readiness = readiness.check("database", move || Box::pin(check_all(databases.clone())));

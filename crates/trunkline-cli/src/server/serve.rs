@@ -213,7 +213,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             records::tolerate_faults("conversations", &location, stored.prepare())?;
         }
         let problems = problems::problems(&served, &stored, recorder.as_ref(), &reload_state);
-        let readiness = readiness::checks(&served, &stored);
+        let readiness = readiness::checks(&served);
         let gauges = Gauges::new(&served, &mcp, &problems, &reload_state);
         let guard = |router| service::guarded(router, &rules);
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
