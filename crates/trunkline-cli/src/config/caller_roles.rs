@@ -12,10 +12,10 @@ use crate::terminal::similar;
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct RoleSection {
-    #[schemars(with = "Vec<String>")]
-    tokens: Vec<Spanned<String>>,
-    #[schemars(with = "Vec<String>")]
-    claims: Vec<Spanned<String>>,
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    tokens: Option<Members>,
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    claims: Option<Members>,
     #[schemars(with = "Vec<String>")]
     operations: Vec<Spanned<String>>,
     #[schemars(with = "Vec<String>")]
@@ -26,6 +26,9 @@ pub(super) struct RoleSection {
     #[schemars(with = "Option<u32>")]
     rate_limit: Option<Spanned<u32>>,
 }
+
+/// A list that is not empty, since a role without members is that of all callers.
+type Members = Spanned<Vec<Spanned<String>>>;
 
 /// A role of callers. Without `tokens` and `claims`, all callers have it.
 #[derive(Debug, Clone)]
@@ -70,14 +73,25 @@ pub(super) fn read(
             let remedy = "such as [\"db.*\"], or [\"*\"] for all";
             problems.add(&span, format!("`roles.{name}` requires `operations`, {remedy}"));
         }
-        for token in &section.tokens {
+        let members = |list: Option<Members>, key: &str, problems: &mut Problems<'_>| {
+            let Some(list) = list else { return Vec::new() };
+            if list.get_ref().is_empty() {
+                let remedy =
+                    "an empty list has no callers; remove the key for all callers, or the role";
+                problems.add(&list.span(), format!("`roles.{name}.{key}`: {remedy}"));
+            }
+            list.into_inner()
+        };
+        let role_tokens = members(section.tokens, "tokens", problems);
+        let claims = members(section.claims, "claims", problems);
+        for token in &role_tokens {
             let token_name = token.get_ref().as_str();
             if !tokens.contains(&token_name) {
                 let message = unknown("token", token_name, "access.tokens", tokens.iter().copied());
                 problems.add(&token.span(), format!("`roles.{name}.tokens`: {message}"));
             }
         }
-        for claim in &section.claims {
+        for claim in &claims {
             if claim_of(claim.get_ref()).is_none() {
                 let text = claim.get_ref();
                 let message = format!("invalid claim `{text}`; the format is like role:reader");
@@ -99,8 +113,8 @@ pub(super) fn read(
         };
         roles.push(CallerRole {
             name,
-            tokens: section.tokens.into_iter().map(Spanned::into_inner).collect(),
-            claims: placed(section.claims),
+            tokens: role_tokens.into_iter().map(Spanned::into_inner).collect(),
+            claims: placed(claims),
             operations: placed(section.operations),
             deny: placed(section.deny),
             read_only: section.read_only,
