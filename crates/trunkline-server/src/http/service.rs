@@ -4,9 +4,10 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -44,7 +45,13 @@ use trunkline_core::dispatch::Dispatcher;
 ///
 /// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls do not pass the layers of routes.
 #[derive(Clone)]
-pub struct HttpService(Arc<RwLock<Arc<Inner>>>);
+pub struct HttpService(Arc<Shared>);
+
+struct Shared {
+    current: RwLock<Arc<Inner>>,
+    /// Locked during a change, so that concurrent changes are not lost and requests do not wait for them.
+    changing: Mutex<()>,
+}
 
 /// The state of a service between two changes. A request uses one.
 #[derive(Clone)]
@@ -69,7 +76,8 @@ impl HttpService {
     }
 
     fn new(inner: Inner) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(inner))))
+        let current = RwLock::new(Arc::new(inner));
+        Self(Arc::new(Shared { current, changing: Mutex::new(()) }))
     }
 
     /// Adds routes of another protocol, or an axum router. Their requests pass the same checks as calls. Other
@@ -99,12 +107,15 @@ impl HttpService {
     }
 
     fn change(&self, change: impl FnOnce(Inner) -> Inner) {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(change((**current).clone()));
+        let _changing = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = Arc::new(change(Inner::clone(&self.current())));
+        let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
+        // The previous state is dropped after the lock.
+        mem::swap(&mut *current, &mut inner);
     }
 
     fn current(&self) -> Arc<Inner> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Handles a request.
