@@ -119,13 +119,12 @@ impl Route {
     fn call(&self, database: &str) -> Result<(String, Map<String, Json>), ErrorObject> {
         let mut names = self.databases.iter().map(|(name, _)| name.as_str());
         let Some(name) = names.find(|name| name.eq_ignore_ascii_case(database)) else {
-            let names: Vec<_> =
-                self.databases.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let reason = format!(
-                "unknown database `{}`; the databases are {}",
-                database.escape_debug(),
-                names.join(", ")
-            );
+            // Before the call, its rules are not known. They may hide databases.
+            let list = format!("{}.list_databases", self.namespace);
+            let has_list = self.rpc.operations().iter().any(|operation| operation.name() == list);
+            let list = if has_list { &list } else { "rpc.discover" };
+            let database = database.escape_debug();
+            let reason = format!("unknown database `{database}`; call `{list}` for the names");
             let error = ErrorObject::new(code::NOT_FOUND, "Not found");
             return Err(error.with_data(&json!({ "reason": reason })));
         };

@@ -58,7 +58,7 @@ pub(super) fn prompts(names: &Names<'_>, engine: &'static str) -> [Operation<Dat
             .input_schema(names.schema(Schema::of_input::<Profile>()))
             .prompt(Prompt::new(names.tool(PROFILE))),
     ]
-    .map(|prompt| prompt.read_only().closed_world())
+    .map(|prompt| names.on_database(prompt.read_only().closed_world()))
 }
 
 /// The parts of prompts that depend on the names of databases.
