@@ -1,23 +1,40 @@
 //! The directory of a configuration file, to which its paths are relative.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub(super) struct Folder {
     path: PathBuf,
     /// Remarks about files that were read.
     warnings: RefCell<Vec<String>>,
+    /// The texts of files with secrets.
+    secrets: RefCell<HashMap<PathBuf, Result<String, String>>>,
 }
 
 impl Folder {
     pub(super) fn of(file: &Path) -> Self {
         let path = file.parent().unwrap_or(Path::new("")).to_owned();
-        Self { path, warnings: RefCell::default() }
+        Self { path, warnings: RefCell::default(), secrets: RefCell::default() }
     }
 
     /// The path that a path in the file means.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         self.path.join(path)
+    }
+
+    /// The result of `read` for a file. Each file is read once, so that all its uses have the same text.
+    pub(super) fn secret(
+        &self,
+        file: PathBuf,
+        read: impl FnOnce(&Path) -> Result<String, String>,
+    ) -> Result<String, String> {
+        if let Some(known) = self.secrets.borrow().get(&file) {
+            return known.clone();
+        }
+        let text = read(&file);
+        self.secrets.borrow_mut().insert(file, text.clone());
+        text
     }
 
     pub(super) fn warn(&self, warning: String) {

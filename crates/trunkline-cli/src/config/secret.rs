@@ -39,7 +39,7 @@ impl Secret {
             })?,
             Self::File(path) => {
                 let path = credential(path).unwrap_or_else(|| folder.path(path));
-                read_file(&path, folder)?
+                folder.secret(path, |path| read_file(path, folder))?
             }
         };
         let text = text.strip_suffix('\n').unwrap_or(&text);
