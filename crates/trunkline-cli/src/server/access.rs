@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use trunkline::access::jwt::{Jwt, JwtConfig, Keys};
 use trunkline::access::{Principal, ProtectedResource, ResourceUrl, ScopeHierarchy, Scopes};
-use trunkline::client::http::Url;
+use trunkline::client::http::{Url, redact_url};
 use trunkline::http;
 use trunkline::layers::authorize::{DefaultScopes, Requirement, Rules};
 use trunkline::layers::rate_limit::Rate;
@@ -318,7 +318,10 @@ fn keys(jwks: &str) -> anyhow::Result<Keys> {
     }
     let url: Url = jwks.parse()?;
     if !url.is_https() {
-        tracing::warn!(%url, "keys are loaded without TLS and can be replaced on the way: use https");
+        tracing::warn!(
+            url = redact_url(jwks),
+            "keys are loaded without TLS and can be replaced on the way: use https"
+        );
     }
     Ok(Keys::url(url)?)
 }

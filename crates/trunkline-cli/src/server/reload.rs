@@ -1,11 +1,12 @@
 //! Reading the configuration again: SIGHUP, and `POST /admin/reload`.
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use axum::extract::State;
 use axum::routing::post;
 use http::header::CONTENT_TYPE;
@@ -25,12 +26,17 @@ use trunkline::server::Tls;
 use trunkline::{DynamicOperations, ErrorObject, Router, code};
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
+use trunkline_sql::saved_query::SavedQuery;
 
 use super::access::{self, Access, SignedKeys};
 use super::operation_names::{OperationNames, RELOAD};
 use super::service_manager;
 use super::tls::TlsArgs;
 use crate::config::{Changes, Config, Snapshot};
+use crate::terminal::redacted;
+
+/// The maximum time of the checks that wait for databases and for servers of keys.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads the command line, the environment and the configuration file again.
 pub(super) type Reread = Box<dyn Fn() -> anyhow::Result<(LiveSettings, Config)> + Send>;
@@ -91,7 +97,8 @@ pub(super) struct Reloaded {
 pub(super) struct Triggers {
     hangup: Signal,
     requests: mpsc::Receiver<Request>,
-    was_terminal: bool,
+    /// Whether stdin, stdout and stderr were terminals at the start.
+    terminals: [bool; 3],
 }
 
 /// The endpoint.
@@ -107,7 +114,8 @@ struct Prepared {
     http: HttpConfig,
     keys: SignedKeys,
     tls: Option<Tls>,
-    queries: Router,
+    /// `None` if they have not changed.
+    queries: Option<Router>,
 }
 
 /// Handles SIGHUP from now on; by default, it ends the process.
@@ -117,11 +125,12 @@ pub(super) fn triggers(rules: &SharedRules) -> anyhow::Result<(Triggers, Endpoin
     let hangup = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let (sender, requests) = mpsc::channel(WAITING);
     let endpoint = Endpoint { requests: sender, rules: rules.clone() };
-    Ok((Triggers { hangup, requests, was_terminal: is_terminal() }, endpoint))
+    Ok((Triggers { hangup, requests, terminals: terminals() }, endpoint))
 }
 
-fn is_terminal() -> bool {
-    std::io::IsTerminal::is_terminal(&std::io::stdin())
+/// Whether stdin, stdout and stderr are terminals. Those of a closed terminal are none.
+fn terminals() -> [bool; 3] {
+    [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()]
 }
 
 /// Reloads a running server.
@@ -134,13 +143,14 @@ pub(super) struct Reloader {
 }
 
 impl Reloader {
-    /// Handles requests until the terminal of the server is closed, which is also announced by SIGHUP. Dropping the future
+    /// Handles requests until a terminal of the server is closed, which is also announced by SIGHUP. Dropping the future
     /// leaves the server consistent.
     pub(super) async fn run(&mut self, triggers: &mut Triggers) {
         loop {
             let request = tokio::select! {
                 _ = triggers.hangup.recv() => {
-                    if triggers.was_terminal && !is_terminal() {
+                    // Streams that are redirected remain open.
+                    if triggers.terminals != terminals() {
                         return;
                     }
                     None
@@ -150,7 +160,7 @@ impl Reloader {
             service_manager::reloading();
             let outcome = self.reload().await;
             service_manager::reloaded();
-            let outcome = outcome.map_err(|error| format!("{error:#}"));
+            let outcome = outcome.map_err(|error| redacted(&format!("{error:#}")).into_owned());
             self.state.set(outcome.as_ref().err());
             match &outcome {
                 Ok(Reloaded { applied, restart }) => {
@@ -181,10 +191,27 @@ impl Reloader {
             fixed.extend::<Vec<_>>(restart);
         }
         let redaction = settings.redaction.clone();
-        let prepared = self.prepare(settings, &config).await?;
+        let has_changed_queries = live.iter().any(|key| key.starts_with("queries."));
+        let queries = has_changed_queries.then(|| config.queries());
+        let prepared =
+            tokio::time::timeout(CHECK_TIMEOUT, self.prepare(settings, &config, queries));
+        let Ok(prepared) = prepared.await else {
+            bail!(
+                "the checks of keys and saved queries did not end within {} s: check that the databases are available",
+                CHECK_TIMEOUT.as_secs()
+            );
+        };
+        let prepared = prepared?;
         // Nothing is awaited from here on.
-        self.live.queries.replace(prepared.queries).context("invalid queries")?;
+        let previous_rules = self.live.rules.current();
+        // Before the queries, so that the previous rules never apply to new queries.
         self.live.rules.replace(prepared.rules);
+        if let Some(queries) = prepared.queries
+            && let Err(error) = self.live.queries.replace(queries)
+        {
+            self.live.rules.replace(Rules::clone(&previous_rules));
+            return Err(anyhow::Error::new(error).context("invalid queries"));
+        }
         if let Some(sessions) = &self.live.sessions {
             sessions.replace_tokens(prepared.http.bearer.clone());
         }
@@ -201,12 +228,19 @@ impl Reloader {
         if live.iter().any(concerns_callers) {
             self.live.notifier.lists_changed();
         }
+        config.log();
         self.snapshot.apply(&live, &snapshot);
         Ok(Reloaded { applied: live, restart: fixed })
     }
 
-    /// Reads and checks everything that changes.
-    async fn prepare(&self, settings: LiveSettings, config: &Config) -> anyhow::Result<Prepared> {
+    /// Reads and checks everything that changes. `queries` are those that replace the present ones. Checking them requires
+    /// their databases.
+    async fn prepare(
+        &self,
+        settings: LiveSettings,
+        config: &Config,
+        queries: Option<&[SavedQuery]>,
+    ) -> anyhow::Result<Prepared> {
         let LiveSettings { access, tls, mut http, default_rate, .. } = settings;
         let live = &self.live;
         // Without it, roles would be removed.
@@ -234,12 +268,11 @@ impl Reloader {
             Some(_) => tokio::task::block_in_place(|| tls.open())?,
             None => None,
         };
-        let queries = match &live.databases {
-            Some(databases) => {
-                let queries = config.queries().iter().cloned();
-                trunkline_sql::saved_queries(databases, queries).await?
+        let queries = match (queries, &live.databases) {
+            (Some(queries), Some(databases)) => {
+                Some(trunkline_sql::saved_queries(databases, queries.iter().cloned()).await?)
             }
-            None => Router::new(),
+            _ => None,
         };
         Ok(Prepared { rules, http, keys, tls, queries })
     }

@@ -325,6 +325,8 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         () = shutdown => {}
         () = reloader.run(&mut reloads) => {}
     }
+    // Requests that wait are answered, since the shutdown waits for them.
+    drop(reloads);
     service_manager::stopping();
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");

@@ -1,9 +1,11 @@
 //! SIGHUP and `POST /admin/reload`: changes of the configuration without a restart.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -282,18 +284,82 @@ fn a_renewed_certificate_is_used() {
     assert!(!lists(&first));
 }
 
+/// Only changed queries are compiled, which requires a free reader of their database.
+#[test]
+fn roles_change_while_a_database_is_busy() {
+    let folder = folder(DATABASES);
+    let server = serve(folder.path(), &[]);
+    let slow =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    let slow = rpc("db.execute_raw_query", &json!({"query": slow}));
+    let _running: Vec<_> = (0..32)
+        .map(|_| {
+            let mut connection = server.connect();
+            connection.send(&post("/", &[], &slow));
+            connection
+        })
+        .collect();
+    server.until_all_readers_run();
+    let role = "[roles.all]\noperations = ['admin.reload']\n";
+    write(folder.path(), &format!("{role}{DATABASES}"));
+    let reload = || server.connect().ask(&post("/admin/reload", &[], &json!({})));
+    assert_eq!(reload().json(), json!({"applied": ["roles.all"], "restart": []}));
+    assert_eq!(server.post(&rpc("db.list_tables", &json!({}))).status, 403);
+    // All queries are compiled with a new one.
+    let query = "[queries.more]\nsql = 'SELECT x FROM nothing'\n";
+    write(folder.path(), &format!("{query}{DATABASES}"));
+    assert_eq!(reload().status, 400);
+    assert_eq!(server.post(&rpc("db.list_tables", &json!({}))).status, 403);
+}
+
+#[test]
+fn waiting_requests_do_not_delay_the_shutdown() {
+    let folder = folder(&format!("{TOKENS}{DATABASES}"));
+    let server = serve(folder.path(), &[]);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let keys =
+        format!("[access]\njwks = 'http://{}'\naudiences = ['*']\n", silent.local_addr().unwrap());
+    write(folder.path(), &format!("{keys}{TOKENS}{DATABASES}"));
+    let mut connections = [server.connect(), server.connect()];
+    for connection in &mut connections {
+        assert_eq!(connection.get("/health").status, 200);
+        connection.send(&post("/admin/reload", &[&bearer("admin")], &json!({})));
+    }
+    // The first request waits for the keys, and the second one for the first.
+    let _keys = silent.accept().unwrap();
+    let ended = server.stop();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for connection in &mut connections {
+        let status = connection.reply().status;
+        assert!([400, 503].contains(&status), "{status}");
+    }
+}
+
+/// The file is read for the value of the setting, and to find changes.
+#[test]
+fn each_readable_secret_has_one_warning() {
+    let config = format!("{TOKENS}[databases.hr]\nurl = {{ file = 'url' }}\n");
+    let folder = folder(&config);
+    let url = folder.path().join("url");
+    fs::write(&url, "hr.db").unwrap();
+    fs::set_permissions(&url, PermissionsExt::from_mode(0o644)).unwrap();
+    for token in ["reader", "admin"] {
+        fs::set_permissions(folder.path().join(token), PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    let server = serve(folder.path(), &[]);
+    reloaded(&server, "admin", &[], &[]);
+    let ended = server.stop();
+    let count = ended.stderr.matches("can read url, which contains a secret").count();
+    assert_eq!(count, 2, "at the start and after the reload: {}", ended.stderr);
+}
+
 /// SIGHUP of a closed terminal ends the server, like that of other programs.
 #[test]
 fn closing_the_terminal_stops_the_server() {
     let folder = folder("[databases.hr]\nurl = 'hr.db'\n");
-    // The server must not inherit it.
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let (master, name) = pseudoterminal();
     let no_tty = i32::try_from(OpenptFlags::NOCTTY.bits()).unwrap();
-    let slave = OpenOptions::new().read(true).write(true).custom_flags(no_tty).open(name);
+    let slave = OpenOptions::new().read(true).write(true).custom_flags(no_tty).open(&name);
     let mut serve = trunkline(folder.path());
     serve.args(["--listen", "127.0.0.1:0"]);
     let mut serve = in_session(&serve);
@@ -303,4 +369,33 @@ fn closing_the_terminal_stops_the_server() {
     drop(master);
     let ended = server.end();
     assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// The terminal is that of the log alone.
+#[test]
+fn closing_the_terminal_of_stderr_stops_the_server() {
+    let folder = folder("[databases.hr]\nurl = 'hr.db'\n");
+    let (master, name) = pseudoterminal();
+    let serve = trunkline(folder.path());
+    let script = format!("exec \"$0\" --listen 127.0.0.1:0 2>{name}");
+    let program = serve.get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).arg(program).current_dir(folder.path());
+    shell.stdin(Stdio::null()).stdout(Stdio::piped());
+    let server = Server::start(shell);
+    drop(master);
+    server.signal("HUP");
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// Its first side, and the path of the other one.
+fn pseudoterminal() -> (OwnedFd, String) {
+    // The server must not inherit it.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (master, name)
 }

@@ -251,10 +251,85 @@ fn each_database_with_its_own_tools() {
         ("db.shop.list_tables", json!({}), 403),
         // The argument does not exist here.
         ("db.shop.list_tables", json!({"database": "hr"}), 403),
+        ("prompts/get", json!({"name": "hr_explore_database"}), 200),
+        ("prompts/get", json!({"name": "shop_explore_database"}), 403),
     ] {
         let reply = server.connect().ask(&post("/", &[&bearer("reader")], &rpc(method, &params)));
         assert_eq!(reply.status, expected, "{method} {params}: {reply:?}");
     }
+    let body = rpc("prompts/list", &json!({}));
+    let prompts = server.connect().ask(&post("/", &[&bearer("reader")], &body)).json();
+    let prompts = prompts["result"]["prompts"].as_array().unwrap();
+    assert_eq!(prompts.len(), 3, "{prompts:?}");
+    assert!(prompts.iter().all(|one| one["name"].as_str().unwrap().starts_with("hr_")));
+    let reply = get(&server, "/db/other/query?sql=SELECT+1", &bearer("reader"));
+    let body = String::from_utf8(reply.body).unwrap();
+    assert_eq!(reply.status, 404, "{body}");
+    assert!(!body.contains("shop"), "{body}");
+}
+
+/// The table of other requests and callers. `1` means that the caller may make the request.
+#[test]
+fn roles_restrict_the_other_endpoints() {
+    let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
+    let server = serve(folder.path(), &["--log"]);
+    let callers = ["reader", "clerk", "admin", "nobody"];
+    let complete = |database: &str| {
+        let params = json!({
+            "ref": {"type": "ref/prompt", "name": "explain_table"},
+            "argument": {"name": "table_name", "value": ""},
+            "context": {"arguments": {"database": database}},
+        });
+        post_of("/mcp", &rpc("completion/complete", &params).to_string())
+    };
+    let escaped =
+        r#"{"jsonrpc":"2.0","id":1,"method":"db.list_tables","params":{"d\u0061tabase":"shop"}}"#;
+    let execute = json!({"command": "list", "resource": "todo"});
+    for (request, expected) in [
+        (post_of("/execute", &execute.to_string()), "0010"),
+        (post_of("/rpc", escaped), "0110"),
+        (complete("hr"), "1010"),
+        (complete("shop"), "0110"),
+        ("GET /history HTTP/1.1".to_owned(), "0010"),
+        ("GET /history/stream HTTP/1.1".to_owned(), "0010"),
+        ("GET /logs HTTP/1.1".to_owned(), "0010"),
+        ("GET /logs/stats HTTP/1.1".to_owned(), "0010"),
+    ] {
+        let found = callers.iter().map(|caller| {
+            let (line, rest) =
+                request.split_once("\r\n").unwrap_or((&request, "Host: localhost\r\n\r\n"));
+            let reply = server.connect().ask(&format!("{line}\r\n{}\r\n{rest}", bearer(caller)));
+            match reply.status {
+                403 => '0',
+                200 => '1',
+                _ => panic!("{caller}: {request}: {reply:?}"),
+            }
+        });
+        let found: String = found.collect();
+        assert_eq!(found, expected, "{request}");
+    }
+    for (caller, count) in callers.into_iter().zip([3, 0, 3, 0]) {
+        let list = post("/mcp", &[&bearer(caller)], &rpc("prompts/list", &json!({})));
+        let reply = server.connect().ask(&list).json();
+        assert_eq!(reply["result"]["prompts"].as_array().map(Vec::len), Some(count), "{reply}");
+    }
+    let client = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    for (caller, is_permitted) in callers.into_iter().zip([true, false, true, false]) {
+        let ask = |session: &str, body: &Value| {
+            const BOTH: &str = "Accept: application/json, text/event-stream";
+            server.connect().ask(&post("/mcp", &[BOTH, &bearer(caller), session], body))
+        };
+        let opened = ask("X-None: 0", &rpc("initialize", &params));
+        let session = format!("Mcp-Session-Id: {}", opened.header("mcp-session-id").unwrap());
+        let subscribe = rpc("resources/subscribe", &json!({"uri": "db://hr/tables"}));
+        let reply = ask(&session, &subscribe).json();
+        assert_eq!(reply["result"].is_object(), is_permitted, "{caller}: {reply}");
+    }
+}
+
+fn post_of(path: &str, body: &str) -> String {
+    post(path, &[], &body)
 }
 
 #[test]
@@ -363,6 +438,14 @@ operations = ['*']
             "5:11: `roles.one.claims`: invalid claim `role`; the format is like role:reader",
             "6:1: unknown key `roles.one.operation`; did you mean `operations`?",
             "8:14: `roles.two.rate_limit`: 0 is not in 1..=1000000",
+        ],
+    );
+    // Without members, the roles would be those of all callers.
+    check_mistakes(
+        "[roles.one]\ntokens = []\noperations = ['*']\n[roles.two]\nclaims = [ ]\noperations = ['*']\n",
+        &[
+            "2:10: `roles.one.tokens`: an empty list has no callers; remove the key for all callers, or the role",
+            "5:10: `roles.two.claims`: an empty list has no callers; remove the key for all callers, or the role",
         ],
     );
     check_mistakes(

@@ -1,8 +1,11 @@
 //! Passwords in URLs are never shown.
 
 use std::fs;
+use std::net::TcpListener;
 
-use crate::support::{run, trunkline};
+use serde_json::json;
+
+use crate::support::{Server, post, run, trunkline};
 
 /// Runs a command in a directory with a configuration file. Its output contains `shown`, and no password.
 #[track_caller]
@@ -106,4 +109,30 @@ fn in_the_configuration_file() {
     }
     let command = format!("upstreams.up.command = ['up', '--url', '{HTTPS}']");
     check(&command, &[], &["config", "show"], "<redacted>@h.example");
+}
+
+#[test]
+fn in_a_reload_that_fails() {
+    // No server listens there.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let token = "[access.tokens]\nadmin = { env = 'ADMIN' }\n";
+    let file = folder.path().join("trunkline.toml");
+    fs::write(&file, token).unwrap();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0"]).env("ADMIN", "t0ken").env("RUST_LOG", "trace");
+    let server = Server::start(command);
+    let keys =
+        format!("[access]\njwks = 'http://{address}/a?key=s3cret'\naudiences = ['*']\n{token}");
+    fs::write(&file, keys).unwrap();
+    let request = post("/admin/reload", &["Authorization: Bearer t0ken"], &json!({}));
+    let reply = server.connect().ask(&request);
+    assert_eq!(reply.status, 400, "{reply:?}");
+    let error = reply.json()["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("/a?<redacted>") && !error.contains("s3cret"), "{error}");
+    let log = server.stop().stderr;
+    for shown in ["are loaded without TLS", "configuration not reloaded"] {
+        assert!(log.contains(shown), "{shown}: {log}");
+    }
+    assert!(!log.contains("s3cret"), "{log}");
 }
