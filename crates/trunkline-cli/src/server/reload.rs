@@ -128,7 +128,7 @@ pub(super) fn triggers(rules: &SharedRules) -> anyhow::Result<(Triggers, Endpoin
     Ok((Triggers { hangup, requests, terminals: terminals() }, endpoint))
 }
 
-/// Whether stdin, stdout and stderr are terminals. Those of a closed terminal are none.
+/// Whether stdin, stdout and stderr are terminals. A closed one is not.
 fn terminals() -> [bool; 3] {
     [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()]
 }
