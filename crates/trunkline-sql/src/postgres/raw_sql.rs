@@ -8,20 +8,19 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use tokio_postgres::Statement;
-use tokio_postgres::types::Type;
 
 use super::catalog;
 use super::security::{Token, explain_length, spans};
 use super::transaction::Transaction;
+use super::visibility::{self, ALLOWED};
 use crate::model::error::Error;
 use crate::model::schema::Table;
 use crate::query::identifier::quote;
 
-/// Functions that begin with `pg_` and are allowed.
-const ALLOWED: [&str; 2] = ["pg_size_pretty", "pg_typeof"];
-
 /// Types whose input looks up a name.
-const LOOKUP_TYPES: [&str; 9] = [
+const LOOKUP_TYPES: [&str; 11] = [
+    "aclitem",
+    "oidvector",
     "regclass",
     "regcollation",
     "regnamespace",
@@ -32,17 +31,6 @@ const LOOKUP_TYPES: [&str; 9] = [
     "regrole",
     "regtype",
 ];
-
-/// The functions among given names that look up tables or describe objects, are not a part of PostgreSQL, or have a body in another
-/// language. Aggregates of oids are harmless.
-const LOOKUP_FUNCTIONS: &str = "\
-    SELECT DISTINCT p.proname::text FROM pg_catalog.pg_proc AS p \
-    JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang \
-    WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.proname = ANY($1) AND p.prokind <> 'a' \
-    AND (p.oid >= 16384 OR l.lanname NOT IN ('internal', 'c', 'sql') \
-         OR array_append(p.proargtypes::oid[], p.prorettype) && ARRAY['regclass', 'regcollation', 'regnamespace', \
-            'regoper', 'regoperator', 'regproc', 'regprocedure', 'regrole', 'regtype', 'refcursor']::pg_catalog.regtype[]::oid[] \
-         OR p.proargtypes::oid[] && ARRAY['oid'::pg_catalog.regtype::oid])";
 
 /// Compiles a statement of a caller, which reads. Under rules, only visible tables and columns exist for it.
 pub(super) async fn prepare(transaction: &mut Transaction, sql: &str) -> Result<Statement, Error> {
@@ -171,10 +159,8 @@ async fn check_functions(transaction: &Transaction, spans: &[Span]) -> Result<()
     }
     called.sort_unstable();
     called.dedup();
-    let found =
-        catalog::rows(transaction, LOOKUP_FUNCTIONS, &[(&called, Type::TEXT_ARRAY)]).await?;
-    match found.first() {
-        Some(row) => Err(refused(row.try_get(0)?, "functions that look up objects are")),
+    match visibility::lookup_functions(transaction, &called).await?.first() {
+        Some(name) => Err(refused(name, "functions that look up objects are")),
         None => Ok(()),
     }
 }

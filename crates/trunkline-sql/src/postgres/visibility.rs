@@ -3,11 +3,15 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::security::is_forbidden;
 use super::transaction::Transaction;
 use crate::model::error::Error;
 use crate::model::schema::Table;
 use crate::model::visibility::{TableNames, VisibilityRules};
 use crate::query::change;
+
+/// Functions that begin with `pg_` and are allowed.
+pub(super) const ALLOWED: [&str; 1] = ["pg_size_pretty"];
 
 /// The tables that the role can read, without that of the checkpoints of imports. `c` is the table, and `n` its schema.
 pub(super) const READABLE: &str = "\
@@ -17,6 +21,86 @@ pub(super) const READABLE: &str = "\
     AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
     AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') \
          OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))";
+
+/// The built-in types whose input looks up names, and their arrays. A literal beside such a value gets its type.
+const LOOKUP_TYPES: &str = "\
+    (SELECT array_agg(t.oid) FROM pg_catalog.pg_type AS t LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem \
+     WHERE t.oid < 16384 AND (t.typname ~ '^(aclitem|oidvector|refcursor|reg(?!config|dictionary))' \
+      OR e.typname ~ '^(aclitem|oidvector|refcursor|reg(?!config|dictionary))'))::oid[]";
+
+/// Whether a function `p` looks up tables, describes objects, is not a part of PostgreSQL, or has a body in another
+/// language. Aggregates of oids are harmless.
+fn is_lookup() -> String {
+    format!(
+        "p.prokind <> 'a' AND (p.oid >= 16384 OR p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace \
+         OR p.prolang NOT IN (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname IN ('internal', 'c', 'sql')) \
+         OR p.proargtypes::oid[] && ARRAY['oid', 'oid[]']::pg_catalog.regtype[]::oid[] \
+         OR coalesce(p.proallargtypes, p.proargtypes::oid[]) || p.prorettype && {LOOKUP_TYPES})"
+    )
+}
+
+/// The views among relations that may read tables which their dependencies do not show: those that depend on functions,
+/// operators or types that are not part of PostgreSQL, except enumerations, that call functions which callers must not
+/// call, or have values of types that look up names.
+///
+/// `pg_depend` lacks the built-in objects, which are found in the text of the query tree. In it, strings are bytes, and
+/// spaces in names are escaped, so that no text of the author can be taken for a field or conceal one.
+async fn views_with_code(transaction: &Transaction, views: &[u32]) -> Result<Vec<u32>, Error> {
+    let sql = format!(
+        "WITH view AS MATERIALIZED ( \
+           SELECT w.oid, w.ev_class, w.ev_action::text AS tree FROM pg_catalog.pg_rewrite AS w \
+           WHERE w.ev_class = ANY($1) \
+         ), call AS MATERIALIZED ( \
+           SELECT DISTINCT v.ev_class, m.found[1]::oid AS function FROM view AS v CROSS JOIN LATERAL \
+           regexp_matches(v.tree, ':(?:\\w*funcid|\\w*fnoid|\\w*Func|tsmhandler) (\\d+)', 'g') AS m(found) \
+         ), called AS MATERIALIZED ( \
+           SELECT f.oid, f.proname::text AS name, \
+           (SELECT count(*) FROM pg_catalog.pg_proc AS p WHERE p.proname = f.proname \
+            AND (p.oid = f.oid OR f.proname <> 'int8') AND {}) > 0 AS is_lookup \
+           FROM pg_catalog.pg_proc AS f WHERE f.oid IN (SELECT function FROM call) \
+         ) \
+         SELECT v.ev_class, array(SELECT f.name FROM call AS c JOIN called AS f ON f.oid = c.function \
+          WHERE c.ev_class = v.ev_class), \
+         v.tree ~ ('types?(id)? (\\(o )?(\\d+ )*(' || array_to_string({LOOKUP_TYPES}, '|') || ')\\M') \
+         OR (SELECT count(*) FROM call AS c JOIN called AS f ON f.oid = c.function \
+             WHERE c.ev_class = v.ev_class AND f.is_lookup) > 0 \
+         OR (SELECT count(*) FROM pg_catalog.pg_depend AS d \
+          WHERE d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = v.oid AND d.refobjid >= 16384 \
+          AND d.refclassid NOT IN ('pg_catalog.pg_class'::pg_catalog.regclass, \
+           'pg_catalog.pg_constraint'::pg_catalog.regclass, 'pg_catalog.pg_collation'::pg_catalog.regclass) \
+          AND NOT (d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass AND ( \
+           SELECT coalesce(e.typtype, t.typtype) FROM pg_catalog.pg_type AS t \
+           LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem WHERE t.oid = d.refobjid) = 'e')) > 0 \
+         FROM view AS v",
+        is_lookup()
+    );
+    let params: &[(&(dyn ToSql + Sync), Type)] = &[(&views, Type::OID_ARRAY)];
+    let is_harmful =
+        |name: &&str| is_forbidden(name) || (name.starts_with("pg_") && !ALLOWED.contains(name));
+    let mut found = Vec::new();
+    for row in transaction.connection()?.client.query_typed(&sql, params).await? {
+        let functions: Vec<&str> = row.try_get(1)?;
+        if row.try_get(2)? || functions.iter().any(is_harmful) {
+            found.push(row.try_get(0)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Those of the built-in functions with given names that look up tables or describe objects.
+pub(super) async fn lookup_functions(
+    transaction: &Transaction,
+    names: &[&str],
+) -> Result<Vec<String>, Error> {
+    let sql = format!(
+        "SELECT DISTINCT p.proname::text FROM pg_catalog.pg_proc AS p \
+         WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.proname = ANY($1) AND {}",
+        is_lookup()
+    );
+    let params: &[(&(dyn ToSql + Sync), Type)] = &[(&names, Type::TEXT_ARRAY)];
+    let rows = transaction.connection()?.client.query_typed(&sql, params).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
 
 /// The relations to look up.
 pub(super) enum Among<'a> {
@@ -33,18 +117,19 @@ pub(super) struct Relation {
 }
 
 struct Source {
+    oid: u32,
     schema: String,
     name: String,
     columns: Vec<String>,
     /// Whether a view reads it.
     is_viewed: bool,
-    /// Whether it is a view that calls functions with a body, which can read any table.
+    /// Whether it is a view that may run code, which can read any table.
     has_code: bool,
 }
 
 impl Relation {
-    /// Whether callers see it. A view is visible if all that it reads is, and has no masked columns, and if it calls no
-    /// functions in SQL or a procedural language.
+    /// Whether callers see it. A view is visible if all that it reads is, and has no masked columns, and if it calls
+    /// harmless functions of PostgreSQL only. A table with columns of the row type of another one counts as a view of it.
     pub(super) fn is_visible(&self, rules: &VisibilityRules) -> bool {
         self.sources.iter().all(|source| source.is_visible(rules))
     }
@@ -78,36 +163,44 @@ pub(super) async fn relations(
         Among::Oids(oids) => ("FROM pg_catalog.pg_class AS c WHERE c.oid = ANY($1)", oids),
     };
     let sql = format!(
-        "WITH RECURSIVE reach(root, rel, way, viewed) AS ( \
-           SELECT c.oid, c.oid, 'any', FALSE {filter} {} \
+        "WITH RECURSIVE reach(root, node, is_type, way, viewed) AS ( \
+           SELECT c.oid, c.oid, FALSE, 'any', FALSE {filter} {} \
            UNION \
-           SELECT r.root, e.next, CASE e.way WHEN 'view' THEN 'any' ELSE e.way END, r.viewed OR e.way = 'view' \
+           SELECT r.root, e.next, e.is_type, CASE e.way WHEN 'view' THEN 'any' ELSE e.way END, r.viewed OR e.way = 'view' \
            FROM reach AS r CROSS JOIN LATERAL ( \
-             SELECT d.refobjid, 'view' FROM pg_catalog.pg_rewrite AS w \
+             SELECT d.refobjid, FALSE, 'view' FROM pg_catalog.pg_rewrite AS w \
              JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
              AND d.objid = w.oid AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
-             WHERE w.ev_class = r.rel AND w.ev_type = '1' AND d.refobjid <> w.ev_class \
-             UNION ALL SELECT inhrelid, 'down' FROM pg_catalog.pg_inherits WHERE inhparent = r.rel \
-             UNION ALL SELECT inhparent, 'up' FROM pg_catalog.pg_inherits WHERE inhrelid = r.rel \
-           ) AS e(next, way) WHERE r.way IN ('any', e.way) OR e.way = 'view' \
+             WHERE w.ev_class = r.node AND NOT r.is_type AND w.ev_type = '1' AND d.refobjid <> w.ev_class \
+             UNION ALL SELECT m.found[1]::oid, FALSE, 'view' FROM pg_catalog.pg_rewrite AS w \
+             CROSS JOIN LATERAL regexp_matches(w.ev_action::text, ':relid (\\d+)', 'g') AS m(found) \
+             WHERE w.ev_class = r.node AND NOT r.is_type AND w.ev_type = '1' AND m.found[1]::oid <> w.ev_class \
+             UNION ALL SELECT a.atttypid, TRUE, 'view' FROM pg_catalog.pg_attribute AS a \
+             WHERE a.attrelid = r.node AND NOT r.is_type AND a.attnum > 0 AND NOT a.attisdropped \
+             AND (a.atttypid >= 16384 OR a.atttypid = ANY({LOOKUP_TYPES})) \
+             UNION ALL SELECT p.part, p.is_type, 'view' FROM pg_catalog.pg_type AS t \
+             LEFT JOIN pg_catalog.pg_range AS g ON r.node >= 16384 \
+             AND (g.rngtypid = t.oid OR to_jsonb(g) -> 'rngmultitypid' = to_jsonb(t.oid)) \
+             CROSS JOIN LATERAL (VALUES (t.typelem, TRUE), (t.typbasetype, TRUE), (g.rngsubtype, TRUE), (t.typrelid, FALSE)) \
+              AS p(part, is_type) WHERE t.oid = r.node AND r.is_type AND t.oid >= 16384 AND p.part > 0 \
+             UNION ALL SELECT inhrelid, FALSE, 'down' FROM pg_catalog.pg_inherits WHERE inhparent = r.node AND NOT r.is_type \
+             UNION ALL SELECT inhparent, FALSE, 'up' FROM pg_catalog.pg_inherits WHERE inhrelid = r.node AND NOT r.is_type \
+           ) AS e(next, is_type, way) WHERE r.way IN ('any', e.way) OR e.way = 'view' \
          ) \
          SELECT r.root, n.nspname::text, c.relname::text, r.viewed, \
          (SELECT array_agg(a.attname::text) FROM pg_catalog.pg_attribute AS a \
           WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), \
-         c.relkind IN ('v', 'm') AND EXISTS (SELECT FROM pg_catalog.pg_rewrite AS w \
-          JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid \
-          WHERE w.ev_class = c.oid AND EXISTS (SELECT FROM pg_catalog.pg_proc AS p \
-           JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang WHERE l.lanname NOT IN ('internal', 'c') \
-           AND p.oid = CASE d.refclassid WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid \
-            WHEN 'pg_catalog.pg_operator'::pg_catalog.regclass \
-            THEN (SELECT o.oprcode FROM pg_catalog.pg_operator AS o WHERE o.oid = d.refobjid) END)) \
-         FROM reach AS r JOIN pg_catalog.pg_class AS c ON c.oid = r.rel \
-         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY r.root",
+         c.oid, c.relkind IN ('v', 'm') \
+         FROM reach AS r JOIN pg_catalog.pg_class AS c ON c.oid = r.node AND NOT r.is_type \
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         UNION ALL SELECT r.root, 'pg_catalog', '', TRUE, NULL, 0, FALSE FROM reach AS r \
+         WHERE r.is_type AND r.node = ANY({LOOKUP_TYPES}) ORDER BY 1",
         // One statement with one number of parameters.
-        if oids.is_empty() { "AND $1::oid[] IS NOT NULL" } else { "" }
+        if oids.is_empty() { "AND $1::oid[] IS NOT NULL" } else { "" },
     );
     let params: &[(&(dyn ToSql + Sync), Type)] = &[(&oids, Type::OID_ARRAY)];
     let mut relations: Vec<Relation> = Vec::new();
+    let mut views = Vec::new();
     for row in transaction.connection()?.client.query_typed(&sql, params).await? {
         let oid = row.try_get(0)?;
         let columns: Option<Vec<String>> = row.try_get(4)?;
@@ -115,12 +208,24 @@ pub(super) async fn relations(
             schema: row.try_get(1)?,
             name: row.try_get(2)?,
             is_viewed: row.try_get(3)?,
-            has_code: row.try_get(5)?,
+            oid: row.try_get(5)?,
+            has_code: false,
             columns: columns.unwrap_or_default(),
         };
+        if row.try_get(6)? {
+            views.push(source.oid);
+        }
         match relations.last_mut() {
             Some(last) if last.oid == oid => last.sources.push(source),
             _ => relations.push(Relation { oid, sources: vec![source] }),
+        }
+    }
+    views.sort_unstable();
+    views.dedup();
+    if !views.is_empty() {
+        let with_code = views_with_code(transaction, &views).await?;
+        for source in relations.iter_mut().flat_map(|relation| &mut relation.sources) {
+            source.has_code = with_code.contains(&source.oid);
         }
     }
     Ok(relations)

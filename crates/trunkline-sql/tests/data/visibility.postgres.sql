@@ -49,6 +49,36 @@ CREATE FUNCTION email_of(customer) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELEC
 CREATE FUNCTION boss_pay() RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT amount FROM salary WHERE id = 1';
 
 CREATE VIEW paid_by_code AS SELECT salary_of(1) AS amount;
+CREATE FUNCTION keep(text, text) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT max(amount) FROM salary); END';
+CREATE AGGREGATE kept(text) (SFUNC = keep, STYPE = text);
+CREATE FUNCTION checked(text) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN EXISTS (SELECT FROM salary); END';
+CREATE DOMAIN checked_text AS text CHECK (checked(VALUE));
+CREATE VIEW of_class AS SELECT relname::text FROM pg_class;
+CREATE VIEW of_statistic AS SELECT stavalues1::text FROM pg_statistic;
+CREATE VIEW of_xml AS SELECT query_to_xml('SELECT * FROM public.salary', true, true, '')::text AS a;
+CREATE VIEW of_stat AS SELECT word FROM ts_stat('SELECT to_tsvector(amount) FROM public.salary');
+CREATE VIEW of_aggregate AS SELECT kept(note) AS a FROM orders;
+CREATE VIEW of_domain AS SELECT note::checked_text FROM orders;
+CREATE VIEW of_privilege AS SELECT has_table_privilege('salary', 'SELECT') AS a;
+CREATE VIEW of_types AS SELECT total::int::oid::regclass::text AS a FROM orders;
+CREATE VIEW of_keywords AS SELECT pg_get_viewdef('public.pay'::regclass) AS a;
+CREATE VIEW of_subquery AS SELECT id, (SELECT count(*) FROM pg_class) AS a FROM orders;
+CREATE VIEW over_class AS SELECT * FROM of_class;
+CREATE TYPE mood AS ENUM ('good', 'bad');
+CREATE VIEW ordinary AS
+SELECT c.id, c.salary || 'x' AS a, lower(c.a) AS b, now() AS at, coalesce(c.a, '-') AS d,
+       date_trunc('day', timestamp '2020-01-02') AS day, 'good'::mood AS mood, to_tsvector('english', c.a) AS words,
+       sum(o.total) OVER (ORDER BY o.id) AS s, c.id = ANY (ARRAY[1, 2]) AS e,
+       c.id::bigint + 1 AS big
+FROM plain c LEFT JOIN orders o ON o.id = c.id WHERE o.note LIKE '%' OR c.id BETWEEN 1 AND 9;
+CREATE VIEW grouped AS SELECT id, a, count(*) AS n, max(a) AS m FROM plain GROUP BY id;
+
+CREATE TABLE wallets (id int PRIMARY KEY, pay salary, pays salary[]);
+CREATE TABLE named (id int PRIMARY KEY, what regclass);
+CREATE DOMAIN rule_name AS regclass;
+CREATE TABLE named_indirectly (id int PRIMARY KEY, what rule_name[]);
+INSERT INTO wallets VALUES (1, ROW(1, 1, 'S3CRET-9000'));
+
 CREATE OPERATOR <<< (FUNCTION = int4eq, LEFTARG = int, RIGHTARG = int);
 
 INSERT INTO customer (id, name, email, phone) VALUES

@@ -50,6 +50,9 @@ fn hidden_tables_do_not_exist() {
         "contact",
         "names",
         "samples",
+        "of_class",
+        "wallets",
+        "named",
         "paid",
         "events",
         "events_secret",
@@ -96,7 +99,10 @@ fn lists_descriptions_and_suggestions_omit_hidden_tables() {
         .collect();
     assert_eq!(
         names,
-        ["customer", "employee", "hr.staff", "log_all", "orders", "person", "plain", "totals"]
+        [
+            "customer", "employee", "grouped", "hr.staff", "log_all", "orders", "ordinary",
+            "person", "plain", "totals"
+        ]
     );
     for name in ["salery", "pays", "paids"] {
         let error = run("query_records", json!({ "table_name": name })).unwrap_err();

@@ -46,8 +46,9 @@ const NAMES: &[&str] = &[
     // Rows by their place in a table, which is a text.
     "currtid",
     "currtid2",
-    // Settings.
+    // Settings and states of the connection, which other callers use afterwards.
     "set_config",
+    "setseed",
 ];
 
 /// Beginnings of names.
@@ -116,6 +117,6 @@ const FAMILIES: &[&str] = &[
 ];
 
 /// Whether calls of a function are refused.
-pub(super) fn is_forbidden(name: &str) -> bool {
+pub(in crate::postgres) fn is_forbidden(name: &str) -> bool {
     NAMES.contains(&name) || FAMILIES.iter().any(|beginning| name.starts_with(beginning))
 }

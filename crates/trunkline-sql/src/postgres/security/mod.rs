@@ -4,5 +4,6 @@ mod functions;
 mod statement;
 mod tokens;
 
+pub(super) use functions::is_forbidden;
 pub(super) use statement::{Access, check, explain_length};
 pub(super) use tokens::{Token, has_foreign_parameters, name_at, names, spans};

@@ -219,6 +219,7 @@ mod tests {
             ("SELECT \"pg_read_file\"/**/('/etc/passwd')", NEVER),
             ("SELECT U&\"pg!005fread_file\" UESCAPE '!' ('x')", NEVER),
             ("SELECT SET_CONFIG('statement_timeout', '0', true)", NEVER),
+            ("SELECT setseed(0.42)", NEVER),
             ("SELECT ('/etc/passwd'::text).pg_read_file", NEVER),
             ("SELECT (ARRAY['x'])[1] . \"pg_read_file\"", NEVER),
             ("SELECT $1.ts_stat", NEVER),
