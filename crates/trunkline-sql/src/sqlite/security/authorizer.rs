@@ -6,9 +6,17 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use super::role::{Role, WriterState};
 use crate::sqlite::value;
 
-/// Functions with effects outside of the database.
-const DENIED_FUNCTIONS: [&str; 6] =
-    ["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"];
+/// Functions with effects outside of the database, and those that run SQL on tables whose names are values.
+const DENIED_FUNCTIONS: [&str; 8] = [
+    "edit",
+    "fts3_tokenizer",
+    "load_extension",
+    "readfile",
+    "rtreecheck",
+    "sqlite_log",
+    "sqlite_offset",
+    "writefile",
+];
 
 /// Pragmas that describe the schema. Their value is a name.
 const DESCRIBING_PRAGMAS: [&str; 10] = [
