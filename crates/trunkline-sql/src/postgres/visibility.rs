@@ -33,7 +33,8 @@ const LOOKUP_TYPES: &str = "\
 fn is_lookup() -> String {
     format!(
         "p.prokind <> 'a' AND (p.oid >= 16384 OR p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace \
-         OR p.prolang NOT IN (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname IN ('internal', 'c', 'sql')) \
+         OR p.prolang NOT IN (SELECT l.oid FROM pg_catalog.pg_language AS l \
+          WHERE l.lanname IN ('internal', 'c', 'sql')) \
          OR p.proargtypes::oid[] && ARRAY['oid', 'oid[]']::pg_catalog.regtype[]::oid[] \
          OR coalesce(p.proallargtypes, p.proargtypes::oid[]) || p.prorettype && {LOOKUP_TYPES})"
     )
@@ -128,8 +129,8 @@ struct Source {
 }
 
 impl Relation {
-    /// Whether callers see it. A view is visible if all that it reads is, and has no masked columns, and if it calls
-    /// harmless functions of PostgreSQL only. A table with columns of the row type of another one counts as a view of it.
+    /// Whether callers see it. A view is visible if all that it reads is, and has no masked columns, and if it runs no
+    /// code that could read more. A table with columns of the row type of another one counts as a view of it.
     pub(super) fn is_visible(&self, rules: &VisibilityRules) -> bool {
         self.sources.iter().all(|source| source.is_visible(rules))
     }
@@ -166,7 +167,8 @@ pub(super) async fn relations(
         "WITH RECURSIVE reach(root, node, is_type, way, viewed) AS ( \
            SELECT c.oid, c.oid, FALSE, 'any', FALSE {filter} {} \
            UNION \
-           SELECT r.root, e.next, e.is_type, CASE e.way WHEN 'view' THEN 'any' ELSE e.way END, r.viewed OR e.way = 'view' \
+           SELECT r.root, e.next, e.is_type, CASE e.way WHEN 'view' THEN 'any' ELSE e.way END, \
+           r.viewed OR e.way = 'view' \
            FROM reach AS r CROSS JOIN LATERAL ( \
              SELECT d.refobjid, FALSE, 'view' FROM pg_catalog.pg_rewrite AS w \
              JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
@@ -181,10 +183,13 @@ pub(super) async fn relations(
              UNION ALL SELECT p.part, p.is_type, 'view' FROM pg_catalog.pg_type AS t \
              LEFT JOIN pg_catalog.pg_range AS g ON r.node >= 16384 \
              AND (g.rngtypid = t.oid OR to_jsonb(g) -> 'rngmultitypid' = to_jsonb(t.oid)) \
-             CROSS JOIN LATERAL (VALUES (t.typelem, TRUE), (t.typbasetype, TRUE), (g.rngsubtype, TRUE), (t.typrelid, FALSE)) \
+             CROSS JOIN LATERAL (VALUES \
+              (t.typelem, TRUE), (t.typbasetype, TRUE), (g.rngsubtype, TRUE), (t.typrelid, FALSE)) \
               AS p(part, is_type) WHERE t.oid = r.node AND r.is_type AND t.oid >= 16384 AND p.part > 0 \
-             UNION ALL SELECT inhrelid, FALSE, 'down' FROM pg_catalog.pg_inherits WHERE inhparent = r.node AND NOT r.is_type \
-             UNION ALL SELECT inhparent, FALSE, 'up' FROM pg_catalog.pg_inherits WHERE inhrelid = r.node AND NOT r.is_type \
+             UNION ALL SELECT inhrelid, FALSE, 'down' FROM pg_catalog.pg_inherits \
+             WHERE inhparent = r.node AND NOT r.is_type \
+             UNION ALL SELECT inhparent, FALSE, 'up' FROM pg_catalog.pg_inherits \
+             WHERE inhrelid = r.node AND NOT r.is_type \
            ) AS e(next, is_type, way) WHERE r.way IN ('any', e.way) OR e.way = 'view' \
          ) \
          SELECT r.root, n.nspname::text, c.relname::text, r.viewed, \
