@@ -47,6 +47,26 @@ pub(crate) struct Table {
     pub(crate) unreadable_columns: Vec<String>,
     /// The columns of a key that identifies each row, for PostgreSQL.
     pub(crate) unique_key: Vec<String>,
+    /// The constraints, if columns are masked.
+    pub(crate) constraints: Vec<Constraint>,
+}
+
+/// The columns of a constraint. A failure depends on the values of all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Constraint {
+    pub(crate) kind: ConstraintKind,
+    pub(crate) columns: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConstraintKind {
+    /// It compares values with those of other rows: a key, a unique index, an exclusion constraint. The columns include
+    /// those of expressions and of the condition.
+    Unique,
+    /// A key of one column, which NULL never violates.
+    UniqueColumn,
+    /// It checks the values of one row.
+    Check,
 }
 
 #[derive(Clone, Debug)]
@@ -59,8 +79,6 @@ pub(crate) struct Column {
     /// Position in the primary key from 1, or 0.
     pub(crate) key_place: u32,
     pub(crate) visibility: Visibility,
-    /// Whether a constraint compares its values with those of other rows.
-    pub(crate) is_unique: bool,
     /// The form in which callers receive its values.
     pub(crate) mask: Option<Mask>,
 }
@@ -120,6 +138,44 @@ impl Table {
             let generated = self.columns.iter_mut().filter(|column| !is_stored(column));
             generated.for_each(|column| column.mask = Some(Mask::Null));
         }
+    }
+
+    /// Whether a column is masked, or not known.
+    fn is_closed(&self, name: &str) -> bool {
+        self.columns.iter().find(|column| column.name == name).is_none_or(|c| c.mask.is_some())
+    }
+
+    /// A masked column whose values the error of a constraint would show, if `column` of an existing or a new row is
+    /// set. An update sets `updated` and keeps the values of the other columns.
+    pub(crate) fn revealed_by(
+        &self,
+        column: &str,
+        is_null: bool,
+        updated: Option<&[&str]>,
+    ) -> Option<&str> {
+        let revealed = |constraint: &'_ Constraint| {
+            let is_computed = |name: &String| {
+                let found = self.columns.iter().find(|column| column.name == *name);
+                found.is_some_and(|column| column.visibility != Visibility::Normal)
+            };
+            // Generated columns are computed from any others.
+            let names: Vec<&str> = match constraint.columns.iter().any(is_computed) {
+                true => self.columns.iter().map(|column| column.name.as_str()).collect(),
+                false => constraint.columns.iter().map(String::as_str).collect(),
+            };
+            let is_known = |name: &str| match (constraint.kind, updated) {
+                (ConstraintKind::Check, Some(updated)) => updated.contains(&name),
+                (ConstraintKind::Check, None) => true,
+                (ConstraintKind::UniqueColumn, _) => is_null,
+                (ConstraintKind::Unique, _) => false,
+            };
+            let mut masked = names.iter().filter(|name| self.is_closed(name) && !is_known(name));
+            let first = names.contains(&column).then(|| masked.next())??;
+            let found = self.columns.iter().find(|column| column.name == *first);
+            // One of a child table, or without privileges.
+            Some(found.map_or("", |column| column.name.as_str()))
+        };
+        self.constraints.iter().find_map(revealed)
     }
 
     /// Whether columns are masked.

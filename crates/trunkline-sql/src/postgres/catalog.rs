@@ -7,7 +7,9 @@ use tokio_postgres::types::{ToSql, Type};
 use super::transaction::Transaction;
 use super::visibility::{self, Among, READABLE};
 use crate::model::error::Error;
-use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
+use crate::model::schema::{
+    Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
+};
 
 /// A table with the facts that only descriptions use.
 pub(super) struct CatalogTable {
@@ -46,6 +48,10 @@ pub(super) async fn table(transaction: &Transaction, name: &str) -> Result<Table
 /// A table or view, by its name, or its schema and name. If no name is equal, the case is ignored, provided that only
 /// one table matches.
 pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<CatalogTable, Error> {
+    // No name contains one, and no parameter.
+    if name.contains('\0') {
+        return Err(Error::UnknownTable { table: name.to_owned(), candidates: Vec::new() });
+    }
     let sql = format!(
         "SELECT c.oid, c.relname::text, n.nspname::text, c.relkind::text, \
          pg_catalog.pg_table_is_visible(c.oid), pg_catalog.obj_description(c.oid, 'pg_class'), \
@@ -75,6 +81,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         columns,
         unreadable_columns: Vec::new(),
         unique_key,
+        constraints: Vec::new(),
     };
     if !apply_rules(transaction, oid, &mut table).await? {
         return Err(unknown_table(transaction, name).await?);
@@ -95,7 +102,51 @@ async fn apply_rules(
     let found = visibility::relations(transaction, Among::Oids(&[oid])).await?;
     let Some(relation) = found.first() else { return Ok(false) };
     table.mask_columns(rules, relation.names());
+    if table.has_masks() {
+        table.constraints = constraints(transaction, oid).await?;
+    }
     Ok(relation.is_visible(rules))
+}
+
+/// The constraints, unique indexes, policies and partition keys of a table and of its partitions and child tables. The columns of
+/// expressions are the numbers in their stored form: a superset, if an expression reads other tables.
+async fn constraints(transaction: &Transaction, oid: u32) -> Result<Vec<Constraint>, Error> {
+    const CONSTRAINTS: &str = "\
+        WITH RECURSIVE family(oid) AS (SELECT $1 UNION \
+            SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN family AS f ON i.inhparent = f.oid), \
+        checks(oid, kind, numbers, tree) AS ( \
+            SELECT c.conrelid, 'c', c.conkey, c.conbin::text \
+            FROM pg_catalog.pg_constraint AS c JOIN family AS f ON c.conrelid = f.oid \
+            WHERE c.contype IN ('c', 'f') \
+            UNION ALL \
+            SELECT p.partrelid, 'c', p.partattrs::int2[], p.partexprs::text \
+            FROM pg_catalog.pg_partitioned_table AS p JOIN family AS f ON p.partrelid = f.oid \
+            UNION ALL \
+            SELECT p.polrelid, 'c', '{}', pg_catalog.concat(p.polqual::text, p.polwithcheck::text) \
+            FROM pg_catalog.pg_policy AS p JOIN family AS f ON p.polrelid = f.oid \
+            UNION ALL \
+            SELECT i.indrelid, CASE WHEN i.indnkeyatts = 1 AND i.indexprs IS NULL AND i.indpred IS NULL \
+                                    THEN 's' ELSE 'u' END, \
+            (i.indkey::int2[])[0:i.indnkeyatts - 1], pg_catalog.concat(i.indexprs::text, i.indpred::text) \
+            FROM pg_catalog.pg_index AS i JOIN family AS f ON i.indrelid = f.oid \
+            WHERE i.indisunique OR i.indisexclusion) \
+        SELECT k.kind, ARRAY( \
+            SELECT a.attname::text FROM pg_catalog.pg_attribute AS a \
+            WHERE a.attrelid = k.oid AND a.attnum > 0 AND NOT a.attisdropped \
+            AND (a.attnum = ANY(k.numbers) OR EXISTS ( \
+                SELECT FROM pg_catalog.regexp_matches(k.tree, ':varattno (-?[0-9]+)', 'g') AS m(part) \
+                WHERE m.part[1]::int IN (0, a.attnum)))) \
+        FROM checks AS k";
+    let found = rows(transaction, CONSTRAINTS, &[(&oid, Type::OID)]).await?;
+    let constraint = |row: &Row| {
+        let kind = match row.try_get(0)? {
+            "c" => ConstraintKind::Check,
+            "s" => ConstraintKind::UniqueColumn,
+            _ => ConstraintKind::Unique,
+        };
+        Ok(Constraint { kind, columns: row.try_get(1)? })
+    };
+    found.iter().map(constraint).collect()
 }
 
 fn rank(row: &Row) -> Result<(bool, bool), Error> {
@@ -121,10 +172,7 @@ async fn columns(
         SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
         pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attidentity::text, a.attgenerated::text, \
         pg_catalog.col_description(a.attrelid, a.attnum), \
-        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0), \
-        EXISTS (SELECT FROM pg_catalog.pg_index AS i WHERE i.indrelid = a.attrelid \
-                AND (i.indisunique OR i.indisexclusion) \
-                AND (a.attnum = ANY(i.indkey::int2[]) OR 0 = ANY(i.indkey::int2[]))) \
+        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0) \
         FROM pg_catalog.pg_attribute AS a \
         LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
         LEFT JOIN pg_catalog.pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p' \
@@ -146,7 +194,6 @@ async fn columns(
                 "v" => Visibility::GeneratedVirtual,
                 _ => Visibility::Normal,
             },
-            is_unique: row.try_get(8)?,
             mask: None,
         });
         facts.push(ColumnFacts { identity: row.try_get(4)?, comment: row.try_get(6)? });
@@ -211,6 +258,7 @@ pub(super) async fn visible_tables(
             columns: columns(transaction, oid).await?.0,
             unreadable_columns: Vec::new(),
             unique_key: Vec::new(),
+            constraints: Vec::new(),
         };
         table.mask_columns(rules, relation.names());
         tables.push(VisibleTable { table, is_in_search_path: row.try_get(4)? });

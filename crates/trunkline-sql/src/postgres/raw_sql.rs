@@ -246,7 +246,6 @@ mod tests {
             default: None,
             key_place: 0,
             visibility: Visibility::Normal,
-            is_unique: false,
             mask,
         };
         Table {
@@ -258,6 +257,7 @@ mod tests {
             columns: vec![column("a", None), column("b", Some(Mask::Null))],
             unreadable_columns: Vec::new(),
             unique_key: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 

@@ -23,8 +23,45 @@ pub(crate) struct Record<'t> {
 }
 
 impl<'t> Record<'t> {
-    /// Looks the columns up and reads the values.
+    /// Looks the columns of a new row up and reads the values.
     pub(crate) fn read(table: &'t Table, data: &Map<String, Json>) -> Result<Self, Error> {
+        let record = Self::of(table, data)?;
+        record.check_masks(table, None)?;
+        Ok(record)
+    }
+
+    /// As [`read`](Self::read), for existing rows.
+    fn of_update(table: &'t Table, data: &Map<String, Json>) -> Result<Self, Error> {
+        let record = Self::of(table, data)?;
+        record.check_masks(table, Some(&record.columns))?;
+        Ok(record)
+    }
+
+    /// Refuses values whose constraints compare them with masked ones: an error would show those.
+    fn check_masks(&self, table: &Table, updated: Option<&[&str]>) -> Result<(), Error> {
+        for (name, value) in self.columns.iter().zip(&self.values) {
+            let Some(masked) = table.revealed_by(name, *value == Value::Null, updated) else {
+                continue;
+            };
+            let column = (*name).to_owned();
+            if table.column(name)?.mask.is_some() {
+                let (table, argument) = (table.name.clone(), Some("data"));
+                return Err(Error::Masked { table, column, argument });
+            }
+            let other = match masked {
+                "" => "a masked column".to_owned(),
+                name => format!("the masked column {name:?}"),
+            };
+            let reason = format!(
+                "a constraint or unique index compares it with {other}, whose values its errors would show; \
+                 remove the column from `data`, or change it without rules"
+            );
+            return Err(Error::BadColumn { argument: "data", column, reason });
+        }
+        Ok(())
+    }
+
+    fn of(table: &'t Table, data: &Map<String, Json>) -> Result<Self, Error> {
         let mut record = Self::default();
         for (name, json) in data {
             let found = table.column(name)?;
@@ -34,14 +71,6 @@ impl<'t> Record<'t> {
                 column: column.to_owned(),
                 reason: reason.to_owned(),
             };
-            // The error of a duplicate value would show which values exist.
-            if found.mask.is_some() && found.is_unique && !json.is_null() {
-                return Err(Error::Masked {
-                    table: table.name.clone(),
-                    column: column.to_owned(),
-                    argument: Some("data"),
-                });
-            }
             if found.visibility == Visibility::Hidden {
                 return Err(bad(HIDDEN));
             }
@@ -80,7 +109,7 @@ pub(crate) struct Change<'t> {
 impl<'t> Change<'t> {
     pub(crate) fn update(table: &'t Table, request: &UpdateRecord) -> Result<Self, Error> {
         check_filters(&request.filters, request.all)?;
-        let record = Record::read(table, &request.data)?;
+        let record = Record::of_update(table, &request.data)?;
         if record.columns.is_empty() {
             let reason = "it is empty; send at least one column with its new value";
             return Err(Error::argument("data", reason));

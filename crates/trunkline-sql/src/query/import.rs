@@ -137,7 +137,6 @@ mod tests {
             default: None,
             key_place: 0,
             visibility: Visibility::Normal,
-            is_unique: false,
             mask: None,
         };
         let mut value = Value::Text(text.to_owned());

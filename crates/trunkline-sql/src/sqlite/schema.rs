@@ -6,10 +6,13 @@ use std::sync::Arc;
 use super::program;
 use super::security::SqlScope;
 use super::session::{Session, SpecialTables, TableCache};
+use super::tokens;
 use super::value;
 use crate::model::error::Error;
 use crate::model::import::is_checkpoint_table;
-use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility, nearest_names};
+use crate::model::schema::{
+    Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
+};
 use crate::model::visibility::TableNames;
 
 impl Session<'_> {
@@ -214,6 +217,7 @@ pub(super) fn load(
         columns: Vec::new(),
         unreadable_columns: Vec::new(),
         unique_key: Vec::new(),
+        constraints: Vec::new(),
     };
     for column in found {
         match column {
@@ -224,24 +228,71 @@ pub(super) fn load(
     let name = table.name.clone();
     table.mask_columns(&session.config().rules, std::iter::once((None, name.as_str())));
     if table.has_masks() {
-        let unique = unique_columns(session, &name)?;
-        for column in &mut table.columns {
-            // An expression of an index has no name.
-            column.is_unique = column.key_place > 0
-                || unique.iter().any(|one| one.as_ref().is_none_or(|one| *one == column.name));
-        }
+        table.constraints = constraints(session, &table)?;
     }
     Ok(table)
 }
 
-/// The columns and expressions of the unique indexes of a table.
-fn unique_columns(session: &mut Session<'_>, name: &str) -> Result<Vec<Option<String>>, Error> {
-    session.rows(
-        "SELECT part.name FROM pragma_index_list(?1) AS list, pragma_index_xinfo(list.name) AS part \
-         WHERE list.\"unique\" AND part.\"key\"",
-        &[name],
+/// The primary key, the unique indexes, the foreign keys and the checks of a table. The columns of expressions are those whose names are in
+/// the SQL text.
+fn constraints(session: &mut Session<'_>, table: &Table) -> Result<Vec<Constraint>, Error> {
+    let key = table.columns.iter().filter(|column| column.key_place > 0);
+    let key: Vec<String> = key.map(|column| column.name.clone()).collect();
+    let named = |names: &[String]| {
+        let is_named = |name: &str| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+        let is_row_number = ["rowid", "_rowid_", "oid"].into_iter().any(is_named);
+        let columns = table
+            .columns
+            .iter()
+            .filter(|column| is_named(&column.name) || is_row_number && column.key_place > 0);
+        columns.map(|column| column.name.clone()).collect()
+    };
+    let mut constraints = Vec::new();
+    // NULL is a new number of a row.
+    let kind = if key.len() == 1 { ConstraintKind::UniqueColumn } else { ConstraintKind::Unique };
+    constraints.push(Constraint { kind, columns: key });
+    let indexes = session.rows(
+        "SELECT list.name, (SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = list.name), \
+         list.partial OR EXISTS (SELECT 1 FROM pragma_index_xinfo(list.name) WHERE \"key\" AND cid < -1) \
+         FROM pragma_index_list(?1) AS list WHERE list.\"unique\"",
+        &[&table.name],
+        |row| Ok((value::some_text(row, 0)?, value::text(row, 1)?, row.get::<_, bool>(2)?)),
+    )?;
+    for (index, sql, has_expressions) in indexes {
+        let names = match sql {
+            Some(sql) if has_expressions => {
+                tokens::names(&sql).into_iter().map(|name| name.text).collect()
+            }
+            _ => session.rows(
+                "SELECT coalesce(name, 'rowid') FROM pragma_index_xinfo(?1) WHERE \"key\"",
+                &[&index],
+                |row| value::some_text(row, 0),
+            )?,
+        };
+        let is_column = names.len() == 1;
+        let kind = if is_column { ConstraintKind::UniqueColumn } else { ConstraintKind::Unique };
+        constraints.push(Constraint { kind, columns: named(&names) });
+    }
+    let keys = session.rows(
+        "SELECT json_group_array(\"from\") FROM pragma_foreign_key_list(?1) GROUP BY id",
+        &[&table.name],
+        |row| value::some_text(row, 0),
+    )?;
+    for names in keys.iter().filter_map(|names| serde_json::from_str::<Vec<String>>(names).ok()) {
+        constraints.push(Constraint { kind: ConstraintKind::Check, columns: named(&names) });
+    }
+    let definitions = session.rows(
+        "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1",
+        &[&table.name],
         |row| value::text(row, 0),
-    )
+    )?;
+    for sql in definitions.iter().flatten() {
+        let checks = tokens::checks(sql).into_iter();
+        constraints.extend(
+            checks.map(|names| Constraint { kind: ConstraintKind::Check, columns: named(&names) }),
+        );
+    }
+    Ok(constraints)
 }
 
 /// The names and kinds of the tables and views of callers, and whether they have no row numbers, in the order of the
@@ -309,7 +360,6 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, 
                     3 => Visibility::GeneratedStored,
                     _ => Visibility::Normal,
                 },
-                is_unique: false,
                 mask: None,
             }))
         },

@@ -19,6 +19,29 @@ impl Name {
 
 /// The names and keywords in a text, without those in comments.
 pub(super) fn names(sql: &str) -> Vec<Name> {
+    scan(sql, |_, _| ())
+}
+
+/// The names and keywords in each `CHECK` of a definition.
+pub(super) fn checks(sql: &str) -> Vec<Vec<String>> {
+    let mut parentheses = Vec::new();
+    let names = scan(sql, |place, character| parentheses.push((place, character)));
+    let is_check = |name: &&Name| name.is("check");
+    let checks = names.iter().filter(is_check).map(|check| {
+        let mut depth = 0;
+        let end = parentheses.iter().filter(|(place, _)| *place >= check.range.end).find(|one| {
+            depth += if one.1 == '(' { 1 } else { -1 };
+            depth <= 0
+        });
+        let end = end.map_or(sql.len(), |(place, _)| *place);
+        let inner = names.iter().filter(|name| (check.range.end..end).contains(&name.range.start));
+        inner.map(|name| name.text.clone()).collect()
+    });
+    checks.collect()
+}
+
+/// The names and keywords in a text. The function gets each parenthesis, with its place.
+fn scan(sql: &str, mut parenthesis: impl FnMut(usize, char)) -> Vec<Name> {
     let mut names = Vec::new();
     let mut start = 0;
     while let Some(first) = sql.get(start..).and_then(|rest| rest.chars().next()) {
@@ -37,7 +60,12 @@ pub(super) fn names(sql: &str) -> Vec<Name> {
                 names.push(Name { text, range: start..start + length, is_quoted: false });
                 length
             }
-            _ => first.len_utf8(),
+            _ => {
+                if matches!(first, '(' | ')') {
+                    parenthesis(start, first);
+                }
+                first.len_utf8()
+            }
         };
         start += length;
     }
@@ -81,7 +109,7 @@ fn quoted(text: &str, end: char) -> (String, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{explained, names};
+    use super::{checks, explained, names};
 
     #[track_caller]
     fn check(sql: &str, expected: &[&str]) {
@@ -97,6 +125,13 @@ mod tests {
         check("'it''s' `x` \"open", &["it's", "x", "open"]);
         check("1e5 été :p", &["1e5", "été", "p"]);
         check("", &[]);
+    }
+
+    #[test]
+    fn names_of_checks() {
+        let sql = "CREATE TABLE t (a CHECK ((a) > 0 /* ) b */), \"check\" int, c CHECK (c IN (')', \"d\")), e)";
+        assert_eq!(checks(sql), [vec!["a", "0"], vec!["c", "IN", ")", "d"]]);
+        assert_eq!(checks("a CHECK (b"), [["b"]]);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! SQL of callers under rules.
 
+use trunkline_sql::VisibilityRules;
+use trunkline_sql::sqlite::SqliteConfig;
+
 use crate::checks;
+use crate::fixture::Fixture;
 use crate::visibility::fixture;
 
 #[test]
@@ -15,6 +19,16 @@ fn changes_by_sql_are_refused() {
     let fixture = fixture(true);
     let run = |operation: &str, arguments| fixture.call(operation, arguments);
     checks::check_changes(&run, WRITES);
+}
+
+#[test]
+fn constraints_do_not_show_masked_values() {
+    let rules = checks::COMPARED_MASKS.iter();
+    let rules =
+        rules.fold(VisibilityRules::default(), |rules, text| rules.mask(text.parse().unwrap()));
+    let config = SqliteConfig { rules, writable: true, ..SqliteConfig::default() };
+    let fixture = Fixture::of(checks::COMPARED, config);
+    checks::check_compared(&|operation, arguments| fixture.call(operation, arguments));
 }
 
 const WRITES: &[&str] = &[

@@ -1,11 +1,12 @@
 //! SQL of callers under rules.
 
-use serde_json::Value;
-use trunkline_sql::Error;
+use serde_json::{Value, json};
+use trunkline_sql::postgres::PostgresConfig;
+use trunkline_sql::{Error, VisibilityRules};
 
 use crate::checks;
-use crate::fixture::{Fixture, call};
-use crate::visibility::fixture;
+use crate::fixture::{Fixture, call, kind};
+use crate::visibility::{fixture, shown};
 
 fn run(fixture: &Fixture, operation: &str, arguments: Value) -> Result<Value, Error> {
     fixture.runtime.block_on(call(&fixture.database, operation, arguments))
@@ -25,6 +26,56 @@ fn changes_by_sql_are_refused() {
     let fixture = fixture(true);
     let run = |operation: &str, arguments| run(&fixture, operation, arguments);
     checks::check_changes(&run, WRITES);
+}
+
+fn masked(script: &str, masks: &[&str]) -> Fixture {
+    let rules = masks.iter();
+    let rules =
+        rules.fold(VisibilityRules::default(), |rules, text| rules.mask(text.parse().unwrap()));
+    Fixture::with(script, PostgresConfig { rules, writable: true, ..PostgresConfig::default() })
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn constraints_do_not_show_masked_values() {
+    let fixture = masked(checks::COMPARED, &checks::COMPARED_MASKS);
+    checks::check_compared(&|operation, arguments| run(&fixture, operation, arguments));
+}
+
+/// Constraints that only PostgreSQL has, of a table with the columns `id`, `a` and `secret`.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn further_constraints_do_not_show_masked_values() {
+    for (definition, expected) in [
+        ("CREATE TABLE t (id int, a int, secret int)", "ok"),
+        ("CREATE TABLE t (id int, a int, secret int, CHECK (a > 0 AND id > 0))", "ok"),
+        ("CREATE TABLE t (id int, a int, secret int, CHECK (t IS NOT NULL))", "bad_column"),
+        (
+            "CREATE TABLE t (id int, a int, secret int, EXCLUDE USING gist (int4range(a, secret) WITH &&))",
+            "bad_column",
+        ),
+        ("CREATE TABLE t (id int, a int, secret int, UNIQUE (a) INCLUDE (secret))", "ok"),
+        (
+            "CREATE TABLE t (id int, a int, secret int) PARTITION BY RANGE ((secret - a)); \
+          CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (9)",
+            "bad_column",
+        ),
+        (
+            "CREATE TABLE t (id int, a int, secret int) PARTITION BY LIST (id); \
+          CREATE TABLE t1 PARTITION OF t (CHECK (secret > a)) FOR VALUES IN (1)",
+            "bad_column",
+        ),
+        (
+            "CREATE TABLE t (id int, a int, secret int); \
+          CREATE POLICY p ON t USING (true) WITH CHECK (secret > a); ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+            "bad_column",
+        ),
+    ] {
+        let fixture = masked(&format!("{definition};"), &["t.secret"]);
+        let update = json!({ "table_name": "t", "filters": { "id": 1 }, "data": { "a": 5 } });
+        let outcome = run(&fixture, "update_record", update);
+        assert_eq!(kind(&outcome), expected, "{definition}: {}", shown(&outcome));
+    }
 }
 
 const WRITES: &[&str] = &[

@@ -48,6 +48,67 @@ pub(crate) fn check_changes(run: Run<'_>, statements: &[&str]) {
     assert_eq!(rows.unwrap()["rows"], json!([[2]]));
 }
 
+/// A table with constraints that compare open columns with the masked ones of [`COMPARED_MASKS`].
+pub(crate) const COMPARED: &str = "\
+    CREATE TABLE plan (kind text, region text, PRIMARY KEY (kind, region));
+    CREATE TABLE paid (
+        id integer PRIMARY KEY, name text, bonus integer CHECK (bonus >= 0), salary integer, code text, email text,
+        city text, phone text, team text, level integer, kind text, region text, CHECK (salary > bonus), UNIQUE (code, email),
+        FOREIGN KEY (kind, region) REFERENCES plan (kind, region)
+    );
+    CREATE UNIQUE INDEX paid_name ON paid (lower(name));
+    CREATE UNIQUE INDEX paid_city ON paid (lower(city || phone));
+    CREATE UNIQUE INDEX paid_team ON paid (team) WHERE level > 1;
+    CREATE TABLE sums (
+        id integer PRIMARY KEY, salary integer, extra integer, total integer GENERATED ALWAYS AS (salary + extra) STORED
+    );
+    CREATE UNIQUE INDEX sums_total ON sums (total);
+    INSERT INTO paid (id, name, bonus, salary, code, email, city, phone, team, level)
+    VALUES (1, 'Ada', 1, 5000, 'A', 'ada', 'Oslo', '1', 'x', 2), (2, 'Ben', 2, 6000, 'B', 'ben', 'Rome', '2', 'y', 3);
+    INSERT INTO sums (id, salary, extra) VALUES (1, 5000, 1), (2, 6000, 2);";
+
+pub(crate) const COMPARED_MASKS: [&str; 6] =
+    ["paid.salary", "paid.email", "paid.phone", "paid.level", "paid.region", "sums.salary"];
+
+/// Checks that constraints do not show masked values.
+#[track_caller]
+pub(crate) fn check_compared(run: Run<'_>) {
+    for (table, data, expected) in [
+        ("paid", json!({ "bonus": 4999 }), "bad_column"),
+        ("paid", json!({ "BONUS": 5001 }), "bad_column"),
+        ("paid", json!({ "bonus": null }), "bad_column"),
+        ("paid", json!({ "code": "B" }), "bad_column"),
+        ("paid", json!({ "code": "B", "email": "ben" }), "bad_column"),
+        ("paid", json!({ "city": "Rome" }), "bad_column"),
+        ("paid", json!({ "team": "y" }), "bad_column"),
+        ("paid", json!({ "kind": "k" }), "bad_column"),
+        ("paid", json!({ "level": 1 }), "masked"),
+        ("paid", json!({ "email": "ben" }), "masked"),
+        ("sums", json!({ "extra": 1002 }), "bad_column"),
+        ("paid", json!({ "name": "Cyd" }), "ok"),
+        ("paid", json!({ "name": "BEN" }), "constraint"),
+        ("paid", json!({ "bonus": 1, "salary": 7000 }), "ok"),
+        ("paid", json!({ "salary": 7000 }), "ok"),
+    ] {
+        let update =
+            json!({ "table_name": table, "filters": { "id": 1 }, "data": data, "dry_run": true });
+        let outcome = run("update_record", update);
+        assert_eq!(kind(&outcome), expected, "{data}: {}", shown(&outcome));
+    }
+    for (data, expected) in [
+        (json!({ "id": 9, "code": "A" }), "bad_column"),
+        (json!({ "id": 9, "code": "A", "email": null }), "bad_column"),
+        (json!({ "id": 9, "team": "x" }), "bad_column"),
+        (json!({ "id": 9, "name": "Cyd", "bonus": 1, "salary": 2 }), "ok"),
+    ] {
+        let outcome = run("insert_record", json!({ "table_name": "paid", "data": data }));
+        assert_eq!(kind(&outcome), expected, "{data}: {}", shown(&outcome));
+    }
+    let update = json!({ "table_name": "paid", "filters": { "id": 1 }, "data": { "bonus": 1 } });
+    let text = shown(&run("update_record", update));
+    assert!(text.contains("salary") && text.contains("remove the column"), "{text}");
+}
+
 fn check(run: Run<'_>, case: &Case) -> Result<(), String> {
     let outcome = run("execute_raw_query", json!({ "query": case.sql }));
     let text = shown(&outcome);
