@@ -29,7 +29,7 @@ pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D
 
 /// Parses a value without duplicate keys and without loss of digits.
 pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
-    serde_json::from_str::<DistinctKeys>(&marked(text)).map(|value| value.0)
+    serde_json::from_str::<DistinctKeys>(&marked(text)?).map(|value| value.0)
 }
 
 /// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of digits.
@@ -83,6 +83,11 @@ pub(crate) fn double(text: &str) -> Option<f64> {
     (decimal(text)? == decimal(&format!("{value:e}"))?).then_some(value)
 }
 
+/// Whether a floating-point number of 32 bits has exactly this decimal text.
+pub(crate) fn is_float(text: &str) -> bool {
+    text.parse::<f32>().is_ok_and(|value| decimal(text) == decimal(&format!("{value:e}")))
+}
+
 /// The JSON text of a value, with all digits.
 pub(crate) fn text(json: &Json) -> String {
     let mut text = String::new();
@@ -118,8 +123,8 @@ fn write(json: &Json, text: &mut String) {
     }
 }
 
-/// Valid JSON text, in which each number that would be rounded is an object with its text.
-fn marked(json: &str) -> Cow<'_, str> {
+/// Valid JSON text, in which each number that would be rounded is an object with its text. Only those have the key.
+fn marked(json: &str) -> serde_json::Result<Cow<'_, str>> {
     let mut marked = String::new();
     let (mut copied, mut at) = (0, 0);
     let bytes = json.as_bytes();
@@ -127,7 +132,12 @@ fn marked(json: &str) -> Cow<'_, str> {
         let start = at;
         at += 1;
         match byte {
-            b'"' => at += string_length(&bytes[at..]),
+            b'"' => {
+                at += string_length(&bytes[at..]);
+                if is_key(&json[start..at]) && json[at..].trim_start().starts_with(':') {
+                    return Err(Error::custom("the key \"\\u0000json\" is not allowed"));
+                }
+            }
             b'-' | b'0'..=b'9' => {
                 at += bytes[at..].iter().take_while(|byte| is_number_byte(**byte)).count();
                 let number = &json[start..at];
@@ -141,10 +151,16 @@ fn marked(json: &str) -> Cow<'_, str> {
         }
     }
     if copied == 0 {
-        return Cow::Borrowed(json);
+        return Ok(Cow::Borrowed(json));
     }
     marked.push_str(&json[copied..]);
-    Cow::Owned(marked)
+    Ok(Cow::Owned(marked))
+}
+
+/// Whether a string in JSON text, which may have escapes, is [`KEY`]. NUL has one escape.
+fn is_key(string: &str) -> bool {
+    string.starts_with("\"\\u0000")
+        && serde_json::from_str::<Cow<'_, str>>(string).is_ok_and(|text| text == KEY)
 }
 
 /// The length of the rest of a string, with its end.
@@ -224,6 +240,18 @@ mod tests {
         {
             assert!(parse(json).is_err(), "{json}");
             assert!(parse(&format!("{{\"a\":[{json}]}}")).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_refused() {
+        for key in [r"\u0000json", r"\u0000\u006ason", r"\u0000js\u006Fn"] {
+            for text in
+                [format!(r#"{{"a":{{"{key}" : "1,\"b\":2"}}}}"#), format!(r#"[{{"{key}":"1"}}]"#)]
+            {
+                assert!(parse(&text).is_err(), "{text}");
+            }
+            assert!(parse(&format!(r#"["{key}",0.1234567890123456789]"#)).is_ok());
         }
     }
 

@@ -83,6 +83,15 @@ pub(crate) struct Column {
     pub(crate) mask: Option<Mask>,
 }
 
+impl Column {
+    /// Whether SQLite converts integers of this column to floating-point numbers, by its rules for declared types.
+    pub(crate) fn is_real(&self) -> bool {
+        let declared = self.declared_type.to_ascii_uppercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| declared.contains(part));
+        has(&["REAL", "FLOA", "DOUB"]) && !has(&["INT", "CHAR", "CLOB", "TEXT", "BLOB"])
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visibility {
     Normal,

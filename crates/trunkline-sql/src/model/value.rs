@@ -95,7 +95,8 @@ pub(crate) fn has_marker(fields: &Map<String, Json>) -> bool {
         || exact_json::raw_text(fields).is_some()
 }
 
-const ROUNDED: &str = "the number has more digits than a floating-point number and would be rounded; send fewer \
+/// The reason of a refused number.
+pub(crate) const ROUNDED: &str = "the number has more digits than a floating-point number and would be rounded; send fewer \
      digits, or a string for a column of text";
 
 const EXPECTED: &str = "expected null, a boolean, a number, a string, {\"$blob\": base64}, \

@@ -10,7 +10,7 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 use crate::model::error::Error;
 use crate::model::exact_json;
 use crate::model::value::{self, Value, has_marker};
-use crate::query::document::{array_literal, is_nan};
+use crate::query::document::{Encoding, array_literal, is_nan};
 
 /// The text of a value, or NULL.
 #[derive(Clone, Debug)]
@@ -60,36 +60,40 @@ pub(super) fn from_value(value: &Value) -> Result<TextParam, Error> {
 
 /// A value of a caller's parameter, for the type that the server has determined.
 pub(super) fn from_json(json: &Json, expected: &Type) -> Result<TextParam, &'static str> {
+    let encoding = Encoding::of(base_type(expected).name());
     let text = match json {
         Json::Null => return Ok(TextParam(None)),
         Json::Bool(value) => value.to_string(),
-        Json::Number(number) => number.to_string(),
         Json::String(text) => text.clone(),
+        Json::Object(_) | Json::Array(_) if encoding == Encoding::Json => exact_json::text(json),
+        Json::Number(_) => {
+            encoding.check(json)?;
+            json.to_string()
+        }
         Json::Object(fields) if is_nan(fields) => "NaN".to_owned(),
         Json::Object(fields) if let Some(number) = exact_json::raw_text(fields) => {
-            if [Type::FLOAT4, Type::FLOAT8].contains(expected) {
-                value::from_json(json)?;
-            }
+            encoding.check(json)?;
             number.to_owned()
         }
         Json::Object(fields) if has_marker(fields) => {
             return from_value(&value::from_json(json)?).map_err(|_| "the text is not valid UTF-8");
         }
-        Json::Array(elements) => match element_type(expected) {
-            Some(element) => array_literal(elements, [Type::JSON, Type::JSONB].contains(element))?,
-            None => exact_json::text(json),
+        Json::Array(elements) => match base_type(expected).kind() {
+            Kind::Array(element) => {
+                array_literal(elements, Encoding::of(base_type(element).name()))?
+            }
+            _ => exact_json::text(json),
         },
         Json::Object(_) => exact_json::text(json),
     };
     Ok(TextParam(Some(text)))
 }
 
-/// The type of the elements of an array type.
-fn element_type(of: &Type) -> Option<&Type> {
+/// The type that a domain restricts, or the type itself.
+fn base_type(of: &Type) -> &Type {
     match of.kind() {
-        Kind::Array(element) => Some(element),
-        Kind::Domain(base) => element_type(base),
-        _ => None,
+        Kind::Domain(base) => base_type(base),
+        _ => of,
     }
 }
 
@@ -133,6 +137,8 @@ mod tests {
             (json!([[1], {"a": 2}]), Type::JSONB_ARRAY, Some(r#"{"[1]","{\"a\":2}"}"#)),
             (json!({"$blob": "AP8="}), Type::BYTEA, Some("\\x00ff")),
             (json!({"$float": "-Infinity"}), Type::FLOAT8, Some("-Infinity")),
+            (json!({"$float": "NaN"}), Type::JSONB, Some(r#"{"$float":"NaN"}"#)),
+            (json!([{"$blob": 1}]), Type::JSON_ARRAY, Some(r#"{"{\"$blob\":1}"}"#)),
         ] {
             let text = from_json(&json, &expected_type).unwrap().0;
             assert_eq!(text.as_deref(), expected, "{json}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::document;
+use super::document::{self, Encoding};
 use super::filter::Filter;
 use super::identifier::quote;
 use crate::model::change::{DeleteRecord, OnConflict, Returning, UpdateRecord};
@@ -78,7 +78,7 @@ impl<'t> Record<'t> {
                 return Err(bad("duplicate key; case is ignored"));
             }
             let value = match table.dialect {
-                Dialect::Sqlite => value::from_json(json),
+                Dialect::Sqlite => sqlite_value(json, found),
                 Dialect::Postgres => document::column_value(json, &found.declared_type),
             };
             record.values.push(value.map_err(bad)?);
@@ -86,6 +86,14 @@ impl<'t> Record<'t> {
         }
         Ok(record)
     }
+}
+
+/// Reads a value for a column of SQLite, which rounds integers for columns of floating-point numbers.
+fn sqlite_value(json: &Json, column: &Column) -> Result<Value, &'static str> {
+    if column.is_real() {
+        Encoding::Double.check(json)?;
+    }
+    value::from_json(json)
 }
 
 /// A statement that changes rows, with the values of its parameters.
@@ -124,6 +132,7 @@ impl<'t> Change<'t> {
             Dialect::Postgres => "UPDATE",
         };
         let filter = Filter::all(table, &request.filters, record.values)?;
+        dialect.check_count(filter.values.len())?;
         let sql = format!("{verb} {} SET {}{}", table.source(), set.join(", "), filter.sql);
         let data_columns = record.columns;
         Ok(Self { sql, values: filter.values, data_columns, filter_columns: filter.columns })
@@ -132,6 +141,7 @@ impl<'t> Change<'t> {
     pub(crate) fn delete(table: &'t Table, request: &DeleteRecord) -> Result<Self, Error> {
         check_filters(&request.filters, request.all)?;
         let filter = Filter::all(table, &request.filters, Vec::new())?;
+        table.dialect.check_count(filter.values.len())?;
         let sql = format!("DELETE FROM {}{}", table.source(), filter.sql);
         let filter_columns = filter.columns;
         Ok(Self { sql, values: filter.values, data_columns: Vec::new(), filter_columns })

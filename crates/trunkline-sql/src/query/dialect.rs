@@ -1,4 +1,5 @@
 use super::identifier::quote;
+use crate::model::error::Error;
 use crate::model::schema::{Dialect, Table};
 
 impl Dialect {
@@ -52,6 +53,23 @@ impl Dialect {
             _ => "",
         };
         format!("{column}{direction}{nulls}")
+    }
+}
+
+/// The maximum number of values of a statement of PostgreSQL.
+const MAX_PARAMETERS: usize = 65_535;
+
+impl Dialect {
+    /// Refuses a statement with more values than the engine allows. SQLite reports that itself.
+    pub(super) fn check_count(self, values: usize) -> Result<(), Error> {
+        if self == Self::Sqlite || values <= MAX_PARAMETERS {
+            return Ok(());
+        }
+        let reason = format!(
+            "the statement would have {values} values, and PostgreSQL allows {MAX_PARAMETERS}; send several calls with \
+             shorter lists"
+        );
+        Err(Error::argument("filters", reason))
     }
 }
 

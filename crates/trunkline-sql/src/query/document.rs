@@ -3,10 +3,52 @@
 use serde_json::{Map, Value as Json};
 
 use crate::model::exact_json;
-use crate::model::value::{self, Value, has_marker};
+use crate::model::value::{self, ROUNDED, Value, has_marker};
 
-/// Reads a value for a column of this type. Objects and lists are JSON text, and lists for an array column the text of an
-/// array. In a column of JSON, a string is a JSON string.
+/// The types whose values are not read as those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// `json` and `jsonb`: a value is a document, also if it looks like another object of results.
+    Json,
+    /// A floating-point number of 32 bits.
+    Real,
+    /// A floating-point number of 64 bits.
+    Double,
+    Other,
+}
+
+impl Encoding {
+    /// The encoding of a type, by its name in SQL or in the catalog.
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "json" | "jsonb" => Self::Json,
+            "real" | "float4" => Self::Real,
+            "double precision" | "float8" => Self::Double,
+            _ => Self::Other,
+        }
+    }
+
+    /// Refuses a number that would be rounded. The digits after the point of a `real` are.
+    pub(crate) fn check(self, json: &Json) -> Result<(), &'static str> {
+        let text = match json {
+            Json::Number(number) => number.to_string(),
+            json => match exact_json::number(json) {
+                Some(text) => text.to_owned(),
+                None => return Ok(()),
+            },
+        };
+        let integer = text.trim_end_matches(".0");
+        let is_exact = match self {
+            Self::Json | Self::Other => true,
+            Self::Real if exact_json::is_integer(integer) => exact_json::is_float(integer),
+            Self::Real | Self::Double => exact_json::double(&text).is_some(),
+        };
+        if is_exact { Ok(()) } else { Err(ROUNDED) }
+    }
+}
+
+/// Reads a value for a column of this type. In a column of JSON, a value is the document. Otherwise, objects and lists are
+/// JSON text, and lists for an array column the text of an array.
 ///
 /// # Errors
 ///
@@ -14,17 +56,13 @@ use crate::model::value::{self, Value, has_marker};
 pub(super) fn column_value(json: &Json, declared_type: &str) -> Result<Value, &'static str> {
     let text = match json {
         Json::Null => return Ok(Value::Null),
-        Json::Object(fields) if is_nan(fields) => "NaN".to_owned(),
-        Json::Object(fields) if exact_json::raw_text(fields).is_some() => {
-            return number(json, declared_type);
-        }
-        Json::Object(fields) if has_marker(fields) => return value::from_json(json),
+        json if Encoding::of(declared_type) == Encoding::Json => exact_json::text(json),
+        Json::Object(fields) if has_marker(fields) => return number(json, declared_type),
         Json::Array(elements) => match declared_type.strip_suffix("[]") {
-            Some(element) => array_literal(elements, is_json(element))?,
+            Some(element) => array_literal(elements, Encoding::of(element))?,
             None => exact_json::text(json),
         },
         Json::Object(_) => exact_json::text(json),
-        Json::String(_) if is_json(declared_type) => json.to_string(),
         Json::Bool(_) if is_number(declared_type) => return value::from_json(json),
         Json::Bool(value) => value.to_string(),
         Json::Number(_) | Json::String(_) => return number(json, declared_type),
@@ -32,32 +70,28 @@ pub(super) fn column_value(json: &Json, declared_type: &str) -> Result<Value, &'
     Ok(Value::Text(text))
 }
 
-/// Reads a scalar for a comparison with a column of this type. Numbers keep all digits, unless the column is a double.
+/// Reads a scalar for a comparison with a column of this type. Numbers keep all digits, or are refused.
 ///
 /// # Errors
 ///
 /// The reason, without the place.
 pub(super) fn number(json: &Json, declared_type: &str) -> Result<Value, &'static str> {
-    let is_double = ["real", "double precision"].contains(&declared_type);
+    Encoding::of(declared_type).check(json)?;
     match json {
         Json::Number(number) if number.as_i64().is_none() && number.is_u64() => {
             Ok(Value::Text(number.to_string()))
         }
-        Json::Object(fields) if !is_double => match exact_json::raw_text(fields) {
+        Json::Object(fields) if is_nan(fields) => Ok(Value::Text("NaN".to_owned())),
+        json => match exact_json::number(json) {
             Some(text) => Ok(Value::Text(text.to_owned())),
             None => value::from_json(json),
         },
-        json => value::from_json(json),
     }
 }
 
 /// The object of a result for this float.
 pub(crate) fn is_nan(fields: &Map<String, Json>) -> bool {
     fields.len() == 1 && fields.get("$float").is_some_and(|float| float == "NaN")
-}
-
-fn is_json(declared_type: &str) -> bool {
-    ["json", "jsonb"].contains(&declared_type)
 }
 
 fn is_number(declared_type: &str) -> bool {
@@ -71,7 +105,8 @@ fn is_number(declared_type: &str) -> bool {
 /// # Errors
 ///
 /// The reason, without the place.
-pub(crate) fn array_literal(elements: &[Json], of_json: bool) -> Result<String, &'static str> {
+pub(crate) fn array_literal(elements: &[Json], encoding: Encoding) -> Result<String, &'static str> {
+    let of_json = encoding == Encoding::Json;
     let mut literal = String::from("{");
     for (index, json) in elements.iter().enumerate() {
         if index > 0 {
@@ -79,7 +114,7 @@ pub(crate) fn array_literal(elements: &[Json], of_json: bool) -> Result<String, 
         }
         let text = match json {
             Json::Array(nested) if !of_json => {
-                literal.push_str(&array_literal(nested, of_json)?);
+                literal.push_str(&array_literal(nested, encoding)?);
                 continue;
             }
             Json::Null => {
@@ -88,13 +123,16 @@ pub(crate) fn array_literal(elements: &[Json], of_json: bool) -> Result<String, 
             }
             Json::String(text) if !of_json => text.clone(),
             Json::Object(fields)
-                if has_marker(fields) && exact_json::raw_text(fields).is_none() =>
+                if !of_json && has_marker(fields) && exact_json::number(json).is_none() =>
             {
                 return Err(
                     "the objects \"$blob\", \"$text\" and \"$float\" are not supported in lists",
                 );
             }
-            other => exact_json::text(other),
+            other => {
+                encoding.check(other)?;
+                exact_json::text(other)
+            }
         };
         let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
         literal.push_str(&format!("\"{escaped}\""));

@@ -79,6 +79,7 @@ impl<'t> PageQuery<'t> {
         sql.push_str(&format!(" LIMIT {limit} OFFSET {offset_parameter}"));
         values.push(integer("limit", max_rows.saturating_add(1))?);
         values.push(integer("offset", skipped)?);
+        dialect.check_count(values.len())?;
         let bounds = Bounds { max_rows, max_bytes: limits.max_bytes };
         let filter_columns = filter.columns;
         // PostgreSQL may return rows in any order.

@@ -174,6 +174,23 @@ fn numbers_are_not_rounded() {
     }
 }
 
+#[test]
+fn integers_are_not_rounded_for_columns_of_floating_point_numbers() {
+    let fixture = Fixture::writable();
+    create(&fixture.path, TABLES);
+    for (table, number, expected) in [
+        ("of_real", "9007199254740992", "ok"),
+        ("of_real", "1000000000000000000", "ok"),
+        ("of_real", "9007199254740993", "bad_column"),
+        ("of_integer", "9007199254740993", "ok"),
+        ("kept", "9007199254740993", "ok"),
+    ] {
+        let insert = format!(r#"{{"table_name": "{table}", "data": {{"v": {number}}}}}"#);
+        let inserted = fixture.runtime.block_on(fixture.database.insert_record(parse(&insert)));
+        assert_eq!(kind(&inserted), expected, "{table} {number}");
+    }
+}
+
 fn parse<T: serde::de::DeserializeOwned>(json: &str) -> T {
     serde_json::from_str(json).unwrap()
 }

@@ -139,7 +139,7 @@ fn parameters() {
 }
 
 const VALUES: &str = "CREATE TABLE v (id int PRIMARY KEY, n numeric, d float8, i int8, j json, b jsonb, \
-                      t text, m money, f float8[]);";
+                      t text, m money, f float8[], r real, bs jsonb[]);";
 
 /// Writes a value as a caller sends it, and reads it.
 #[track_caller]
@@ -186,6 +186,21 @@ fn values_are_read_as_they_were_written() {
         ("d", "9007199254740992", Ok("9007199254740992.0")),
         ("d", "0.1234567890123456789", Err("would be rounded")),
         ("d", "12345678901234567890123", Err("would be rounded")),
+        ("d", "9007199254740993", Err("would be rounded")),
+        ("d", "9223372036854775807", Err("would be rounded")),
+        ("d", "1000000000000000000", Ok("1e+18")),
+        ("r", "16777216", Ok("16777216.0")),
+        ("r", "16777217", Err("would be rounded")),
+        ("r", "16777217.0", Err("would be rounded")),
+        ("r", "9007199254740993", Err("would be rounded")),
+        ("r", "0.1", Ok("0.1")),
+        ("f", "[1,9007199254740993]", Err("would be rounded")),
+        ("f", "[0.1234567890123456789]", Err("would be rounded")),
+        ("b", r#"{"$text":"YQ=="}"#, Ok(r#"{"$text": "YQ=="}"#)),
+        ("b", r#"{"$blob":1}"#, Ok(r#"{"$blob": 1}"#)),
+        ("j", r#"{"$float":"NaN"}"#, Ok(r#"{"$float":"NaN"}"#)),
+        ("j", r#"[{"$blob":"AA=="}]"#, Ok(r#"[{"$blob":"AA=="}]"#)),
+        ("bs", r#"[{"$float":"NaN"}]"#, Ok(r#"[{"$float": "NaN"}]"#)),
         ("d", r#""NaN""#, Ok(r#"{"$float":"NaN"}"#)),
         ("d", r#"{"$float":"NaN"}"#, Ok(r#"{"$float":"NaN"}"#)),
         ("d", r#""-Infinity""#, Ok(r#"{"$float":"-Infinity"}"#)),
@@ -209,6 +224,9 @@ fn values_are_read_as_they_were_written() {
     for (filters, expected) in [
         (r#"{"n": 0.1234567890123456789}"#, Ok("[[1]]")),
         (r#"{"n": {"in": [0.12345678901234568, 1]}}"#, Ok("[[2]]")),
+        (r#"{"d": {"$float": "NaN"}}"#, Ok("[]")),
+        (r#"{"d": {"ne": {"$float": "NaN"}}}"#, Ok("[]")),
+        (r#"{"d": 9007199254740993}"#, Err("d")),
         (r#"{"d": {"gt": 0.1234567890123456789}}"#, Err("d")),
         (r#"{"id": 1, "i": {"in": [1, "x"]}}"#, Err("i")),
     ] {
@@ -246,6 +264,14 @@ fn parameters_keep_digits_and_have_hints() {
             "[0.1234567890123456789]",
             Err("number 1: the number has more digits"),
         ),
+        ("SELECT $1::float8", "[9007199254740993]", Err("number 1: the number has more digits")),
+        ("SELECT $1::float4", "[16777217]", Err("number 1: the number has more digits")),
+        (
+            "SELECT $1::float8[]",
+            "[[9007199254740993]]",
+            Err("number 1: the number has more digits"),
+        ),
+        ("SELECT $1::jsonb", r#"[{"$text": "YQ=="}]"#, Ok(r#"[[{"$text": "YQ=="}]]"#)),
         ("SELECT $1::int, $2::int", r#"[1, "x"]"#, Err("number 2: invalid input syntax")),
         ("SELECT * FROM emp WHERE id = ?", "[1]", Err("parameters are $1")),
         ("SELECT * FROM emp WHERE id = :id", r#"{"id": 1}"#, Err("parameters are $1")),
@@ -260,4 +286,42 @@ fn parameters_keep_digits_and_have_hints() {
             }
         }
     }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn too_many_values_and_invalid_names_are_errors_of_the_request() {
+    let fixture =
+        Fixture::with(VALUES, PostgresConfig { writable: true, ..PostgresConfig::default() });
+    let many = json!({ "id": { "in": (0..65_534).collect::<Vec<_>>() } });
+    for (operation, arguments, expected) in [
+        ("query_records", json!({ "table_name": "v", "filters": many }), "bad_argument"),
+        (
+            "update_record",
+            json!({ "table_name": "v", "filters": many, "data": { "t": "a", "i": 1 } }),
+            "bad_argument",
+        ),
+        ("delete_record", json!({ "table_name": "v", "filters": many, "dry_run": true }), "ok"),
+        ("query_records", json!({ "table_name": "v\0" }), "unknown_table"),
+        ("describe_table", json!({ "table_name": "public.v\0" }), "unknown_table"),
+        ("insert_record", json!({ "table_name": "\0", "data": { "id": 1 } }), "unknown_table"),
+        (
+            "create_table",
+            json!({ "table_name": "a\0.b", "schema": { "a": "text" } }),
+            "bad_argument",
+        ),
+    ] {
+        let name = arguments["table_name"].clone();
+        let outcome = fixture.runtime.block_on(call(&fixture.database, operation, arguments));
+        assert_eq!(kind(&outcome), expected, "{operation} {name}: {outcome:?}");
+    }
+}
+
+/// A caller cannot write JSON text that is not parsed.
+#[test]
+fn the_key_of_exact_numbers_is_refused() {
+    let insert = r#"{"table_name": "v", "data": {"j": {"a": {"\u0000json": "1,\"b\":2"}}}}"#;
+    assert!(serde_json::from_str::<InsertRecord>(insert).is_err());
+    let params = r#"[{"a": {"\u0000json": "1,\"b\":2"}}]"#;
+    assert!(serde_json::from_str::<Params>(params).is_err());
 }

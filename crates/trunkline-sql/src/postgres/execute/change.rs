@@ -100,6 +100,7 @@ pub(crate) async fn create_table(
 async fn sql_name(transaction: &Transaction, name: &str) -> Result<String, Error> {
     const SCHEMA: &str = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1";
     if let Some((schema, table)) = name.split_once('.')
+        && !schema.contains('\0')
         && !catalog::rows(transaction, SCHEMA, &[(&schema, Type::TEXT)]).await?.is_empty()
     {
         return Ok(format!("{}.{}", quote(schema), quote(table)));
