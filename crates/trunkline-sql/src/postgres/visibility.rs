@@ -22,7 +22,7 @@ pub(super) const READABLE: &str = "\
     AND (pg_catalog.has_table_privilege(c.oid, 'SELECT') \
          OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))";
 
-/// The built-in types whose input looks up names, and their arrays. A literal beside such a value gets its type.
+/// The built-in types whose input looks up names, and their arrays. A literal next to such a value gets its type.
 const LOOKUP_TYPES: &str = "\
     (SELECT array_agg(t.oid) FROM pg_catalog.pg_type AS t LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem \
      WHERE t.oid < 16384 AND (t.typname ~ '^(aclitem|oidvector|refcursor|reg(?!config|dictionary))' \
@@ -45,7 +45,7 @@ fn is_lookup() -> String {
 /// call, or have values of types that look up names.
 ///
 /// `pg_depend` lacks the built-in objects, which are found in the text of the query tree. In it, strings are bytes, and
-/// spaces in names are escaped, so that no text of the author can be taken for a field or conceal one.
+/// spaces in names are escaped, so that no text of the author can look like a field or conceal one.
 async fn views_with_code(transaction: &Transaction, views: &[u32]) -> Result<Vec<u32>, Error> {
     let sql = format!(
         "WITH view AS MATERIALIZED ( \
