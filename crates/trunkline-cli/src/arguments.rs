@@ -55,10 +55,10 @@ pub(crate) enum Command {
     Config(commands::config::ConfigCommand),
     /// Check whether a server could start and work
     ///
-    /// Takes the flags and the configuration file of `trunkline serve`, and checks what they refer to: databases and their
-    /// privileges, saved queries, the address, tokens, certificates, directories, upstreams and the model, and the clock and
-    /// the file limit of this machine. Nothing is changed. Upstreams that are commands are started and ended; the model
-    /// answers one short message.
+    /// Takes the flags and the configuration file of `trunkline serve`, and checks what they refer to: databases and
+    /// their privileges, saved queries, the address, tokens, certificates, directories, upstreams and the model, and
+    /// the clock and the file limit of this machine. Nothing is changed. Upstreams that are commands are started and
+    /// ended; the model answers one short message.
     ///
     /// Exit code: 0 if no check failed, 1 otherwise.
     #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
@@ -89,10 +89,10 @@ pub(crate) enum Command {
     Export(database::ExportArguments),
     /// Insert the records of a CSV, NDJSON or JSON file into a table
     ///
-    /// Changes the database without a server, in transactions of up to 1,000 records. Records that violate a constraint, or
-    /// have values of other types than their columns, are written to FILE.rejects, with their lines and the reasons. To
-    /// continue an interrupted import, repeat the command: its state is in FILE.import, and its position in the table
-    /// trunkline_import of the database.
+    /// Changes the database without a server, in transactions of up to 1,000 records. Records that violate a
+    /// constraint, or have values of other types than their columns, are written to FILE.rejects, with their lines and
+    /// the reasons. To continue an interrupted import, repeat the command: its state is in FILE.import, and its
+    /// position in the table trunkline_import of the database.
     ///
     /// Exit code: 0 if all records were inserted, 3 if some were rejected, 1 if the import failed.
     Import(database::ImportArguments),

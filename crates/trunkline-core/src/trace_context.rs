@@ -79,7 +79,8 @@ impl Default for Sampler {
 )]
 pub struct TraceContextError;
 
-/// The vendor data of a trace: the header `tracestate`. It is passed on unchanged. The default is empty. Cloning is cheap.
+/// The vendor data of a trace: the header `tracestate`. It is passed on unchanged. The default is empty. Cloning is
+/// cheap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceState(Arc<str>);
 

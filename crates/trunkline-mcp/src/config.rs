@@ -31,7 +31,8 @@ pub struct McpConfig {
     pub website: Option<String>,
     /// Icons for user interfaces.
     pub icons: Vec<Icon>,
-    /// The time for which clients of the stateless era may cache lists of tools, resources and prompts. Default 5 minutes.
+    /// The time for which clients of the stateless era may cache lists of tools, resources and prompts. Default 5
+    /// minutes.
     pub list_ttl: Duration,
     /// Maximum number of entries in a page of a list. Default 1,000.
     pub page_entries: usize,
@@ -65,8 +66,8 @@ pub struct McpConfig {
     pub state_lifetime: Duration,
     /// Maximum number of times that a client is asked for input during a call (2026-07-28). Default 16.
     pub rounds: u32,
-    /// The state that this server shares with other nodes: sessions, the events of their streams, and notifications of changes.
-    /// Clients may send each request to another node. Also set [`state_key`](Self::state_key), and call
+    /// The state that this server shares with other nodes: sessions, the events of their streams, and notifications of
+    /// changes. Clients may send each request to another node. Also set [`state_key`](Self::state_key), and call
     /// [`Mcp::join_nodes`](crate::Mcp::join_nodes). Default: none, the server has no other nodes.
     pub nodes: Option<Arc<dyn Nodes>>,
     /// The store and the limits of tasks.

@@ -112,9 +112,9 @@ impl Notifier {
         self.0.notify_changes(ChangeSet { resource_list: true, ..ChangeSet::default() });
     }
 
-    /// Notifies the clients that the lists of tools, prompts and resources have changed, for example because access rules
-    /// were [replaced](trunkline::layers::authorize::SharedRules::replace). The server announces these notifications if
-    /// [`McpConfig::list_changes`](crate::McpConfig::list_changes) is set.
+    /// Notifies the clients that the lists of tools, prompts and resources have changed, for example because access
+    /// rules were [replaced](trunkline::layers::authorize::SharedRules::replace). The server announces these
+    /// notifications if [`McpConfig::list_changes`](crate::McpConfig::list_changes) is set.
     pub fn lists_changed(&self) {
         let lists =
             ChangeSet { tools: true, prompts: true, resource_list: true, ..ChangeSet::default() };
@@ -142,8 +142,8 @@ struct State {
     tasks: BTreeMap<String, TaskRecord>,
 }
 
-/// The maximum size of the URIs of a client of the first era. Those of a request of the stateless era are limited with its
-/// body.
+/// The maximum size of the URIs of a client of the first era. Those of a request of the stateless era are limited with
+/// its body.
 const MAX_URI_BYTES: usize = 64 << 10;
 
 /// A set of changes (2026-07-28, "Subscriptions", "Notification Filter").

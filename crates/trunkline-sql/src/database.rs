@@ -70,14 +70,14 @@ impl Database {
     }
 
     /// Calls `listener` after each committed change by a call, before the call returns; and after changes by other
-    /// processes, which the next [check](Self::check_for_changes) or the next write detects. The listener must not block,
-    /// nor add listeners. It may be called although nothing has changed.
+    /// processes, which the next [check](Self::check_for_changes) or the next write detects. The listener must not
+    /// block, nor add listeners. It may be called although nothing has changed.
     pub fn on_change(&self, listener: impl Fn(&CommittedChange) + Send + Sync + 'static) {
         self.backend.on_change(Box::new(listener));
     }
 
-    /// Notifies the [listeners](Self::on_change) if another process has changed the database since the last check. SQLite
-    /// compares the metadata of the file and its log. Blocks for a few calls of the operating system.
+    /// Notifies the [listeners](Self::on_change) if another process has changed the database since the last check.
+    /// SQLite compares the metadata of the file and its log. Blocks for a few calls of the operating system.
     pub fn check_for_changes(&self) {
         self.backend.check_for_changes();
     }
@@ -103,8 +103,8 @@ impl Database {
         self.backend.ping(timeout).await
     }
 
-    /// Warnings for the operator about patterns of [rules](crate::VisibilityRules) that match no table, and masks that match
-    /// no column.
+    /// Warnings for the operator about patterns of [rules](crate::VisibilityRules) that match no table, and masks that
+    /// match no column.
     ///
     /// # Errors
     ///
@@ -119,7 +119,8 @@ impl Database {
         self.backend.close(patience)
     }
 
-    /// Sends all rows of a table or of a reading statement as text, in parts. Memory is independent of the number of rows.
+    /// Sends all rows of a table or of a reading statement as text, in parts. Memory is independent of the number of
+    /// rows.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! SQL databases as a small set of safe, typed operations.
 //!
-//! A [`Database`] serves one database of any engine: **read-only**, unless its configuration sets `writable`. Every call
-//! has a deadline, and its result is limited in rows and bytes; a change is one transaction. Independent layers restrict
-//! callers. The engine is a [`Backend`], such as [`sqlite::Sqlite`].
+//! A [`Database`] serves one database of any engine: **read-only**, unless its configuration sets `writable`. Every
+//! call has a deadline, and its result is limited in rows and bytes; a change is one transaction. Independent layers
+//! restrict callers. The engine is a [`Backend`], such as [`sqlite::Sqlite`].
 //!
 //! ```
 //! use trunkline_sql::sqlite::{Sqlite, SqliteConfig, create_empty};

@@ -44,8 +44,8 @@ pub enum StoreError {
     /// outage.
     #[error("the database server cannot be reached; try again")]
     Unreachable(#[source] Option<Cause>),
-    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Nothing was done,
-    /// with the same exception as for [`Failed`](Self::Failed).
+    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Nothing was
+    /// done, with the same exception as for [`Failed`](Self::Failed).
     #[error("the storage cannot be read or written: {reason}")]
     Unavailable {
         /// The reason.

@@ -38,10 +38,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty
-    /// database. An existing file is opened by the first read or write. If the file cannot be opened or created, the
-    /// work fails, and the next work tries again. A PostgreSQL database is migrated by the first work. Work waits for the opening up to the timeout of the configuration;
-    /// the opening continues without it.
+    /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty database.
+    /// An existing file is opened by the first read or write. If the file cannot be opened or created, the work fails,
+    /// and the next work tries again. A PostgreSQL database is migrated by the first work. Work waits for the opening
+    /// up to the timeout of the configuration; the opening continues without it.
     pub fn deferred(
         location: impl Into<Location>,
         schema: Schema,
@@ -75,8 +75,8 @@ impl Store {
     }
 
     /// Runs `work`, which occupies about `bytes` of memory, in the writer's next transaction, and returns when its
-    /// commit is durable. An error rolls back its own changes only. The work runs again if memory ran out or the connection to the server was lost before the
-    /// commit.
+    /// commit is durable. An error rolls back its own changes only. The work runs again if memory ran out or the
+    /// connection to the server was lost before the commit.
     ///
     /// # Errors
     /// An error of the work, or of the store.

@@ -26,8 +26,8 @@ pub(crate) struct Writer<M> {
     pub(crate) connection: Option<Connection>,
     /// The size of the log in bytes above which it is emptied.
     pub(crate) log_limit: u64,
-    /// Open until the end. Without any connection, SQLite would remove the log and its index, and creating them again on
-    /// a full disk is dangerous, since the index is memory-mapped.
+    /// Open until the end. Without any connection, SQLite would remove the log and its index, and creating them again
+    /// on a full disk is dangerous, since the index is memory-mapped.
     pub(crate) keeper: Option<rusqlite::Connection>,
     pub(crate) readers: Vec<JoinHandle<()>>,
     /// Dropped when the thread ends.
@@ -69,8 +69,8 @@ where
         self.end();
     }
 
-    /// Runs a task and the waiting ones in one transaction. They are answered together after it, since the error of one may
-    /// depend on changes of another.
+    /// Runs a task and the waiting ones in one transaction. They are answered together after it, since the error of one
+    /// may depend on changes of another.
     fn run(&mut self, first: Box<dyn Task>) {
         let mut group = Group { tasks: Vec::new(), next: Some(first), capacity: self.group.max(1) };
         let mut outcome = Ok(());
@@ -159,8 +159,8 @@ struct Group {
 }
 
 impl Group {
-    /// Runs the tasks of an attempt that was rolled back, and then the waiting ones. An error is that of the transaction,
-    /// and undoes the whole group.
+    /// Runs the tasks of an attempt that was rolled back, and then the waiting ones. An error is that of the
+    /// transaction, and undoes the whole group.
     fn run(&mut self, connection: &Connection, queue: &Queue) -> Result<(), StoreError> {
         for task in &mut self.tasks {
             run_in_savepoint(task.as_mut(), connection)?;

@@ -1,6 +1,6 @@
-//! A private PostgreSQL server for the tests of this process. `TRUNKLINE_TEST_POSTGRES` names another one, as the URL of
-//! a superuser without a database: `postgres://postgres@127.0.0.1:5432`. That server must trust connections of its other
-//! roles.
+//! A private PostgreSQL server for the tests of this process. `TRUNKLINE_TEST_POSTGRES` names another one, as the URL
+//! of a superuser without a database: `postgres://postgres@127.0.0.1:5432`. That server must trust connections of its
+//! other roles.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a failure ends the test")]

@@ -32,8 +32,8 @@ const METHOD_SIZE: usize = 2_048;
 pub struct Exposition(String);
 
 impl Exposition {
-    /// Adds a value that can go up and down, for each set of labels. The name ends with a unit, such as `_bytes`, if the
-    /// value has one.
+    /// Adds a value that can go up and down, for each set of labels. The name ends with a unit, such as `_bytes`, if
+    /// the value has one.
     pub fn gauge<'a>(
         &mut self,
         name: &str,

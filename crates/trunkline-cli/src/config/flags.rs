@@ -160,8 +160,8 @@ pub(super) fn with_defaults(command: Command, flags: &[FlagValue]) -> Command {
     command.mut_subcommands(|command| with_defaults(command, flags))
 }
 
-/// The values of all settings of a command, after the flags, the environment and the file at `path`, which has the values
-/// `flags`.
+/// The values of all settings of a command, after the flags, the environment and the file at `path`, which has the
+/// values `flags`.
 pub(super) fn effective(
     path: &Path,
     flags: &[FlagValue],

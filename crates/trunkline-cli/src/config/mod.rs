@@ -1,7 +1,7 @@
 //! `trunkline.toml`: sections, their values, and the mistakes in them.
 //!
-//! `settings.rs` lists the keys that have a flag. Their values become defaults of the flags (`flags.rs`), so a flag on the
-//! command line and an environment variable take precedence over the file. The sections of databases, queries and
+//! `settings.rs` lists the keys that have a flag. Their values become defaults of the flags (`flags.rs`), so a flag on
+//! the command line and an environment variable take precedence over the file. The sections of databases, queries and
 //! upstreams, which have names, are structs.
 
 mod caller_roles;

@@ -89,8 +89,8 @@ fn redacted(value: Value) -> Value {
     }
 }
 
-/// The effective configuration in TOML. A comment after each value is its origin: a flag, a variable, a place in the file
-/// at `path`, or the default. Secrets are redacted.
+/// The effective configuration in TOML. A comment after each value is its origin: a flag, a variable, a place in the
+/// file at `path`, or the default. Secrets are redacted.
 pub(super) fn text(path: &Path, settings: &[EffectiveSetting], entries: &[Entry]) -> String {
     let mut document = Document::default();
     for EffectiveSetting { setting, values, origin } in settings {

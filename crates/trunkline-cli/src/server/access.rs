@@ -52,9 +52,9 @@ pub(crate) struct Access {
     issuer: Vec<String>,
     /// URL of this server for OAuth clients
     ///
-    /// The URL that MCP clients connect to, such as https://db.example.com/mcp. It is an accepted audience of signed tokens, and its host is an accepted
-    /// host. Clients without a token find the authorization server in the metadata at
-    /// /.well-known/oauth-protected-resource (RFC 9728). Requires --jwks and --authorization-server.
+    /// The URL that MCP clients connect to, such as https://db.example.com/mcp. It is an accepted audience of signed
+    /// tokens, and its host is an accepted host. Clients without a token find the authorization server in the metadata
+    /// at /.well-known/oauth-protected-resource (RFC 9728). Requires --jwks and --authorization-server.
     #[arg(long, value_name = "URL", env = "TRUNKLINE_RESOURCE_URL", hide_env_values = true)]
     resource_url: Option<String>,
     /// Authorization server that issues tokens for --resource-url
@@ -116,8 +116,8 @@ impl Access {
 #[derive(Default)]
 pub(crate) struct SignedKeys(Option<(String, Keys)>);
 
-/// Sets the accepted tokens. Keys are loaded now: without any key, the server does not start. Keys of `known` that are from
-/// the same place are loaded already.
+/// Sets the accepted tokens. Keys are loaded now: without any key, the server does not start. Keys of `known` that are
+/// from the same place are loaded already.
 pub(crate) async fn guard(
     access: &Access,
     http: &mut http::HttpConfig,
@@ -225,8 +225,8 @@ fn default_scopes(access: &Access) -> anyhow::Result<ProductScopes> {
     Ok(ProductScopes { read: access.read_scope.clone(), write: access.write_scope.clone() })
 }
 
-/// Checks that requests can carry the tokens, and that each is one caller. An empty token usually means that a variable is
-/// not set. The messages do not show the tokens.
+/// Checks that requests can carry the tokens, and that each is one caller. An empty token usually means that a variable
+/// is not set. The messages do not show the tokens.
 fn check_tokens(access: &Access) -> anyhow::Result<()> {
     let named: Vec<_> = access.named_tokens().collect();
     let is_visible = |token: &str| token.bytes().all(|byte| byte.is_ascii_graphic());
@@ -341,8 +341,8 @@ pub(crate) fn rules(
     Ok(rules.default_scopes(default).default_rate(default_rate))
 }
 
-/// Checks that each pattern of a rule or a role matches an operation, or something else with a name. A misspelled one would
-/// leave operations open to all callers.
+/// Checks that each pattern of a rule or a role matches an operation, or something else with a name. A misspelled one
+/// would leave operations open to all callers.
 pub(crate) fn check_patterns(
     access: &Access,
     config: &Config,

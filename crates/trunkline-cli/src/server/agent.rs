@@ -24,8 +24,9 @@ const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-mod
 pub(crate) struct AgentArgs {
     /// Base URL of an OpenAI-compatible model endpoint
     ///
-    /// Like http://127.0.0.1:11434/v1. If it requires a key, set TRUNKLINE_AGENT_KEY, or agent.key in trunkline.toml. The model answers at POST /api;
-    /// without one, agent.chat fails, and the other methods of the agent work. Requires --agent-model.
+    /// Like http://127.0.0.1:11434/v1. If it requires a key, set TRUNKLINE_AGENT_KEY, or agent.key in trunkline.toml.
+    /// The model answers at POST /api; without one, agent.chat fails, and the other methods of the agent work. Requires
+    /// --agent-model.
     #[arg(
         id = "url",
         long = "agent-url",

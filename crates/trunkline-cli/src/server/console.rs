@@ -19,8 +19,8 @@ use super::service::{DATABASES, Service};
 pub(crate) struct ConsoleArgs {
     /// Serve the web console at /console [default: on loopback addresses]
     ///
-    /// The console has the same access rules as the other endpoints. If the server has tokens, it asks for one. By default,
-    /// it is served only if other machines cannot reach the server.
+    /// The console has the same access rules as the other endpoints. If the server has tokens, it asks for one. By
+    /// default, it is served only if other machines cannot reach the server.
     #[arg(
         long,
         value_name = "BOOL",

@@ -27,11 +27,11 @@ pub(crate) struct DatabaseArgs {
     file: Option<DatabaseArg>,
     /// Database to serve [default: trunkline.db, created if missing]
     ///
-    /// The flag is repeatable. A path of a SQLite file, or a URL: sqlite:PATH or postgres://USER@HOST/DATABASE. Other users of
-    /// this machine can read passwords on command lines: use the variable or ~/.pgpass. With a name (NAME=URL), the name
-    /// is part of the URIs of resources. With several databases, tools have the argument `database`; the default is the
-    /// first. The name of a database without one is then the stem of the file or the name of the database. Databases of
-    /// the configuration file are not served.
+    /// The flag is repeatable. A path of a SQLite file, or a URL: sqlite:PATH or postgres://USER@HOST/DATABASE. Other
+    /// users of this machine can read passwords on command lines: use the variable or ~/.pgpass. With a name
+    /// (NAME=URL), the name is part of the URIs of resources. With several databases, tools have the argument
+    /// `database`; the default is the first. The name of a database without one is then the stem of the file or the
+    /// name of the database. Databases of the configuration file are not served.
     ///
     /// With upstreams, no database is served by default, unless --writable or --sample is given.
     #[arg(
@@ -76,8 +76,8 @@ pub(crate) struct DatabaseArgs {
     rules: RuleArgs,
     /// Fill a missing or empty database with sample data
     ///
-    /// The data is a small TPC-H database of 8 tables, in the first database. One that has content is not changed. Also turns
-    /// records on.
+    /// The data is a small TPC-H database of 8 tables, in the first database. One that has content is not changed. Also
+    /// turns records on.
     #[cfg(feature = "sample")]
     #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
     sample: bool,

@@ -62,7 +62,8 @@ fn print(verdict: &str, subject: &str, finding: &str) {
     output::note(&format!("{verdict}{}: {}", line(subject), line(finding)));
 }
 
-/// Checks everything that a server with these settings uses, and prints the results. The exit code is 1 if a check failed.
+/// Checks everything that a server with these settings uses, and prints the results. The exit code is 1 if a check
+/// failed.
 pub(crate) fn run(serve: &Serve, config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let mut report = Report::default();

@@ -47,8 +47,8 @@ impl UpstreamArgs {
         !config.upstreams().is_empty() || self.upstreams.iter().any(|text| !text.is_empty())
     }
 
-    /// A gateway to the upstreams of the command line and the file, which is not started. It keeps approvals of tools in
-    /// `data_dir`, if there is one. `types` are the names of record types.
+    /// A gateway to the upstreams of the command line and the file, which is not started. It keeps approvals of tools
+    /// in `data_dir`, if there is one. `types` are the names of record types.
     pub(crate) fn gateway(
         &self,
         config: &Config,

@@ -22,7 +22,8 @@ pub(crate) struct OperationNames {
 }
 
 impl OperationNames {
-    /// The names of operations, the namespaces of those that are added while the server runs, and prefixes for messages.
+    /// The names of operations, the namespaces of those that are added while the server runs, and prefixes for
+    /// messages.
     pub(super) fn new(
         operations: impl Iterator<Item = String>,
         dynamic: impl Iterator<Item = String>,

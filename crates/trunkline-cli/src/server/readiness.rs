@@ -1,7 +1,8 @@
 //! The checks of `/health/ready`.
 //!
 //! They are of what all nodes depend on and other calls cannot work without: the databases, and the server of a shared
-//! store. A fault of a local store or of a write does not take a node out of rotation: without calls, nothing would end it.
+//! store. A fault of a local store or of a write does not take a node out of rotation: without calls, nothing would end
+//! it.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use trunkline_sql::{Database, Databases, Error, ErrorClass};
 use super::service::Service;
 use super::shared_state::SharedState;
 
-/// The time in which a database must answer. Less than that of a check, so that the reason has the name of the database.
+/// The time in which a database must answer. Less than that of a check, so that the reason has the name of the
+/// database.
 const PING_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The checks of the databases and the shared store of a service.

@@ -33,8 +33,8 @@ pub(crate) struct RecordArgs {
     data_dir: Option<PathBuf>,
     /// PostgreSQL database of records, conversations and MCP sessions
     ///
-    /// postgres://USER@HOST/DATABASE. Turns records on. Several servers with the same database can serve the same clients. Other users
-    /// of this machine can read passwords on command lines: use the variable or ~/.pgpass.
+    /// postgres://USER@HOST/DATABASE. Turns records on. Several servers with the same database can serve the same
+    /// clients. Other users of this machine can read passwords on command lines: use the variable or ~/.pgpass.
     #[cfg(feature = "postgres")]
     #[arg(
         long,

@@ -143,8 +143,8 @@ pub(super) struct Reloader {
 }
 
 impl Reloader {
-    /// Handles requests until a terminal of the server is closed, which is also announced by SIGHUP. Dropping the future
-    /// leaves the server consistent.
+    /// Handles requests until a terminal of the server is closed, which is also announced by SIGHUP. Dropping the
+    /// future leaves the server consistent.
     pub(super) async fn run(&mut self, triggers: &mut Triggers) {
         loop {
             let request = tokio::select! {
@@ -233,8 +233,8 @@ impl Reloader {
         Ok(Reloaded { applied: live, restart: fixed })
     }
 
-    /// Reads and checks everything that changes. `queries` are those that replace the present ones. Checking them requires
-    /// their databases.
+    /// Reads and checks everything that changes. `queries` are those that replace the present ones. Checking them
+    /// requires their databases.
     async fn prepare(
         &self,
         settings: LiveSettings,

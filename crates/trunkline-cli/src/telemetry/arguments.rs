@@ -28,7 +28,8 @@ pub(crate) struct TelemetryArgs {
     pub(super) log_format: LogFormat,
     /// Collector of traces and metrics [default: none]
     ///
-    /// The base URL of a collector that accepts OTLP over HTTP, like http://127.0.0.1:4318. Without it, nothing is recorded.
+    /// The base URL of a collector that accepts OTLP over HTTP, like http://127.0.0.1:4318. Without it, nothing is
+    /// recorded.
     // A URL can contain a password.
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true)]
     otlp_endpoint: Option<String>,

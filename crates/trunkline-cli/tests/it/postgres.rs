@@ -1,5 +1,5 @@
-//! Databases of PostgreSQL, from the command line and the configuration file. The step `postgres` of `cargo xtask ci` runs
-//! these tests.
+//! Databases of PostgreSQL, from the command line and the configuration file. The step `postgres` of `cargo xtask ci`
+//! runs these tests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

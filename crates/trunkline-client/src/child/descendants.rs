@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 /// The maximum wait for killed processes to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Makes this process the parent of orphaned descendants, so that [`end_descendants`] finds them. Does nothing on systems
-/// other than Linux.
+/// Makes this process the parent of orphaned descendants, so that [`end_descendants`] finds them. Does nothing on
+/// systems other than Linux.
 ///
 /// # Errors
 /// When the system refuses it.

@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::descendants::{adopt_orphans, end_descendants};
 
-/// A program that calls [`supervise`] with its last arguments. Commands that it runs end with their parent, also if that is
-/// killed by SIGKILL.
+/// A program that calls [`supervise`] with its last arguments. Commands that it runs end with their parent, also if
+/// that is killed by SIGKILL.
 ///
 /// ```
 /// use std::process::ExitCode;
@@ -78,8 +78,8 @@ const TERM_GRACE: Duration = Duration::from_millis(500);
 /// [`Supervisor`]. `arguments` are the program and its arguments.
 ///
 /// When the other end of stdin is closed, also because its process was killed, the program has a second to end. Then it
-/// gets SIGTERM, and half a second later it is killed. When it has ended, all processes that it started are killed, also
-/// those in other process groups (on Linux). Call this from `main`, with no other thread.
+/// gets SIGTERM, and half a second later it is killed. When it has ended, all processes that it started are killed,
+/// also those in other process groups (on Linux). Call this from `main`, with no other thread.
 ///
 /// # Errors
 /// If the program was not started.

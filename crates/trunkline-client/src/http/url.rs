@@ -121,8 +121,8 @@ impl fmt::Display for Url {
 
 /// A URL without its secrets, for logs and messages.
 ///
-/// The password and the query are replaced with `<redacted>`, and the user of an `http` or `https` URL too, since it may
-/// be a token. The text may be an invalid URL, or have no scheme.
+/// The password and the query are replaced with `<redacted>`, and the user of an `http` or `https` URL too, since it
+/// may be a token. The text may be an invalid URL, or have no scheme.
 ///
 /// ```
 /// # use trunkline_client::http::redact_url;

@@ -47,8 +47,8 @@ pub const RATE_LIMITED: i64 = -32010;
 /// reserves.
 pub const CANCELLED: i64 = -32800;
 
-/// Whether a call that failed with this code may succeed soon: [`BUSY`], [`RATE_LIMITED`] and [`TIMEOUT`]. After a timeout,
-/// the call may have run.
+/// Whether a call that failed with this code may succeed soon: [`BUSY`], [`RATE_LIMITED`] and [`TIMEOUT`]. After a
+/// timeout, the call may have run.
 #[must_use]
 pub fn is_temporary(code: i64) -> bool {
     [BUSY, RATE_LIMITED, TIMEOUT].contains(&code)

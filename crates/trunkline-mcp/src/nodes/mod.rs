@@ -18,8 +18,8 @@ pub use self::stored::StoredNodes;
 /// The state that the servers of several nodes share: the sessions of HTTP clients, the events of their streams, and
 /// messages between the servers. Each method is atomic, and durable when its future completes.
 pub trait Nodes: fmt::Debug + Send + Sync + 'static {
-    /// Adds a session, and sets its [`since`](SessionRecord::since). If there are `max` already, the least recently used
-    /// one is removed, first those whose client has sent nothing since `initialize`. False if all are in use.
+    /// Adds a session, and sets its [`since`](SessionRecord::since). If there are `max` already, the least recently
+    /// used one is removed, first those whose client has sent nothing since `initialize`. False if all are in use.
     fn create_session(
         &self,
         id: String,
@@ -59,8 +59,8 @@ pub trait Nodes: fmt::Debug + Send + Sync + 'static {
     /// Adds a message to the log.
     fn publish(&self, message: String) -> NodesFuture<'_, ()>;
 
-    /// The first messages of the log after a number, at most [`MESSAGE_PAGE`], in the order of their numbers. A message that
-    /// is added later has a greater number than those that were returned.
+    /// The first messages of the log after a number, at most [`MESSAGE_PAGE`], in the order of their numbers. A message
+    /// that is added later has a greater number than those that were returned.
     fn messages(&self, after: u64) -> NodesFuture<'_, Vec<(u64, String)>>;
 
     /// The number of the last message, and whether the log has all messages after `since`.
@@ -77,8 +77,8 @@ pub type NodesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, NodesError>>
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodesError {
-    /// The storage is busy or cannot be reached. Outages are logged by the implementation of [`Nodes`], and not for each
-    /// call.
+    /// The storage is busy or cannot be reached. Outages are logged by the implementation of [`Nodes`], and not for
+    /// each call.
     #[error("the state that nodes share is currently not available")]
     Temporary(#[source] BoxError),
     /// Another error.

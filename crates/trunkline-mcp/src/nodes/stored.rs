@@ -89,7 +89,8 @@ pub struct StoredNodes {
 }
 
 impl StoredNodes {
-    /// Opens `nodes.sqlite` in a directory, or a PostgreSQL database, whose sessions expire after they were `idle`. Blocks.
+    /// Opens `nodes.sqlite` in a directory, or a PostgreSQL database, whose sessions expire after they were `idle`.
+    /// Blocks.
     ///
     /// # Errors
     /// If the database cannot be created or opened, or was written by a newer version.

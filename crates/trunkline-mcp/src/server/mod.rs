@@ -148,8 +148,9 @@ impl Mcp {
         self.0.rpc.clone().with_protocol_methods(Arc::new(McpMethods(self.clone())))
     }
 
-    /// Cancels [`McpConfig::closing`], and waits for calls whose clients have disconnected, and for tasks. Those that do not
-    /// end within `timeout` are dropped; returns their number. Call it when, or after, the server over HTTP stops.
+    /// Cancels [`McpConfig::closing`], and waits for calls whose clients have disconnected, and for tasks. Those that
+    /// do not end within `timeout` are dropped; returns their number. Call it when, or after, the server over HTTP
+    /// stops.
     pub async fn stop(&self, timeout: Duration) -> usize {
         self.0.settings.closing.cancel();
         self.0.detached.stop(timeout).await

@@ -46,8 +46,8 @@ const LAST_CHANGES: Duration = Duration::from_secs(2);
 
 impl Mcp {
     /// Begins to exchange messages with the other nodes of [`McpConfig::nodes`](crate::McpConfig::nodes), until
-    /// [`leave_nodes`](Self::leave_nodes). Call it before the server is reached. Without effect if the server is not one of several
-    /// nodes.
+    /// [`leave_nodes`](Self::leave_nodes). Call it before the server is reached. Without effect if the server is not
+    /// one of several nodes.
     ///
     /// # Errors
     /// If the state that nodes share cannot be read.
@@ -62,8 +62,8 @@ impl Mcp {
         Ok(())
     }
 
-    /// Sends the last changes, and ends the exchange of messages with other nodes. Call it after the server over HTTP has
-    /// stopped.
+    /// Sends the last changes, and ends the exchange of messages with other nodes. Call it after the server over HTTP
+    /// has stopped.
     pub async fn leave_nodes(&self) {
         let Some(membership) = &self.0.membership else { return };
         membership.closing.cancel();

@@ -98,8 +98,8 @@ impl Sessions {
         self.max > 0
     }
 
-    /// Adds a session and returns its id. If there are too many, another one without streams and calls is removed: first
-    /// those whose client has sent nothing since `initialize`, then the least recently used.
+    /// Adds a session and returns its id. If there are too many, another one without streams and calls is removed:
+    /// first those whose client has sent nothing since `initialize`, then the least recently used.
     pub(crate) fn insert(&self, session: Arc<HttpSession>) -> Result<String, SessionError> {
         let id = random_id().ok_or(SessionError::Random)?;
         let mut by_id = self.by_id();
@@ -108,8 +108,8 @@ impl Sessions {
         Ok(id)
     }
 
-    /// Adds a session of several nodes, unless there is one with this id. Returns whether it was added. Others are removed
-    /// as by [`insert`](Self::insert), if possible: nodes read them again.
+    /// Adds a session of several nodes, unless there is one with this id. Returns whether it was added. Others are
+    /// removed as by [`insert`](Self::insert), if possible: nodes read them again.
     pub(crate) fn put(&self, id: &str, session: &Arc<HttpSession>) -> bool {
         let mut by_id = self.by_id();
         if by_id.contains_key(id) {

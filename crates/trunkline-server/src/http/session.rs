@@ -14,8 +14,8 @@ use super::reply_body::ReplyBody;
 
 /// The signed-in browsers of a service: each has a random id in a cookie, and its bearer token stays on the server.
 ///
-/// [`Routes::sessions`](super::Routes::sessions) accepts the cookie in place of the header `Authorization`. The token is
-/// verified with each request, so a session does not outlive it. Requests with methods other than GET and HEAD must
+/// [`Routes::sessions`](super::Routes::sessions) accepts the cookie in place of the header `Authorization`. The token
+/// is verified with each request, so a session does not outlive it. Requests with methods other than GET and HEAD must
 /// have the `Origin` of this server. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sessions(Arc<Shared>);
@@ -75,8 +75,8 @@ impl Sessions {
         *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
-    /// Begins a session with the token in a request with these headers. Returns the header `Set-Cookie`, or `None` if the
-    /// token is not accepted.
+    /// Begins a session with the token in a request with these headers. Returns the header `Set-Cookie`, or `None` if
+    /// the token is not accepted.
     #[cfg_attr(
         not(feature = "jwt"),
         expect(clippy::unused_async, reason = "only signed tokens are awaited")
@@ -107,8 +107,8 @@ impl Sessions {
     }
 
     /// Whether the browser that sent a request uses https: by the configuration, by the scheme of `Origin`, or by
-    /// `X-Forwarded-Proto` of a proxy. A client that sends wrong headers changes only its own cookie and pages, so every
-    /// proxy is trusted.
+    /// `X-Forwarded-Proto` of a proxy. A client that sends wrong headers changes only its own cookie and pages, so
+    /// every proxy is trusted.
     #[must_use]
     pub fn is_https(&self, headers: &HeaderMap) -> bool {
         self.0.config.is_https || is_https(headers)

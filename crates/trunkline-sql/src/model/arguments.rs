@@ -16,7 +16,8 @@ use super::exact_json;
 // It concerns JSON alone, so the domain may use it.
 pub(super) use trunkline::limits::DistinctKeys;
 
-/// Reads a value without duplicate keys, as [`exact_json::read`] does. A string that begins like an object or array is read as JSON text.
+/// Reads a value without duplicate keys, as [`exact_json::read`] does. A string that begins like an object or array is
+/// read as JSON text.
 pub(super) fn structured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
     match exact_json::read(deserializer)? {
         Json::String(text) if text.trim_start().starts_with(['{', '[']) => exact_json::parse(&text)

@@ -1,6 +1,6 @@
-//! JSON of arguments without loss of digits. `serde_json` reads a number that is not an integer of 64 bits as a double, so
-//! `0.1234567890123456789` would be rounded. Such a number is kept as its text, in an object with a key that names of
-//! columns and operators cannot be.
+//! JSON of arguments without loss of digits. `serde_json` reads a number that is not an integer of 64 bits as a double,
+//! so `0.1234567890123456789` would be rounded. Such a number is kept as its text, in an object with a key that names
+//! of columns and operators cannot be.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,8 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
     serde_json::from_str::<DistinctKeys>(&marked(text)?).map(|value| value.0)
 }
 
-/// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of digits.
+/// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of
+/// digits.
 ///
 /// # Errors
 ///

@@ -54,8 +54,8 @@ pub struct RejectedRecord {
     pub record: Option<Json>,
 }
 
-/// The state of an import, in the table [`CHECKPOINT_TABLE`] of the database. It is saved in the transaction of a batch,
-/// so that an interrupted import neither loses nor repeats records.
+/// The state of an import, in the table [`CHECKPOINT_TABLE`] of the database. It is saved in the transaction of a
+/// batch, so that an interrupted import neither loses nor repeats records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The id of the import.

@@ -128,8 +128,8 @@ impl Table {
         }
     }
 
-    /// Sets the masks of the columns, given the schemas and names under which the rules know the table. Generated columns
-    /// of a table with masked columns are masked too, since their values can be computed from those.
+    /// Sets the masks of the columns, given the schemas and names under which the rules know the table. Generated
+    /// columns of a table with masked columns are masked too, since their values can be computed from those.
     pub(crate) fn mask_columns<'n>(
         &mut self,
         rules: &VisibilityRules,

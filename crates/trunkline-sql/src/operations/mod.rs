@@ -86,17 +86,17 @@ macro_rules! operation {
 ///
 /// All eight exist for a read-only database too. Those that write then return an error, and lists of tools omit them.
 ///
-/// With the feature `mcp`, tables are also resources, `db://DATABASE/table/NAME`, and there are prompts for exploring the
-/// database: `explore_database`, `explain_table` and `profile_column`. The name of a single database is `main`, unless
-/// [`Databases::new`] sets another one. `notify_subscribers` notifies MCP clients of changed tables.
+/// With the feature `mcp`, tables are also resources, `db://DATABASE/table/NAME`, and there are prompts for exploring
+/// the database: `explore_database`, `explain_table` and `profile_column`. The name of a single database is `main`,
+/// unless [`Databases::new`] sets another one. `notify_subscribers` notifies MCP clients of changed tables.
 ///
 /// A call of `update_record` or `delete_record` with `dry_run` is read-only.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
-/// Errors are -32602 for invalid arguments, -32004 for a timeout, -32005 for a call that can be retried (no free
-/// reader or writer, a lock, a file that keeps changing, a server that cannot be reached), and -32003 for other errors
-/// of the database. `data` contains the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
+/// Errors are -32602 for invalid arguments, -32004 for a timeout, -32005 for a call that can be retried (no free reader
+/// or writer, a lock, a file that keeps changing, a server that cannot be reached), and -32003 for other errors of the
+/// database. `data` contains the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
 pub fn operations<S>(databases: impl Into<Databases>) -> Router<S> {
     let databases = databases.into();
     let names = match databases.are_several() {

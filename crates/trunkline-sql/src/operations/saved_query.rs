@@ -24,7 +24,8 @@ use crate::model::rowset::{MAX_EXACT, Rowset};
 pub struct SavedQuery {
     /// The name of the operation and of the tool.
     pub name: String,
-    /// One statement. For SQLite, parameters are `:name` or `?`; for PostgreSQL `$1` and so on, in the order of `params`.
+    /// One statement. For SQLite, parameters are `:name` or `?`; for PostgreSQL `$1` and so on, in the order of
+    /// `params`.
     pub sql: String,
     /// The description for callers and language models.
     pub description: String,
@@ -263,8 +264,8 @@ impl ParamKind {
     }
 }
 
-/// The operations of saved queries, each of which is a tool of the same name. The databases compile all statements first,
-/// so that an invalid one is reported at the start.
+/// The operations of saved queries, each of which is a tool of the same name. The databases compile all statements
+/// first, so that an invalid one is reported at the start.
 ///
 /// # Errors
 ///

@@ -54,8 +54,8 @@ enum CallerRole {
 
 impl Postgres {
     /// Connects to a database. Missing parts of the URL come from the environment (`PGHOST`, `PGPORT`, `PGUSER`,
-    /// `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`), and the password from `~/.pgpass`. Opens one connection
-    /// and checks the privileges of its role.
+    /// `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`), and the password from `~/.pgpass`. Opens one
+    /// connection and checks the privileges of its role.
     ///
     /// # Errors
     ///

@@ -108,8 +108,8 @@ async fn apply_rules(
     Ok(relation.is_visible(rules))
 }
 
-/// The constraints, unique indexes, policies and partition keys of a table and of its partitions and child tables. The columns of
-/// expressions are the numbers in their stored form: a superset, if an expression reads other tables.
+/// The constraints, unique indexes, policies and partition keys of a table and of its partitions and child tables. The
+/// columns of expressions are the numbers in their stored form: a superset, if an expression reads other tables.
 async fn constraints(transaction: &Transaction, oid: u32) -> Result<Vec<Constraint>, Error> {
     const CONSTRAINTS: &str = "\
         WITH RECURSIVE family(oid) AS (SELECT $1 UNION \

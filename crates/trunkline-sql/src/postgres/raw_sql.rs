@@ -1,8 +1,8 @@
 //! SQL of callers under rules (`docs/decisions/0011-rules-for-sql.md`).
 //!
 //! The search path of the statement is empty, so names without a schema are those of common table expressions that this
-//! module puts before the statement: one for each visible table, without its masked columns. What remains are names with
-//! a schema, the system catalogs, and functions that look up tables. Tokens are sufficient to find these.
+//! module puts before the statement: one for each visible table, without its masked columns. What remains are names
+//! with a schema, the system catalogs, and functions that look up tables. Tokens are sufficient to find these.
 
 use std::collections::HashSet;
 use std::ops::Range;

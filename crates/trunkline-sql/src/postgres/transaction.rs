@@ -73,8 +73,8 @@ impl Deadline {
 /// which it does between transactions.
 const CHANGES: &str = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_catalog.pg_stat_xact_user_tables";
 
-/// Clears the state that a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also remove
-/// the prepared statements. `RESET ALL` does not reset the role, which functions of the database can set.
+/// Clears the state that a statement can leave in a session, apart from its transaction. `DISCARD ALL` would also
+/// remove the prepared statements. `RESET ALL` does not reset the role, which functions of the database can set.
 const RESET: &str = "CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
                      SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 const ROLLBACK_AND_RESET: &str = "ROLLBACK; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
@@ -287,8 +287,8 @@ impl Transaction {
         Reply::to(self.connection()?, sql).await?.number().await
     }
 
-    /// Lets names without a schema be those of common table expressions and of system catalogs only, until the end of the
-    /// transaction.
+    /// Lets names without a schema be those of common table expressions and of system catalogs only, until the end of
+    /// the transaction.
     pub(super) async fn clear_search_path(&self) -> Result<(), Error> {
         self.batch("SET LOCAL search_path = ''").await.map(drop)
     }
@@ -464,8 +464,8 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         let Some((permit, session)) = self.leased.take() else { return };
         let connection = &session.connection;
-        // A pooler closes the session of a lost client. Its statement ends at its timeout. PgBouncer 1.18 can fail calls
-        // of other clients after a request to cancel one.
+        // A pooler closes the session of a lost client. Its statement ends at its timeout. PgBouncer 1.18 can fail
+        // calls of other clients after a request to cancel one.
         if connection.client.is_closed() || self.pool.config.transaction_pooling {
             return;
         }

@@ -153,8 +153,8 @@ impl Source {
     }
 }
 
-/// Looks up relations with their sources. From a view the way leads to all that it reads; from a table to its parents and
-/// to its children, but not to other children of its parents.
+/// Looks up relations with their sources. From a view the way leads to all that it reads; from a table to its parents
+/// and to its children, but not to other children of its parents.
 pub(super) async fn relations(
     transaction: &Transaction,
     among: Among<'_>,

@@ -148,7 +148,8 @@ impl<'t> Change<'t> {
     }
 }
 
-/// The error of a change of a table. Under rules, it does not name other tables, which foreign keys and triggers change.
+/// The error of a change of a table. Under rules, it does not name other tables, which foreign keys and triggers
+/// change.
 pub(crate) fn without_other_tables(error: Error, rules: &VisibilityRules, table: &str) -> Error {
     match error {
         Error::Constraint { table: Some(other), .. }

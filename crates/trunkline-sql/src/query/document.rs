@@ -47,8 +47,8 @@ impl Encoding {
     }
 }
 
-/// Reads a value for a column of this type. In a column of JSON, a value is the document. Otherwise, objects and lists are
-/// JSON text, and lists for an array column the text of an array.
+/// Reads a value for a column of this type. In a column of JSON, a value is the document. Otherwise, objects and lists
+/// are JSON text, and lists for an array column the text of an array.
 ///
 /// # Errors
 ///

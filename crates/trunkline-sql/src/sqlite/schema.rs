@@ -233,8 +233,8 @@ pub(super) fn load(
     Ok(table)
 }
 
-/// The primary key, the unique indexes, the foreign keys and the checks of a table. The columns of expressions are those whose names are in
-/// the SQL text.
+/// The primary key, the unique indexes, the foreign keys and the checks of a table. The columns of expressions are
+/// those whose names are in the SQL text.
 fn constraints(session: &mut Session<'_>, table: &Table) -> Result<Vec<Constraint>, Error> {
     let key = table.columns.iter().filter(|column| column.key_place > 0);
     let key: Vec<String> = key.map(|column| column.name.clone()).collect();

@@ -50,8 +50,8 @@ impl Fixture {
         server::psql("postgres", &self.name, sql)
     }
 
-    /// Runs a statement that occupies a connection until the task is aborted, and waits until it has begun. The timeout of
-    /// queries must be [`PATIENCE`].
+    /// Runs a statement that occupies a connection until the task is aborted, and waits until it has begun. The timeout
+    /// of queries must be [`PATIENCE`].
     pub(crate) fn occupy(&self) -> JoinHandle<()> {
         let database = self.database.clone();
         let task = self.runtime.spawn(async move {

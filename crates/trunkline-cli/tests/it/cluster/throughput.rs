@@ -63,8 +63,8 @@ async fn throughput() {
     println!();
 }
 
-/// The CPU time of nodes and of PostgreSQL in milliseconds per second, without calls. There is a session, so the nodes read
-/// messages at their shorter interval.
+/// The CPU time of nodes and of PostgreSQL in milliseconds per second, without calls. There is a session, so the nodes
+/// read messages at their shorter interval.
 async fn measure_idle(cluster: &Cluster) -> [f64; 2] {
     let caller = Caller::connect(cluster.nginx.address, "legacy").await;
     caller.client.subscribe(LIST).await.unwrap();

@@ -131,8 +131,8 @@ impl Terminal {
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
-    /// Waits until it has ended. Returns its exit code, and whether the terminal has its original modes: lines, echo and
-    /// signals.
+    /// Waits until it has ended. Returns its exit code, and whether the terminal has its original modes: lines, echo
+    /// and signals.
     #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, bool) {
         let code = self.ended.recv_timeout(PATIENCE).expect("it ends in time");

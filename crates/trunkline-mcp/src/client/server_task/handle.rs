@@ -146,8 +146,9 @@ impl Task {
     /// `callback`. The client polls, and subscribes to changes of the task if the server supports it.
     ///
     /// # Errors
-    /// The error of the call if it fails, or [`Error::TaskCancelled`]; also when requests fail repeatedly, the handler does
-    /// not provide the input, or the task has not ended within [`task_timeout`](super::super::McpClientConfig::task_timeout).
+    /// The error of the call if it fails, or [`Error::TaskCancelled`]; also when requests fail repeatedly, the handler
+    /// does not provide the input, or the task has not ended within
+    /// [`task_timeout`](super::super::McpClientConfig::task_timeout).
     ///
     /// # Cancel safety
     /// Dropping the future has no effect on the task.

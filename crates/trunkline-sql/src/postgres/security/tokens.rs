@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::model::error::Error;
 
-/// Maximum length of an identifier in bytes. The server truncates longer ones, so they could mean another object than they
-/// name.
+/// Maximum length of an identifier in bytes. The server truncates longer ones, so they could mean another object than
+/// they name.
 const MAX_IDENTIFIER: usize = 63;
 
 /// A part of a statement.
@@ -40,8 +40,8 @@ impl Token {
 ///
 /// # Errors
 ///
-/// [`Error::Forbidden`] for text that is not understood, or that versions of PostgreSQL read differently: an unterminated
-/// string or comment, escapes in identifiers, long identifiers, and strings that follow one with a prefix.
+/// [`Error::Forbidden`] for text that is not understood, or that versions of PostgreSQL read differently: an
+/// unterminated string or comment, escapes in identifiers, long identifiers, and strings that follow one with a prefix.
 pub(super) fn tokens(sql: &str) -> Result<Vec<Token>, Error> {
     Ok(spans(sql)?.into_iter().map(|(token, _)| token).collect())
 }
@@ -227,8 +227,8 @@ fn dollar(text: &str) -> Result<(Option<Token>, usize), Error> {
     Ok((Some(Token::Value), opening.len() + end + opening.len()))
 }
 
-/// The length of a number: `1_000.5e-3`, `0x1F`. Older servers accept a name or a string with a prefix directly after it,
-/// newer ones do not.
+/// The length of a number: `1_000.5e-3`, `0x1F`. Older servers accept a name or a string with a prefix directly after
+/// it, newer ones do not.
 fn number(text: &str) -> Result<usize, Error> {
     let digits = |from: usize, is_digit: fn(&char) -> bool| {
         let rest = text.get(from..).unwrap_or_default();

@@ -10,8 +10,8 @@ use crate::model::schema::Dialect;
 use crate::model::visibility::VisibilityRules;
 use definition::Definition;
 
-/// The `CREATE TABLE` statement, with the name of the table in SQL. No text of the caller is copied into it: names are quoted, and types and defaults are
-/// parsed and rendered again.
+/// The `CREATE TABLE` statement, with the name of the table in SQL. No text of the caller is copied into it: names are
+/// quoted, and types and defaults are parsed and rendered again.
 pub(crate) fn create_table(
     request: &CreateTable,
     dialect: Dialect,

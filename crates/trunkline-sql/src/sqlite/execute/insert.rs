@@ -43,8 +43,8 @@ fn insert(
     Ok(inserted)
 }
 
-/// SQLite does not count replaced rows, so they are computed from two counts of all rows. That is slow in a large table,
-/// so it is skipped if the maximum possible number is within the limit.
+/// SQLite does not count replaced rows, so they are computed from two counts of all rows. That is slow in a large
+/// table, so it is skipped if the maximum possible number is within the limit.
 fn replace(
     session: &mut Session<'_>,
     request: &InsertRecord,

@@ -28,8 +28,8 @@ use crate::layers::call_database::CallDatabase;
 
 /// Writes calls that change data to an [audit log](AuditLog).
 ///
-/// Add it before the layers that may refuse a call, such as rate limits, so that these refusals are not logged. Those of
-/// access rules, which are checked inside of all layers, are logged as errors.
+/// Add it before the layers that may refuse a call, such as rate limits, so that these refusals are not logged. Those
+/// of access rules, which are checked inside of all layers, are logged as errors.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -65,9 +65,9 @@ pub fn can_be_restricted(description: &Description) -> bool {
 
 /// Whether the list of operations for a caller contains this one: a caller that may not call it does not see it.
 ///
-/// A caller without a principal sees all operations that need no role, and one with a signed token those for which it lacks
-/// only scopes: a call is answered with a challenge, from which the client learns what to authenticate with. Requirements of
-/// an [`AuthorizeLayer`] that was added as a layer are not considered.
+/// A caller without a principal sees all operations that need no role, and one with a signed token those for which it
+/// lacks only scopes: a call is answered with a challenge, from which the client learns what to authenticate with.
+/// Requirements of an [`AuthorizeLayer`] that was added as a layer are not considered.
 #[must_use]
 pub fn is_visible_to(description: &Description, principal: Option<&Principal>) -> bool {
     let Some(Policies(policies)) = description.extensions.get() else { return true };

@@ -106,8 +106,9 @@ impl Requirement {
     }
 }
 
-/// Refuses calls whose principal does not meet all requirements with -32008, and calls without a principal with -32007. The
-/// error names the required scopes, so that a client can request all of them at once, if the call lacks nothing else.
+/// Refuses calls whose principal does not meet all requirements with -32008, and calls without a principal with -32007.
+/// The error names the required scopes, so that a client can request all of them at once, if the call lacks nothing
+/// else.
 pub(super) fn check<'r>(
     requirements: impl Iterator<Item = &'r Requirement> + Clone,
     principal: Option<&Principal>,
@@ -127,8 +128,8 @@ pub(super) fn check<'r>(
     Err(forbidden(principal, &scopes))
 }
 
-/// Whether a caller sees an operation with these requirements. A caller without a principal, and one with a signed token
-/// that lacks only scopes, can authenticate with other credentials.
+/// Whether a caller sees an operation with these requirements. A caller without a principal, and one with a signed
+/// token that lacks only scopes, can authenticate with other credentials.
 pub(super) fn are_visible<'r>(
     requirements: impl IntoIterator<Item = &'r Requirement>,
     principal: Option<&Principal>,
