@@ -40,7 +40,7 @@ pub enum StoreError {
     /// The store is closed.
     #[error("the server is stopping")]
     Closed,
-    /// The database server cannot be reached, or stops. Nothing was done. The store logs the begin and the end of an
+    /// The database server cannot be reached, or stops. Nothing was done. The store logs the start and the end of an
     /// outage.
     #[error("the database server cannot be reached; try again")]
     Unreachable(#[source] Option<Cause>),

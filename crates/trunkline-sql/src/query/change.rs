@@ -81,7 +81,14 @@ impl<'t> Record<'t> {
                 Dialect::Sqlite => sqlite_value(json, found),
                 Dialect::Postgres => document::column_value(json, &found.declared_type),
             };
-            record.values.push(value.map_err(bad)?);
+            let value = value.map_err(bad)?;
+            if table.dialect == Dialect::Postgres && !document::fits(&value, &found.declared_type) {
+                let declared = &found.declared_type;
+                return Err(bad(&format!(
+                    "the value is too long or too large for the type {declared}"
+                )));
+            }
+            record.values.push(value);
             record.columns.push(column);
         }
         Ok(record)

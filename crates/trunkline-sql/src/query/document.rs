@@ -89,6 +89,42 @@ pub(super) fn number(json: &Json, declared_type: &str) -> Result<Value, &'static
     }
 }
 
+/// Whether a value has at most the length or the digits of a column's type: `character varying(5)`. The server checks all
+/// else, and its error does not name the column.
+pub(super) fn fits(value: &Value, declared_type: &str) -> bool {
+    let text = match value {
+        Value::Integer(integer) => integer.to_string(),
+        Value::Text(text) => text.clone(),
+        _ => return true,
+    };
+    let modifiers = declared_type.strip_suffix(')').and_then(|rest| rest.split_once('('));
+    let Some((name, modifiers)) = modifiers else { return true };
+    let (size, scale) = modifiers.split_once(',').unwrap_or((modifiers, "0"));
+    let (Ok(size), Ok(scale)) = (size.parse::<usize>(), scale.parse::<usize>()) else {
+        return true;
+    };
+    match name {
+        // Further spaces are removed.
+        "character varying" | "character" => text.trim_end_matches(' ').chars().count() <= size,
+        "bit" if is_binary(&text) => text.len() == size,
+        "bit varying" if is_binary(&text) => text.len() <= size,
+        "numeric" => {
+            let number = text.trim_start_matches(['-', '+']);
+            let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+            let is_plain = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+            !is_plain(whole)
+                || !is_plain(fraction)
+                || whole.trim_start_matches('0').len() <= size.saturating_sub(scale)
+        }
+        _ => true,
+    }
+}
+
+/// Whether a text of bits is not hexadecimal, and has no prefix.
+fn is_binary(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0' | b'1'))
+}
+
 /// The object of a result for this float.
 pub(crate) fn is_nan(fields: &Map<String, Json>) -> bool {
     fields.len() == 1 && fields.get("$float").is_some_and(|float| float == "NaN")

@@ -139,7 +139,8 @@ fn parameters() {
 }
 
 const VALUES: &str = "CREATE TABLE v (id int PRIMARY KEY, n numeric, d float8, i int8, j json, b jsonb, \
-                      t text, m money, f float8[], r real, bs jsonb[]);";
+                      t text, m money, f float8[], r real, bs jsonb[], \
+                      v varchar(3), c char(3), p numeric(5, 2), bi bit(3), bv bit varying(3));";
 
 /// Writes a value as a caller sends it, and reads it.
 #[track_caller]
@@ -201,6 +202,17 @@ fn values_are_read_as_they_were_written() {
         ("j", r#"{"$float":"NaN"}"#, Ok(r#"{"$float":"NaN"}"#)),
         ("j", r#"[{"$blob":"AA=="}]"#, Ok(r#"[{"$blob":"AA=="}]"#)),
         ("bs", r#"[{"$float":"NaN"}]"#, Ok(r#"[{"$float": "NaN"}]"#)),
+        ("v", r#""abcd""#, Err("character varying(3)")),
+        ("v", r#""äöü  ""#, Ok(r#""äöü""#)),
+        ("v", "1234", Err("character varying(3)")),
+        ("c", r#""abcd""#, Err("character(3)")),
+        ("p", "1000", Err("numeric(5,2)")),
+        ("p", r#""-1000.5""#, Err("numeric(5,2)")),
+        ("p", "999.99", Ok(r#""999.99""#)),
+        ("p", r#""0000999.1""#, Ok(r#""999.10""#)),
+        ("bi", r#""11""#, Err("bit(3)")),
+        ("bi", r#""101""#, Ok(r#""101""#)),
+        ("bv", r#""1010""#, Err("bit varying(3)")),
         ("d", r#""NaN""#, Ok(r#"{"$float":"NaN"}"#)),
         ("d", r#"{"$float":"NaN"}"#, Ok(r#"{"$float":"NaN"}"#)),
         ("d", r#""-Infinity""#, Ok(r#"{"$float":"-Infinity"}"#)),

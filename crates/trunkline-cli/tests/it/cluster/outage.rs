@@ -172,7 +172,7 @@ fn is_problem(line: &str) -> bool {
     line.contains(" WARN ") || line.contains("ERROR ")
 }
 
-/// Each store and the database have logged the begin and the end of each outage once, and nothing else.
+/// Each store and the database have logged the start and the end of each outage once, and nothing else.
 #[track_caller]
 fn check_log(log: &str, outages: usize) {
     for user in ["store nodes", "store records", "database"] {
