@@ -4,7 +4,7 @@ use std::time::Instant;
 use crate::address::Address;
 use crate::error::ConnectError;
 
-/// Whether the server can be reached by one of its users, such as a pool of connections. Logs the begin and the end of
+/// Whether the server can be reached by one of its users, such as a pool of connections. Logs the start and the end of
 /// each outage, and not each failed attempt.
 #[derive(Debug)]
 pub struct Outage {

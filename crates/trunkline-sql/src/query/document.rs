@@ -89,8 +89,8 @@ pub(super) fn number(json: &Json, declared_type: &str) -> Result<Value, &'static
     }
 }
 
-/// Whether a value has at most the length or the digits of a column's type: `character varying(5)`. The server checks all
-/// else, and its error does not name the column.
+/// Whether a value has at most the length or the digits of a column's type: `character varying(5)`. The server checks
+/// all else, and its error does not name the column.
 pub(super) fn fits(value: &Value, declared_type: &str) -> bool {
     let text = match value {
         Value::Integer(integer) => integer.to_string(),
