@@ -25,7 +25,7 @@ use crate::client::{CallError, call};
 #[derive(Debug)]
 pub(crate) struct Agent {
     http: Http,
-    /// The timeout of a call, and of the begin of a turn.
+    /// The timeout of a call, and of the start of a turn.
     timeout: Duration,
     last_id: AtomicI64,
 }

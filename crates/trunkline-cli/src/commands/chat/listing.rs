@@ -92,7 +92,7 @@ impl Conversations {
         self.conversations.iter().map(|one| &*one.conversation_id)
     }
 
-    /// Returns the title of a conversation: the begin of its first message.
+    /// Returns the title of a conversation: the start of its first message.
     pub(super) fn title(&self, id: &str) -> Result<&str, Failure> {
         let found = self.conversations.iter().find(|one| one.conversation_id == id);
         found.map(|one| &*one.title).ok_or_else(|| {

@@ -105,7 +105,7 @@ fn rejects_invalid_addresses() {
         ),
         (
             "http://me:s3cret@h",
-            "invalid address \"h\": user or password in the URL; send credentials in a header",
+            "invalid address \"http://<redacted>@h\": user or password in the URL; send credentials in a header",
         ),
         (
             "http://h:x",
