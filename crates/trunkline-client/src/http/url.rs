@@ -13,8 +13,8 @@ pub struct Url(Uri);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// The scheme is missing.
-    #[error("missing scheme; use http://{0}")]
+    /// The scheme is missing. Contains the rest of the URL, without a password. The message also omits the query.
+    #[error("missing scheme; use http://{}", redact_url(.0))]
     NoScheme(String),
     /// The scheme is not supported.
     #[error("unsupported scheme {0}://; use http:// or https://")]
@@ -90,7 +90,9 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(UrlError::NoScheme(in_brackets(&redact_url(text))));
+            // Callers may add the scheme to the text, but not if it has a password.
+            let text = if text.contains('@') { redact_url(text) } else { text.to_owned() };
+            return Err(UrlError::NoScheme(in_brackets(&text)));
         };
         if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
             // It may be a part of a password.
@@ -137,8 +139,10 @@ pub fn redact_url(text: &str) -> String {
         None => ("", text),
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // A password that is not encoded may contain the other delimiters.
-    let has_user = authority.contains(['@', ':']);
+    // A password that is not encoded may contain the other delimiters, and the scheme may have a typing error.
+    let has_credentials = |(user, _): (&str, &str)| scheme.is_empty() && user.contains(':');
+    let has_user =
+        authority.contains(['@', ':']) || rest.rsplit_once('@').is_some_and(has_credentials);
     let (user, rest) = match rest.rsplit_once('@').filter(|_| has_user) {
         Some((user, rest)) => (Some(user), rest),
         None => (None, rest),
@@ -222,11 +226,18 @@ mod tests {
             ("http://h#s", "http://h#<redacted>"),
             ("postgres://u@h,i/d", "postgres://u@h,i/d"),
             ("postgres://u:p@q@h/d?a=b", "postgres://u:<redacted>@h/d?<redacted>"),
+            ("http//u:p@h/v1", "<redacted>@h/v1"),
             ("", ""),
         ] {
             assert_eq!(redact_url(url), expected, "{url}");
         }
-        for url in ["u:s3cret@h", "u:s3cret://x@h", "http://u:s3cret@h", "ftp://u:s3cret@h"] {
+        for url in [
+            "u:s3cret@h",
+            "http//u:s3cret@h",
+            "u:s3cret://x@h",
+            "http://u:s3cret@h",
+            "ftp://u:s3cret@h",
+        ] {
             let error = url.parse::<Url>().unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
