@@ -274,7 +274,7 @@ fn the_queue_of_the_writer_is_bounded() {
     let fixture = Fixture::with(SqliteConfig {
         write_queue: 1,
         queue_wait: Duration::from_millis(100),
-        limits: QueryLimits { timeout: Duration::from_secs(3), ..config().limits },
+        limits: QueryLimits { timeout: Duration::from_millis(600), ..config().limits },
         ..config()
     });
     fixture.runtime.block_on(async {
