@@ -354,7 +354,7 @@ fn a_role_without_members_applies_to_all_callers() {
     assert_eq!(server.connect().get("/history").status, 403);
 }
 
-/// Listed tokens have all scopes that methods require, but are no members by them.
+/// Listed tokens have all scopes that methods require, but these do not give them roles.
 #[test]
 fn scopes_of_roles_are_those_of_signed_tokens() {
     let folder = folder(&format!(

@@ -192,7 +192,7 @@ fn is_rounded(number: &str) -> bool {
     }
     let exact = double(number).map(f64::to_bits);
     let is_exact = exact.is_some() && serde_json::from_str(number).ok().map(f64::to_bits) == exact;
-    // The parser refuses text that is no number.
+    // The parser refuses an invalid number.
     !is_exact && serde_json::from_str::<&RawValue>(number).is_ok()
 }
 
