@@ -259,7 +259,11 @@ impl ExportBody {
             // The call may be known to others, with its sender, so that the channel stays open.
             return Poll::Ready(self.parts.try_recv().ok().map(Ok));
         }
-        self.parts.poll_recv(cx).map(|part| part.map(Ok))
+        match self.parts.poll_recv(cx) {
+            // The statement has dropped its sender. How it ended is known when the call ends, which wakes this task.
+            Poll::Ready(None) => Poll::Pending,
+            part => part.map(|part| part.map(Ok)),
+        }
     }
 }
 
@@ -300,3 +304,53 @@ impl fmt::Display for Aborted {
 }
 
 impl std::error::Error for Aborted {}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    /// A body of a call that sends `parts`, drops its sender, and ends with `outcome` only when it is polled again.
+    fn body_of(parts: &[&'static str], outcome: Outcome) -> ExportBody {
+        let (sender, received) = tokio::sync::mpsc::channel(2);
+        for part in parts {
+            sender.try_send(Bytes::from_static(part.as_bytes())).unwrap();
+        }
+        let run = Box::pin(async move {
+            drop(sender);
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            outcome
+        });
+        ExportBody {
+            first: None,
+            parts: received,
+            run: Some(run),
+            memory: MemoryBudget::default(),
+            _waiting: ClientWait::default().begin(),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_outcome_of_the_call_is_the_end_of_the_body() {
+        let error = || Outcome::error(ErrorObject::new(code::DATABASE, "Database error"));
+        // The parts, the outcome, and the expected body, where `None` is an error.
+        for (parts, outcome, first, rest) in [
+            (&[][..], error(), Err(()), None),
+            (&["a"], error(), Ok(Some("a")), None),
+            (&["a", "b"], error(), Ok(Some("a")), None),
+            (&[], Outcome::result(&0), Ok(None), Some("")),
+            (&["a", "b"], Outcome::result(&0), Ok(Some("a")), Some("b")),
+        ] {
+            let mut body = body_of(parts, outcome);
+            let received = std::future::poll_fn(|cx| body.poll_first(cx)).await;
+            let received = received.map_err(|_| ());
+            assert_eq!(received, first.map(|part| part.map(Bytes::from)), "{parts:?}");
+            if received.is_ok() {
+                let received = body.collect().await.ok().map(http_body_util::Collected::to_bytes);
+                assert_eq!(received, rest.map(Bytes::from), "{parts:?}");
+            }
+        }
+    }
+}
