@@ -121,9 +121,9 @@ impl Postgres {
         }
     }
 
-    async fn run(&self, request: RawQuery) -> Result<RawOutcome, Error> {
+    async fn run(&self, request: &RawQuery) -> Result<RawOutcome, Error> {
         let limits = &self.config().limits;
-        let timeout = raw::timeout(&request, limits)?;
+        let timeout = raw::timeout(request, limits)?;
         let access = if request.read_only { Access::Read } else { Access::Write };
         if access == Access::Write && !self.config().writable {
             return Err(Error::ReadOnly);
@@ -136,8 +136,8 @@ impl Postgres {
         let mut transaction = Transaction::start(&self.pool, access, role, timeout).await?;
         let deadline = transaction.deadline();
         let outcome = match access {
-            Access::Read => deadline.limit(raw_query::read(&mut transaction, &request)).await,
-            Access::Write => deadline.limit(raw_query::write(&mut transaction, &request)).await,
+            Access::Read => deadline.limit(raw_query::read(&mut transaction, request)).await,
+            Access::Write => deadline.limit(raw_query::write(&mut transaction, request)).await,
         };
         let outcome = outcome.map_err(|error| match error {
             Error::Forbidden { reason }
@@ -172,16 +172,23 @@ impl Postgres {
     }
 }
 
-/// A call that runs a function of `execute` in a transaction.
+/// A call that runs a function of `execute` in a transaction. If a statement that its connection kept does not fit the
+/// schema any more, it runs in another one.
 macro_rules! calls {
     ($($name:ident($request:ty) -> $result:ty, $access:ident by $module:ident;)*) => {$(
         fn $name(&self, request: $request) -> Call<'_, $result> {
             Box::pin(async move {
                 let timeout = self.config().limits.timeout;
-                let mut transaction = self.begin(Access::$access, timeout).await?;
-                let deadline = transaction.deadline();
-                let outcome = deadline.limit($module::$name(&mut transaction, &request)).await;
-                transaction.end(outcome).await
+                loop {
+                    let mut transaction = self.begin(Access::$access, timeout).await?;
+                    let deadline = transaction.deadline();
+                    let outcome = deadline.limit($module::$name(&mut transaction, &request)).await;
+                    match transaction.end(outcome).await {
+                        // The connection has forgotten the statement.
+                        Err(Error::Changing) => {}
+                        outcome => return outcome,
+                    }
+                }
             })
         }
     )*};
@@ -267,7 +274,15 @@ impl Backend for Postgres {
     }
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
-        Box::pin(self.run(request))
+        Box::pin(async move {
+            loop {
+                match self.run(&request).await {
+                    // The connection has forgotten the statement.
+                    Err(Error::Changing) => {}
+                    outcome => return outcome,
+                }
+            }
+        })
     }
 
     fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {

@@ -31,6 +31,13 @@ pub(super) const NAME: &str = "\
     CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname::text \
     ELSE n.nspname || '.' || c.relname END";
 
+/// The facts of a table. `c` is the table, and `n` its schema.
+const TABLE: &str = "\
+    SELECT c.oid, c.relname::text, n.nspname::text, c.relkind::text, \
+    pg_catalog.pg_table_is_visible(c.oid), \
+    (SELECT d.description FROM pg_catalog.pg_description AS d WHERE d.objoid = c.oid \
+     AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objsubid = 0)";
+
 /// Runs a query of our own on the catalogs.
 pub(super) async fn rows(
     transaction: &Transaction,
@@ -52,14 +59,24 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
     if name.contains('\0') {
         return Err(Error::UnknownTable { table: name.to_owned(), candidates: Vec::new() });
     }
-    let sql = format!(
-        "SELECT c.oid, c.relname::text, n.nspname::text, c.relkind::text, \
-         pg_catalog.pg_table_is_visible(c.oid), pg_catalog.obj_description(c.oid, 'pg_class'), \
-         {NAME} = $1 OR n.nspname || '.' || c.relname = $1 {READABLE} \
-         AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \
-         ORDER BY 7 DESC, 5 DESC LIMIT 2"
+    let is_equal = format!("$1 IN ({NAME}, n.nspname || '.' || c.relname)");
+    // By an index of the catalog. The number of names is constant, so that the server keeps one plan.
+    let by_index = format!(
+        "{TABLE}, TRUE {READABLE} AND c.relname IN ($2, $3) AND {is_equal} ORDER BY 5 DESC LIMIT 2"
     );
-    let found = rows(transaction, &sql, &[(&name, Type::TEXT)]).await?;
+    let bare = name.split_once('.').map_or(name, |(_, bare)| bare);
+    let params: &[(&(dyn ToSql + Sync), Type)] =
+        &[(&name, Type::TEXT), (&name, Type::TEXT), (&bare, Type::TEXT)];
+    let mut found = transaction.look_up(&by_index, params).await?;
+    if found.is_empty() {
+        // In any case, and in schemas whose names contain dots. This compares the names of all tables.
+        let among_all = format!(
+            "{TABLE}, {is_equal} {READABLE} \
+             AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \
+             ORDER BY 7 DESC, 5 DESC LIMIT 2"
+        );
+        found = transaction.look_up(&among_all, &[(&name, Type::TEXT)]).await?;
+    }
     let row = match found.as_slice() {
         [one] => one,
         // One is equal, or visible by its name alone.
@@ -137,7 +154,7 @@ async fn constraints(transaction: &Transaction, oid: u32) -> Result<Vec<Constrai
                 SELECT FROM pg_catalog.regexp_matches(k.tree, ':varattno (-?[0-9]+)', 'g') AS m(part) \
                 WHERE m.part[1]::int IN (0, a.attnum)))) \
         FROM checks AS k";
-    let found = rows(transaction, CONSTRAINTS, &[(&oid, Type::OID)]).await?;
+    let found = transaction.look_up(CONSTRAINTS, &[(&oid, Type::OID)]).await?;
     let constraint = |row: &Row| {
         let kind = match row.try_get(0)? {
             "c" => ConstraintKind::Check,
@@ -171,7 +188,8 @@ async fn columns(
     const COLUMNS: &str = "\
         SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
         pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attidentity::text, a.attgenerated::text, \
-        pg_catalog.col_description(a.attrelid, a.attnum), \
+        (SELECT d.description FROM pg_catalog.pg_description AS d WHERE d.objoid = a.attrelid \
+         AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objsubid = a.attnum), \
         coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0) \
         FROM pg_catalog.pg_attribute AS a \
         LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
@@ -180,7 +198,7 @@ async fn columns(
         AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY a.attnum";
     let mut columns = Vec::new();
     let mut facts = Vec::new();
-    for row in rows(transaction, COLUMNS, &[(&oid, Type::OID)]).await? {
+    for row in transaction.look_up(COLUMNS, &[(&oid, Type::OID)]).await? {
         let generated: &str = row.try_get(5)?;
         let key_place: i32 = row.try_get(7)?;
         columns.push(Column {
@@ -215,7 +233,7 @@ async fn unique_key(transaction: &Transaction, oid: u32) -> Result<Vec<String>, 
         AND i.indpred IS NULL AND k.place <= i.indnkeyatts \
         GROUP BY i.indexrelid, i.indisprimary HAVING bool_and(a.attname IS NOT NULL) \
         ORDER BY i.indisprimary DESC, count(*), i.indexrelid LIMIT 1";
-    let found = rows(transaction, KEY, &[(&oid, Type::OID)]).await?;
+    let found = transaction.look_up(KEY, &[(&oid, Type::OID)]).await?;
     Ok(found.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default())
 }
 
@@ -235,7 +253,7 @@ pub(super) async fn visible_tables(
         "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_catalog.pg_table_is_visible(c.oid) \
          {READABLE} AND c.relname = ANY($1) ORDER BY c.oid"
     );
-    let found = rows(transaction, &sql, &[(&names, Type::TEXT_ARRAY)]).await?;
+    let found = transaction.look_up(&sql, &[(&names, Type::TEXT_ARRAY)]).await?;
     let oids: Vec<u32> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     let relations = match oids.as_slice() {
         [] => Vec::new(),
@@ -268,7 +286,8 @@ pub(super) async fn visible_tables(
 
 /// The names of all schemas.
 pub(super) async fn schema_names(transaction: &Transaction) -> Result<Vec<String>, Error> {
-    let found = rows(transaction, "SELECT nspname::text FROM pg_catalog.pg_namespace", &[]).await?;
+    let found =
+        transaction.look_up("SELECT nspname::text FROM pg_catalog.pg_namespace", &[]).await?;
     found.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 

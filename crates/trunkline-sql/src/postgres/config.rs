@@ -29,7 +29,8 @@ pub struct PostgresConfig {
     /// Each call then opens a connection, and leaves no prepared statements in the session. Default false.
     pub transaction_pooling: bool,
     /// Number of reading statements of callers that each connection keeps prepared. Zero disables it, as do
-    /// `transaction_pooling`, `role` and `role_rule`. Default 64.
+    /// `transaction_pooling`, `role` and `role_rule`. Lookups in the system catalogs are kept prepared in addition, unless
+    /// this is zero or `transaction_pooling` is set. Default 64.
     pub statement_cache: usize,
     /// Maximum wait for a lock of another session before a call fails with `Locked`. Default 1 s.
     pub lock_wait: Duration,

@@ -1,4 +1,6 @@
+use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 
 use futures_util::TryStreamExt;
 use hashlink::LruCache;
@@ -13,6 +15,8 @@ pub(super) struct Session {
     /// Reading statements of callers, by their text. Each has run once to its end within its transaction. Dropped after
     /// the connection, so that they are not closed one by one.
     statements: LruCache<Box<str>, Statement>,
+    /// Queries of our own on the catalogs, by their text. There are few.
+    lookups: Mutex<HashMap<Box<str>, Statement>>,
     /// The reply to the end of the last transaction.
     ending: Option<Reply>,
 }
@@ -22,7 +26,8 @@ const MAX_SQL: usize = 8_192;
 
 impl Session {
     pub(super) fn new(connection: Connection, statement_cache: usize) -> Self {
-        Self { connection, statements: LruCache::new(statement_cache), ending: None }
+        let statements = LruCache::new(statement_cache);
+        Self { connection, statements, lookups: Mutex::default(), ending: None }
     }
 
     /// A statement that was kept.
@@ -38,6 +43,19 @@ impl Session {
 
     pub(super) fn forget_statement(&mut self, sql: &str) {
         self.statements.remove(sql);
+    }
+
+    /// A query on the catalogs that was kept.
+    pub(super) fn lookup(&self, sql: &str) -> Option<Statement> {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned()
+    }
+
+    pub(super) fn keep_lookup(&self, sql: &str, statement: Statement) {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.into(), statement);
+    }
+
+    pub(super) fn forget_lookups(&self) {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Sets the reply that the next transaction waits for.

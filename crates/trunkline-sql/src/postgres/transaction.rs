@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_postgres::{RowStream, Statement};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, RowStream, Statement};
 use trunkline_postgres::Connection;
 
 use super::error::in_statement;
@@ -44,6 +46,8 @@ pub(super) struct Transaction {
     keeps_statements: bool,
     /// The reply to the beginning, which has been sent.
     beginning: Option<Reply>,
+    /// Whether it has begun without an error.
+    has_begun: bool,
     /// The reply to the end, if it has been sent.
     ending: Option<Reply>,
     /// None after the end.
@@ -130,6 +134,7 @@ impl Transaction {
             is_unclear: false,
             keeps_statements: is_kept && pool.config.statement_cache > 0,
             beginning: None,
+            has_begun: false,
             ending: None,
             leased: Some((permit, session)),
             pool: Arc::clone(pool),
@@ -144,6 +149,7 @@ impl Transaction {
         if let Some(beginning) = self.beginning.take() {
             let begun = beginning.number().await;
             self.changes_before = begun.map_err(|error| self.not_begun(error))?;
+            self.has_begun = true;
         }
         Ok(())
     }
@@ -154,6 +160,43 @@ impl Transaction {
             return error;
         }
         Error::Timeout { limit: self.timeout }
+    }
+
+    /// Runs a query of our own on the catalogs, whose text is the same for all calls. The connection keeps it prepared:
+    /// planning it takes longer than running it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changing`] if it is not prepared any more. It is prepared again when the call is repeated.
+    pub(super) async fn look_up(
+        &self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Error> {
+        let (_, session) = self.leased.as_ref().ok_or(Error::ReaderLost)?;
+        let client = &session.connection.client;
+        let config = &self.pool.config;
+        if config.transaction_pooling || config.statement_cache == 0 {
+            return Ok(client.query_typed(sql, params).await?);
+        }
+        let statement = match session.lookup(sql) {
+            Some(statement) => statement,
+            None => {
+                let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+                let statement = client.prepare_typed(sql, &types).await?;
+                session.keep_lookup(sql, statement.clone());
+                statement
+            }
+        };
+        let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+        match client.query(&statement, &values).await {
+            // A function of the database can deallocate the statements of its session.
+            Err(error) if error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME) => {
+                session.forget_lookups();
+                Err(Error::Changing)
+            }
+            found => Ok(found?),
+        }
     }
 
     /// Prepares a statement of the caller.
@@ -178,6 +221,7 @@ impl Transaction {
         let (begun, prepared) = join(begun, self.prepare(sql)).await;
         if let Some(changes) = begun.map_err(|error| self.not_begun(error))? {
             self.changes_before = changes;
+            self.has_begun = true;
         }
         prepared
     }
@@ -198,6 +242,12 @@ impl Transaction {
         }
     }
 
+    pub(super) fn forget_statement(&mut self, sql: &str) {
+        if let Some((_, session)) = &mut self.leased {
+            session.forget_statement(sql);
+        }
+    }
+
     /// Sends a kept statement together with the end of the transaction. It waits for the beginning, which an
     /// administrator of the server can cancel: the statement would then run without its transaction.
     pub(super) async fn send_last(
@@ -209,7 +259,8 @@ impl Transaction {
         let connection = self.connection()?;
         // Sent in this order.
         let execution = connection.client.query_raw(statement, params);
-        let (rows, ending) = join(execution, Reply::to(connection, ROLLBACK_AND_RESET)).await;
+        let end = if self.has_run_sql { ROLLBACK_AND_RESET } else { "ROLLBACK" };
+        let (rows, ending) = join(execution, Reply::to(connection, end)).await;
         self.ending = Some(ending?);
         Ok(rows)
     }
@@ -220,10 +271,9 @@ impl Transaction {
         if let Some(ending) = self.ending.take() {
             ending.number().await?;
         }
-        if let Some((_, session)) = &mut self.leased {
-            session.forget_statement(sql);
-        }
+        self.forget_statement(sql);
         let begin = self.begin_text(None);
+        self.has_begun = false;
         self.beginning = Some(Reply::to(self.connection()?, &begin).await?);
         Ok(())
     }
@@ -432,7 +482,8 @@ impl Transaction {
         if self.ending.is_some() {
             return Ok(self.ending.take());
         }
-        let is_open = !self.connection()?.state.is_idle();
+        // The server sends the state after the error. If the beginning failed, it may not have been read.
+        let is_open = !self.has_begun || !self.connection()?.state.is_idle();
         if self.pool.config.transaction_pooling {
             // The next statement may be sent to another session.
             if is_open && !self.is_unclear {

@@ -79,7 +79,7 @@ async fn views_with_code(transaction: &Transaction, views: &[u32]) -> Result<Vec
     let is_harmful =
         |name: &&str| is_forbidden(name) || (name.starts_with("pg_") && !ALLOWED.contains(name));
     let mut found = Vec::new();
-    for row in transaction.connection()?.client.query_typed(&sql, params).await? {
+    for row in transaction.look_up(&sql, params).await? {
         let functions: Vec<&str> = row.try_get(1)?;
         if row.try_get(2)? || functions.iter().any(is_harmful) {
             found.push(row.try_get(0)?);
@@ -99,7 +99,7 @@ pub(super) async fn lookup_functions(
         is_lookup()
     );
     let params: &[(&(dyn ToSql + Sync), Type)] = &[(&names, Type::TEXT_ARRAY)];
-    let rows = transaction.connection()?.client.query_typed(&sql, params).await?;
+    let rows = transaction.look_up(&sql, params).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
@@ -206,7 +206,7 @@ pub(super) async fn relations(
     let params: &[(&(dyn ToSql + Sync), Type)] = &[(&oids, Type::OID_ARRAY)];
     let mut relations: Vec<Relation> = Vec::new();
     let mut views = Vec::new();
-    for row in transaction.connection()?.client.query_typed(&sql, params).await? {
+    for row in transaction.look_up(&sql, params).await? {
         let oid = row.try_get(0)?;
         let columns: Option<Vec<String>> = row.try_get(4)?;
         let source = Source {

@@ -158,7 +158,7 @@ fn commits_without_an_answer_are_unconfirmed() {
         let is_active = Arc::new(AtomicBool::new(true));
         let port = proxy(behavior, &is_active);
         let url = format!("postgres://app@127.0.0.1:{port}/{}?sslmode=disable", fixture.name);
-        let limits = QueryLimits { timeout: Duration::from_secs(3), ..QueryLimits::default() };
+        let limits = QueryLimits { timeout: Duration::from_secs(10), ..QueryLimits::default() };
         let config = PostgresConfig { writable: true, limits, ..PostgresConfig::default() };
         let database: Database = fixture.runtime.block_on(connect(&url, config)).unwrap().into();
         let insert = json!({"table_name": "keyless", "data": {"a": 9, "b": "new"}});

@@ -41,7 +41,7 @@ fn hostile_sql_is_harmless() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     for writable in [false, true] {
-        let limits = QueryLimits { max_affected: 2, ..QueryLimits::default() };
+        let limits = QueryLimits { max_affected: 2, ..patient() };
         let config = PostgresConfig { writable, limits, ..PostgresConfig::default() };
         let fixture = Fixture::with(SCRIPT, config);
         let before = fixture.look(STATE);

@@ -34,6 +34,11 @@ fn fixture() -> Fixture {
 fn names_and_schemas() {
     let fixture = fixture();
     let rows = |name: &str| ("query_records", json!({"table_name": name, "limit": 1}));
+    fixture.look(
+        r#"CREATE SCHEMA "d.s"; CREATE TABLE "x.y" (c integer); CREATE TABLE "d.s".t (e integer);
+           CREATE TABLE "d.s"."T" (f integer); GRANT USAGE ON SCHEMA "d.s" TO app;
+           GRANT SELECT ON "x.y", "d.s".t, "d.s"."T" TO app"#,
+    );
     let unknown =
         |candidates: Value| vec![("/kind", json!("unknown_table")), ("/candidates", candidates)];
     let columns = |first: &str| vec![("/columns/0/name", json!(first))];
@@ -49,6 +54,11 @@ fn names_and_schemas() {
         (rows("invoice"), unknown(json!(["archive.invoice"]))),
         (rows("pg_catalog.pg_class"), vec![("/kind", json!("unknown_table"))]),
         (rows("dotted"), columns("a.b")),
+        (rows("x.y"), columns("c")),
+        (rows("public.x.y"), columns("c")),
+        (rows("d.s.t"), columns("e")),
+        (rows("d.s.T"), columns("f")),
+        (rows("D.S.T"), vec![("/kind", json!("unknown_table"))]),
         (("query_records", json!({"table_name": "dotted", "filters": {"a.b": 1}})), columns("a.b")),
         (
             ("query_records", json!({"table_name": "item", "filters": {"NAME": "b"}})),

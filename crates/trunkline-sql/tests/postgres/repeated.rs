@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trunkline_sql::postgres::PostgresConfig;
-use trunkline_sql::{QueryLimits, RawQuery};
+use trunkline_sql::{Error, QueryLimits, RawQuery, Rowset};
 
 use crate::fixture::{Fixture, PATIENCE, kind, request};
 
@@ -20,11 +20,26 @@ fn fixture() -> Fixture {
 /// Runs a statement three times: prepared, kept, and kept again.
 #[track_caller]
 fn check(fixture: &Fixture, sql: &str, expected: &str) {
+    check_each(|| fixture.sql(sql), expected, sql);
+}
+
+/// Reads the records of `t` three times.
+#[track_caller]
+fn check_records(fixture: &Fixture, expected: &str) {
+    let read = || {
+        let records = request(json!({"table_name": "t"}));
+        fixture.runtime.block_on(fixture.database.query_records(records))
+    };
+    check_each(read, expected, "query_records");
+}
+
+#[track_caller]
+fn check_each(call: impl Fn() -> Result<Rowset, Error>, expected: &str, context: &str) {
     for run in 1..=3 {
-        let outcome = fixture.sql(sql);
+        let outcome = call();
         let shown =
             outcome.as_ref().map_or_else(|error| error.details().kind, |rows| rows.rows.get());
-        assert_eq!(shown, expected, "{sql}, run {run}: {outcome:?}");
+        assert_eq!(shown, expected, "{context}, run {run}: {outcome:?}");
     }
 }
 
@@ -34,17 +49,28 @@ fn the_schema_changes() {
     let fixture = fixture();
     let sql = "SELECT * FROM t ORDER BY 1";
     check(&fixture, sql, "[[1],[2]]");
-    for (change, expected) in [
-        ("INSERT INTO t VALUES (3)", "[[1],[2],[3]]"),
-        ("ALTER TABLE t ADD name text DEFAULT 'x'", r#"[[1,"x"],[2,"x"],[3,"x"]]"#),
-        ("ALTER TABLE t ALTER id TYPE text", r#"[["1","x"],["2","x"],["3","x"]]"#),
-        ("DROP TABLE t", "sql"),
-        ("CREATE TABLE t (a numeric)", "forbidden"),
-        ("GRANT SELECT ON t TO app; INSERT INTO t VALUES (0.10)", r#"[["0.10"]]"#),
-        ("REVOKE ALL ON t FROM app", "forbidden"),
+    check_records(&fixture, "[[1],[2]]");
+    for (change, expected, records) in [
+        ("INSERT INTO t VALUES (3)", "[[1],[2],[3]]", "[[1],[2],[3]]"),
+        (
+            "ALTER TABLE t ADD name text DEFAULT 'x'",
+            r#"[[1,"x"],[2,"x"],[3,"x"]]"#,
+            r#"[[1,"x"],[2,"x"],[3,"x"]]"#,
+        ),
+        (
+            "ALTER TABLE t ALTER id TYPE text",
+            r#"[["1","x"],["2","x"],["3","x"]]"#,
+            r#"[["1","x"],["2","x"],["3","x"]]"#,
+        ),
+        ("DROP TABLE t", "sql", "unknown_table"),
+        ("CREATE TABLE t (a numeric)", "forbidden", "unknown_table"),
+        ("GRANT SELECT ON t TO app; INSERT INTO t VALUES (0.10)", r#"[["0.10"]]"#, r#"[["0.10"]]"#),
+        ("REVOKE ALL ON t FROM app", "forbidden", "unknown_table"),
+        ("GRANT SELECT ON t TO app", r#"[["0.10"]]"#, r#"[["0.10"]]"#),
     ] {
         fixture.look(change);
         check(&fixture, sql, expected);
+        check_records(&fixture, records);
     }
     // The connection remains usable.
     check(&fixture, "SELECT 1", "[[1]]");
@@ -53,6 +79,7 @@ fn the_schema_changes() {
                     'BEGIN DEALLOCATE ALL; RETURN 1; END'";
     fixture.look(function);
     check(&fixture, "SELECT forget()", "[[1]]");
+    check_records(&fixture, r#"[["0.10"]]"#);
     check(&fixture, "SELECT 1", "[[1]]");
 }
 

@@ -18,10 +18,23 @@ pub(crate) async fn query_records(
     let collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
     let mut collector = collector.masked_by(masks);
     let on_table = |error: Error| error.on_table(&table.full_name());
-    let statement = transaction.prepare(&page.sql).await.map_err(on_table)?;
-    let values = page.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
-    let read = collector.read(transaction, &statement, values).await;
-    read.map_err(|error| on_table(with_column(error, &[], &page.filter_columns)))?;
+    let values = page.values.iter().map(params::from_value).collect::<Result<Vec<_>, _>>()?;
+    let in_statement = |error: Error| on_table(with_column(error, &[], &page.filter_columns));
+    match transaction.kept_statement(&page.sql) {
+        Some(statement) => {
+            let read = collector.read_kept(transaction, &statement, values).await;
+            if !read.map_err(in_statement)? {
+                // The schema has changed since the statement was prepared.
+                transaction.forget_statement(&page.sql);
+                return Err(Error::Changing);
+            }
+        }
+        None => {
+            let statement = transaction.prepare(&page.sql).await.map_err(on_table)?;
+            collector.read(transaction, &statement, values).await.map_err(in_statement)?;
+            transaction.keep_statement(&page.sql, statement);
+        }
+    }
     let last = collector.take_key();
     page.complete(collector.finish()?, last, request, transaction.limits())
 }
