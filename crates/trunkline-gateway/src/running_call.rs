@@ -107,6 +107,8 @@ impl RunningCall {
         loop {
             let (begin, is_waiting) = (Instant::now(), !call.pending.is_empty());
             tokio::select! {
+                // If the task is late, the reply counts, not its limit.
+                biased;
                 reply = &mut call.future => {
                     call.pending.clear();
                     return Ok(reply);

@@ -330,7 +330,9 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     service_manager::stopping();
     closing.cancel();
     tracing::info!(in_flight = server.status().in_flight, "stopping");
-    let drained = shutdown::drain(&server, &mcp, drain_timeout).await?;
+    let drained = shutdown::drain(&server, &mcp, drain_timeout)
+        .await
+        .inspect_err(|_| shutdown::close_logs(&served, recorder.as_ref()))?;
     if let Some(tools) = &tools {
         command_tools::end(tools).await;
     }

@@ -1,6 +1,6 @@
 //! The end of a server: running calls finish, and files are closed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use trunkline::ServerHandle;
@@ -27,11 +27,15 @@ pub(super) async fn drain(
         }
     };
     let stopped = async {
-        let stopped = tokio::join!(server.stop(), mcp.stop(drain_timeout));
+        let until = Instant::now() + drain_timeout;
+        let drained = server.stop().await;
+        // Then no request can begin such a call.
+        let dropped = mcp.stop(until.saturating_duration_since(Instant::now())).await;
         mcp.leave_nodes().await;
-        stopped
+        (drained, dropped)
     };
     tokio::select! {
+        biased;
         (drained, dropped) = stopped => {
             if dropped > 0 {
                 tracing::warn!(dropped, "calls of disconnected clients did not end within the drain timeout");
@@ -42,6 +46,21 @@ pub(super) async fn drain(
             bail!("a second signal aborted {} requests", server.status().in_flight)
         }
     }
+}
+
+/// Writes the last entries of the logs, while calls may still run.
+pub(super) fn close_logs(served: &Service, recorder: Option<&Recorder>) {
+    const TIMEOUT: Duration = Duration::from_secs(1);
+    tokio::task::block_in_place(|| {
+        if let Some(recorder) = recorder {
+            recorder.close(TIMEOUT);
+        }
+        if let Some(audit) = &served.audit
+            && !audit.close(TIMEOUT)
+        {
+            tracing::warn!("the last entries of the audit log were not written in time");
+        }
+    });
 }
 
 /// Closes what has files or connections.

@@ -202,11 +202,16 @@ impl Server {
         let uris = subscription.set_resources(&record.resources);
         self.subscribers.add(subscription);
         self.add_missed(membership, subscription, record.since).await?;
-        if self.sessions.put(id, &session) {
+        let is_new = self.sessions.put(id, &session);
+        if is_new {
             self.begin_subscriptions(&session, uris);
         }
         membership.wake.notify_one();
-        Ok(())
+        match is_new {
+            // Another node may have announced a change while this one did not have the session.
+            true => self.update_session(&session).await,
+            false => Ok(()),
+        }
     }
 
     /// A session of this sender. One with an id is shared by the nodes.

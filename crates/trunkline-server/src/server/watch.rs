@@ -76,7 +76,7 @@ impl Watch {
 
     /// Bytes were received.
     pub(super) fn received(&self) {
-        if self.wait() == Wait::Idle {
+        if self.wait().0 == Wait::Idle {
             self.set(Wait::Head);
         }
     }
@@ -108,8 +108,9 @@ impl Watch {
 
     /// A part of a reply was passed to hyper, and more parts follow.
     pub(super) fn part_pending(&self) {
-        self.pending_parts.fetch_add(1, Ordering::Relaxed);
+        // The time first, so that the timer does not read the count with an old one.
         self.pending_since.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.pending_parts.fetch_add(1, Ordering::Release);
     }
 
     /// A pending part was sent.
@@ -117,12 +118,15 @@ impl Watch {
         self.pending_parts.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn wait(&self) -> Wait {
-        match self.state.load(Ordering::Relaxed) & 3 {
+    /// The reason why the connection waits, and the time since when.
+    fn wait(&self) -> (Wait, u64) {
+        let state = self.state.load(Ordering::Relaxed);
+        let wait = match state & 3 {
             0 => Wait::Idle,
             1 => Wait::Head,
             _ => Wait::Call,
-        }
+        };
+        (wait, state >> 2)
     }
 
     pub(super) fn request_started(&self) {
@@ -143,7 +147,7 @@ impl Watch {
 
     /// Whether the client may still be sending the rest of a request, or of headers that hyper has refused.
     pub(super) fn is_cut_short(&self) -> bool {
-        self.cut_short.load(Ordering::Relaxed) || self.wait() == Wait::Head
+        self.cut_short.load(Ordering::Relaxed) || self.wait().0 == Wait::Head
     }
 
     /// The time that the timer may sleep, or the timeout that has expired.
@@ -157,12 +161,14 @@ impl Watch {
         if let Some(since) = self.stalled.load(Ordering::Relaxed).checked_sub(1) {
             sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
         }
-        if self.pending_parts.load(Ordering::Relaxed) > 0 {
+        if self.pending_parts.load(Ordering::Acquire) > 0 {
             let since = self.pending_since.load(Ordering::Relaxed);
             sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
         }
-        let since = self.state.load(Ordering::Relaxed) >> 2;
-        match self.wait() {
+        let (wait, since) = self.wait();
+        match wait {
+            // With HTTP/2, one request may begin while the last one before it ends.
+            Wait::Idle if self.running.load(Ordering::Relaxed) > 0 => {}
             Wait::Idle => sleep = sleep.min(left(since, settings.idle_timeout, Overdue::Request)?),
             Wait::Head => sleep = sleep.min(left(since, settings.head_timeout, Overdue::Head)?),
             Wait::Call => {}
@@ -173,5 +179,22 @@ impl Watch {
     /// The shortest timeout, since a wait with any of them may start while the timer sleeps.
     pub(super) fn longest_sleep(settings: &ServerConfig) -> Duration {
         settings.head_timeout.min(settings.idle_timeout).min(settings.write_timeout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_with_a_running_request_is_not_idle() {
+        let watch = Watch::new();
+        let settings = ServerConfig { idle_timeout: Duration::ZERO, ..Default::default() };
+        watch.request_started();
+        // A request that ended before, on another thread.
+        watch.set(Wait::Idle);
+        assert!(watch.left(&settings).is_ok());
+        watch.request_ended();
+        assert_eq!(watch.left(&settings), Err(Overdue::Request));
     }
 }

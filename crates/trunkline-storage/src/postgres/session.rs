@@ -51,6 +51,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 const CANCEL_TIME: Duration = Duration::from_secs(1);
 
 const SAVEPOINT: &str = "SAVEPOINT work;";
+const ROLLBACK_TO: &str = "ROLLBACK TO work;";
 
 impl Session {
     pub(super) fn new(connection: Connection, runtime: Runtime, settings: Arc<Settings>) -> Self {
@@ -228,7 +229,9 @@ impl Session {
         if self.is_lost.get() {
             return Err(lost());
         }
-        if self.connection.state.is_failed() {
+        // A failed transaction is restored by the return to its savepoint. Whether it is known to have failed depends on
+        // what has been read: the server sends the state after the error.
+        if !commands.starts_with(ROLLBACK_TO) && self.connection.state.is_failed() {
             return Err(StoreError::ended_transaction());
         }
         commands.push_str("COMMIT");
@@ -270,7 +273,7 @@ impl Session {
             // It was not sent, so the work has run no statement.
             (Some(begin), _) => pending.truncate(begin),
             (None, true) => pending.push_str("RELEASE work;"),
-            (None, false) => *pending = "ROLLBACK TO work;RELEASE work;".to_owned(),
+            (None, false) => *pending = format!("{ROLLBACK_TO}RELEASE work;"),
         }
         Ok(())
     }

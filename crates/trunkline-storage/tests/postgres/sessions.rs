@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use trunkline_storage::{Store, StoreConfig, StoreError, Value};
 
 use crate::engine::{Place, lock};
-use crate::fixture::{Fixture, PATIENCE, SCHEMA, enqueue, gate, ids, outcome, put};
+use crate::fixture::{
+    Fixture, PATIENCE, SCHEMA, enqueue, enqueue_all, gate, ids, outcome, put, while_writing,
+};
 
 /// Ends the sessions of the store.
 const TERMINATE: &str = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
@@ -87,6 +89,32 @@ async fn an_ignored_error_fails_the_work() {
     assert_eq!(outcome(&write.await), "Failed");
     fixture.put("b").await.unwrap();
     assert_eq!(fixture.ids().await, ["b"]);
+}
+
+/// Other work of the group is committed, also if its last statement has failed.
+#[tokio::test]
+async fn a_failed_statement_fails_its_work_only() {
+    let fixture = Fixture::new();
+    let mut works = Vec::new();
+    while_writing(&fixture, async || {
+        works = enqueue_all(["a", "b", "a"].map(|id| {
+            fixture.write(move |connection| {
+                let sql = "INSERT INTO item VALUES (?1, '')";
+                let written = connection.execute(sql, &[id.into()]);
+                // The state of the transaction arrives after the error.
+                std::thread::sleep(Duration::from_millis(50));
+                written.map(drop)
+            })
+        }))
+        .await;
+    })
+    .await;
+    let mut outcomes = Vec::new();
+    for work in works {
+        outcomes.push(outcome(&work.await));
+    }
+    assert_eq!(outcomes, ["Ok", "Ok", "Failed"]);
+    assert_eq!(fixture.ids().await, ["a", "b"]);
 }
 
 #[tokio::test]

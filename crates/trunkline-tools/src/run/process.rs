@@ -66,8 +66,9 @@ impl End {
         select! {
             biased;
             () = cancel.cancelled() => Self::Cancelled,
-            () = sleep_until(deadline) => Self::TimedOut,
+            // Before the deadline: on a busy machine, both may be ready.
             () = running.group.leader_ended() => Self::Exited,
+            () = sleep_until(deadline) => Self::TimedOut,
         }
     }
 }
