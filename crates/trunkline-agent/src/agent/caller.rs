@@ -52,6 +52,10 @@ impl Caller {
         self.principal.as_ref().and_then(Principal::owner_key).unwrap_or_default()
     }
 
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
     pub(crate) fn events(&self) -> &EventSender {
         &self.events
     }

@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use trunkline::layers::authorize::is_visible_to;
 use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{is_for_models, is_listed};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 
+use super::caller::Caller;
 use super::config::AgentConfig;
 use super::context::ToolCatalog;
 use crate::conversation::Identity;
@@ -83,9 +85,28 @@ impl Capabilities {
             let name = unique_model_name(tool_name(operation), &mut taken);
             Arc::new(Capability::new(operation, name, config))
         });
-        let all: Vec<_> = all.collect();
+        let all = all.collect();
+        Self::of(Arc::clone(&operations), all, config)
+    }
+
+    fn of(
+        operations: Arc<[Arc<RegisteredOperation>]>,
+        all: Vec<Arc<Capability>>,
+        config: &AgentConfig,
+    ) -> Self {
         let catalog = ToolCatalog::new(all.iter().map(|one| one.tool()).collect(), config);
         Self { operations, all, catalog }
+    }
+
+    /// Those that a caller may see: not the ones that its role forbids.
+    pub(super) fn visible_to(self: Arc<Self>, caller: &Caller, config: &AgentConfig) -> Arc<Self> {
+        let is_visible =
+            |one: &&Arc<Capability>| is_visible_to(one.operation.description(), caller.principal());
+        let visible: Vec<_> = self.all.iter().filter(is_visible).cloned().collect();
+        if visible.len() == self.all.len() {
+            return self;
+        }
+        Arc::new(Self::of(Arc::clone(&self.operations), visible, config))
     }
 
     /// Whether this is the snapshot of `operations`.

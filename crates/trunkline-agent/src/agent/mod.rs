@@ -150,8 +150,8 @@ impl Agent {
         };
         let title = is_new.then(|| title(message.as_deref().unwrap_or_default()));
 
-        let mut turn =
-            Turn::begin(&self.inner.executor, model, caller, self.capabilities(), history);
+        let capabilities = self.capabilities_for(caller);
+        let mut turn = Turn::begin(&self.inner.executor, model, caller, capabilities, history);
         let span = spans::agent("trunkline", &conversation, model.name());
         let outcome = Box::pin(turn.run(message, confirmed)).instrument(span.span()).await;
         if span.is_enabled() {
@@ -207,7 +207,7 @@ impl Agent {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<Step, Error> {
-        let capabilities = self.capabilities();
+        let capabilities = self.capabilities_for(caller);
         let unknown = || Error::UnknownTool { name: truncate_name(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
@@ -225,17 +225,23 @@ impl Agent {
         self.capabilities().descriptions()
     }
 
-    /// Runs the callback of [`on_refresh`](Self::on_refresh), and returns the tools and the changes. Changes of
-    /// dynamic operations take effect without it.
+    /// The same without those that the role of the caller forbids. The model sees these tools only.
+    #[must_use]
+    pub fn list_capabilities_for(&self, caller: &Caller) -> Vec<CapabilityDescription> {
+        self.capabilities_for(caller).descriptions()
+    }
+
+    /// Runs the callback of [`on_refresh`](Self::on_refresh), and returns the caller's tools and their changes. Changes
+    /// of dynamic operations take effect without it.
     ///
     /// # Errors
     /// If the callback fails.
-    pub async fn refresh(&self) -> Result<RefreshReport, Error> {
-        let before = self.list_capabilities();
+    pub async fn refresh(&self, caller: &Caller) -> Result<RefreshReport, Error> {
+        let before = self.list_capabilities_for(caller);
         if let Some(refresh) = &self.inner.refresh {
             refresh().await.map_err(Error::Refresh)?;
         }
-        Ok(RefreshReport::between(&before, self.list_capabilities()))
+        Ok(RefreshReport::between(&before, self.list_capabilities_for(caller)))
     }
 
     /// Returns the caller's conversations, most recently updated first.
@@ -295,6 +301,10 @@ impl Agent {
     ) -> Result<PendingCall, Error> {
         let pending = self.inner.conversations.take_pending(owner, conversation, token).await?;
         pending.ok_or(Error::UnknownConfirmation)
+    }
+
+    fn capabilities_for(&self, caller: &Caller) -> Arc<Capabilities> {
+        self.capabilities().visible_to(caller, &self.inner.config)
     }
 
     /// The capabilities of the current operations, rebuilt after the operations have changed.

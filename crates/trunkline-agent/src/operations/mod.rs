@@ -42,15 +42,17 @@ pub fn operations<S>(agent: &Agent) -> Router<S> {
         .input::<ExecuteTool>()
         .output::<Step>()
         .errors::<Error>();
-    let list_capabilities =
-        |State(agent): State<Agent>| Json(CapabilityList { tools: agent.list_capabilities() });
+    let list_capabilities = |State(agent): State<Agent>, caller: Caller| {
+        Json(CapabilityList { tools: agent.list_capabilities_for(&caller) })
+    };
     let list_capabilities = Operation::new("agent.list_capabilities", list_capabilities)
         .title("List capabilities")
         .description("Lists the tools that the agent can call.")
         .output::<CapabilityList>()
         .read_only()
         .closed_world();
-    let refresh = |State(agent): State<Agent>| async move { agent.refresh().await };
+    let refresh =
+        |State(agent): State<Agent>, caller: Caller| async move { agent.refresh(&caller).await };
     let refresh = Operation::new("agent.refresh_capabilities", refresh)
         .title("Refresh capabilities")
         .description("Refreshes the tools, and lists the added, changed and removed ones.")

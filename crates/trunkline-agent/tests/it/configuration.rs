@@ -65,7 +65,7 @@ async fn refresh_reports_changes() {
         });
     let caller = Caller::of(&Extensions::new());
     agent.execute_tool("old", Default::default(), &caller).await.unwrap();
-    let refreshed = serde_json::to_value(agent.refresh().await.unwrap()).unwrap();
+    let refreshed = serde_json::to_value(agent.refresh(&caller).await.unwrap()).unwrap();
     let expected = json!({ "added": ["new"], "changed": ["other"], "removed": ["old"] });
     includes("refreshed", &refreshed, &expected);
     assert_eq!(tools(&refreshed), ["same", "new", "other"]);

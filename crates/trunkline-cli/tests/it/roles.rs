@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::access::Issuer;
-use crate::support::{Ended, Reply, Server, post, run, trunkline};
+use crate::support::{Ended, Model, Reply, Server, post, run, trunkline};
 
 /// A folder with the databases `hr.db` and `shop.db`, tokens that equal their names, and a configuration file.
 pub(crate) fn folder(config: &str) -> TempDir {
@@ -224,6 +224,42 @@ fn lists_contain_what_the_caller_may_use() {
             resources,
             "{caller}"
         );
+    }
+}
+
+/// The agent lists them, shows them to its model, and calls no others.
+#[test]
+fn the_agent_has_the_tools_that_the_caller_may_use() {
+    let (told, shown) = std::sync::mpsc::channel();
+    let model = Model::new(move |question, speech| {
+        told.send(question.tools()).unwrap();
+        speech.sends("Done.");
+    });
+    let roles = "[roles.reader]\ntokens = ['reader']\noperations = ['agent.*', 'db.list_tables']\n\
+                 [roles.admin]\ntokens = ['admin']\noperations = ['*']\n";
+    let folder = folder(&format!("{TOKENS}{roles}{DATABASES}"));
+    let server = serve(folder.path(), &model.flags());
+    let ask = |caller: &str, method: &str, params: &Value| {
+        server.connect().ask(&post("/api", &[&bearer(caller)], &rpc(method, params))).json()
+    };
+    for (caller, is_complete, code) in
+        [("reader", false, json!(-32001)), ("admin", true, Value::Null)]
+    {
+        let is_expected = |tools: &[String]| match is_complete {
+            true => tools.len() > 8 && tools.contains(&"insert_record".to_owned()),
+            false => tools == ["list_tables"],
+        };
+        let listed = ask(caller, "agent.list_capabilities", &json!({}));
+        let listed = listed["result"]["tools"].as_array().unwrap().iter();
+        let listed: Vec<_> = listed.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        assert!(is_expected(&listed), "{caller}: {listed:?}");
+        let reply = ask(caller, "agent.chat", &json!({"message": "Hello"}));
+        assert_eq!(reply["result"]["response"], "Done.", "{caller}: {reply}");
+        let shown = shown.recv().unwrap();
+        assert!(is_expected(&shown), "{caller}: {shown:?}");
+        let insert = json!({"table_name": "emp", "data": {"name": "a"}});
+        let call = json!({"tool": "insert_record", "params": insert});
+        assert_eq!(ask(caller, "agent.execute_tool", &call)["error"]["code"], code, "{caller}");
     }
 }
 

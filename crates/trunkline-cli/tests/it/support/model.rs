@@ -61,6 +61,15 @@ impl Model {
 }
 
 impl Question {
+    /// The names of the tools, sorted.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let tools = self.0["tools"].as_array().into_iter().flatten();
+        let mut names: Vec<_> =
+            tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    }
+
     /// The number of the user's messages in the conversation.
     pub(crate) fn turns(&self) -> usize {
         self.messages().filter(|message| message["role"] == "user").count()
