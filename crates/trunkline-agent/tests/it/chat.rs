@@ -11,10 +11,26 @@ use trunkline::protocol::TraceContext;
 use crate::model_server::{Answer, ModelServer};
 use crate::support::{TestConfig, includes, to_json};
 
+/// Longer than a model server of these tests takes.
+const LONG: Duration = Duration::from_secs(20);
+
 /// Sends a message while the model answers with `script`, and checks the reply. Returns the requests.
 async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
+    check_within(name, LONG, script, expected).await
+}
+
+/// The same with another timeout of the model.
+async fn check_within(
+    name: &str,
+    limit: Duration,
+    script: Vec<Answer>,
+    expected: Value,
+) -> Vec<Value> {
     let model = ModelServer::rows(script).await;
-    let server = short_limits(&model.url).build().await;
+    let mut config = short_limits(&model.url);
+    let limits = config.model.as_mut().unwrap();
+    (limits.first_byte_timeout, limits.idle_timeout) = (limit, limit);
+    let server = config.build().await;
     let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes(name, &found, &expected);
     model.requests()
@@ -24,8 +40,8 @@ async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
 fn short_limits(url: &str) -> TestConfig {
     let mut config = TestConfig::with_model(url);
     let model = config.model.as_mut().unwrap();
-    model.first_byte_timeout = Duration::from_millis(300);
-    model.idle_timeout = Duration::from_millis(300);
+    model.first_byte_timeout = LONG;
+    model.idle_timeout = LONG;
     model.max_retry_wait = Duration::from_millis(300);
     model.max_reply = 64 << 10;
     config.agent.max_steps = 4;
@@ -113,14 +129,17 @@ async fn executes_streamed_calls() {
 #[tokio::test]
 async fn a_slow_model_is_waited_for() {
     let words: Vec<_> = "It is 42.".chars().map(|one| json!({ "content": one })).collect();
-    let slow = Answer::deltas(&words).slow(Duration::from_millis(50));
+    let slow = Answer::deltas(&words).slow(Duration::from_millis(300));
     let script = vec![Answer::calls(&[("1", "add", ADD)]).slow(Duration::from_millis(100)), slow];
     let model = ModelServer::rows(script).await;
-    let server = short_limits(&model.url).build().await;
+    let mut config = short_limits(&model.url);
+    let limits = config.model.as_mut().unwrap();
+    limits.idle_timeout = Duration::from_secs(2);
+    let server = config.build().await;
     let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes("slow", &found, &added());
     let ms = found["metadata"]["model_ms"].as_u64().unwrap();
-    assert!(ms > 450, "longer than the model may be silent: {ms}");
+    assert!(ms > 2_000, "longer than the model may be silent: {ms}");
 }
 
 #[tokio::test]
@@ -208,7 +227,7 @@ async fn a_call_that_takes_too_long_ends_with_the_turn() {
     let model =
         ModelServer::rows(vec![Answer::calls(&[("1", "hang", ""), ("2", "add", ADD)])]).await;
     let mut config = short_limits(&model.url);
-    config.agent.timeout = Duration::from_millis(200);
+    config.agent.timeout = Duration::from_secs(2);
     let server = config.build().await;
     let found = to_json(server.chat(&json!({ "message": "Hang." })).await);
     let cut = json!({ "tool": "hang", "error": { "code": -32004 } });
@@ -247,7 +266,9 @@ async fn failures_of_the_model_are_errors() {
         ("no choices", Answer::json(&json!({})), failed(-32000, "malformed", "no choices")),
         ("large", Answer::text(&large), failed(-32000, "too_large", "65536 bytes")),
     ] {
-        let requests = check(name, vec![answer], expected).await;
+        let is_timeout = expected["error"]["code"] == -32004;
+        let limit = if is_timeout { Duration::from_millis(300) } else { LONG };
+        let requests = check_within(name, limit, vec![answer], expected).await;
         assert_eq!(requests.len(), 1, "{name}: no retry");
     }
     let mut config = short_limits("http://127.0.0.1:9");

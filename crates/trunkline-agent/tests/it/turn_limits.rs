@@ -106,7 +106,7 @@ async fn keeps_a_partial_answer() {
     let answer = Answer::stream(vec![format!("data: {begun}\n\n")]).stalled();
     let model = ModelServer::rows(vec![answer]).await;
     let mut config = TestConfig::with_model(&model.url);
-    config.agent.timeout = Duration::from_millis(200);
+    config.agent.timeout = Duration::from_secs(2);
     let found = chat(&config.build().await).await;
     let response = "It is\n\nI stopped early: the time limit was reached.";
     let stopped = json!({ "response": response, "metadata": { "stopped": "time" } });
@@ -150,7 +150,7 @@ async fn each_step_has_its_events() {
         ("6", "add", r#"{"a": 2, "b": 2}"#),
     ];
     let (_model, mut config) = calling(&calls).await;
-    (config.agent.max_calls, config.agent.timeout) = (5, Duration::from_millis(500));
+    (config.agent.max_calls, config.agent.timeout) = (5, Duration::from_secs(2));
     let (calls, results) = call_events(config).await;
     let called = [
         r#"1 add {"a":1,"b":1}"#,

@@ -20,9 +20,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const WIDTHS = [1280, 390];
-const TIMEOUT = 10_000;
+const TIMEOUT = 30_000;
 // Of one machine with two cores that also runs other tests. A user's goal is 300 ms.
-const FIRST_PAINT = 1_500;
+const FIRST_PAINT = 5_000;
 
 const profile = mkdtempSync(join(tmpdir(), 'trunkline-console-'));
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';

@@ -165,8 +165,7 @@ fn cancels_a_turn() {
     chat.types("not sent\x03");
     chat.until("Ctrl-D ends the chat");
     chat.until(PROMPT);
-    chat.signal("INT");
-    chat.until("Ctrl-D ends the chat");
+    chat.interrupt_until("Ctrl-D ends the chat");
     chat.until(PROMPT);
     chat.types("/help\r");
     chat.until("//text");
@@ -257,8 +256,7 @@ fn withdraws_a_question() {
     let mut chat = setup.chat();
     chat.types("delete\r");
     chat.until(QUESTION);
-    chat.signal("INT");
-    chat.until("not called");
+    chat.interrupt_until("not called");
     chat.until(PROMPT);
     chat.types("y\r");
     chat.until(": y.");

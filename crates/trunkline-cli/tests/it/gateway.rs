@@ -90,12 +90,20 @@ fn a_server_over_stdio_serves_upstreams() {
     command.args(["mcp", "--db", "tpch.db", "--upstream", &upstream]);
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     fs::write(folder.path().join("input"), format!("{list}\n")).unwrap();
-    command.stdin(fs::File::open(folder.path().join("input")).unwrap());
-    let ended = run(&mut command);
-    let reply: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let tools = reply["result"]["tools"].as_array().unwrap();
-    let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"list_tables") && names.contains(&"remote__list_tables"), "{names:?}");
+    let begun = Instant::now();
+    // The tools of an upstream are missing if it does not answer within 3 s.
+    loop {
+        command.stdin(fs::File::open(folder.path().join("input")).unwrap());
+        let ended = run(&mut command);
+        let reply: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let tools = reply["result"]["tools"].as_array().unwrap();
+        let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"list_tables"), "{names:?}");
+        if names.contains(&"remote__list_tables") {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{names:?}");
+    }
 }
 
 /// Without a flag of the database, upstreams are served without one, also next to a file of the default name.

@@ -225,7 +225,7 @@ fn a_client_that_waits_at_stdin_is_stopped_by_a_signal() {
     writeln!(
         stdin,
         "{}",
-        call(1, "execute_raw_query", &json!({"query": ENDLESS, "timeout_ms": 500}))
+        call(1, "execute_raw_query", &json!({"query": ENDLESS, "timeout_ms": 5_000}))
     )
     .unwrap();
     // After the reply to a second call, it reads stdin.

@@ -272,7 +272,8 @@ fn tls_with_a_file_of_the_configuration() {
 #[ignore = "needs PostgreSQL"]
 fn a_lost_server_comes_back() {
     let name = create_database(CONTENT);
-    let (server, _folder) = start(&["--db", &url_of("reader", &name)], "");
+    let url = url_of("reader", &name);
+    let (server, _folder) = start(&["--query-timeout-ms", "60000", "--db", &url], "");
     let count = json!({"query": "SELECT count(*) FROM emp"});
     let health = |expected: &str| {
         let since = Instant::now();
@@ -301,7 +302,7 @@ fn a_lost_server_comes_back() {
             );
             psql("postgres", "postgres", &lose);
         });
-        server.sql(&json!({"query": "SELECT pg_sleep(4)"}))
+        server.sql(&json!({"query": "SELECT pg_sleep(50)"}))
     });
     for outcome in [sleep, server.sql(&count), server.sql(&count)] {
         let error = outcome.unwrap_err();

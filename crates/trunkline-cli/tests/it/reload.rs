@@ -327,6 +327,8 @@ fn waiting_requests_do_not_delay_the_shutdown() {
     }
     // The first request waits for the keys, and the second one for the first.
     let _keys = silent.accept().unwrap();
+    // With the request for the metrics.
+    until(|| metric(&server, "admin", "trunkline_requests_running") >= 3);
     let ended = server.stop();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for connection in &mut connections {

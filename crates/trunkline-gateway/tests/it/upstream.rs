@@ -77,8 +77,9 @@ impl Upstream {
         };
         let mut config = UpstreamConfig::new(target);
         config.refresh_interval = Duration::from_millis(200);
-        // A third of it is the time for the first request, which an upstream of the legacy era ignores.
-        config.connect_timeout = Duration::from_secs(3);
+        // A third of it is the time for the first request, which a process of the legacy era ignores.
+        let is_ignored = (transport, era) == (Transport::Stdio, Era::Legacy);
+        config.connect_timeout = Duration::from_secs(if is_ignored { 6 } else { 60 });
         config.call_timeout = Duration::from_secs(10);
         Self { config, _serving: serving }
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trunkline::{DynamicOperations, Router, Rpc};
@@ -164,7 +164,11 @@ fn survives_a_missing_folder() {
 
     let away = tools.path().with_extension("away");
     fs::rename(tools.path(), &away).unwrap();
-    let nothing = changes.recv_timeout(Duration::from_millis(300));
+    let begun = Instant::now();
+    while folder.listing().failure.is_none() && begun.elapsed() < MAX_WAIT {
+        std::thread::sleep(poll_interval);
+    }
+    let nothing = changes.recv_timeout(poll_interval * 3);
     assert!(nothing.is_err(), "the tools stay: {nothing:?}");
     assert_eq!(folder.tools().len(), 1);
     let failure = folder.listing().failure;

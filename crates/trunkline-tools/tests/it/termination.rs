@@ -24,15 +24,15 @@ async fn ended(process: u32) {
 
 #[tokio::test]
 async fn kills_a_slow_tool_and_its_children() {
-    let service = serve(&format!("{WITH_A_CHILD}; echo half >&2; sleep 1000"), "timeout_ms = 300");
+    let service = serve(&format!("{WITH_A_CHILD}; echo half >&2; sleep 1000"), "timeout_ms = 2000");
     let (code, data) = service.failure("t", &json!({})).await;
     assert_eq!(code, -32004);
     assert_eq!(
         data,
         json!({
             "kind": "timeout",
-            "reason": "the tool timed out after 300 ms and was killed",
-            "timeout_ms": 300,
+            "reason": "the tool timed out after 2000 ms and was killed",
+            "timeout_ms": 2000,
             "stderr": "half\n",
         })
     );
@@ -42,7 +42,9 @@ async fn kills_a_slow_tool_and_its_children() {
 #[tokio::test]
 async fn reads_stderr_written_after_sigterm() {
     let script = "trap 'echo cleaned >&2; exit 0' TERM; while :; do sleep 0.01; done";
-    let service = serve(script, "timeout_ms = 300");
+    let tools = Folder::new();
+    tools.tool("t", script, "timeout_ms = 2000");
+    let service = tools.serve(ToolConfig { grace: MAX_WAIT, ..ToolConfig::default() });
     let (code, data) = service.failure("t", &json!({})).await;
     assert_eq!(code, -32004);
     // The shell may report the termination of `sleep`, too.
@@ -52,10 +54,10 @@ async fn reads_stderr_written_after_sigterm() {
 #[tokio::test]
 async fn sends_sigkill_after_sigterm_was_ignored() {
     let script = format!("trap '' TERM; {WITH_A_CHILD}; while :; do sleep 0.01; done");
-    let service = serve(&script, "timeout_ms = 300");
+    let service = serve(&script, "timeout_ms = 2000");
     let started = Instant::now();
     assert_eq!(service.failure("t", &json!({})).await.0, -32004);
-    let least = Duration::from_millis(300) + ToolConfig::default().grace;
+    let least = Duration::from_millis(2_000) + ToolConfig::default().grace;
     assert!(started.elapsed() >= least, "{:?}", started.elapsed());
     ended(service.pid("child").await).await;
 }

@@ -2,7 +2,8 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,13 +12,59 @@ use tempfile::TempDir;
 use super::http::{Connection, Reply, post};
 use super::pipe::Pipe;
 
-/// A test that measures time holds this for writing, so that no server of another test runs.
-static MACHINE: RwLock<()> = RwLock::new(());
+/// The servers that run. One of a test that measures time runs alone.
+static MACHINE: Mutex<Machine> =
+    Mutex::new(Machine { servers: Vec::new(), is_alone: false, waiting: 0 });
 
-#[expect(dead_code, reason = "it is held, not read")]
-enum Share {
-    Shared(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
+/// Notified when a server has ended.
+static ENDED: Condvar = Condvar::new();
+
+struct Machine {
+    /// The threads that have started them.
+    servers: Vec<ThreadId>,
+    is_alone: bool,
+    /// The number of tests that wait for their turn alone.
+    waiting: usize,
+}
+
+/// A place on the machine, until it is dropped.
+struct Place(ThreadId);
+
+impl Place {
+    /// A test that has a server gets another place at once, since the tests that wait to be alone wait for it.
+    fn shared() -> Self {
+        let thread = std::thread::current().id();
+        let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_refused = |machine: &mut Machine| {
+            (machine.is_alone || machine.waiting > 0) && !machine.servers.contains(&thread)
+        };
+        let machine = ENDED.wait_while(machine, is_refused);
+        machine.unwrap_or_else(PoisonError::into_inner).servers.push(thread);
+        Self(thread)
+    }
+
+    fn alone() -> Self {
+        let thread = std::thread::current().id();
+        let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        machine.waiting += 1;
+        let machine = ENDED.wait_while(machine, |machine| !machine.servers.is_empty());
+        let mut machine = machine.unwrap_or_else(PoisonError::into_inner);
+        machine.waiting -= 1;
+        machine.is_alone = true;
+        machine.servers.push(thread);
+        Self(thread)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = machine.servers.iter().position(|thread| *thread == self.0) {
+            machine.servers.swap_remove(index);
+        }
+        machine.is_alone &= !machine.servers.is_empty();
+        ENDED.notify_all();
+    }
 }
 
 /// The binary, in a directory, without the settings of the environment.
@@ -86,7 +133,7 @@ pub(crate) struct Server {
     process: Process,
     /// The data directory, unless the command has one.
     _data: Option<TempDir>,
-    _machine: Share,
+    _place: Place,
 }
 
 impl Server {
@@ -108,47 +155,44 @@ impl Server {
 
     /// Starts the command, and returns when the server listens.
     pub(crate) fn start(command: Command) -> Self {
-        let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-        Self::start_with(command, Share::Shared(machine))
+        Self::start_with(command, Place::shared())
     }
 
     /// The same, while no other server runs.
     pub(crate) fn start_alone(command: Command) -> Self {
-        let machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-        Self::start_with(command, Share::Alone(machine))
+        Self::start_with(command, Place::alone())
     }
 
     /// Starts the command without a data directory. The other functions set a temporary one, which turns records on.
     pub(crate) fn start_without_data_directory(command: Command) -> Self {
-        let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-        Self::start_on(command, None, Share::Shared(machine))
+        Self::start_on(command, None, Place::shared())
     }
 
-    fn start_with(mut command: Command, machine: Share) -> Self {
+    fn start_with(mut command: Command, place: Place) -> Self {
         let data = separate_data_directory(&mut command);
-        Self::start_on(command, Some(data), machine)
+        Self::start_on(command, Some(data), place)
     }
 
-    fn start_on(mut command: Command, data: Option<TempDir>, machine: Share) -> Self {
+    fn start_on(mut command: Command, data: Option<TempDir>, place: Place) -> Self {
         let mut process = Process::spawn(&mut command);
         let found = process.stdout.find(|line| line.contains("listening"));
         let Some(line) = found else {
             panic!("the server does not listen: {:?}", process.end());
         };
         let address = address(&line);
-        Self { address, process, _data: data, _machine: machine }
+        Self { address, process, _data: data, _place: place }
     }
 
     /// A server whose stdout is not read; its address is taken from the log.
     pub(crate) fn start_unheard(mut command: Command) -> Self {
-        let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        let place = Place::shared();
         let data = separate_data_directory(&mut command);
         let mut process = Process::spawn(&mut command);
         let Some(line) = process.stderr.find(|line| line.contains("server is running")) else {
             panic!("the server does not listen: {:?}", process.end());
         };
         let address = line.split_once("address=").unwrap().1.trim().parse().unwrap();
-        Self { address, process, _data: Some(data), _machine: Share::Shared(machine) }
+        Self { address, process, _data: Some(data), _place: place }
     }
 
     /// The output of the start.

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -80,18 +80,37 @@ impl Terminal {
     /// Waits until `wanted` is shown. Returns the output before it, without escape sequences.
     #[track_caller]
     pub(crate) fn until(&mut self, wanted: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        self.until_within(PATIENCE, wanted)
+            .unwrap_or_else(|text| panic!("no {wanted:?} in {text:?}"))
+    }
+
+    /// The same with a time limit. The error is the output since the last wait.
+    fn until_within(&mut self, limit: Duration, wanted: &str) -> Result<String, String> {
+        let deadline = Instant::now() + limit;
         loop {
             let text = String::from_utf8_lossy(&self.shown).into_owned();
             if let Some((before, rest)) = text.split_once(wanted) {
                 self.shown = rest.as_bytes().to_vec();
-                return before.to_owned();
+                return Ok(before.to_owned());
             }
             match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => bytes.into_iter().for_each(|byte| self.show(byte)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("no {wanted:?} in {text:?}")
+                    return Err(text);
                 }
+            }
+        }
+    }
+
+    /// Sends SIGINT until `wanted` is shown. The editor does not notice a signal between its prompt and its read.
+    #[track_caller]
+    pub(crate) fn interrupt_until(&mut self, wanted: &str) {
+        let begun = Instant::now();
+        loop {
+            self.signal("INT");
+            match self.until_within(PATIENCE / 12, wanted) {
+                Ok(_) => return,
+                Err(text) => assert!(begun.elapsed() < PATIENCE, "no {wanted:?} in {text:?}"),
             }
         }
     }
