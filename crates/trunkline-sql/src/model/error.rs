@@ -191,7 +191,8 @@ pub enum Error {
     /// Another connection or process holds a lock on the database. Nothing was changed. The call can be retried.
     #[error("the database is locked by another reader or writer; try again later")]
     Locked,
-    /// Another process kept changing the file while it was read. The call can be retried.
+    /// Another process kept changing the file, or the schema, while it was read. Nothing was changed. The call can be
+    /// retried.
     #[error("the database kept changing while it was read; try again later")]
     Changing,
     /// The database can no longer be opened.

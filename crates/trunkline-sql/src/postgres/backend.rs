@@ -149,7 +149,7 @@ impl Postgres {
         });
         match transaction.end(outcome).await {
             Err(error) if suggestions::is_applicable(&error) => {
-                Err(self.with_suggestions(error, &request.query).await)
+                Err(Box::pin(self.with_suggestions(error, &request.query)).await)
             }
             outcome => outcome,
         }
@@ -172,23 +172,33 @@ impl Postgres {
     }
 }
 
-/// A call that runs a function of `execute` in a transaction. If a statement that its connection kept does not fit the
-/// schema any more, it runs in another one.
+/// Runs a call again, in another transaction and with its whole timeout, if its connection kept a statement that does
+/// not fit the schema any more. The connection has forgotten the statement, and the call has changed nothing.
+macro_rules! repeat {
+    ($backend:ident, $call:expr) => {{
+        // For the lookups in the catalogs and the statement of the call, on each connection.
+        let mut repetitions = 2 * $backend.config().connections;
+        loop {
+            match $call {
+                Err(Error::Changing) if repetitions > 0 => repetitions -= 1,
+                outcome => break outcome,
+            }
+        }
+    }};
+}
+
+/// A call that runs a function of `execute` in a transaction.
 macro_rules! calls {
     ($($name:ident($request:ty) -> $result:ty, $access:ident by $module:ident;)*) => {$(
         fn $name(&self, request: $request) -> Call<'_, $result> {
             Box::pin(async move {
                 let timeout = self.config().limits.timeout;
-                loop {
+                repeat!(self, {
                     let mut transaction = self.begin(Access::$access, timeout).await?;
                     let deadline = transaction.deadline();
                     let outcome = deadline.limit($module::$name(&mut transaction, &request)).await;
-                    match transaction.end(outcome).await {
-                        // The connection has forgotten the statement.
-                        Err(Error::Changing) => {}
-                        outcome => return outcome,
-                    }
-                }
+                    transaction.end(outcome).await
+                })
             })
         }
     )*};
@@ -274,15 +284,7 @@ impl Backend for Postgres {
     }
 
     fn execute_raw_query(&self, request: RawQuery) -> Call<'_, RawOutcome> {
-        Box::pin(async move {
-            loop {
-                match self.run(&request).await {
-                    // The connection has forgotten the statement.
-                    Err(Error::Changing) => {}
-                    outcome => return outcome,
-                }
-            }
-        })
+        Box::pin(async move { repeat!(self, self.run(&request).await) })
     }
 
     fn export_rows(&self, request: ExportRows, parts: ExportSender) -> Call<'_, Exported> {
@@ -292,25 +294,30 @@ impl Backend for Postgres {
             }
             let timeout = self.config().limits.export_timeout;
             let timeout = request.timeout.unwrap_or(timeout).min(timeout);
-            let mut transaction =
-                Transaction::begin(&self.exports, Access::Read, self.role()?, timeout).await?;
-            let deadline = transaction.deadline();
-            let exported = export_rows::export_rows(&mut transaction, &request, &parts);
-            match deadline.limit(exported).await {
-                Ok(exported) => transaction.end(Ok(exported)).await,
-                Err(error) => transaction.abandon(error),
-            }
+            repeat!(self, {
+                let mut transaction =
+                    Transaction::begin(&self.exports, Access::Read, self.role()?, timeout).await?;
+                let deadline = transaction.deadline();
+                let exported = export_rows::export_rows(&mut transaction, &request, &parts);
+                match deadline.limit(exported).await {
+                    Ok(exported) => transaction.end(Ok(exported)).await,
+                    Err(error) => transaction.abandon(error),
+                }
+            })
         })
     }
 
     fn explain_query(&self, request: ExplainQuery) -> Call<'_, QueryPlan> {
         Box::pin(async move {
             security::check(&request.query, Access::Read, self.write_remedy())?;
-            let mut transaction = self.begin(Access::Read, self.config().limits.timeout).await?;
-            let deadline = transaction.deadline();
-            let explained = explain_query::explain_query(&mut transaction, &request);
-            let outcome = deadline.limit(explained).await;
-            transaction.end(outcome).await
+            repeat!(self, {
+                let mut transaction =
+                    self.begin(Access::Read, self.config().limits.timeout).await?;
+                let deadline = transaction.deadline();
+                let explained = explain_query::explain_query(&mut transaction, &request);
+                let outcome = deadline.limit(explained).await;
+                transaction.end(outcome).await
+            })
         })
     }
 }

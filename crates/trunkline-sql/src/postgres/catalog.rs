@@ -60,16 +60,20 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         return Err(Error::UnknownTable { table: name.to_owned(), candidates: Vec::new() });
     }
     let is_equal = format!("$1 IN ({NAME}, n.nspname || '.' || c.relname)");
-    // By an index of the catalog. The number of names is constant, so that the server keeps one plan.
+    // By an index of the catalog. The number of names is constant, so that the server keeps one plan. With several dots,
+    // the name of the schema may have any length.
     let by_index = format!(
         "{TABLE}, TRUE {READABLE} AND c.relname IN ($2, $3) AND {is_equal} ORDER BY 5 DESC LIMIT 2"
     );
     let bare = name.split_once('.').map_or(name, |(_, bare)| bare);
     let params: &[(&(dyn ToSql + Sync), Type)] =
         &[(&name, Type::TEXT), (&name, Type::TEXT), (&bare, Type::TEXT)];
-    let mut found = transaction.look_up(&by_index, params).await?;
+    let mut found = match name.matches('.').nth(1) {
+        None => transaction.look_up(&by_index, params).await?,
+        Some(_) => Vec::new(),
+    };
     if found.is_empty() {
-        // In any case, and in schemas whose names contain dots. This compares the names of all tables.
+        // In any case. This compares the names of all tables.
         let among_all = format!(
             "{TABLE}, {is_equal} {READABLE} \
              AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \

@@ -226,10 +226,10 @@ impl Transaction {
         prepared
     }
 
-    /// A statement that was [kept](Self::keep_statement).
-    pub(super) fn kept_statement(&mut self, sql: &str) -> Option<Statement> {
+    /// A statement that was [kept](Self::keep_statement). The name is the text of the statement, or contains it.
+    pub(super) fn kept_statement(&mut self, name: &str) -> Option<Statement> {
         let (_, session) = self.leased.as_mut().filter(|_| self.keeps_statements)?;
-        session.statement(sql)
+        session.statement(name)
     }
 
     /// Keeps a statement for later calls, which has run to its end.

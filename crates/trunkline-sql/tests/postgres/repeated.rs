@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trunkline_sql::postgres::PostgresConfig;
-use trunkline_sql::{Error, QueryLimits, RawQuery, Rowset};
+use trunkline_sql::{Database, Error, QueryLimits, RawQuery, Rowset};
 
-use crate::fixture::{Fixture, PATIENCE, kind, request};
+use crate::fixture::{Fixture, PATIENCE, connect, kind, request};
+use crate::server::url_of;
 
 /// A database with a table, served on one connection.
 fn fixture() -> Fixture {
@@ -81,6 +82,48 @@ fn the_schema_changes() {
     check(&fixture, "SELECT forget()", "[[1]]");
     check_records(&fixture, r#"[["0.10"]]"#);
     check(&fixture, "SELECT 1", "[[1]]");
+}
+
+/// A kept statement has the types of its parameters, and the table that its text meant.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn pages_belong_to_the_current_table() {
+    let fixture = fixture();
+    fixture.look(&format!(
+        "CREATE TABLE n (id integer, at timestamp DEFAULT '2026-01-01 00:00'); \
+         INSERT INTO n VALUES (1); GRANT SELECT ON n TO app; CREATE SCHEMA first; \
+         GRANT USAGE ON SCHEMA first TO app; \
+         ALTER ROLE app IN DATABASE {} SET search_path = first, public",
+        fixture.name
+    ));
+    let config = PostgresConfig { connections: 1, ..PostgresConfig::default() };
+    let url = url_of("app", &fixture.name);
+    let database: Database = fixture.runtime.block_on(connect(&url, config)).unwrap().into();
+    for (change, filters, expected) in [
+        ("SELECT 1", json!({"id": 1}), "[[1]]"),
+        ("ALTER TABLE n ALTER id TYPE bigint", json!({"id": 3_000_000_000_u64}), "[]"),
+        ("SELECT 1", json!({"at": "2026-01-01 00:00+00"}), "[[1]]"),
+        (
+            "SET timezone = 'UTC'; ALTER TABLE n ALTER at TYPE timestamptz",
+            json!({"at": "2026-01-01 02:00+02"}),
+            "[[1]]",
+        ),
+        (
+            "CREATE TABLE first.n (id bigint, at timestamptz); INSERT INTO first.n VALUES (2); \
+             GRANT SELECT ON first.n TO app",
+            json!({}),
+            "[[2]]",
+        ),
+        ("DROP TABLE first.n", json!({}), "[[1]]"),
+    ] {
+        fixture.look(change);
+        let read = || {
+            let records =
+                request(json!({"table_name": "n", "columns": ["id"], "filters": filters}));
+            fixture.runtime.block_on(database.query_records(records))
+        };
+        check_each(read, expected, change);
+    }
 }
 
 #[test]

@@ -1,18 +1,20 @@
 use crate::model::error::Error;
 use crate::model::read::QueryRecords;
 use crate::model::rowset::Rowset;
+use crate::model::schema::Table;
 use crate::model::visibility::ResultMasks;
+use crate::postgres::catalog::{self, CatalogTable};
 use crate::postgres::error::with_column;
+use crate::postgres::params;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
-use crate::postgres::{catalog, params};
 use crate::query::select::PageQuery;
 
 pub(crate) async fn query_records(
     transaction: &mut Transaction,
     request: &QueryRecords,
 ) -> Result<Rowset, Error> {
-    let table = catalog::table(transaction, &request.table_name).await?;
+    let CatalogTable { oid, table, .. } = catalog::find(transaction, &request.table_name).await?;
     let page = PageQuery::new(request, &table, transaction.limits())?;
     let masks = ResultMasks::new(page.masks.iter().copied(), transaction.rules());
     let collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
@@ -20,21 +22,29 @@ pub(crate) async fn query_records(
     let on_table = |error: Error| error.on_table(&table.full_name());
     let values = page.values.iter().map(params::from_value).collect::<Result<Vec<_>, _>>()?;
     let in_statement = |error: Error| on_table(with_column(error, &[], &page.filter_columns));
-    match transaction.kept_statement(&page.sql) {
+    let kept = kept_name(oid, &table, &page.sql);
+    match transaction.kept_statement(&kept) {
         Some(statement) => {
             let read = collector.read_kept(transaction, &statement, values).await;
             if !read.map_err(in_statement)? {
                 // The schema has changed since the statement was prepared.
-                transaction.forget_statement(&page.sql);
+                transaction.forget_statement(&kept);
                 return Err(Error::Changing);
             }
         }
         None => {
             let statement = transaction.prepare(&page.sql).await.map_err(on_table)?;
             collector.read(transaction, &statement, values).await.map_err(in_statement)?;
-            transaction.keep_statement(&page.sql, statement);
+            transaction.keep_statement(&kept, statement);
         }
     }
     let last = collector.take_key();
     page.complete(collector.finish()?, last, request, transaction.limits())
+}
+
+/// The name of a kept statement: its text, the table, and the types of its columns. A prepared statement keeps the types
+/// of its parameters, and the table that its text meant.
+fn kept_name(oid: u32, table: &Table, sql: &str) -> String {
+    let types: Vec<&str> = table.columns.iter().map(|column| &*column.declared_type).collect();
+    format!("{oid} ({}) {sql}", types.join(", "))
 }
