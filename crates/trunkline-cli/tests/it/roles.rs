@@ -227,7 +227,7 @@ fn lists_contain_what_the_caller_may_use() {
     }
 }
 
-/// The agent lists them, shows them to its model, and calls no others.
+/// The agent lists them and shows them to its model.
 #[test]
 fn the_agent_has_the_tools_that_the_caller_may_use() {
     let (told, shown) = std::sync::mpsc::channel();
@@ -243,7 +243,7 @@ fn the_agent_has_the_tools_that_the_caller_may_use() {
         server.connect().ask(&post("/api", &[&bearer(caller)], &rpc(method, params))).json()
     };
     for (caller, is_complete, code) in
-        [("reader", false, json!(-32001)), ("admin", true, Value::Null)]
+        [("reader", false, json!(-32008)), ("admin", true, Value::Null)]
     {
         let is_expected = |tools: &[String]| match is_complete {
             true => tools.len() > 8 && tools.contains(&"insert_record".to_owned()),

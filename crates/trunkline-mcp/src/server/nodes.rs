@@ -202,16 +202,14 @@ impl Server {
         let uris = subscription.set_resources(&record.resources);
         self.subscribers.add(subscription);
         self.add_missed(membership, subscription, record.since).await?;
-        let is_new = self.sessions.put(id, &session);
-        if is_new {
-            self.begin_subscriptions(&session, uris);
+        if !self.sessions.put(id, &session) {
+            membership.wake.notify_one();
+            return Ok(());
         }
+        self.begin_subscriptions(&session, uris);
         membership.wake.notify_one();
-        match is_new {
-            // Another node may have announced a change while this one did not have the session.
-            true => self.update_session(&session).await,
-            false => Ok(()),
-        }
+        // Another node may have announced a change while this one did not have the session.
+        self.update_session(&session).await
     }
 
     /// A session of this sender. One with an id is shared by the nodes.
