@@ -19,7 +19,7 @@ use crate::support::{
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Longer than any timeout of [`SHORT`], and shorter than all default timeouts.
-const LONG: Duration = Duration::from_secs(25);
+const LONG: Duration = Duration::from_secs(9);
 
 async fn serve_cases(settings: ServerConfig) -> ServerHandle {
     serve_with(service::router(Limits::default()).build().unwrap(), settings).await

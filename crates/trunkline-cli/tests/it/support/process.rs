@@ -31,7 +31,8 @@ struct Machine {
 struct Place(ThreadId);
 
 impl Place {
-    /// A test that has a server gets another place at once, since the tests that wait to be alone wait for it.
+    /// A thread that has a server gets another place at once, since the tests that wait to be alone wait for it.
+    /// Therefore, all servers of a test must be started by the same thread.
     fn shared() -> Self {
         let thread = std::thread::current().id();
         let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,6 +47,7 @@ impl Place {
     fn alone() -> Self {
         let thread = std::thread::current().id();
         let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(!machine.servers.contains(&thread), "the test would wait for its own server");
         machine.waiting += 1;
         let machine = ENDED.wait_while(machine, |machine| !machine.servers.is_empty());
         let mut machine = machine.unwrap_or_else(PoisonError::into_inner);

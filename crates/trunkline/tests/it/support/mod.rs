@@ -14,8 +14,9 @@ pub(crate) use gate::{DONE, Gate, WAIT};
 pub(crate) use requests::{CALL, RESULT, post, post_with};
 pub(crate) use serving::{on_loopback, serve, serve_with, service};
 
-/// The timeout of each wait. It is longer than any operation takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout of each wait. It is longer than any operation takes on a busy machine, and shorter than the default
+/// timeouts of streams.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Awaits `future`. Panics after a timeout.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
