@@ -29,7 +29,7 @@ pub(super) async fn drain(
     let stopped = async {
         let until = Instant::now() + drain_timeout;
         let drained = server.stop().await;
-        // Then no request can begin such a call.
+        // From here on, no request can start a call that outlives its client.
         let dropped = mcp.stop(until.saturating_duration_since(Instant::now())).await;
         mcp.leave_nodes().await;
         (drained, dropped)

@@ -12,8 +12,8 @@ use crate::model::error::Error;
 /// A connection with the statements that were prepared on it.
 pub(super) struct Session {
     pub(super) connection: Connection,
-    /// Reading statements of callers, by their text. Each has run once to its end within its transaction. Dropped after
-    /// the connection, so that they are not closed one by one.
+    /// Reading statements of callers by their text, and those of pages by a name that contains it. Each has run once to
+    /// its end within its transaction. Dropped after the connection, so that they are not closed one by one.
     statements: LruCache<Box<str>, Statement>,
     /// Queries of our own on the catalogs, by their text. There are few.
     lookups: Mutex<HashMap<Box<str>, Statement>>,
