@@ -11,6 +11,8 @@ use crate::connection::Connection;
 use crate::database::Database;
 use crate::error::{OpenError, StoreError, WorkError};
 use crate::location::Location;
+use crate::reserve::Reserve;
+use crate::task::task;
 use crate::workers::{Workers, lock};
 
 /// A database that is opened by the first read of an existing file, or created by the first write.
@@ -26,6 +28,7 @@ pub(crate) struct Deferred {
     /// The reason why the last attempt failed.
     problem: Mutex<Option<String>>,
     is_closed: AtomicBool,
+    reserve: Arc<Reserve>,
 }
 
 type Maintain = Box<dyn FnMut(&Connection, Duration) -> Result<(), StoreError> + Send>;
@@ -46,6 +49,7 @@ impl Deferred {
             openers: Arc::new(Semaphore::new(1)),
             problem: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            reserve: Reserve::shared(),
         }
     }
 
@@ -131,11 +135,21 @@ impl Deferred {
     pub(crate) async fn read_empty<T: Send + 'static, E: WorkError>(
         &self,
         cancel: impl Future<Output = ()>,
-        mut work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        let schema = *self.database.schema();
-        let reading = in_background(move || work(&empty(schema).map_err(StoreError::from)?.into()));
-        self.claim().in_time(cancel, reading).await??
+        let (schema, reserve) = (*self.database.schema(), Arc::clone(&self.reserve));
+        let (mut task, mut pending) = task(self.claim(), work, |_| {});
+        spawn_blocking(move || {
+            reserve.support(|| {
+                match empty(schema) {
+                    Ok(connection) => drop(task.run(&connection.into())),
+                    Err(error) => task.fail(error.into()),
+                }
+                task.fault().is_some_and(StoreError::is_of_memory) && !task.claim().is_over()
+            });
+            task.answer();
+        });
+        pending.in_time(cancel).await?
     }
 
     /// Closes the store for further work, and returns the open file, if any.
@@ -150,15 +164,27 @@ impl Deferred {
     pub(crate) fn open(&self) -> Result<(), OpenError> {
         let _opening = lock(&self.opening);
         if self.opened.get().is_none() && !self.is_closed.load(Ordering::Acquire) {
-            let maintain = Arc::clone(&self.maintain);
-            let maintain =
-                move |connection: &_, transaction| lock(&maintain)(connection, transaction);
-            let opened = Workers::start(Arc::clone(&self.database), self.config.clone(), maintain);
+            let mut opened = self.start();
+            let ran_out =
+                |opened: &Result<_, OpenError>| opened.as_ref().is_err_and(OpenError::is_of_memory);
+            if ran_out(&opened) {
+                self.reserve.support(|| {
+                    opened = self.start();
+                    ran_out(&opened)
+                });
+            }
             *lock(&self.problem) = opened.as_ref().err().map(reason);
             // The lock is held, so no other thread has set it.
             drop(self.opened.set(opened?));
         }
         Ok(())
+    }
+
+    fn start(&self) -> Result<Workers, OpenError> {
+        let maintain = Arc::clone(&self.maintain);
+        let maintain = move |connection: &_, transaction| lock(&maintain)(connection, transaction);
+        let (database, reserve) = (Arc::clone(&self.database), Arc::clone(&self.reserve));
+        Workers::start(database, reserve, self.config.clone(), maintain)
     }
 }
 

@@ -191,6 +191,11 @@ impl OpenError {
             _ => None,
         }
     }
+
+    /// Whether memory may have run out.
+    pub(crate) fn is_of_memory(&self) -> bool {
+        matches!(self, Self::Open { source, .. } if source.is_of_memory())
+    }
 }
 
 impl From<OpenError> for StoreError {

@@ -49,11 +49,11 @@ impl Workers {
     /// Creates the database if it is missing, migrates the schema, and starts the threads. Blocks.
     pub(crate) fn start(
         database: Arc<Database>,
+        reserve: Arc<Reserve>,
         config: StoreConfig,
         maintain: impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<Self, OpenError> {
         let keeper = database.open()?;
-        let reserve = Reserve::shared();
         let permits = |number: usize| Semaphore::new(number.min(Semaphore::MAX_PERMITS));
         let (ended, running) = channel();
         let readers = config.readers.max(1);
