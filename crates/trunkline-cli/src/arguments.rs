@@ -248,6 +248,11 @@ fn check_file(file: &Path) -> Result<(), clap::Error> {
     let name = file.to_string_lossy();
     let name = &*line(&name);
     let command = command();
+    if command.find_subcommand(name).is_some() {
+        let message =
+            format!("options precede '{name}'; write `trunkline {name}`, and then the options");
+        return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
+    }
     let known = command.get_subcommands().filter(|command| !command.is_hide_set());
     let tip = similar(name, known.map(clap::Command::get_name))
         .first()

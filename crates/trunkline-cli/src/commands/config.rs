@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
-use crate::config::{Config, TEMPLATE, schema};
+use crate::config::{Config, ConfigError, TEMPLATE, schema, with_keys};
 use crate::server::serve::Serve;
-use crate::terminal::{line, lines, output};
+use crate::terminal::{line, lines, output, redacted};
 
 /// Check, show or create the configuration file
 #[derive(Subcommand)]
@@ -17,7 +17,7 @@ pub(crate) enum ConfigCommand {
     /// Check the configuration file, and report all mistakes
     ///
     /// Exit code: 0 if the file is valid, 2 if it has mistakes. `trunkline doctor` also checks what the file refers to:
-    /// databases, upstreams and the model.
+    /// databases, upstreams, certificates, keys and the model. Patterns of operations are checked when a server starts.
     Check(Served),
     /// Print the effective settings, with the origin of each
     ///
@@ -58,6 +58,14 @@ pub(crate) fn run(
                     "trunkline.toml does not exist; `trunkline config init` creates it, --config names another file"
                 );
             };
+            let mistakes = serve.mistakes();
+            if !mistakes.is_empty() {
+                let mistakes =
+                    mistakes.iter().map(|error| with_keys(&format!("{error:#}"), program));
+                let mistakes = mistakes.map(|text| line(&redacted(&text)).into_owned()).collect();
+                let path = path.to_owned();
+                return Err(ConfigError::Settings { path, mistakes }.into());
+            }
             for warning in config.warnings() {
                 output::message(&format!("trunkline: warning: {}\n", line(warning)));
             }

@@ -45,6 +45,7 @@ pub(crate) use queries::QueryDatabase;
 pub(crate) use roles::{RoleClaim, RoleConfig};
 pub(crate) use rules::RuleArg;
 pub(crate) use schema::schema;
+pub(crate) use settings::with_keys;
 #[cfg(feature = "postgres")]
 pub(crate) use store::{STORE, StoreUrl};
 pub(crate) use template::TEMPLATE;

@@ -19,6 +19,9 @@ pub(crate) enum ConfigError {
     /// The file has mistakes.
     #[error("{}", listing(path, problems))]
     Invalid { path: PathBuf, problems: Vec<Problem> },
+    /// Settings of the file, or of flags and variables, are invalid or contradict each other.
+    #[error("invalid settings of {}:\n  {}", path.display(), mistakes.join("\n  "))]
+    Settings { path: PathBuf, mistakes: Vec<String> },
 }
 
 /// A mistake in a file.

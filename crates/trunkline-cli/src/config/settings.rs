@@ -127,6 +127,27 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("telemetry.sample_ratio", "sample_ratio", Kind::Number),
 ];
 
+/// The message, with the keys of settings instead of the flags of `trunkline serve`.
+pub(crate) fn with_keys(message: &str, program: &Command) -> String {
+    let serve = program.find_subcommand("serve");
+    let key_of = |name: &str| {
+        let long = |setting: &Setting| setting.flag(serve?)?.get_long();
+        SETTINGS.iter().find(|setting| long(setting) == Some(name)).map(|setting| setting.key)
+    };
+    let (mut result, mut rest) = (String::new(), message);
+    while let Some((before, after)) = rest.split_once("--") {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let (name, after) = after.split_at(end.unwrap_or(after.len()));
+        result += before;
+        match key_of(name) {
+            Some(key) => result += key,
+            None => result += &format!("--{name}"),
+        }
+        rest = after;
+    }
+    result + rest
+}
+
 /// The names of the sections that contain settings.
 pub(super) fn sections() -> Vec<&'static str> {
     let mut sections: Vec<_> = SETTINGS.iter().map(Setting::section).collect();

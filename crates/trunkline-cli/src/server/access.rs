@@ -123,6 +123,44 @@ pub(crate) async fn guard(
     http: &mut http::HttpConfig,
     known: &SignedKeys,
 ) -> anyhow::Result<SignedKeys> {
+    let Some(Signed { jwks, keys, config, resource }) = configure(access, http)? else {
+        return Ok(SignedKeys::default());
+    };
+    let loaded = known.0.as_ref().filter(|(place, _)| place == jwks).map(|(_, keys)| keys.clone());
+    let keys = match loaded {
+        Some(loaded) => loaded,
+        None => {
+            keys.load().await.with_context(|| format!("cannot load the keys of --jwks {jwks}"))?;
+            keys
+        }
+    };
+    http.bearer.allow_signed(Jwt::new(keys.clone(), config));
+    if let Some(resource) = &resource {
+        http.hosts.allow(resource.url.host());
+    }
+    http.protected_resource = resource;
+    Ok(SignedKeys(Some((jwks.to_owned(), keys))))
+}
+
+/// Checks the flags without loading keys.
+pub(super) fn check(access: &Access) -> anyhow::Result<()> {
+    configure(access, &mut http::HttpConfig::default())?;
+    parsed(access).map(drop)
+}
+
+/// How tokens are verified. The keys are not loaded.
+struct Signed<'a> {
+    jwks: &'a str,
+    keys: Keys,
+    config: JwtConfig,
+    resource: Option<ProtectedResource>,
+}
+
+/// Sets the listed tokens, and reads the flags of signed tokens. None without `--jwks`.
+fn configure<'a>(
+    access: &'a Access,
+    http: &mut http::HttpConfig,
+) -> anyhow::Result<Option<Signed<'a>>> {
     check_tokens(access)?;
     check_lists(access)?;
     let scopes = default_scopes(access)?;
@@ -140,23 +178,12 @@ pub(crate) async fn guard(
             "--audience, --issuer, --require, --resource-url, --authorization-server, --read-scope and --write-scope \
              apply to signed tokens: give --jwks, too"
         );
-        return Ok(SignedKeys::default());
+        return Ok(None);
     };
-    let failed = || format!("cannot load the keys of --jwks {jwks}");
-    let loaded = known.0.as_ref().filter(|(place, _)| place == jwks).map(|(_, keys)| keys.clone());
-    let is_loaded = loaded.is_some();
-    let keys = loaded.map_or_else(|| keys(jwks), Ok).with_context(failed)?;
+    let keys = keys(jwks).with_context(|| format!("cannot load the keys of --jwks {jwks}"))?;
     let resource = resource(access, &scopes)?;
-    let settings = jwt_settings(access, resource.as_ref(), &scopes)?;
-    if !is_loaded {
-        keys.load().await.with_context(failed)?;
-    }
-    http.bearer.allow_signed(Jwt::new(keys.clone(), settings));
-    if let Some(resource) = &resource {
-        http.hosts.allow(resource.url.host());
-    }
-    http.protected_resource = resource;
-    Ok(SignedKeys(Some((jwks.clone(), keys))))
+    let config = jwt_settings(access, resource.as_ref(), &scopes)?;
+    Ok(Some(Signed { jwks, keys, config, resource }))
 }
 
 /// This server as an OAuth resource.

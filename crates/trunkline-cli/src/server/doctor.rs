@@ -89,6 +89,9 @@ async fn check(serve: &Serve, config: &Config, report: &mut Report) {
         report.add("tls", serve.tls.open().map(|_| "the certificate and its key are valid".into()));
     }
     report.add("access", access(serve).await);
+    if let Err(error) = serve.telemetry.check() {
+        report.add("telemetry", Err(error));
+    }
     if !config.roles().is_empty() || !config.query_databases().is_empty() {
         report.add("names", serve.check_names(config).map(|()| "all names are known".to_owned()));
     }

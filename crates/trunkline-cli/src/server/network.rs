@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use trunkline::http::{Host, HttpConfig, Origin};
 
 use super::access::entries;
+
+const FORMAT: &str = "the format is HOST:PORT, like 127.0.0.1:8080";
 
 /// The flags of addresses.
 #[derive(Args)]
@@ -42,20 +44,28 @@ pub(super) struct Network {
 }
 
 impl Network {
+    /// Checks the address to listen on, without a lookup.
+    pub(super) fn check(&self, requires_token: bool) -> anyhow::Result<()> {
+        let listen = self.listen();
+        let parts = listen.rsplit_once(':');
+        let is_valid = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
+        ensure!(parts.is_some_and(is_valid), "invalid --listen {listen}: {FORMAT}");
+        let address = listen.parse().ok();
+        require_token(&listen, address.as_slice(), requires_token)
+    }
+
+    fn listen(&self) -> String {
+        self.port.map_or_else(|| self.listen.clone(), |port| format!("127.0.0.1:{port}"))
+    }
+
     /// The address to listen on, and its IP addresses. Without a token, other machines cannot reach them.
     pub(super) async fn addresses(
         &self,
         requires_token: bool,
     ) -> anyhow::Result<(String, Vec<SocketAddr>)> {
-        let listen =
-            self.port.map_or_else(|| self.listen.clone(), |port| format!("127.0.0.1:{port}"));
+        let listen = self.listen();
         let addresses = resolve(&listen).await?;
-        if !requires_token && addresses.iter().any(|address| !address.ip().is_loopback()) {
-            bail!(
-                "refused to listen on {listen}: other machines can reach it, and no token is required; \
-                 set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1"
-            );
-        }
+        require_token(&listen, &addresses, requires_token)?;
         Ok((listen, addresses))
     }
 
@@ -85,11 +95,23 @@ impl Network {
     }
 }
 
+/// Refuses addresses that other machines can reach, unless a token is required.
+fn require_token(
+    listen: &str,
+    addresses: &[SocketAddr],
+    requires_token: bool,
+) -> anyhow::Result<()> {
+    ensure!(
+        requires_token || addresses.iter().all(|address| address.ip().is_loopback()),
+        "refused to listen on {listen}: other machines can reach it, and no token is required; \
+         set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1"
+    );
+    Ok(())
+}
+
 /// The addresses of a name. They are looked up once: a second lookup may return an address that was not checked.
 async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
     let addresses = tokio::net::lookup_host(listen).await;
-    let addresses = addresses.with_context(|| {
-        format!("cannot look up {listen}; the format is HOST:PORT, like 127.0.0.1:8080")
-    })?;
+    let addresses = addresses.with_context(|| format!("cannot look up {listen}; {FORMAT}"))?;
     Ok(addresses.collect())
 }

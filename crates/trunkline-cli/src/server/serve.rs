@@ -104,6 +104,20 @@ impl Serve {
         self.limits.rate_limit.map(roles::rate)
     }
 
+    /// The mistakes that can be found without the files, databases and servers that the settings name.
+    pub(crate) fn mistakes(&self) -> Vec<anyhow::Error> {
+        let checks = [
+            self.http_settings().map(drop),
+            self.network.check(self.access.requires_token()),
+            access::check(&self.access),
+            self.records.location().map(drop),
+            self.agent.model().map(drop),
+            self.limits.check(&self.memory.budget()),
+            self.telemetry.check(),
+        ];
+        checks.into_iter().filter_map(Result::err).collect()
+    }
+
     /// Checks what roles and saved queries refer to.
     pub(crate) fn check_names(&self, config: &Config) -> anyhow::Result<()> {
         if config.roles().is_empty() && config.query_databases().is_empty() {

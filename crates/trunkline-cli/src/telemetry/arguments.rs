@@ -86,6 +86,15 @@ impl TelemetryArgs {
         self.otlp_endpoint.as_deref().filter(|url| !url.is_empty())
     }
 
+    /// Checks the configuration of the export.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        #[cfg(feature = "otlp")]
+        self.otlp()?;
+        #[cfg(not(feature = "otlp"))]
+        self.refuse_otlp()?;
+        Ok(())
+    }
+
     /// The configuration of the export, if it is on.
     ///
     /// # Errors

@@ -126,6 +126,53 @@ trunkline: invalid configuration file trunkline.toml: 11 mistakes
     assert_eq!(checked.stderr, expected);
 }
 
+/// Values that only the start of a server uses.
+#[test]
+fn settings_that_a_server_would_refuse() {
+    #[track_caller]
+    fn check(file: &str, expected: &[&str]) {
+        let folder = folder(file);
+        let checked = run(config(folder.path(), &["check"]).env("TOKEN", "a-token"));
+        assert_eq!(checked.code, Some(2), "{file}: {checked:?}");
+        let mut lines = checked.stderr.lines();
+        assert_eq!(lines.next(), Some("trunkline: invalid settings of trunkline.toml:"), "{file}");
+        let lines: Vec<_> = lines.map(str::trim).collect();
+        assert_eq!(lines.len(), expected.len(), "{file}: {lines:?}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(line.starts_with(expected), "{file}: {line}");
+        }
+    }
+    check("server.allow_hosts = ['h:1']", &["invalid server.allow_hosts h:1: host must not have"]);
+    check("server.allow_origins = ['h']", &["invalid server.allow_origins h: origin must have"]);
+    check(
+        "server.allow_origins = ['*']",
+        &["refused server.allow_origins *: pages of any web site"],
+    );
+    check("server.listen = 'here'", &["invalid server.listen here: the format is HOST:PORT"]);
+    check("server.listen = '0.0.0.0:8080'", &["refused to listen on 0.0.0.0:8080: other machines"]);
+    check("access.jwks = 'keys.json'", &["access.jwks requires access.audiences: the issuer"]);
+    check(
+        "access = { jwks = 'keys.json', audiences = ['a'], require = { 'db.*' = 's' } }",
+        &["invalid access.require db.*=s; the format is like"],
+    );
+    check(
+        "access = { bearer = [{ env = 'TOKEN' }], issuers = ['i'] }",
+        &["access.audiences, access.issuers, access.require, "],
+    );
+    check(
+        "agent = { url = 'h', model = 'm' }\ntelemetry.otlp_endpoint = 'h'",
+        &[
+            "invalid agent.url: invalid model URL \"h\": missing scheme; use http://h",
+            "invalid telemetry.otlp_endpoint (OTEL_EXPORTER_OTLP_ENDPOINT): use the base URL",
+        ],
+    );
+    check("agent.model = 'm'", &["agent.model requires agent.url, the endpoint of the model"]);
+    check(
+        "server.limits = { memory = '32MiB', body = '20MiB' }",
+        &["server.limits.body is 20971520, more than half of server.limits.memory, "],
+    );
+}
+
 /// Mistakes in references, each at its place.
 #[test]
 fn mistakes_in_queries_and_databases() {

@@ -59,6 +59,7 @@ fn each_mistake_is_reported() {
         ("access.jwks = 'none.json'", "failed   access: "),
         ("server.allow_hosts = ['h:1']", "failed   access: invalid --allow-host h:1: "),
         ("server.allow_origins = ['h']", "failed   access: invalid --allow-origin h: "),
+        ("telemetry.otlp_endpoint = 'h'", "failed   telemetry: invalid --otlp-endpoint"),
         ("server.data_dir = '/proc/none'", "failed   data directory: cannot write to /proc; "),
         ("records.types = 'none.toml'", "failed   records: "),
         (

@@ -240,13 +240,18 @@ fn invalid_hosts_and_origins() {
 
 #[test]
 fn usage() {
-    let wrong: [(&str, &[&str], &[&str]); 11] = [
+    let wrong: [(&str, &[&str], &[&str]); 12] = [
         ("unknown flag", &["--bogus"], &["'--bogus'", "Usage: trunkline", "--help"]),
         ("similar flag", &["serve", "--prot", "1"], &["'--prot'", "similar", "'--port'"]),
         (
             "unknown command",
             &["bogus"],
             &["'bogus'", "write ./bogus for a file of that name", "Usage: trunkline"],
+        ),
+        (
+            "options before the subcommand",
+            &["--writable", "serve"],
+            &["options precede 'serve'; write `trunkline serve`, and then the options"],
         ),
         ("similar command", &["sevre"], &["'sevre' is neither a subcommand nor a file", "'serve'"]),
         ("no file, writable", &["bogus", "--writable"], &["'bogus'"]),
