@@ -1,5 +1,6 @@
 //! Work while other queries use up the memory of SQLite. Its limit is that of the process, so this test has a process
 //! of its own.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::future::pending;
 use std::path::Path;

@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline::client::{Client, Http};
 use trunkline_gateway::UpstreamState;
 
-use crate::support::{Mode, Scripted, Service, tools};
+use crate::support::{Mode, PATIENCE, Scripted, Service, tools};
 
 #[tokio::test]
 async fn a_dead_upstream_is_connected_again() {
@@ -112,8 +112,13 @@ async fn hostile_upstreams() {
     let error = service.call("good.a", json!({})).await.unwrap_err();
     assert_eq!(error["code"], -32002, "{error}");
     good.change(|script| script.mode = Mode::Normal);
-    service.until_state("good", UpstreamState::Ready).await;
-    assert!(service.call("good.a", json!({})).await.is_ok());
+    // A check of the connection that began before may still fail.
+    let mended = Instant::now();
+    while let Err(error) = service.call("good.a", json!({})).await {
+        assert_eq!(error["code"], -32002, "{error}");
+        assert!(mended.elapsed() < PATIENCE, "{error}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tokio::test]

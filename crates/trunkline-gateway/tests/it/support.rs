@@ -21,7 +21,7 @@ use trunkline_gateway::{
 use trunkline_mcp::{Mcp, McpConfig};
 
 /// The maximum time to wait for a condition.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server whose tools and behaviour can be changed while it runs.
 pub(crate) struct Scripted {

@@ -115,7 +115,7 @@ impl Pool {
             max_message: self.config.max_message,
         };
         let connection = Connection::open(&self.address, limits).await?;
-        Ok(Session::new(connection, self.config.statement_cache))
+        Ok(Session::new(connection, &self.config))
     }
 
     /// Takes a connection back after a call. The end of its transaction has been sent.

@@ -1,12 +1,15 @@
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::TryStreamExt;
 use hashlink::LruCache;
-use tokio_postgres::{SimpleQueryMessage, SimpleQueryStream, Statement};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, SimpleQueryMessage, SimpleQueryStream, Statement};
 use trunkline_postgres::Connection;
 
+use super::config::PostgresConfig;
 use crate::model::error::Error;
 
 /// A connection with the statements that were prepared on it.
@@ -15,8 +18,8 @@ pub(super) struct Session {
     /// Reading statements of callers by their text, and those of pages by a name that contains it. Each has run once to
     /// its end within its transaction. Dropped after the connection, so that they are not closed one by one.
     statements: LruCache<Box<str>, Statement>,
-    /// Queries of our own on the catalogs, by their text. There are few.
-    lookups: Mutex<HashMap<Box<str>, Statement>>,
+    /// Queries of our own on the catalogs, by their text. There are few. None if no statement is kept prepared.
+    lookups: Option<Mutex<HashMap<Box<str>, Statement>>>,
     /// The reply to the end of the last transaction.
     ending: Option<Reply>,
 }
@@ -25,9 +28,15 @@ pub(super) struct Session {
 const MAX_SQL: usize = 8_192;
 
 impl Session {
-    pub(super) fn new(connection: Connection, statement_cache: usize) -> Self {
-        let statements = LruCache::new(statement_cache);
-        Self { connection, statements, lookups: Mutex::default(), ending: None }
+    pub(super) fn new(connection: Connection, config: &PostgresConfig) -> Self {
+        // Behind a pooler, the next transaction may be in another session.
+        let keeps_statements = config.statement_cache > 0 && !config.transaction_pooling;
+        Self {
+            connection,
+            statements: LruCache::new(config.statement_cache),
+            lookups: keeps_statements.then(Mutex::default),
+            ending: None,
+        }
     }
 
     /// A statement that was kept.
@@ -45,17 +54,39 @@ impl Session {
         self.statements.remove(sql);
     }
 
-    /// A query on the catalogs that was kept.
-    pub(super) fn lookup(&self, sql: &str) -> Option<Statement> {
-        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned()
-    }
-
-    pub(super) fn keep_lookup(&self, sql: &str, statement: Statement) {
-        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.into(), statement);
-    }
-
-    pub(super) fn forget_lookups(&self) {
-        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Runs a query of our own on the catalogs, and keeps it prepared: planning it takes longer than running it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changing`] if it is not prepared any more. It is prepared again when the call is repeated.
+    pub(super) async fn look_up(
+        &self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Error> {
+        let client = &self.connection.client;
+        let Some(lookups) = &self.lookups else {
+            return Ok(client.query_typed(sql, params).await?);
+        };
+        let kept = lock(lookups).get(sql).cloned();
+        let statement = match kept {
+            Some(statement) => statement,
+            None => {
+                let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+                let statement = client.prepare_typed(sql, &types).await?;
+                lock(lookups).insert(sql.into(), statement.clone());
+                statement
+            }
+        };
+        let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+        match client.query(&statement, &values).await {
+            // A function of the database can deallocate the statements of its session.
+            Err(error) if error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME) => {
+                lock(lookups).clear();
+                Err(Error::Changing)
+            }
+            found => Ok(found?),
+        }
     }
 
     /// Sets the reply that the next transaction waits for.
@@ -71,6 +102,10 @@ impl Session {
         };
         ended && self.connection.is_usable()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The reply to statements of our own, which have been sent.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, RowStream, Statement};
 use trunkline_postgres::Connection;
@@ -162,41 +161,18 @@ impl Transaction {
         Error::Timeout { limit: self.timeout }
     }
 
-    /// Runs a query of our own on the catalogs, whose text is the same for all calls. The connection keeps it prepared:
-    /// planning it takes longer than running it.
+    /// Runs a query of our own on the catalogs, whose text is the same for all calls.
     ///
     /// # Errors
     ///
-    /// [`Error::Changing`] if it is not prepared any more. It is prepared again when the call is repeated.
+    /// As of [`Session::look_up`].
     pub(super) async fn look_up(
         &self,
         sql: &str,
         params: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, Error> {
         let (_, session) = self.leased.as_ref().ok_or(Error::ReaderLost)?;
-        let client = &session.connection.client;
-        let config = &self.pool.config;
-        if config.transaction_pooling || config.statement_cache == 0 {
-            return Ok(client.query_typed(sql, params).await?);
-        }
-        let statement = match session.lookup(sql) {
-            Some(statement) => statement,
-            None => {
-                let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-                let statement = client.prepare_typed(sql, &types).await?;
-                session.keep_lookup(sql, statement.clone());
-                statement
-            }
-        };
-        let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
-        match client.query(&statement, &values).await {
-            // A function of the database can deallocate the statements of its session.
-            Err(error) if error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME) => {
-                session.forget_lookups();
-                Err(Error::Changing)
-            }
-            found => Ok(found?),
-        }
+        session.look_up(sql, params).await
     }
 
     /// Prepares a statement of the caller.
