@@ -604,6 +604,24 @@ async fn tokens() {
 }
 
 #[tokio::test]
+async fn a_replaced_configuration_applies_to_open_connections() {
+    let config = |token: &str| {
+        let mut config = on_loopback();
+        config.bearer.allow(token);
+        config
+    };
+    let request = |token| post_with(&format!("Authorization: Bearer {token}\r\n"), CALL);
+    let rpc = service::router(Limits::default()).build().unwrap();
+    let service = rpc.http_with(config("old"));
+    let server = serve_with(service.clone(), server::ServerConfig::default()).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    served().check("before", &client.ask(request("old")).await);
+    service.replace_config(config("new"));
+    refused(401).check("the old token", &client.ask(request("old")).await);
+    served().check("the new token", &client.ask(request("new")).await);
+}
+
+#[tokio::test]
 async fn refuses_large_bodies() {
     let server = serve(HttpConfig { max_body: 1_000, ..on_loopback() }).await;
     let over = " ".repeat(1_001);
