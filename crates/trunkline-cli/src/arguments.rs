@@ -249,8 +249,7 @@ fn check_file(file: &Path) -> Result<(), clap::Error> {
     let name = &*line(&name);
     let command = command();
     if command.find_subcommand(name).is_some() {
-        let message =
-            format!("options precede '{name}'; write `trunkline {name}`, and then the options");
+        let message = format!("the options of '{name}' follow it: write `trunkline {name}` first");
         return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
     }
     let known = command.get_subcommands().filter(|command| !command.is_hide_set());

@@ -40,6 +40,8 @@ impl Deferred {
         config: StoreConfig,
         maintain: impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send + 'static,
     ) -> Self {
+        let reserve = Reserve::shared();
+        reserve.fill();
         Self {
             database: Arc::new(Database::new(location, schema, &config)),
             config,
@@ -49,7 +51,7 @@ impl Deferred {
             openers: Arc::new(Semaphore::new(1)),
             problem: Mutex::default(),
             is_closed: AtomicBool::new(false),
-            reserve: Reserve::shared(),
+            reserve,
         }
     }
 
@@ -140,13 +142,14 @@ impl Deferred {
         let (schema, reserve) = (*self.database.schema(), Arc::clone(&self.reserve));
         let (mut task, mut pending) = task(self.claim(), work, |_| {});
         spawn_blocking(move || {
-            reserve.support(|| {
+            let attempt = || {
                 match empty(schema) {
                     Ok(connection) => drop(task.run(&connection.into())),
                     Err(error) => task.fail(error.into()),
                 }
                 task.fault().is_some_and(StoreError::is_of_memory) && !task.claim().is_over()
-            });
+            };
+            reserve.support(attempt, |ran_out| *ran_out);
             task.answer();
         });
         pending.in_time(cancel).await?
@@ -164,15 +167,9 @@ impl Deferred {
     pub(crate) fn open(&self) -> Result<(), OpenError> {
         let _opening = lock(&self.opening);
         if self.opened.get().is_none() && !self.is_closed.load(Ordering::Acquire) {
-            let mut opened = self.start();
             let ran_out =
                 |opened: &Result<_, OpenError>| opened.as_ref().is_err_and(OpenError::is_of_memory);
-            if ran_out(&opened) {
-                self.reserve.support(|| {
-                    opened = self.start();
-                    ran_out(&opened)
-                });
-            }
+            let opened = self.reserve.support(|| self.start(), ran_out);
             *lock(&self.problem) = opened.as_ref().err().map(reason);
             // The lock is held, so no other thread has set it.
             drop(self.opened.set(opened?));

@@ -37,7 +37,8 @@ impl Reader<'_> {
         if let Err(reason) = task.claim().begin() {
             return task.fail(reason);
         }
-        self.reserve.support(|| {
+        let reserve = self.reserve;
+        let attempt = || {
             let outcome = self.run_in_transaction(task);
             let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
             if let Err(error) = outcome {
@@ -52,7 +53,8 @@ impl Reader<'_> {
                 self.connection = None;
             }
             ran_out && !task.claim().is_over()
-        });
+        };
+        reserve.support(attempt, |ran_out| *ran_out);
         if task.fault().is_some() && task.claim().is_over() {
             // The task was interrupted; the storage did not fail.
             let reason = task.claim().reason();

@@ -39,19 +39,41 @@ impl Reserve {
         }
     }
 
-    /// Runs `attempt`, which returns whether it ran out of memory; if so, again with the reserve.
-    pub(crate) fn support(&self, mut attempt: impl FnMut() -> bool) {
-        if !attempt() || heap_limit().is_none() {
-            return;
+    /// Runs `attempt`; if it ran out of memory, again with the reserve. Returns the last outcome.
+    pub(crate) fn support<T>(
+        &self,
+        mut attempt: impl FnMut() -> T,
+        ran_out: impl Fn(&T) -> bool,
+    ) -> T {
+        let mut outcome = attempt();
+        if !ran_out(&outcome) || heap_limit().is_none() {
+            return outcome;
         }
-        drop(lock(&self.0).take());
+        let _filled_again = Released::new(self);
         for pause in PAUSES {
             thread::sleep(pause);
-            if !attempt() {
+            outcome = attempt();
+            if !ran_out(&outcome) {
                 break;
             }
         }
-        self.fill();
+        outcome
+    }
+}
+
+/// The reserve while its memory is used. Dropping this fills it again, also after a panic.
+struct Released<'r>(&'r Reserve);
+
+impl<'r> Released<'r> {
+    fn new(reserve: &'r Reserve) -> Self {
+        drop(lock(&reserve.0).take());
+        Self(reserve)
+    }
+}
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.fill();
     }
 }
 

@@ -53,8 +53,6 @@ where
     }
 
     fn serve(&mut self) {
-        // Filled here, so that opening the store does not wait for it.
-        self.reserve.fill();
         // After a panic, the connection may be in any state.
         self.connection = None;
         let mut group = Group { tasks: Vec::new(), next: None, capacity: 0 };
@@ -77,11 +75,13 @@ where
         let reserve = Arc::clone(&self.reserve);
         for pause in PAUSES {
             thread::sleep(pause);
-            reserve.support(|| {
-                outcome = self.attempt(&mut group);
-                outcome.as_ref().is_err_and(StoreError::is_of_memory)
-                    || group.faults().any(StoreError::is_of_memory)
-            });
+            let attempt = || {
+                let outcome = self.attempt(&mut group);
+                let ran_out = outcome.as_ref().is_err_and(StoreError::is_of_memory)
+                    || group.faults().any(StoreError::is_of_memory);
+                (outcome, ran_out)
+            };
+            (outcome, _) = reserve.support(attempt, |(_, ran_out)| *ran_out);
             if outcome.is_ok() {
                 outcome = self.commit().inspect_err(|error| {
                     if !error.is_outage() {

@@ -18,6 +18,9 @@ const SCHEMA: Schema = Schema {
 
 const LIMIT: u32 = 16 << 20;
 
+/// Longer than any passing test takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 #[tokio::test]
 async fn works_while_memory_is_used_up() {
     let count = "SELECT count(*) FROM item";
@@ -46,19 +49,15 @@ enum StoreOf {
 /// Runs a statement when no memory is left but that of the reserve.
 async fn run(store: StoreOf, sql: &'static str) -> Result<(), StoreError> {
     let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
     let queries = rusqlite::Connection::open_in_memory().unwrap();
     queries.pragma_update_and_check(None, "hard_heap_limit", LIMIT, |_| Ok(())).unwrap();
-    let opened = open(&directory.path().join("opened"));
-    // The reserve is filled before the first write.
-    execute(&opened, "DELETE FROM item").await.unwrap();
-    let place = directory.path().join("other");
     let store = match store {
-        StoreOf::Opened => opened.clone(),
-        StoreOf::Missing => deferred(&place),
+        StoreOf::Opened => open(place),
+        StoreOf::Missing => deferred(place),
         StoreOf::Existing => {
-            let existing = open(&place);
-            assert!(existing.close(Duration::from_secs(60)));
-            deferred(&place)
+            assert!(open(place).close(PATIENCE));
+            deferred(place)
         }
     };
     use_up(&queries);
@@ -72,11 +71,15 @@ async fn run(store: StoreOf, sql: &'static str) -> Result<(), StoreError> {
 }
 
 fn open(directory: &Path) -> Store {
-    Store::open(directory, SCHEMA, StoreConfig::default(), |_, _| Ok(())).unwrap()
+    Store::open(directory, SCHEMA, config(), |_, _| Ok(())).unwrap()
 }
 
 fn deferred(directory: &Path) -> Store {
-    Store::deferred(directory, SCHEMA, StoreConfig::default(), |_, _| Ok(()))
+    Store::deferred(directory, SCHEMA, config(), |_, _| Ok(()))
+}
+
+fn config() -> StoreConfig {
+    StoreConfig { timeout: PATIENCE, lock_wait: PATIENCE, ..StoreConfig::default() }
 }
 
 async fn execute(store: &Store, sql: &'static str) -> Result<(), StoreError> {

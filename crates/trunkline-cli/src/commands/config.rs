@@ -14,9 +14,9 @@ use crate::terminal::{line, lines, output, redacted};
 /// Check, show or create the configuration file
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Check the configuration file, and report all mistakes
+    /// Check the configuration file, and report its mistakes
     ///
-    /// Exit code: 0 if the file is valid, 2 if it has mistakes. `trunkline doctor` also checks what the file refers to:
+    /// Together with the flags and variables that are set. Exit code: 0 if they are valid, 2 if not. `trunkline doctor` also checks what the file refers to:
     /// databases, upstreams, certificates, keys and the model. Patterns of operations are checked when a server starts.
     Check(Served),
     /// Print the effective settings, with the origin of each

@@ -20,7 +20,7 @@ pub(crate) enum ConfigError {
     #[error("{}", listing(path, problems))]
     Invalid { path: PathBuf, problems: Vec<Problem> },
     /// Settings of the file, or of flags and variables, are invalid or contradict each other.
-    #[error("invalid settings of {}:\n  {}", path.display(), mistakes.join("\n  "))]
+    #[error("invalid settings of {}, flags and variables:\n  {}", path.display(), mistakes.join("\n  "))]
     Settings { path: PathBuf, mistakes: Vec<String> },
 }
 

@@ -139,7 +139,9 @@ pub(crate) fn with_keys(message: &str, program: &Command) -> String {
         let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         let (name, after) = after.split_at(end.unwrap_or(after.len()));
         result += before;
-        match key_of(name) {
+        // Values are not changed, such as the host `a--key`.
+        let is_flag = result.is_empty() || result.ends_with([' ', '(']);
+        match key_of(name).filter(|_| is_flag) {
             Some(key) => result += key,
             None => result += &format!("--{name}"),
         }

@@ -123,14 +123,15 @@ pub(crate) async fn guard(
     http: &mut http::HttpConfig,
     known: &SignedKeys,
 ) -> anyhow::Result<SignedKeys> {
-    let Some(Signed { jwks, keys, config, resource }) = configure(access, http)? else {
+    let Some(Signed { jwks, config, resource }) = configure(access, http)? else {
         return Ok(SignedKeys::default());
     };
     let loaded = known.0.as_ref().filter(|(place, _)| place == jwks).map(|(_, keys)| keys.clone());
     let keys = match loaded {
         Some(loaded) => loaded,
         None => {
-            keys.load().await.with_context(|| format!("cannot load the keys of --jwks {jwks}"))?;
+            let keys = keys(jwks)?;
+            keys.load().await.with_context(|| not_loaded(jwks))?;
             keys
         }
     };
@@ -144,14 +145,16 @@ pub(crate) async fn guard(
 
 /// Checks the flags without loading keys.
 pub(super) fn check(access: &Access) -> anyhow::Result<()> {
-    configure(access, &mut http::HttpConfig::default())?;
+    if let Some(signed) = configure(access, &mut http::HttpConfig::default())? {
+        url_of_keys(signed.jwks)?;
+    }
     parsed(access).map(drop)
 }
 
-/// How tokens are verified. The keys are not loaded.
+/// How signed tokens are verified.
 struct Signed<'a> {
+    /// The place of the keys.
     jwks: &'a str,
-    keys: Keys,
     config: JwtConfig,
     resource: Option<ProtectedResource>,
 }
@@ -180,10 +183,13 @@ fn configure<'a>(
         );
         return Ok(None);
     };
-    let keys = keys(jwks).with_context(|| format!("cannot load the keys of --jwks {jwks}"))?;
+    ensure!(
+        !jwks.trim().is_empty(),
+        "--jwks is empty: give a file or a URL, or leave out the flag and its variable"
+    );
     let resource = resource(access, &scopes)?;
     let config = jwt_settings(access, resource.as_ref(), &scopes)?;
-    Ok(Some(Signed { jwks, keys, config, resource }))
+    Ok(Some(Signed { jwks, config, resource }))
 }
 
 /// This server as an OAuth resource.
@@ -271,7 +277,7 @@ fn check_tokens(access: &Access) -> anyhow::Result<()> {
         }
         ensure!(
             !access.bearer.iter().any(|unnamed| unnamed == token),
-            "the token `{name}` is also a token without a name: remove it from --bearer or access.bearer"
+            "the token `{name}` is also a token without a name: remove one of them"
         );
     }
     Ok(())
@@ -339,18 +345,24 @@ fn jwt_settings(
 }
 
 fn keys(jwks: &str) -> anyhow::Result<Keys> {
-    ensure!(!jwks.trim().is_empty(), "the value is empty; give a file or a URL");
-    if !jwks.contains("://") {
-        return Ok(Keys::file(jwks));
-    }
-    let url: Url = jwks.parse()?;
+    let Some(url) = url_of_keys(jwks)? else { return Ok(Keys::file(jwks)) };
     if !url.is_https() {
         tracing::warn!(
             url = redact_url(jwks),
             "keys are loaded without TLS and can be replaced on the way: use https"
         );
     }
-    Ok(Keys::url(url)?)
+    Keys::url(url).with_context(|| not_loaded(jwks))
+}
+
+/// The URL of the keys. None if they are in a file.
+fn url_of_keys(jwks: &str) -> anyhow::Result<Option<Url>> {
+    let url = jwks.contains("://").then(|| jwks.parse()).transpose();
+    url.with_context(|| not_loaded(jwks))
+}
+
+fn not_loaded(jwks: &str) -> String {
+    format!("cannot load the keys of --jwks {jwks}")
 }
 
 /// The requirements and roles of callers.

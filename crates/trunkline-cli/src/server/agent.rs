@@ -130,6 +130,13 @@ impl AgentArgs {
         })
     }
 
+    /// Checks the flags, without the methods and tools.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        check_list("--agent-allow", &self.allow)?;
+        check_list("--agent-deny", &self.deny)?;
+        self.model().map(drop)
+    }
+
     /// The model of the flags, if any.
     pub(super) fn model(&self) -> anyhow::Result<Option<Model>> {
         let [url, name] = [&self.url, &self.model].map(non_empty);
@@ -159,11 +166,7 @@ fn non_empty(value: &Option<String>) -> Option<&String> {
 /// Checks that each pattern matches a method or tool, so that a misspelled one is noticed. With a folder of tools, a
 /// match may be added later.
 fn check(flag: &str, patterns: &[String], names: &[&str], is_dynamic: bool) -> anyhow::Result<()> {
-    // An empty list would allow everything.
-    ensure!(
-        patterns.is_empty() || entries(patterns).next().is_some(),
-        "{flag} is empty: give a value, or leave out the flag and its variable"
-    );
+    check_list(flag, patterns)?;
     for pattern in entries(patterns) {
         let matcher = Patterns::from_iter([pattern]);
         if names.iter().any(|name| matcher.matches(name)) {
@@ -172,6 +175,15 @@ fn check(flag: &str, patterns: &[String], names: &[&str], is_dynamic: bool) -> a
         ensure!(is_dynamic, "{flag} {pattern}: no method or tool matches");
         tracing::warn!(pattern, "{flag}: no method or tool matches yet");
     }
+    Ok(())
+}
+
+/// Refuses a list that is given but empty, which would allow everything.
+fn check_list(flag: &str, patterns: &[String]) -> anyhow::Result<()> {
+    ensure!(
+        patterns.is_empty() || entries(patterns).next().is_some(),
+        "{flag} is empty: give a value, or leave out the flag and its variable"
+    );
     Ok(())
 }
 

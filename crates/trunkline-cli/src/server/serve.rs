@@ -80,6 +80,9 @@ impl Serve {
     /// The settings that a reload applies.
     fn live_settings(self, config: &Config) -> anyhow::Result<LiveSettings> {
         self.check_names(config)?;
+        if let Some(mistake) = self.mistakes().into_iter().next() {
+            return Err(mistake);
+        }
         let http = self.http_settings()?;
         let (default_rate, redaction) = (self.default_rate(), self.history.redaction());
         Ok(LiveSettings { access: self.access, tls: self.tls, http, default_rate, redaction })
@@ -104,14 +107,16 @@ impl Serve {
         self.limits.rate_limit.map(roles::rate)
     }
 
-    /// The mistakes that can be found without the files, databases and servers that the settings name.
+    /// The mistakes that can be found without the databases and servers that the settings name, and without their
+    /// operations.
     pub(crate) fn mistakes(&self) -> Vec<anyhow::Error> {
         let checks = [
             self.http_settings().map(drop),
             self.network.check(self.access.requires_token()),
             access::check(&self.access),
+            self.tls.check(),
             self.records.location().map(drop),
-            self.agent.model().map(drop),
+            self.agent.check(),
             self.limits.check(&self.memory.budget()),
             self.telemetry.check(),
         ];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use clap::Args;
 use trunkline::server::Tls;
 
@@ -27,19 +27,26 @@ impl TlsArgs {
         self.tls_cert.is_some() || self.tls_key.is_some()
     }
 
+    /// Checks that there is a key for the certificate. clap checks only flags and variables.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.tls_cert.is_none() || self.tls_key.is_some(),
+            "tls.cert requires tls.key, the private key of the certificate"
+        );
+        ensure!(
+            self.tls_key.is_none() || self.tls_cert.is_some(),
+            "tls.key requires tls.cert, the certificate of the key"
+        );
+        Ok(())
+    }
+
     /// Reads the certificate and its key.
     pub(crate) fn open(&self) -> anyhow::Result<Option<Tls>> {
-        match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Ok(Some(
-                Tls::open(certificate, key)
-                    .context("cannot serve https; check --tls-cert and --tls-key")?,
-            )),
-            (None, None) => Ok(None),
-            // clap checks only flags and variables.
-            (Some(_), None) => {
-                bail!("tls.cert requires tls.key, the private key of the certificate")
-            }
-            (None, Some(_)) => bail!("tls.key requires tls.cert, the certificate of the key"),
-        }
+        self.check()?;
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        let tls = Tls::open(certificate, key);
+        tls.map(Some).context("cannot serve https; check --tls-cert and --tls-key")
     }
 }

@@ -213,7 +213,7 @@ fn invalid_access_settings_prevent_the_start() {
             &["--jwks", "text.json", audience[0], "a"],
             &["text.json", "JSON Web Key Set"],
         ),
-        ("empty", &["--jwks", "", audience[0], "a"], &["the value is empty"]),
+        ("empty", &["--jwks", "", audience[0], "a"], &["--jwks is empty"]),
         (
             "no server",
             &["--jwks", &unused, audience[0], "a"],

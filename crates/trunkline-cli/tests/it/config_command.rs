@@ -126,7 +126,7 @@ trunkline: invalid configuration file trunkline.toml: 11 mistakes
     assert_eq!(checked.stderr, expected);
 }
 
-/// Values that only the start of a server uses.
+/// Values that are used only when a server starts.
 #[test]
 fn settings_that_a_server_would_refuse() {
     #[track_caller]
@@ -135,7 +135,11 @@ fn settings_that_a_server_would_refuse() {
         let checked = run(config(folder.path(), &["check"]).env("TOKEN", "a-token"));
         assert_eq!(checked.code, Some(2), "{file}: {checked:?}");
         let mut lines = checked.stderr.lines();
-        assert_eq!(lines.next(), Some("trunkline: invalid settings of trunkline.toml:"), "{file}");
+        assert_eq!(
+            lines.next(),
+            Some("trunkline: invalid settings of trunkline.toml, flags and variables:"),
+            "{file}"
+        );
         let lines: Vec<_> = lines.map(str::trim).collect();
         assert_eq!(lines.len(), expected.len(), "{file}: {lines:?}");
         for (line, expected) in lines.iter().zip(expected) {
@@ -148,6 +152,11 @@ fn settings_that_a_server_would_refuse() {
         "server.allow_origins = ['*']",
         &["refused server.allow_origins *: pages of any web site"],
     );
+    check(
+        "server.allow_hosts = ['a--jwks:1']",
+        &["invalid server.allow_hosts a--jwks:1: host must"],
+    );
+    check("server.listen = ':8080'", &["invalid server.listen :8080: the format is HOST:PORT"]);
     check("server.listen = 'here'", &["invalid server.listen here: the format is HOST:PORT"]);
     check("server.listen = '0.0.0.0:8080'", &["refused to listen on 0.0.0.0:8080: other machines"]);
     check("access.jwks = 'keys.json'", &["access.jwks requires access.audiences: the issuer"]);
@@ -166,10 +175,29 @@ fn settings_that_a_server_would_refuse() {
             "invalid telemetry.otlp_endpoint (OTEL_EXPORTER_OTLP_ENDPOINT): use the base URL",
         ],
     );
+    check("agent.allow = ['']", &["agent.allow is empty: give a value"]);
+    check("server.tls.cert = 'a.pem'", &["tls.cert requires tls.key"]);
     check("agent.model = 'm'", &["agent.model requires agent.url, the endpoint of the model"]);
     check(
         "server.limits = { memory = '32MiB', body = '20MiB' }",
         &["server.limits.body is 20971520, more than half of server.limits.memory, "],
+    );
+}
+
+#[test]
+fn valid_settings() {
+    let file = "\
+server = { listen = '[::1]:8080', allow_hosts = ['a.example'], allow_origins = ['https://a.example'] }
+access = { jwks = 'https://login.example/keys', audiences = ['a'], require = { 'db.*' = 'role:admin' } }
+agent = { url = 'https://model.example/v1', model = 'm', allow = ['db.*'] }
+telemetry = { otlp_endpoint = 'http://127.0.0.1:4318', sample_ratio = 0.1 }
+";
+    let folder = folder(file);
+    let checked = run(&mut config(folder.path(), &["check"]));
+    assert_eq!(
+        (checked.code, &*checked.stdout),
+        (Some(0), "trunkline.toml: valid\n"),
+        "{checked:?}"
     );
 }
 

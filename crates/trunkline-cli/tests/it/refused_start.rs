@@ -188,7 +188,7 @@ fn empty_access_flags() {
         ("--require", "TRUNKLINE_REQUIRE", "--require is empty", &["", " ", ","]),
         ("--issuer", "TRUNKLINE_ISSUER", "--issuer is empty", &["", " ", ","]),
         ("--audience", "TRUNKLINE_AUDIENCE", "--audience is empty", &["", " ", ","]),
-        ("--jwks", "TRUNKLINE_JWKS", "the value is empty", &["", " "]),
+        ("--jwks", "TRUNKLINE_JWKS", "--jwks is empty", &["", " "]),
     ];
     for (flag, variable, expected, empties) in rows {
         for name in empties {
@@ -251,7 +251,7 @@ fn usage() {
         (
             "options before the subcommand",
             &["--writable", "serve"],
-            &["options precede 'serve'; write `trunkline serve`, and then the options"],
+            &["the options of 'serve' follow it: write `trunkline serve` first"],
         ),
         ("similar command", &["sevre"], &["'sevre' is neither a subcommand nor a file", "'serve'"]),
         ("no file, writable", &["bogus", "--writable"], &["'bogus'"]),

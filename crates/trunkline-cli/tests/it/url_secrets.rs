@@ -87,7 +87,7 @@ fn on_the_command_line_and_in_variables() {
 fn in_the_configuration_file() {
     const REDACTED: &str = "https://<redacted>@h.example/a?<redacted>";
     for (key, shown, mistake) in [
-        ("access.jwks", REDACTED, "user or password in the URL"),
+        ("access.jwks", REDACTED, "access.jwks requires access.audiences"),
         ("access.resource_url", REDACTED, "apply to signed tokens: give access.jwks"),
         ("agent.url", REDACTED, "agent.url requires agent.model"),
         ("upstreams.up.url", "", "user or password in the URL"),

@@ -54,7 +54,8 @@ impl Session {
         self.statements.remove(sql);
     }
 
-    /// Runs a query of our own on the catalogs, and keeps it prepared: planning it takes longer than running it.
+    /// Runs a query of our own on the catalogs, and keeps it prepared if it can: planning it takes longer than running
+    /// it.
     ///
     /// # Errors
     ///
