@@ -119,6 +119,11 @@ fn a_mistake_changes_nothing() {
             "[access.tokens]\nclerk = { file = 'clerk' }\n[queries.bad]\nsql = 'SELECT x FROM nothing'\n",
             "bad",
         ),
+        // It applies to the next start only.
+        (
+            "[access.tokens]\nclerk = { file = 'clerk' }\n[agent]\nurl = 'h'\nmodel = 'm'\n",
+            "invalid --agent-url",
+        ),
         ("", "restart the server"),
     ] {
         write(folder.path(), &format!("{config}{DATABASES}"));
