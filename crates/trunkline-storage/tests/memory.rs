@@ -1,5 +1,5 @@
-//! Work while other queries use up the memory of SQLite. Its limit is that of the process, so this test has a process
-//! of its own.
+//! Work while other queries use up the memory of SQLite. The limit applies to the process, so this test is a separate
+//! program.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::future::pending;
