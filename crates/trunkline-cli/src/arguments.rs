@@ -249,7 +249,7 @@ fn check_file(file: &Path) -> Result<(), clap::Error> {
     let name = &*line(&name);
     let command = command();
     if command.find_subcommand(name).is_some() {
-        let message = format!("the options of '{name}' follow it: write `trunkline {name}` first");
+        let message = format!("'{name}' must be before its options: trunkline {name} [OPTIONS]");
         return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
     }
     let known = command.get_subcommands().filter(|command| !command.is_hide_set());

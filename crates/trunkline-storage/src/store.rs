@@ -41,7 +41,8 @@ impl Store {
     /// Like [`open`](Self::open), but the first write creates a missing file. Until then, reads see an empty database.
     /// An existing file is opened by the first read or write. If the file cannot be opened or created, the work fails,
     /// and the next work tries again. A PostgreSQL database is migrated by the first work. Work waits for the opening
-    /// up to the timeout of the configuration; the opening continues without it.
+    /// up to the timeout of the configuration; the opening continues without it. The first store of a process reserves
+    /// memory, which takes milliseconds.
     pub fn deferred(
         location: impl Into<Location>,
         schema: Schema,

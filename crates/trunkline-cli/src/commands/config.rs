@@ -16,8 +16,9 @@ use crate::terminal::{line, lines, output, redacted};
 pub(crate) enum ConfigCommand {
     /// Check the configuration file, and report its mistakes
     ///
-    /// Together with the flags and variables that are set. Exit code: 0 if they are valid, 2 if not. `trunkline doctor` also checks what the file refers to:
-    /// databases, upstreams, certificates, keys and the model. Patterns of operations are checked when a server starts.
+    /// Also checks the flags and variables that are set. Exit code: 0 if all are valid, 2 otherwise. `trunkline doctor`
+    /// checks what they refer to: databases, upstreams, certificates, keys and the model. Patterns of operations are
+    /// checked when a server starts.
     Check(Served),
     /// Print the effective settings, with the origin of each
     ///

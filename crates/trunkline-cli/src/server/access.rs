@@ -165,7 +165,9 @@ fn configure<'a>(
     http: &mut http::HttpConfig,
 ) -> anyhow::Result<Option<Signed<'a>>> {
     check_tokens(access)?;
-    check_lists(access)?;
+    for (flag, list) in lists(access) {
+        check_list(flag, list)?;
+    }
     let scopes = default_scopes(access)?;
     let unnamed = access.bearer.iter().map(|token| (principal(token), token.as_str()));
     let named = access.named_tokens().map(|(name, token)| (name.to_owned(), token));
@@ -291,15 +293,13 @@ fn principal(token: &str) -> String {
     prefix.fold("bearer-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
 }
 
-/// Checks that no list is given but empty, which usually means that a variable is not set. Ignoring it would admit more
-/// callers.
-fn check_lists(access: &Access) -> anyhow::Result<()> {
-    for (flag, list) in lists(access) {
-        ensure!(
-            list.is_empty() || entries(list).next().is_some(),
-            "{flag} is empty: give a value, or leave out the flag and its variable"
-        );
-    }
+/// Refuses a list that is given but empty, which usually means that a variable is not set. Ignoring it would allow more
+/// than was intended.
+pub(crate) fn check_list(flag: &str, list: &[String]) -> anyhow::Result<()> {
+    ensure!(
+        list.is_empty() || entries(list).next().is_some(),
+        "{flag} is empty: give a value, or leave out the flag and its variable"
+    );
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
 use trunkline_storage::Location;
 use trunkline_tools::{ToolFolder, management};
 
-use super::access::entries;
+use super::access::{check_list, entries};
 
 /// The remedy in the error of a chat without a model.
 const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-model <NAME>`, where the base is \
@@ -175,15 +175,6 @@ fn check(flag: &str, patterns: &[String], names: &[&str], is_dynamic: bool) -> a
         ensure!(is_dynamic, "{flag} {pattern}: no method or tool matches");
         tracing::warn!(pattern, "{flag}: no method or tool matches yet");
     }
-    Ok(())
-}
-
-/// Refuses a list that is given but empty, which would allow everything.
-fn check_list(flag: &str, patterns: &[String]) -> anyhow::Result<()> {
-    ensure!(
-        patterns.is_empty() || entries(patterns).next().is_some(),
-        "{flag} is empty: give a value, or leave out the flag and its variable"
-    );
     Ok(())
 }
 

@@ -31,11 +31,11 @@ impl TlsArgs {
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         ensure!(
             self.tls_cert.is_none() || self.tls_key.is_some(),
-            "tls.cert requires tls.key, the private key of the certificate"
+            "server.tls.cert requires server.tls.key, the private key of the certificate"
         );
         ensure!(
             self.tls_key.is_none() || self.tls_cert.is_some(),
-            "tls.key requires tls.cert, the certificate of the key"
+            "server.tls.key requires server.tls.cert, the certificate of the key"
         );
         Ok(())
     }

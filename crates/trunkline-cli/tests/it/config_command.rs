@@ -176,7 +176,7 @@ fn settings_that_a_server_would_refuse() {
         ],
     );
     check("agent.allow = ['']", &["agent.allow is empty: give a value"]);
-    check("server.tls.cert = 'a.pem'", &["tls.cert requires tls.key"]);
+    check("server.tls.cert = 'a.pem'", &["server.tls.cert requires server.tls.key"]);
     check("agent.model = 'm'", &["agent.model requires agent.url, the endpoint of the model"]);
     check(
         "server.limits = { memory = '32MiB', body = '20MiB' }",

@@ -55,7 +55,7 @@ fn a_server_that_could_work() {
 #[test]
 fn each_mistake_is_reported() {
     for (file, expected) in [
-        ("server.tls.cert = 'none.pem'", "failed   tls: tls.cert requires tls.key"),
+        ("server.tls.cert = 'none.pem'", "failed   tls: server.tls.cert requires server.tls.key"),
         ("access.jwks = 'none.json'", "failed   access: "),
         ("server.allow_hosts = ['h:1']", "failed   access: invalid --allow-host h:1: "),
         ("server.allow_origins = ['h']", "failed   access: invalid --allow-origin h: "),

@@ -251,7 +251,7 @@ fn usage() {
         (
             "options before the subcommand",
             &["--writable", "serve"],
-            &["the options of 'serve' follow it: write `trunkline serve` first"],
+            &["'serve' must be before its options: trunkline serve [OPTIONS]"],
         ),
         ("similar command", &["sevre"], &["'sevre' is neither a subcommand nor a file", "'serve'"]),
         ("no file, writable", &["bogus", "--writable"], &["'bogus'"]),

@@ -107,6 +107,8 @@ fn in_the_configuration_file() {
             check(&file, &[], &[command, "--port", "0"], "");
         }
     }
+    let keys = format!("access = {{ jwks = '{HTTPS}', audiences = ['a'] }}");
+    check(&keys, &[], &["config", "check"], "keys of access.jwks https://<redacted>@h.example");
     let command = format!("upstreams.up.command = ['up', '--url', '{HTTPS}']");
     check(&command, &[], &["config", "show"], "<redacted>@h.example");
 }

@@ -29,7 +29,7 @@ const MAX_SQL: usize = 8_192;
 
 impl Session {
     pub(super) fn new(connection: Connection, config: &PostgresConfig) -> Self {
-        // Behind a pooler, the next transaction may be in another session.
+        // With a pooler, the next transaction may be in another session.
         let keeps_statements = config.statement_cache > 0 && !config.transaction_pooling;
         Self {
             connection,
