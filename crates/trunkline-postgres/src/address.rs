@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::ClientConfig;
 use tokio_postgres::Config;
@@ -10,6 +11,7 @@ use tokio_postgres::config::Host;
 
 use crate::error::ConnectError;
 use crate::pgpass;
+use crate::pooling::{Pooling, Sessions};
 use crate::tls::{self, TlsMode};
 use crate::url::PostgresUrl;
 
@@ -18,6 +20,10 @@ pub struct Address {
     pub(crate) config: Config,
     pub(crate) hosts: Vec<(Host, u16)>,
     pub(crate) tls: Option<Tls>,
+    pooling: Pooling,
+    /// Whether a connection has shown that sessions are shared.
+    has_pooler: AtomicBool,
+    fresh_session: String,
 }
 
 pub(crate) struct Tls {
@@ -63,7 +69,44 @@ impl Address {
         let tls = tls(url, ca_file, &variable)?;
         // TLS is established before tokio-postgres gets the stream.
         config.ssl_mode(tokio_postgres::config::SslMode::Disable);
-        Ok(Self { config, hosts, tls })
+        let fresh_session = fresh_session(config.get_application_name().unwrap_or_default());
+        let (pooling, has_pooler) = (url.pooling, AtomicBool::new(false));
+        Ok(Self { config, hosts, tls, pooling, has_pooler, fresh_session })
+    }
+
+    /// Sets whether sessions are shared, unless it is [`Pooling::Detect`]. It takes precedence over the URL.
+    #[must_use]
+    pub fn with_pooling(self, pooling: Pooling) -> Self {
+        match pooling {
+            Pooling::Detect => self,
+            pooling => Self { pooling, ..self },
+        }
+    }
+
+    /// The sessions of connections that are opened now, as far as it is known.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions {
+        let is_shared = match self.pooling {
+            Pooling::Detect => self.has_pooler.load(Ordering::Acquire),
+            Pooling::Transaction => true,
+            Pooling::Session => false,
+        };
+        if is_shared { Sessions::Shared } else { Sessions::Own }
+    }
+
+    /// Notes a sign that sessions are shared: later connections count as such, unless the configuration differs.
+    pub fn note_pooler(&self, sign: &str) {
+        if self.pooling == Pooling::Detect && !self.has_pooler.swap(true, Ordering::AcqRel) {
+            tracing::info!(address = %self, sign, "{}", Sessions::Shared);
+        }
+    }
+
+    /// The statements that remove what other clients have left in a shared session, as the first ones of a transaction.
+    /// They end with it: a rollback restores what they remove, except for the values of sequences. They need no privileges
+    /// and may run in a transaction that is READ ONLY.
+    #[must_use]
+    pub fn fresh_session(&self) -> &str {
+        &self.fresh_session
     }
 }
 
@@ -89,6 +132,16 @@ impl fmt::Display for Address {
         let database = self.config.get_dbname().or(self.config.get_user());
         write!(f, "/{}", database.unwrap_or_default())
     }
+}
+
+/// The role, the settings, temporary tables and sequences. Settings return to those that a new connection would have. The
+/// encoding is that of the driver, which the server would have learned from a new connection, as it would have the name.
+fn fresh_session(application_name: &str) -> String {
+    let name = application_name.replace('\\', "\\\\").replace('\'', "''");
+    format!(
+        "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; DISCARD TEMP; DISCARD SEQUENCES; \
+         SET client_encoding = 'UTF8'; SET application_name = E'{name}'"
+    )
 }
 
 /// The configuration of TLS. None if it is disabled.

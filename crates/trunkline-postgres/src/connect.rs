@@ -12,11 +12,12 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
-use tokio_postgres::{CancelToken, Client, NoTls};
+use tokio_postgres::{CancelToken, Client, NoTls, SimpleQueryMessage};
 use tokio_rustls::TlsConnector;
 
 use crate::address::Address;
 use crate::error::ConnectError;
+use crate::pooling::Sessions;
 use crate::stream::{Io, ObservedStream, SessionState};
 
 /// The limits of connecting.
@@ -34,6 +35,8 @@ pub struct Connection {
     pub client: Client,
     /// The state of the session.
     pub state: Arc<SessionState>,
+    /// The sessions in which its transactions run.
+    pub sessions: Sessions,
     /// The place of its host in the address, for cancellation.
     host: usize,
 }
@@ -68,30 +71,34 @@ impl Connection {
         index: usize,
         limits: ConnectLimits,
     ) -> Result<Self, ConnectError> {
+        let host = address.hosts.get(index).map(|(host, port)| shown(host, *port));
+        let host = host.unwrap_or_default();
         let stream = open_stream(address, index).await?;
-        let state = Arc::new(SessionState::default());
+        let state = SessionState::new();
+        let state = state.map_err(|source| ConnectError::Io { host: host.clone(), source })?;
+        let state = Arc::new(state);
         let stream = ObservedStream::new(stream, limits.max_message, Arc::clone(&state));
-        let connected = address.config.connect_raw(stream, NoTls).await;
-        let (client, driver) = connected.map_err(|error| ConnectError::Refused {
-            host: address
-                .hosts
-                .get(index)
-                .map(|(host, port)| shown(host, *port))
-                .unwrap_or_default(),
-            message: match error.as_db_error() {
-                Some(error) => error.message().to_owned(),
-                None => match std::error::Error::source(&error) {
-                    Some(source) => format!("{error}: {source}"),
-                    None => error.to_string(),
-                },
-            },
-        })?;
+        let refused = |error| refused(&host, &error);
+        let (client, driver) = address.config.connect_raw(stream, NoTls).await.map_err(refused)?;
         tokio::spawn(async move {
             if let Err(error) = driver.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
         });
-        Ok(Self { client, state, host: index })
+        match process(&client).await.map_err(refused)? {
+            Some(process) if process == state.process() => {}
+            Some(_) => {
+                address.note_pooler("the process of the session is not that of the connection");
+            }
+            None => return Err(ConnectError::StatementPooling { host }),
+        }
+        let sessions = address.sessions();
+        if sessions == Sessions::Shared && address.config.get_options().is_some() {
+            let reason = "a connection pooler does not apply it to each session; set the values for the role: \
+                          ALTER ROLE … SET …";
+            return Err(ConnectError::Setting { setting: "options", reason: reason.to_owned() });
+        }
+        Ok(Self { client, state, sessions, host: index })
     }
 
     /// The means to cancel a statement of this connection.
@@ -136,6 +143,46 @@ impl Canceller {
         };
         let _ = timeout(patience, request).await;
     }
+}
+
+/// The process of the server that runs a transaction. None if its statements are run by several ones, or if the pooler
+/// ends transactions.
+async fn process(client: &Client) -> Result<Option<u32>, tokio_postgres::Error> {
+    const FIRST: &str = "BEGIN READ ONLY; SELECT pg_catalog.pg_backend_pid()";
+    const SECOND: &str = "SELECT pg_catalog.pg_backend_pid(); ROLLBACK";
+    // Sent together, in this order. A pooler may give another session to the second message after the reply to the first.
+    let replies = tokio::join!(biased; client.simple_query(FIRST), client.simple_query(SECOND));
+    let number = |messages: &[SimpleQueryMessage]| {
+        messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0)?.parse::<u32>().ok(),
+            _ => None,
+        })
+    };
+    match replies {
+        (Ok(first), Ok(second)) => {
+            let (first, second) = (number(&first), number(&second));
+            Ok(first.filter(|_| first == second))
+        }
+        (Err(error), _) | (_, Err(error)) if is_statement_pooling(&error) => Ok(None),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}
+
+/// Whether a pooler refuses transactions. PgBouncer has a message, and no code of its own.
+fn is_statement_pooling(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| error.message().contains("statement pooling"))
+}
+
+/// The error of a host that does not accept the connection.
+fn refused(host: &str, error: &tokio_postgres::Error) -> ConnectError {
+    let message = match error.as_db_error() {
+        Some(error) => error.message().to_owned(),
+        None => match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    };
+    ConnectError::Refused { host: host.to_owned(), message }
 }
 
 /// Connects to one host, and establishes TLS.

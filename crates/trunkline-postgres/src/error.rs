@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use tokio_postgres::error::Severity;
+
 /// The reason why a PostgreSQL database cannot be served. For the operator: it may name hosts, files and roles, but no
 /// password.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +74,15 @@ pub enum ConnectError {
         /// The time limit.
         limit: std::time::Duration,
     },
+    /// The sessions of the server change between the statements of a transaction.
+    #[error(
+        "{host} is a connection pooler in statement mode, in which no transaction can run; set its `pool_mode` to \
+         transaction or session, or connect to the PostgreSQL server itself"
+    )]
+    StatementPooling {
+        /// The host.
+        host: String,
+    },
     /// The server is too old.
     #[error("PostgreSQL {version} is not supported; the oldest supported version is 12")]
     Version {
@@ -91,6 +102,23 @@ pub enum ConnectError {
         /// SQL that creates a role without it.
         remedy: String,
     },
+}
+
+/// Whether an error ends the connection: its stream failed, or the server or a pooler closes it.
+#[must_use]
+pub fn is_connection_lost(error: &tokio_postgres::Error) -> bool {
+    match error.as_db_error() {
+        Some(found) => {
+            let is_fatal =
+                matches!(found.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+            is_fatal || found.code().code().starts_with("57P")
+        }
+        None => {
+            // A stream may end within a message.
+            let source = std::error::Error::source(error);
+            error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+        }
+    }
 }
 
 impl ConnectError {

@@ -2,7 +2,7 @@
 //!
 //! An [`Address`] is a [`PostgresUrl`], completed by the environment variables and the password file of PostgreSQL.
 //! A [`Connection`] is a client of tokio-postgres on a stream with TLS in the modes of PostgreSQL, whose messages have
-//! a maximum size.
+//! a maximum size. It knows whether a connection pooler shares the sessions of the server.
 
 #![forbid(unsafe_code)]
 
@@ -11,13 +11,16 @@ mod connect;
 mod error;
 mod outage;
 mod pgpass;
+mod pooling;
+mod statement_names;
 mod stream;
 mod tls;
 mod url;
 
 pub use address::Address;
 pub use connect::{Canceller, ConnectLimits, Connection};
-pub use error::ConnectError;
+pub use error::{ConnectError, is_connection_lost};
 pub use outage::Outage;
+pub use pooling::{Pooling, Sessions};
 pub use stream::SessionState;
 pub use url::PostgresUrl;

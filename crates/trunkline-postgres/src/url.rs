@@ -7,8 +7,10 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::error::ConnectError;
+use crate::pooling::Pooling;
 
-/// The URL of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`.
+/// The URL of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`. The parameter
+/// `transaction_pooling`, or `pgbouncer`, is `true` or `false` instead of [`Pooling::Detect`].
 ///
 /// `Display` and `Debug` omit the password and the parameters.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,6 +19,7 @@ pub struct PostgresUrl {
     pub(crate) config: Config,
     pub(crate) ssl_mode: Option<String>,
     pub(crate) ssl_root_cert: Option<PathBuf>,
+    pub(crate) pooling: Pooling,
 }
 
 impl PostgresUrl {
@@ -43,6 +46,7 @@ impl FromStr for PostgresUrl {
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut ssl_mode, mut ssl_root_cert, mut others) = (None, None, Vec::new());
+        let mut pooling = Pooling::Detect;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             // It may be a part of a password.
@@ -54,6 +58,16 @@ impl FromStr for PostgresUrl {
             match name {
                 "sslmode" => ssl_mode = Some(value()),
                 "sslrootcert" => ssl_root_cert = Some(PathBuf::from(value())),
+                "transaction_pooling" | "pgbouncer" => {
+                    let given = value()
+                        .parse()
+                        .map_err(|expected| invalid(format!("`{name}`: {expected}")))?;
+                    if pooling != Pooling::Detect && pooling != given {
+                        let reason = "`transaction_pooling` and `pgbouncer` contradict each other";
+                        return Err(invalid(reason.to_owned()));
+                    }
+                    pooling = given;
+                }
                 _ => others.push(pair),
             }
         }
@@ -64,7 +78,7 @@ impl FromStr for PostgresUrl {
             let source = std::error::Error::source(&error);
             invalid(source.map_or_else(|| error.to_string(), ToString::to_string))
         })?;
-        Ok(Self { config, ssl_mode, ssl_root_cert })
+        Ok(Self { config, ssl_mode, ssl_root_cert, pooling })
     }
 }
 
@@ -102,6 +116,29 @@ impl fmt::Debug for PostgresUrl {
 #[cfg(test)]
 mod tests {
     use super::PostgresUrl;
+    use crate::pooling::Pooling;
+
+    #[track_caller]
+    fn check_pooling(parameters: &str, expected: Result<Pooling, &str>) {
+        let url = format!("postgres://app@db/shop{parameters}").parse::<PostgresUrl>();
+        let found = url.map(|url| url.pooling).map_err(|error| error.to_string());
+        match (&found, &expected) {
+            (Err(error), Err(part)) => assert!(error.contains(part), "{parameters}: {error}"),
+            _ => assert_eq!(found.as_ref().ok(), expected.as_ref().ok(), "{parameters}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn pooling() {
+        check_pooling("", Ok(Pooling::Detect));
+        check_pooling("?pgbouncer=true", Ok(Pooling::Transaction));
+        check_pooling("?sslmode=disable&transaction_pooling=true", Ok(Pooling::Transaction));
+        check_pooling("?transaction_pooling=false&sslmode=disable", Ok(Pooling::Session));
+        check_pooling("?pgbouncer=true&transaction_pooling=true", Ok(Pooling::Transaction));
+        check_pooling("?pgbouncer=true&transaction_pooling=false", Err("contradict each other"));
+        check_pooling("?pgbouncer=yes", Err("`pgbouncer`: expected true or false"));
+        check_pooling("?pgbouncer", Err("`pgbouncer`: expected true or false"));
+    }
 
     #[test]
     fn passwords_are_not_shown() {

@@ -5,6 +5,10 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a failure ends the test")]
 
+mod pgbouncer;
+mod sharing_proxy;
+
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -14,6 +18,9 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
+
+pub use pgbouncer::{PgBouncer, PoolMode};
+pub use sharing_proxy::SharingProxy;
 
 /// The URL of the server, without a database.
 pub fn url() -> &'static str {
@@ -47,12 +54,36 @@ pub fn create_database(script: &str) -> String {
     name
 }
 
+/// Creates roles that may not log in, unless they exist. The role `app` is a member of the first ones. Roles belong to the
+/// server, and not to the database of a test, so scripts that tests run at the same time must not create them.
+pub fn create_roles(of_app: &[&str], others: &[&str]) {
+    let mut script = "BEGIN; SELECT pg_advisory_xact_lock(7);".to_owned();
+    for (name, is_of_app) in
+        of_app.iter().map(|name| (name, true)).chain(others.iter().map(|name| (name, false)))
+    {
+        let quoted = name.replace('"', "\"\"");
+        let grant = if is_of_app { format!("GRANT \"{quoted}\" TO app;") } else { String::new() };
+        write!(
+            script,
+            "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{name}') THEN \
+             CREATE ROLE \"{quoted}\"; {grant} END IF; END $$;"
+        )
+        .unwrap();
+    }
+    psql("postgres", "postgres", &(script + "COMMIT"));
+}
+
 /// Runs statements, and returns the lines of their results. Columns are separated by `|`.
 #[track_caller]
 pub fn psql(user: &str, database: &str, sql: &str) -> Vec<String> {
-    let mut command = Command::new(programs().join("psql"));
     let superuser = format!("{}/{database}", url());
-    let url = if user == "postgres" { superuser } else { url_of(user, database) };
+    psql_at(&if user == "postgres" { superuser } else { url_of(user, database) }, sql)
+}
+
+/// The same, with the URL of a database.
+#[track_caller]
+pub fn psql_at(url: &str, sql: &str) -> Vec<String> {
+    let mut command = Command::new(programs().join("psql"));
     command.args([
         "--no-psqlrc",
         "--quiet",
@@ -60,7 +91,7 @@ pub fn psql(user: &str, database: &str, sql: &str) -> Vec<String> {
         "--no-align",
         "--set=ON_ERROR_STOP=1",
     ]);
-    command.args(["--set=VERBOSITY=terse", "--file=-", &url]).stdin(Stdio::piped());
+    command.args(["--set=VERBOSITY=terse", "--file=-", url]).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();

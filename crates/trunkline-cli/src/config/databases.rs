@@ -41,8 +41,8 @@ pub(crate) struct PostgresSettings {
     /// Maximum number of connections.
     pub(crate) connections: Option<usize>,
     pub(crate) allow_privileged_role: bool,
-    /// Whether the server is a pooler in transaction mode.
-    pub(crate) transaction_pooling: bool,
+    /// Whether the sessions of the server are shared by a pooler. `None` if it is detected.
+    pub(crate) transaction_pooling: Option<bool>,
     /// The roles of callers.
     pub(crate) role: Option<RoleConfig>,
 }
@@ -197,7 +197,7 @@ impl DatabaseSection {
             ca_file: self.ca_file.map(|path| folder.path(path.get_ref())),
             connections: self.connections.map(Spanned::into_inner),
             allow_privileged_role: self.allow_privileged_role.is_some_and(Spanned::into_inner),
-            transaction_pooling: self.transaction_pooling.is_some_and(Spanned::into_inner),
+            transaction_pooling: self.transaction_pooling.map(Spanned::into_inner),
             role: self.role.map(Spanned::into_inner),
         }
     }

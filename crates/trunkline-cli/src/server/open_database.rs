@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 #[cfg(feature = "postgres")]
-use trunkline_sql::postgres::{Postgres, PostgresConfig, PostgresUrl, RoleRule};
+use trunkline_sql::postgres::{Pooling, Postgres, PostgresConfig, PostgresUrl, RoleRule};
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 use trunkline_sql::{Database, DatabaseName, QueryLimits, VisibilityRules};
 
@@ -70,7 +70,7 @@ async fn open_postgres(
         ca_file,
         connections: connections.unwrap_or(defaults.connections),
         allow_privileged_role,
-        transaction_pooling,
+        pooling: transaction_pooling.map_or(Pooling::Detect, Pooling::from),
         ..defaults
     };
     let config = match role {

@@ -1,6 +1,8 @@
 //! Databases of PostgreSQL, from the command line and the configuration file. The step `postgres` of `cargo xtask ci`
 //! runs these tests.
 
+mod pooler;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trunkline_test_postgres::{certificate, create_database, psql, url_of};
+use trunkline_test_postgres::{certificate, create_database, create_roles, psql, url_of};
 
 use crate::access::Issuer;
 use crate::support::{PATIENCE, Server, post, run, trunkline};
@@ -332,11 +334,8 @@ fn a_lost_server_comes_back() {
     assert_eq!(log.matches("PostgreSQL can be reached again").count(), 1, "{log}");
 }
 
-/// Roles whose names need quotes, and rows that belong to one of them each.
+/// Rows that belong to one of two roles each. The name of one needs quotes.
 const TENANTS: &str = "\
-    DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'Tenant \"A\"') THEN \
-    CREATE ROLE \"Tenant \"\"A\"\"\"; CREATE ROLE tenant_b; CREATE ROLE outsider; END IF; END $$;
-    GRANT \"Tenant \"\"A\"\"\", tenant_b TO app;
     CREATE TABLE document (id integer PRIMARY KEY, tenant name NOT NULL DEFAULT current_user, title text);
     INSERT INTO document VALUES (1, 'Tenant \"A\"', 'a1'), (2, 'tenant_b', 'b1'), (3, 'tenant_b', 'b2');
     ALTER TABLE document ENABLE ROW LEVEL SECURITY;
@@ -345,12 +344,17 @@ const TENANTS: &str = "\
     GRANT SELECT ON document TO tenant_b;
     CREATE TABLE private (id integer PRIMARY KEY);";
 
+fn create_tenants(database: &str) {
+    create_roles(&["Tenant \"A\"", "tenant_b"], &["outsider"]);
+    psql("postgres", database, TENANTS);
+}
+
 /// The rule maps the claims of callers to roles: each sees and changes its own rows, whatever it sends.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn callers_have_their_roles() {
     let name = create_database("");
-    psql("postgres", &name, TENANTS);
+    create_tenants(&name);
     let folder = tempfile::tempdir().unwrap();
     let issuer = Issuer::new();
     issuer.publish(folder.path());
@@ -467,7 +471,7 @@ fn callers_have_their_roles() {
 #[ignore = "needs PostgreSQL"]
 fn readiness_with_roles_of_callers() {
     let name = create_database("");
-    psql("postgres", &name, TENANTS);
+    create_tenants(&name);
     let config = format!(
         "[databases.staff]\nurl = '{}'\nrole = {{ claim = 'tenant', allow = ['tenant_b'] }}\n\
          [databases.own]\nurl = 'sqlite:own.db'\nwritable = true",

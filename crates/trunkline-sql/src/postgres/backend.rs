@@ -65,14 +65,15 @@ impl Postgres {
             let reason = "the minimum is 1".to_owned();
             return Err(ConnectError::Setting { setting: "connections", reason });
         }
-        let address =
-            || Address::new(url, config.ca_file.as_deref(), |name| std::env::var(name).ok());
+        let variable = |name: &str| std::env::var(name).ok();
+        let address = Address::new(url, config.ca_file.as_deref(), variable)?;
+        let address = Arc::new(address.with_pooling(config.pooling));
         let of_exports = PostgresConfig { connections: config.limits.exports, ..config.clone() };
         let outage = Arc::new(Outage::new("database"));
-        let exports = Arc::new(Pool::new(address()?, of_exports, Arc::clone(&outage)));
-        let pool = Arc::new(Pool::new(address()?, config, outage));
+        let exports = Arc::new(Pool::new(Arc::clone(&address), of_exports, Arc::clone(&outage)));
+        let pool = Arc::new(Pool::new(address, config, outage));
         let session = pool.open().await?;
-        let warnings = role::check(&session.connection, &pool.config).await?;
+        let warnings = role::check(&session.connection, &pool.address, &pool.config).await?;
         pool.give_back(session);
         let role = match &pool.config {
             PostgresConfig { role_rule: Some(_), .. } => CallerRole::Unknown,

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trunkline_postgres::Pooling;
+
 use super::role_rule::RoleRule;
 use crate::model::limits::QueryLimits;
 use crate::model::visibility::VisibilityRules;
@@ -25,12 +27,13 @@ pub struct PostgresConfig {
     pub queue_wait: Duration,
     /// Maximum time for opening a connection to the server. Default 5 s.
     pub connect_timeout: Duration,
-    /// Whether the server is a pooler in transaction mode, such as PgBouncer: each transaction may be in another session.
-    /// Each call then opens a connection, and leaves no prepared statements in the session. Default false.
-    pub transaction_pooling: bool,
-    /// Number of reading statements of callers that each connection keeps prepared. Zero disables it, as do
-    /// `transaction_pooling`, `role` and `role_rule`. Lookups in the system catalogs are kept prepared in addition, unless
-    /// this is zero or `transaction_pooling` is set. Default 64.
+    /// Whether transactions share the sessions of the server, as behind PgBouncer in transaction mode. Then no statement
+    /// is kept prepared, each transaction begins with the settings of a new session, and the statement of a lost caller
+    /// ends at its timeout instead of being cancelled. Default: that of the URL, or [`Pooling::Detect`].
+    pub pooling: Pooling,
+    /// Number of reading statements of callers that each connection keeps prepared. Zero disables it, as do shared
+    /// sessions, `role` and `role_rule`. Lookups in the system catalogs are kept prepared in addition, unless this is zero
+    /// or sessions are shared. Default 64.
     pub statement_cache: usize,
     /// Maximum wait for a lock of another session before a call fails with `Locked`. Default 1 s.
     pub lock_wait: Duration,
@@ -58,7 +61,7 @@ impl Default for PostgresConfig {
             queue: 64,
             queue_wait: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(5),
-            transaction_pooling: false,
+            pooling: Pooling::Detect,
             statement_cache: 64,
             lock_wait: Duration::from_secs(1),
             max_message: 16 << 20,

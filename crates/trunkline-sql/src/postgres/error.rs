@@ -1,4 +1,5 @@
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
+use trunkline_postgres::is_connection_lost;
 
 use super::security::{has_foreign_parameters, name_at};
 use crate::model::error::Error;
@@ -10,14 +11,11 @@ const MESSAGE_LENGTH: usize = 1_000;
 /// Details, which contain stored values, are not among them.
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
-        match error.as_db_error() {
-            Some(found) if is_shutdown(found.code()) => Self::Unreachable(error.into()),
-            Some(found) => from_server(found).unwrap_or_else(|| Self::Failure(error.into())),
-            None if error.is_closed() => Self::Unreachable(error.into()),
-            // The stream ended within a message.
-            None if is_lost(&error) => Self::Unreachable(error.into()),
-            None => Self::Failure(error.into()),
+        if is_connection_lost(&error) {
+            return Self::Unreachable(error.into());
         }
+        let found = error.as_db_error().and_then(from_server);
+        found.unwrap_or_else(|| Self::Failure(error.into()))
     }
 }
 
@@ -64,18 +62,6 @@ fn from_server(error: &DbError) -> Option<Error> {
         _ => return None,
     };
     Some(found)
-}
-
-/// The server ends the connection, or does not accept one.
-fn is_shutdown(code: &SqlState) -> bool {
-    [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW]
-        .contains(code)
-}
-
-/// The stream of the connection failed.
-fn is_lost(error: &tokio_postgres::Error) -> bool {
-    let source = std::error::Error::source(error);
-    source.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
 /// Locks of other sessions: a retry may succeed.

@@ -25,4 +25,4 @@ mod visibility;
 pub use backend::Postgres;
 pub use config::PostgresConfig;
 pub use role_rule::RoleRule;
-pub use trunkline_postgres::{ConnectError, PostgresUrl};
+pub use trunkline_postgres::{ConnectError, Pooling, PostgresUrl, Sessions};

@@ -15,7 +15,8 @@ use crate::model::error::Error;
 
 /// The connections of one database.
 pub(super) struct Pool {
-    pub(super) address: Address,
+    /// That of all pools of the database.
+    pub(super) address: Arc<Address>,
     pub(super) config: PostgresConfig,
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -46,7 +47,7 @@ impl Drop for Permit {
 }
 
 impl Pool {
-    pub(super) fn new(address: Address, config: PostgresConfig, outage: Arc<Outage>) -> Self {
+    pub(super) fn new(address: Arc<Address>, config: PostgresConfig, outage: Arc<Outage>) -> Self {
         Self {
             address,
             permits: Arc::new(Semaphore::new(config.connections)),
@@ -70,8 +71,10 @@ impl Pool {
             loop {
                 let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let Some(mut session) = idle else { break };
+                // Without knowing that its sessions are shared.
+                let is_outdated = session.connection.sessions != self.address.sessions();
                 // If not, the server has closed it.
-                if session.settle().await {
+                if !is_outdated && session.settle().await {
                     return Ok(session);
                 }
             }
@@ -115,14 +118,12 @@ impl Pool {
             max_message: self.config.max_message,
         };
         let connection = Connection::open(&self.address, limits).await?;
-        Ok(Session::new(connection, &self.config))
+        Ok(Session::new(connection, &self.config, Arc::clone(&self.address)))
     }
 
     /// Takes a connection back after a call. The end of its transaction has been sent.
     pub(super) fn give_back(&self, session: Session) {
-        // The driver caches prepared statements of a session.
-        let can_be_kept = !self.config.transaction_pooling && !self.permits.is_closed();
-        if can_be_kept && !session.connection.client.is_closed() {
+        if session.can_be_kept() && !self.permits.is_closed() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         }
     }

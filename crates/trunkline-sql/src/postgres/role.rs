@@ -1,6 +1,6 @@
 //! The privileges of the role, which are checked at the start.
 
-use trunkline_postgres::{ConnectError, Connection};
+use trunkline_postgres::{Address, ConnectError, Connection, Sessions};
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,23 @@ use tokio_postgres::types::Type;
 use super::config::PostgresConfig;
 use crate::query::identifier::quote;
 
-/// Checks the version of the server and the privileges of the role. Returns warnings for the operator.
+/// Checks the version of the server and the privileges of the role, in a transaction. Returns warnings for the operator.
 pub(super) async fn check(
+    connection: &Connection,
+    address: &Address,
+    config: &PostgresConfig,
+) -> Result<Vec<String>, ConnectError> {
+    let begin = match connection.sessions {
+        Sessions::Own => "BEGIN READ ONLY".to_owned(),
+        Sessions::Shared => format!("BEGIN READ ONLY; {}", address.fresh_session()),
+    };
+    connection.client.batch_execute(&begin).await.map_err(failed)?;
+    let warnings = check_all(connection, config).await?;
+    connection.client.batch_execute("ROLLBACK").await.map_err(failed)?;
+    Ok(warnings)
+}
+
+async fn check_all(
     connection: &Connection,
     config: &PostgresConfig,
 ) -> Result<Vec<String>, ConnectError> {
@@ -34,7 +49,6 @@ async fn check_membership(connection: &Connection, role: &str) -> Result<(), Con
     const MEMBER: &str = "\
         SELECT current_user::text, pg_catalog.pg_has_role(current_user, oid, 'MEMBER') \
         FROM pg_catalog.pg_roles WHERE rolname = $1::text";
-    // One round trip, so that a pooler runs it in one session.
     let found = connection.client.query_typed(MEMBER, &[(&role, Type::TEXT)]).await;
     let found = found.map_err(failed)?;
     let reason = match found.first() {

@@ -76,7 +76,10 @@ impl Collector {
     ) -> Result<bool, Error> {
         match transaction.send_last(statement, params).await? {
             Ok(rows) => self.take_rows(transaction, statement, rows).await.map(|()| true),
-            Err(error) if is_outdated(&error) => Ok(false),
+            Err(error) if is_outdated(&error) => {
+                transaction.note_lost_statement(&error);
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
     }

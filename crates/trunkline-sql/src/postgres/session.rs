@@ -1,13 +1,14 @@
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::TryStreamExt;
 use hashlink::LruCache;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage, SimpleQueryStream, Statement};
-use trunkline_postgres::Connection;
+use trunkline_postgres::{Address, Connection, Sessions};
 
 use super::config::PostgresConfig;
 use crate::model::error::Error;
@@ -22,21 +23,92 @@ pub(super) struct Session {
     lookups: Option<Mutex<HashMap<Box<str>, Statement>>>,
     /// The reply to the end of the last transaction.
     ending: Option<Reply>,
+    /// Whether a prepared statement was missing.
+    has_lost_statement: AtomicBool,
+    /// Number of statements that were prepared here, and of those of the driver that were deallocated.
+    known_statements: AtomicUsize,
+    address: Arc<Address>,
 }
 
 /// The maximum length of the text of a kept statement. Longer ones are rarely repeated.
 const MAX_SQL: usize = 8_192;
 
 impl Session {
-    pub(super) fn new(connection: Connection, config: &PostgresConfig) -> Self {
-        // With a pooler, the next transaction may be in another session.
-        let keeps_statements = config.statement_cache > 0 && !config.transaction_pooling;
+    pub(super) fn new(
+        connection: Connection,
+        config: &PostgresConfig,
+        address: Arc<Address>,
+    ) -> Self {
+        // In a shared session, the next transaction may be in another one.
+        let keeps_statements = config.statement_cache > 0 && connection.sessions == Sessions::Own;
         Self {
             connection,
             statements: LruCache::new(config.statement_cache),
             lookups: keeps_statements.then(Mutex::default),
             ending: None,
+            has_lost_statement: AtomicBool::new(false),
+            known_statements: AtomicUsize::new(0),
+            address,
         }
+    }
+
+    /// Whether the sessions of the server are shared with other clients.
+    pub(super) fn is_shared(&self) -> bool {
+        self.connection.sessions == Sessions::Shared
+    }
+
+    /// Whether the connection can be used for another call, as far as it is known.
+    pub(super) fn can_be_kept(&self) -> bool {
+        !self.has_lost_statement.load(Ordering::Relaxed) && !self.connection.client.is_closed()
+    }
+
+    /// Prepares a statement. The driver looks up types of the database with statements that it keeps prepared.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changing`] if one of these is missing. The call works on another connection.
+    pub(super) async fn prepare(
+        &self,
+        sql: &str,
+        types: &[Type],
+    ) -> Result<Result<Statement, tokio_postgres::Error>, Error> {
+        self.known_statements.fetch_add(1, Ordering::Relaxed);
+        match self.connection.client.prepare_typed(sql, types).await {
+            Err(error) if self.note_lost_statement(&error) => Err(Error::Changing),
+            prepared => Ok(prepared),
+        }
+    }
+
+    /// Removes the statements that the driver keeps prepared to look up types, if there may be some. In a shared session,
+    /// they would occupy memory and be of no use.
+    pub(super) async fn deallocate(&self) -> Result<(), Error> {
+        const NAMES: &str = "\
+            SELECT pg_catalog.string_agg('DEALLOCATE ' || pg_catalog.quote_ident(name), ';') \
+            FROM pg_catalog.pg_prepared_statements WHERE pg_catalog.right(name, pg_catalog.length($1)) = $1";
+        let Connection { client, state, .. } = &self.connection;
+        let prepared = state.prepared_statements();
+        if prepared <= self.known_statements.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let found = client.query_typed(NAMES, &[(&state.statement_suffix(), Type::TEXT)]).await?;
+        let sql: Option<&str> = found.first().map(|row| row.try_get(0)).transpose()?.flatten();
+        client.batch_execute(sql.unwrap_or_default()).await?;
+        self.known_statements.store(prepared, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether an error means that a prepared statement is missing in the session. The connection is not used for further
+    /// calls then.
+    ///
+    /// A function of the database can deallocate the statements of its session. If there are no such functions, sessions
+    /// are shared by a pooler that was not noticed when the connection was opened.
+    pub(super) fn note_lost_statement(&self, error: &tokio_postgres::Error) -> bool {
+        let is_lost = error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME);
+        if is_lost {
+            self.has_lost_statement.store(true, Ordering::Relaxed);
+            self.address.note_pooler("a prepared statement is missing in the session");
+        }
+        is_lost
     }
 
     /// A statement that was kept.
@@ -59,7 +131,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Error::Changing`] if it is not prepared any more. It is prepared again when the call is repeated.
+    /// [`Error::Changing`] if it is not prepared any more. The call works on another connection.
     pub(super) async fn look_up(
         &self,
         sql: &str,
@@ -74,18 +146,14 @@ impl Session {
             Some(statement) => statement,
             None => {
                 let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-                let statement = client.prepare_typed(sql, &types).await?;
+                let statement = self.prepare(sql, &types).await??;
                 lock(lookups).insert(sql.into(), statement.clone());
                 statement
             }
         };
         let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
         match client.query(&statement, &values).await {
-            // A function of the database can deallocate the statements of its session.
-            Err(error) if error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME) => {
-                lock(lookups).clear();
-                Err(Error::Changing)
-            }
+            Err(error) if self.note_lost_statement(&error) => Err(Error::Changing),
             found => Ok(found?),
         }
     }

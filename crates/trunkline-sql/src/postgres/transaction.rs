@@ -84,6 +84,9 @@ const ROLLBACK_AND_RESET: &str = "ROLLBACK; CLOSE ALL; RESET SESSION AUTHORIZATI
                                   UNLISTEN *; SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; \
                                   DISCARD SEQUENCES";
 
+/// The encoding of the driver, which `RESET ALL` removes from a shared session. A pooler believes that the session has it.
+const ENCODING: &str = "SET client_encoding = 'UTF8'";
+
 impl Transaction {
     /// Leases a connection and begins a transaction on it.
     pub(super) async fn begin(
@@ -121,7 +124,7 @@ impl Transaction {
         // Under rules, the text of a statement depends on the tables that are visible.
         let is_kept = access == Access::Read
             && role.is_none()
-            && !pool.config.transaction_pooling
+            && !session.is_shared()
             && pool.config.rules.is_empty();
         let mut transaction = Self {
             access,
@@ -138,7 +141,7 @@ impl Transaction {
             leased: Some((permit, session)),
             pool: Arc::clone(pool),
         };
-        let begin = transaction.begin_text(role);
+        let begin = transaction.begin_text(role)?;
         transaction.beginning = Some(Reply::to(transaction.connection()?, &begin).await?);
         Ok(transaction)
     }
@@ -171,20 +174,26 @@ impl Transaction {
         sql: &str,
         params: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, Error> {
-        let (_, session) = self.leased.as_ref().ok_or(Error::ReaderLost)?;
-        session.look_up(sql, params).await
+        self.session()?.look_up(sql, params).await
     }
 
     /// Prepares a statement of the caller.
     pub(super) async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
-        let prepared = self.connection()?.client.prepare(sql).await;
+        let prepared = self.session()?.prepare(sql, &[]).await?;
         prepared.map_err(|error| in_statement(error, sql))
     }
 
-    /// Prepares a statement of the caller, in one round trip with the beginning of the transaction, unless a pooler is
-    /// between.
+    /// Notes the error of a kept statement that is missing in the session.
+    pub(super) fn note_lost_statement(&self, error: &tokio_postgres::Error) {
+        if let Ok(session) = self.session() {
+            session.note_lost_statement(error);
+        }
+    }
+
+    /// Prepares a statement of the caller, in one round trip with the beginning of the transaction. In a shared session,
+    /// it waits for the beginning: otherwise the statement would be prepared in another one if that fails.
     pub(super) async fn begin_and_prepare(&mut self, sql: &str) -> Result<Statement, Error> {
-        if self.pool.config.transaction_pooling {
+        if self.session()?.is_shared() {
             self.begun().await?;
         }
         let beginning = self.beginning.take();
@@ -248,14 +257,14 @@ impl Transaction {
             ending.number().await?;
         }
         self.forget_statement(sql);
-        let begin = self.begin_text(None);
+        let begin = self.begin_text(None)?;
         self.has_begun = false;
         self.beginning = Some(Reply::to(self.connection()?, &begin).await?);
         Ok(())
     }
 
     /// The statements that begin the transaction. All text is our own.
-    fn begin_text(&self, role: Option<&str>) -> String {
+    fn begin_text(&self, role: Option<&str>) -> Result<String, Error> {
         let config = &self.pool.config;
         let mode = match self.access {
             Access::Read => "READ ONLY",
@@ -264,8 +273,12 @@ impl Transaction {
         let milliseconds = |time: Duration| time.as_millis().clamp(1, i32::MAX as u128);
         let remaining = self.deadline.saturating_duration_since(Instant::now());
         let idle_time = remaining + COMMIT_TIME;
+        let fresh = match self.session()?.is_shared() {
+            true => format!("{}; ", self.pool.address.fresh_session()),
+            false => String::new(),
+        };
         let mut text = format!(
-            "BEGIN {mode}; SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
+            "BEGIN {mode}; {fresh}SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
              SET LOCAL idle_in_transaction_session_timeout = {}; \
              SET LOCAL standard_conforming_strings = on",
             milliseconds(remaining),
@@ -283,7 +296,7 @@ impl Transaction {
             text.push_str("; ");
             text.push_str(CHANGES);
         }
-        text
+        Ok(text)
     }
 
     pub(super) fn limits(&self) -> &QueryLimits {
@@ -295,7 +308,11 @@ impl Transaction {
     }
 
     pub(super) fn connection(&self) -> Result<&Connection, Error> {
-        self.leased.as_ref().map(|(_, session)| &session.connection).ok_or(Error::ReaderLost)
+        self.session().map(|session| &session.connection)
+    }
+
+    fn session(&self) -> Result<&Session, Error> {
+        self.leased.as_ref().map(|(_, session)| session).ok_or(Error::ReaderLost)
     }
 
     /// Rolls back the changes even if the call succeeds.
@@ -350,9 +367,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Whether running statements can be cancelled. If not, their connection is closed.
+    /// Whether running statements can be cancelled. If not, their connection is closed. In a shared session, the request
+    /// could reach the statement of another client.
     pub(super) fn can_cancel(&self) -> bool {
-        !self.pool.config.transaction_pooling
+        self.session().is_ok_and(|session| !session.is_shared())
     }
 
     /// Cancels the running statement and waits until the server has processed the request.
@@ -402,9 +420,15 @@ impl Transaction {
             let reason = "it ended the transaction of the call".to_owned();
             return Err(Error::Forbidden { reason });
         }
+        let session = self.session()?;
+        if session.is_shared() && !self.is_unclear {
+            self.deadline().limit(session.deallocate()).await?;
+        }
         if self.access == Access::Write && !self.discards_changes {
-            let commit = match self.pool.config.transaction_pooling {
-                true => format!("{RESET}; DEALLOCATE ALL; COMMIT"),
+            let is_shared = self.session()?.is_shared();
+            // After the commit, another client may have the session.
+            let commit = match is_shared {
+                true => format!("{RESET}; {ENCODING}; COMMIT"),
                 false => "COMMIT".to_owned(),
             };
             match timeout_at(self.deadline + COMMIT_TIME, self.batch(&commit)).await {
@@ -415,7 +439,7 @@ impl Transaction {
                 Err(_) => return Err(Error::Unconfirmed),
             }
             // Functions that triggers call can change the session, too.
-            self.has_run_sql = true;
+            self.has_run_sql = !is_shared;
         }
         // The next call on the connection waits for the reply.
         if let Ok(Ok(ending)) = timeout(ROLLBACK_TIME, self.ending_reply()).await {
@@ -460,12 +484,8 @@ impl Transaction {
         }
         // The server sends the state after the error. If the beginning failed, it may not have been read.
         let is_open = !self.has_begun || !self.connection()?.state.is_idle();
-        if self.pool.config.transaction_pooling {
-            // The next statement may be sent to another session.
-            if is_open && !self.is_unclear {
-                self.batch(&format!("{ROLLBACK_AND_RESET}; DEALLOCATE ALL")).await?;
-            }
-            return Ok(None);
+        if self.session()?.is_shared() {
+            return self.ending_of_shared(is_open).await;
         }
         let sql = match (is_open, self.has_run_sql) {
             (true, true) => ROLLBACK_AND_RESET,
@@ -476,9 +496,23 @@ impl Transaction {
         Reply::to(self.connection()?, sql).await.map(Some)
     }
 
+    /// The end of a transaction in a session that another client gets afterwards. Only one message can reach it: the one
+    /// that ends the transaction.
+    async fn ending_of_shared(&self, is_open: bool) -> Result<Option<Reply>, Error> {
+        // The connection is closed, and the pooler closes the session.
+        if !is_open || self.is_unclear {
+            return Ok(None);
+        }
+        let sql = match self.has_run_sql {
+            true => format!("{ROLLBACK_AND_RESET}; {ENCODING}"),
+            false => "ROLLBACK".to_owned(),
+        };
+        Reply::to(self.connection()?, &sql).await.map(Some)
+    }
+
     /// Returns the connection to the pool, unless a cancellation may still reach it. Then it is closed.
     fn give_back(&mut self) {
-        if (self.pool.config.transaction_pooling || !self.is_unclear)
+        if !self.is_unclear
             && let Some((permit, session)) = self.leased.take()
         {
             self.pool.give_back(session);
@@ -493,7 +527,7 @@ impl Drop for Transaction {
         let connection = &session.connection;
         // A pooler closes the session of a lost client. Its statement ends at its timeout. PgBouncer 1.18 can fail
         // calls of other clients after a request to cancel one.
-        if connection.client.is_closed() || self.pool.config.transaction_pooling {
+        if connection.client.is_closed() || session.is_shared() {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

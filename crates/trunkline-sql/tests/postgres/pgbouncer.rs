@@ -1,87 +1,19 @@
 //! PgBouncer in transaction mode: each transaction may be in another session of the server.
 
-use std::fs;
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
-use tempfile::TempDir;
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::{Database, RawQuery};
 
-use crate::fixture::{self, Fixture, PATIENCE, connect, kind, patient};
-use crate::server;
+use crate::fixture::{self, Fixture, connect, kind, patient};
+use crate::server::{PgBouncer, PoolMode};
 
-struct PgBouncer {
-    port: u16,
-    child: Child,
-    // Removed at the end.
-    _folder: TempDir,
-}
-
-impl PgBouncer {
-    fn start(sessions: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = server::free_address().port();
-        let (_, address) = server::url().rsplit_once('@').unwrap();
-        let (host, server_port) = address.rsplit_once(':').unwrap();
-        let (users, log) = (folder.path().join("users"), folder.path().join("log"));
-        fs::write(&users, "\"app\" \"\"\n\"postgres\" \"\"\n").unwrap();
-        let config = format!(
-            "[databases]\n* = host={host} port={server_port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
-             listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = transaction\n\
-             default_pool_size = {sessions}\nmax_prepared_statements = 0\nserver_round_robin = 1\n",
-            users.display()
-        );
-        // Since 1.21.
-        let config = match version() >= (1, 21) {
-            true => config,
-            false => config.replace("max_prepared_statements = 0\n", ""),
-        };
-        let file = folder.path().join("pgbouncer.ini");
-        fs::write(&file, config).unwrap();
-        server::own(folder.path());
-        let mut command = server::unprivileged("pgbouncer".as_ref());
-        command.arg("--quiet").arg(&file).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(fs::File::create(&log).unwrap());
-        let mut child = command.spawn().expect("PgBouncer is missing: `apt-get install pgbouncer`");
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let log = || fs::read_to_string(&log).unwrap_or_default();
-            assert!(child.try_wait().unwrap().is_none(), "PgBouncer ended: {}", log());
-            assert!(Instant::now() < deadline, "PgBouncer did not start: {}", log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Self { port, child, _folder: folder }
-    }
-
-    fn open(&self, fixture: &Fixture) -> Database {
-        let url = format!("postgres://app@127.0.0.1:{}/{}", self.port, fixture.name);
-        let config = PostgresConfig {
-            writable: true,
-            transaction_pooling: true,
-            limits: patient(),
-            ..PostgresConfig::default()
-        };
-        fixture.runtime.block_on(connect(&url, config)).unwrap().into()
-    }
-}
-
-impl Drop for PgBouncer {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-fn version() -> (u32, u32) {
-    let output = server::unprivileged("pgbouncer".as_ref()).arg("--version").output();
-    let output = output.expect("PgBouncer is missing: `apt-get install pgbouncer`");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let number = text.split_whitespace().nth(1).unwrap();
-    let mut parts = number.split('.').map(|part| part.parse().unwrap());
-    (parts.next().unwrap(), parts.next().unwrap())
+/// A database of the fixture behind a pooler.
+fn open(pooler: &PgBouncer, fixture: &Fixture) -> Database {
+    let config = PostgresConfig { writable: true, limits: patient(), ..PostgresConfig::default() };
+    let url = pooler.url_of("app", &fixture.name);
+    fixture.runtime.block_on(connect(&url, config)).unwrap().into()
 }
 
 const TYPES: &str = "CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE TYPE pair AS (a mood, b integer[]);
@@ -92,8 +24,8 @@ const TYPES: &str = "CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE TYPE pair
 #[ignore = "needs PostgreSQL"]
 fn sessions_are_shared() {
     let fixture = Fixture::with(TYPES, PostgresConfig::default());
-    let pgbouncer = PgBouncer::start(2);
-    let databases = [pgbouncer.open(&fixture), pgbouncer.open(&fixture)];
+    let pgbouncer = PgBouncer::start(PoolMode::Transaction, 2);
+    let databases = [open(&pgbouncer, &fixture), open(&pgbouncer, &fixture)];
     let run = |database: &Database, number: usize| {
         let database = database.clone();
         async move {
@@ -134,8 +66,8 @@ fn sessions_are_shared() {
 #[ignore = "needs PostgreSQL"]
 fn statements_are_cancelled() {
     let fixture = Fixture::with(TYPES, PostgresConfig::default());
-    let pgbouncer = PgBouncer::start(1);
-    let database = pgbouncer.open(&fixture);
+    let pgbouncer = PgBouncer::start(PoolMode::Transaction, 1);
+    let database = open(&pgbouncer, &fixture);
     let endless =
         "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT i FROM r";
     // A statement that is not needed any more occupies the only session until its timeout.

@@ -60,17 +60,18 @@ impl Server {
     fn migrate(&self, session: &Session) -> Result<(), Problem> {
         let newest = self.0.newest_version();
         // The current version needs no privileges but those for the tables.
-        if self.version(session)? == newest {
+        if self.version(|sql| session.read(sql))? == newest {
             return Ok(());
         }
         session.batch(&format!(
-            "BEGIN; SET LOCAL statement_timeout = {0}; SET LOCAL lock_timeout = {0}; \
+            "{1}SET LOCAL statement_timeout = {0}; SET LOCAL lock_timeout = {0}; \
              SELECT pg_advisory_xact_lock({MIGRATION_LOCK}); CREATE SCHEMA IF NOT EXISTS trunkline; \
              SET LOCAL search_path TO trunkline; \
              CREATE TABLE IF NOT EXISTS store (name text PRIMARY KEY, version bigint NOT NULL)",
             milliseconds(MIGRATION_WAIT),
+            self.0.begin("READ WRITE", session.sessions()),
         ))?;
-        let version = self.version(session)?;
+        let version = self.version(|sql| session.batch(sql))?;
         for (migration, number) in self.0.schema.postgres.iter().zip(1..) {
             if version < number {
                 session.batch(migration)?;
@@ -84,15 +85,18 @@ impl Server {
         Ok(())
     }
 
-    /// The version of the schema; 0 for a missing one.
-    fn version(&self, session: &Session) -> Result<u32, Problem> {
-        let exists = session.batch("SELECT 1 WHERE to_regclass('trunkline.store') IS NOT NULL")?;
+    /// The version of the schema; 0 for a missing one. `query` runs a query.
+    fn version(
+        &self,
+        query: impl Fn(&str) -> Result<Vec<String>, StoreError>,
+    ) -> Result<u32, Problem> {
+        let exists = query("SELECT 1 WHERE to_regclass('trunkline.store') IS NOT NULL")?;
         if exists.is_empty() {
             return Ok(0);
         }
         let sql =
             format!("SELECT version FROM trunkline.store WHERE name = '{}'", self.0.schema.name);
-        let found = session.batch(&sql)?;
+        let found = query(&sql)?;
         let found = found.first().map_or(Ok(0), |version| version.parse());
         match found {
             Ok(found) if found > self.0.newest_version() => Err(Problem::Newer(found)),

@@ -9,9 +9,9 @@ use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row, SimpleQueryMessage};
-use trunkline_postgres::Connection;
+use trunkline_postgres::{Connection, Sessions, is_connection_lost};
 
-use super::error::{is_conflict, is_lost, lost, store_error};
+use super::error::{is_conflict, lost, store_error};
 use super::settings::Settings;
 use super::text;
 use crate::claim::Claim;
@@ -69,6 +69,11 @@ impl Session {
         }
     }
 
+    /// The sessions of the server in which the transactions run.
+    pub(super) fn sessions(&self) -> Sessions {
+        self.connection.sessions
+    }
+
     pub(crate) fn execute(&self, sql: &str, params: &[Value<'_>]) -> Result<u64, StoreError> {
         let (sql, params) = (text::statement(sql), typed(params));
         self.run(self.connection.client.execute_typed(&sql, &params))
@@ -111,6 +116,15 @@ impl Session {
 
     fn close_cursor(&self, cursor: &str) {
         self.push(&format!("CLOSE {cursor};"));
+    }
+
+    /// Runs queries of a transaction of their own, which changes nothing, and returns the values of the first column of
+    /// their rows.
+    pub(super) fn read(&self, sql: &str) -> Result<Vec<String>, StoreError> {
+        self.batch(&format!(
+            "{}{sql}; ROLLBACK",
+            self.settings.begin("READ ONLY", self.connection.sessions)
+        ))
     }
 
     /// Runs commands, and returns the values of the first column of their rows.
@@ -176,13 +190,16 @@ impl Session {
                 _ => continue,
             };
             self.is_lost.set(true);
-            self.connection.canceller().cancel(&self.settings.address, CANCEL_TIME).await;
+            // In a shared session, the request could reach the statement of another client.
+            if self.connection.sessions == Sessions::Own {
+                self.connection.canceller().cancel(&self.settings.address, CANCEL_TIME).await;
+            }
             return Err(reason);
         }
     }
 
     fn note(&self, error: Error) -> StoreError {
-        if is_lost(&error) {
+        if is_connection_lost(&error) {
             self.is_lost.set(true);
             self.should_retry.set(true);
         }
@@ -202,7 +219,7 @@ impl Session {
     /// Begins a transaction, and waits for the lock of the store.
     pub(crate) fn begin_write(&self) -> Result<(), StoreError> {
         self.reset(None);
-        let begin = self.settings.begin_write();
+        let begin = self.settings.begin_write(self.connection.sessions);
         let version = self.batch(&begin)?;
         self.settings.check_version(version.first().map(String::as_str))
     }
@@ -210,7 +227,7 @@ impl Session {
     /// Begins a read with its first statement.
     pub(crate) fn begin_read(&self, claim: &Arc<Claim>) {
         self.reset(Some(claim));
-        self.push(&self.settings.begin_read());
+        self.push(&self.settings.begin_read(self.connection.sessions));
     }
 
     fn reset(&self, claim: Option<&Arc<Claim>>) {
@@ -240,7 +257,9 @@ impl Session {
         let outcome = self.runtime.block_on(async { timeout(wait, commit).await });
         match outcome {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) if error.code().is_some() && !is_lost(&error) => Err(self.note(error)),
+            Ok(Err(error)) if error.code().is_some() && !is_connection_lost(&error) => {
+                Err(self.note(error))
+            }
             // The server may have committed before the connection was lost.
             _ => {
                 self.is_lost.set(true);

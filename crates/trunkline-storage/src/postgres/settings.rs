@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_postgres::{Address, Outage};
+use trunkline_postgres::{Address, Outage, Sessions};
 
 use crate::config::{Schema, StoreConfig};
 use crate::error::StoreError;
@@ -33,15 +33,24 @@ impl Settings {
         u32::try_from(self.schema.postgres.len()).unwrap_or(u32::MAX)
     }
 
+    /// The commands that begin a transaction, which does not depend on what other clients have left in the session.
+    pub(super) fn begin(&self, mode: &str, sessions: Sessions) -> String {
+        match sessions {
+            Sessions::Own => format!("BEGIN {mode}; "),
+            Sessions::Shared => format!("BEGIN {mode}; {}; ", self.address.fresh_session()),
+        }
+    }
+
     /// The commands that begin a transaction that no other one changes the store in. They return the version of the
     /// schema. Its row is the lock, so that no two transactions of writers are concurrent, and each statement sees the
     /// changes of the previous ones.
-    pub(super) fn begin_write(&self) -> String {
+    pub(super) fn begin_write(&self, sessions: Sessions) -> String {
         format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL search_path TO trunkline; \
+            "{}SET LOCAL search_path TO trunkline; \
              SET LOCAL statement_timeout = {timeout}; SET LOCAL lock_timeout = {}; \
              SET LOCAL idle_in_transaction_session_timeout = {}; \
              SELECT version FROM store WHERE name = '{}' FOR UPDATE",
+            self.begin("ISOLATION LEVEL READ COMMITTED READ WRITE", sessions),
             milliseconds(self.lock_wait),
             milliseconds(self.idle_wait),
             self.schema.name,
@@ -49,10 +58,10 @@ impl Settings {
         )
     }
 
-    pub(super) fn begin_read(&self) -> String {
+    pub(super) fn begin_read(&self, sessions: Sessions) -> String {
         format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO trunkline; \
-             SET LOCAL statement_timeout = {};",
+            "{}SET LOCAL search_path TO trunkline; SET LOCAL statement_timeout = {};",
+            self.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", sessions),
             milliseconds(self.timeout),
         )
     }
