@@ -23,6 +23,8 @@ pub struct Address {
     pooling: Pooling,
     /// Whether a connection has shown that sessions are shared.
     has_pooler: AtomicBool,
+    /// Whether a connection has shown that transactions can run.
+    has_transactions: AtomicBool,
     fresh_session: String,
 }
 
@@ -70,8 +72,9 @@ impl Address {
         // TLS is established before tokio-postgres gets the stream.
         config.ssl_mode(tokio_postgres::config::SslMode::Disable);
         let fresh_session = fresh_session(config.get_application_name().unwrap_or_default());
-        let (pooling, has_pooler) = (url.pooling, AtomicBool::new(false));
-        Ok(Self { config, hosts, tls, pooling, has_pooler, fresh_session })
+        let (has_pooler, has_transactions) = (AtomicBool::new(false), AtomicBool::new(false));
+        let pooling = url.pooling;
+        Ok(Self { config, hosts, tls, pooling, has_pooler, has_transactions, fresh_session })
     }
 
     /// Sets whether sessions are shared, unless it is [`Pooling::Detect`]. It takes precedence over the URL.
@@ -92,6 +95,17 @@ impl Address {
             Pooling::Session => false,
         };
         if is_shared { Sessions::Shared } else { Sessions::Own }
+    }
+
+    /// Whether a new connection is tested. Behind a pooler, only the first one: others would wait for a session without
+    /// need, until a call has one for them.
+    pub(crate) fn needs_test(&self) -> bool {
+        self.sessions() == Sessions::Own || !self.has_transactions.load(Ordering::Acquire)
+    }
+
+    /// Notes that a connection has run a transaction.
+    pub(crate) fn note_transaction(&self) {
+        self.has_transactions.store(true, Ordering::Release);
     }
 
     /// Notes a sign that sessions are shared: later connections count as such, unless the configuration differs.

@@ -74,25 +74,28 @@ impl Connection {
         let host = address.hosts.get(index).map(|(host, port)| shown(host, *port));
         let host = host.unwrap_or_default();
         let stream = open_stream(address, index).await?;
-        let state = SessionState::new();
-        let state = state.map_err(|source| ConnectError::Io { host: host.clone(), source })?;
-        let state = Arc::new(state);
+        let state = Arc::new(SessionState::default());
         let stream = ObservedStream::new(stream, limits.max_message, Arc::clone(&state));
-        let refused = |error| refused(&host, &error);
+        let stream = stream.map_err(|source| ConnectError::Io { host: host.clone(), source })?;
+        let refused = |error: tokio_postgres::Error| refused(&host, &error);
         let (client, driver) = address.config.connect_raw(stream, NoTls).await.map_err(refused)?;
         tokio::spawn(async move {
             if let Err(error) = driver.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
         });
-        match process(&client).await.map_err(refused)? {
-            Some(process) if process == state.process() => {}
-            Some(_) => {
+        if address.needs_test() {
+            let process = process(&client).await.map_err(refused)?;
+            let process = process.ok_or(ConnectError::StatementPooling { host })?;
+            address.note_transaction();
+            if process != state.process() {
                 address.note_pooler("the process of the session is not that of the connection");
             }
-            None => return Err(ConnectError::StatementPooling { host }),
         }
         let sessions = address.sessions();
+        if sessions == Sessions::Shared {
+            state.set_shared();
+        }
         if sessions == Sessions::Shared && address.config.get_options().is_some() {
             let reason = "a connection pooler does not apply it to each session; set the values for the role: \
                           ALTER ROLE … SET …";

@@ -12,7 +12,7 @@ mod error;
 mod outage;
 mod pgpass;
 mod pooling;
-mod statement_names;
+mod statements;
 mod stream;
 mod tls;
 mod url;

@@ -1,15 +1,15 @@
 //! The connection's bytes. Messages of the server are observed: their size is bounded, and the state of the transaction
-//! is recorded. Statements of the client get names that no other connection has.
+//! is recorded. Prepared statements get names that no other connection has, or none.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::statement_names::{StatementNames, random_suffix};
+use crate::statements::{Statements, random_suffix};
 
 /// A byte stream of any kind.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -22,26 +22,13 @@ pub struct SessionState {
     status: AtomicU8,
     is_too_large: AtomicBool,
     process: AtomicU32,
-    prepared: Arc<AtomicUsize>,
-    suffix: String,
+    is_shared: AtomicBool,
 }
 
 impl SessionState {
-    pub(crate) fn new() -> io::Result<Self> {
-        let suffix = random_suffix().map_err(io::Error::other)?;
-        Ok(Self { suffix, ..Self::default() })
-    }
-
-    /// Number of statements that were prepared so far, also by the driver for itself.
-    #[must_use]
-    pub fn prepared_statements(&self) -> usize {
-        self.prepared.load(Ordering::Acquire)
-    }
-
-    /// The end of the names of all prepared statements of the connection.
-    #[must_use]
-    pub fn statement_suffix(&self) -> &str {
-        &self.suffix
+    /// Lets statements be unnamed, before the first one is prepared.
+    pub(crate) fn set_shared(&self) {
+        self.is_shared.store(true, Ordering::Release);
     }
 
     /// The process that the server, or a pooler, has reported at the start. 0 without a report.
@@ -74,26 +61,70 @@ impl SessionState {
     }
 }
 
-/// A stream whose messages from the server are observed, and whose statements are renamed.
+/// A stream whose messages from the server are observed, and whose prepared statements are renamed.
 pub(crate) struct ObservedStream {
     inner: Box<dyn Io>,
     scanner: Scanner,
     state: Arc<SessionState>,
-    names: StatementNames,
+    statements: Statements,
     /// Bytes for the server.
     output: Vec<u8>,
     /// Number of these that have been sent.
     sent: usize,
+    /// Bytes for the client, if the session is shared.
+    input: Vec<u8>,
+    /// Number of these that it has read.
+    read: usize,
 }
 
-/// Maximum number of bytes that are renamed at once, and wait for the server.
+/// Maximum number of bytes of the client that are changed at once, and wait for the server.
 const MAX_OUTPUT: usize = 64 << 10;
 
+/// Maximum number of bytes of the server that are filtered at once, and wait for the client.
+const MAX_INPUT: usize = 8 << 10;
+
 impl ObservedStream {
-    pub(crate) fn new(inner: Box<dyn Io>, max_message: usize, state: Arc<SessionState>) -> Self {
-        let names = StatementNames::new(state.suffix.clone(), Arc::clone(&state.prepared));
-        let scanner = Scanner { max_message, ..Scanner::default() };
-        Self { inner, scanner, state, names, output: Vec::new(), sent: 0 }
+    /// Fails if the operating system has no random numbers.
+    pub(crate) fn new(
+        inner: Box<dyn Io>,
+        max_message: usize,
+        state: Arc<SessionState>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            inner,
+            scanner: Scanner { max_message, ..Scanner::default() },
+            state,
+            statements: Statements::new(random_suffix().map_err(io::Error::other)?),
+            output: Vec::new(),
+            sent: 0,
+            input: Vec::new(),
+            read: 0,
+        })
+    }
+
+    /// Reads messages of the server without those that the client must not see.
+    fn poll_filtered(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.read == self.input.len() {
+            self.input.clear();
+            self.read = 0;
+            let mut bytes = [0; MAX_INPUT];
+            let mut part = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut self.inner).poll_read(context, &mut part))?;
+            if part.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let (statements, input) = (&mut self.statements, &mut self.input);
+            self.scanner.scan(part.filled(), &self.state, statements, Some(input))?;
+        }
+        let rest = self.input.get(self.read..).unwrap_or_default();
+        let rest = rest.get(..buffer.remaining()).unwrap_or(rest);
+        buffer.put_slice(rest);
+        self.read += rest.len();
+        Poll::Ready(Ok(()))
     }
 
     /// Sends what waits for the server.
@@ -117,14 +148,13 @@ impl AsyncRead for ObservedStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if this.state.is_shared.load(Ordering::Acquire) {
+            return this.poll_filtered(context, buffer);
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(context, buffer))?;
         let new = buffer.filled().get(before..).unwrap_or_default();
-        if this.scanner.scan(new, &this.state).is_err() {
-            this.state.is_too_large.store(true, Ordering::Release);
-            return Poll::Ready(Err(io::Error::other("a message of the server is too large")));
-        }
-        Poll::Ready(Ok(()))
+        Poll::Ready(this.scanner.scan(new, &this.state, &mut this.statements, None))
     }
 }
 
@@ -137,7 +167,8 @@ impl AsyncWrite for ObservedStream {
         let this = self.get_mut();
         ready!(this.poll_send(context))?;
         let part = bytes.get(..MAX_OUTPUT).unwrap_or(bytes);
-        this.names.rename(part, &mut this.output);
+        this.statements.is_shared = this.state.is_shared.load(Ordering::Acquire);
+        this.statements.send(part, &mut this.output);
         // The rest is sent by the next call, or by the flush.
         match this.poll_send(context) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -165,54 +196,84 @@ struct Scanner {
     header: [u8; 5],
     /// Number of bytes of the header so far.
     filled: usize,
+    /// Number of these that the client has read.
+    passed: usize,
     /// Number of bytes of the body so far.
     body: usize,
     /// Number of bytes of the body to come.
     remaining: usize,
 }
 
-struct TooLarge;
-
 impl Scanner {
-    /// Reads the next bytes. A message of the type `Z` contains the state of the transaction, and one of the type `K`
-    /// begins with the number of the process.
-    fn scan(&mut self, mut bytes: &[u8], state: &SessionState) -> Result<(), TooLarge> {
+    /// Reads the next bytes, and appends those for the client to `output`. A message of the type `Z` contains the state of
+    /// the transaction, and one of the type `K` begins with the number of the process.
+    fn scan(
+        &mut self,
+        mut bytes: &[u8],
+        state: &SessionState,
+        statements: &mut Statements,
+        mut output: Option<&mut Vec<u8>>,
+    ) -> io::Result<()> {
         while let Some((first, rest)) = bytes.split_first() {
             if let Some(place) = self.header.get_mut(self.filled) {
                 *place = *first;
                 self.filled += 1;
                 bytes = rest;
                 if self.filled == self.header.len() {
-                    let [_, length @ ..] = self.header;
-                    // The length includes itself.
-                    self.remaining = (u32::from_be_bytes(length) as usize).saturating_sub(4);
-                    if self.remaining > self.max_message {
-                        return Err(TooLarge);
-                    }
+                    self.end_header(state, statements, output.as_deref_mut())?;
                 }
             } else if self.remaining > 0 {
                 let mut length = self.remaining.min(bytes.len());
                 match self.header[0] {
-                    b'Z' => state.status.store(*first, Ordering::Release),
+                    b'Z' => {
+                        state.status.store(*first, Ordering::Release);
+                        statements.note_ready(*first);
+                    }
                     b'K' => {
                         // The number, and not the key after it, byte by byte.
                         if self.body < 4 {
                             let process = state.process.load(Ordering::Relaxed);
-                            state
-                                .process
-                                .store(process << 8 | u32::from(*first), Ordering::Release);
+                            let process = process << 8 | u32::from(*first);
+                            state.process.store(process, Ordering::Release);
                         }
                         length = 1;
                     }
                     _ => {}
                 }
+                let (now, later) = bytes.split_at(length);
+                if let Some(output) = output.as_deref_mut() {
+                    output.extend_from_slice(now);
+                }
                 self.body += length;
                 self.remaining -= length;
-                bytes = bytes.get(length..).unwrap_or_default();
+                bytes = later;
             }
             if self.filled == self.header.len() && self.remaining == 0 {
                 (self.filled, self.body) = (0, 0);
             }
+        }
+        self.passed = if output.is_none() { self.filled % self.header.len() } else { self.passed };
+        Ok(())
+    }
+
+    fn end_header(
+        &mut self,
+        state: &SessionState,
+        statements: &mut Statements,
+        output: Option<&mut Vec<u8>>,
+    ) -> io::Result<()> {
+        let [kind, length @ ..] = self.header;
+        // The length includes itself.
+        self.remaining = (u32::from_be_bytes(length) as usize).saturating_sub(4);
+        if self.remaining > self.max_message {
+            state.is_too_large.store(true, Ordering::Release);
+            return Err(io::Error::other("a message of the server is too large"));
+        }
+        let passed = std::mem::take(&mut self.passed);
+        if let Some(output) = output
+            && !statements.is_hidden(kind)
+        {
+            output.extend_from_slice(self.header.get(passed..).unwrap_or_default());
         }
         Ok(())
     }
@@ -221,6 +282,7 @@ impl Scanner {
 #[cfg(test)]
 mod tests {
     use super::{Scanner, SessionState};
+    use crate::statements::Statements;
 
     #[test]
     fn messages_are_found_in_any_parts() {
@@ -229,17 +291,52 @@ mod tests {
         for size in 1..=bytes.len() {
             let mut scanner = Scanner { max_message: 8, ..Scanner::default() };
             let state = SessionState::default();
+            let mut statements = Statements::new(String::new());
             for part in bytes.chunks(size) {
-                assert!(scanner.scan(part, &state).is_ok());
+                scanner.scan(part, &state, &mut statements, None).unwrap();
             }
             assert!(state.is_in_transaction() && !state.is_failed(), "{size}");
             assert_eq!(state.process(), 0x0001_0203, "{size}");
         }
     }
 
+    /// The session counts as shared from any place on. Two of three ParseComplete are hidden.
+    #[test]
+    fn messages_are_hidden_in_any_parts() {
+        const PARSE: &[u8] = b"P\0\0\0\x0bs0\0t\0\0\0S\0\0\0\x04Q\0\0\0\x06q\0";
+        const BIND: &[u8] = b"B\0\0\0\x08\0s0\0S\0\0\0\x04Q\0\0\0\x06q\0";
+        let before = b"N\0\0\0\x081111";
+        let reply = b"1\0\0\0\x04Z\0\0\0\x05IZ\0\0\0\x05I";
+        let bound = b"2\0\0\0\x04D\0\0\0\x0611Z\0\0\0\x05I";
+        let hidden = [b"1\0\0\0\x04", &bound[..]].concat();
+        let bytes = [before, &reply[..], &hidden, b"Z\0\0\0\x05I", &hidden].concat();
+        let expected = [before, &reply[..], bound, b"Z\0\0\0\x05I", bound].concat();
+        for size in 1..=bytes.len() {
+            for direct in 0..=before.len() {
+                let mut scanner = Scanner { max_message: 8, ..Scanner::default() };
+                let state = SessionState::default();
+                let mut statements = Statements::new(String::new());
+                statements.send(b"\0\0\0\x04", &mut Vec::new());
+                let mut output = bytes[..direct].to_vec();
+                scanner.scan(&bytes[..direct], &state, &mut statements, None).unwrap();
+                statements.is_shared = true;
+                for sent in [PARSE, BIND, BIND] {
+                    statements.send(sent, &mut Vec::new());
+                }
+                for part in bytes[direct..].chunks(size) {
+                    scanner.scan(part, &state, &mut statements, Some(&mut output)).unwrap();
+                }
+                assert_eq!(output, expected, "{direct} and parts of {size}");
+            }
+        }
+    }
+
     #[test]
     fn large_messages_are_refused() {
         let mut scanner = Scanner { max_message: 5, ..Scanner::default() };
-        assert!(scanner.scan(b"D\0\0\0\x0a", &SessionState::default()).is_err());
+        let mut statements = Statements::new(String::new());
+        let state = SessionState::default();
+        assert!(scanner.scan(b"D\0\0\0\x0a", &state, &mut statements, None).is_err());
+        assert!(state.is_too_large());
     }
 }

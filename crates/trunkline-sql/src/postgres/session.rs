@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::TryStreamExt;
@@ -25,8 +25,6 @@ pub(super) struct Session {
     ending: Option<Reply>,
     /// Whether a prepared statement was missing.
     has_lost_statement: AtomicBool,
-    /// Number of statements that were prepared here, and of those of the driver that were deallocated.
-    known_statements: AtomicUsize,
     address: Arc<Address>,
 }
 
@@ -47,7 +45,6 @@ impl Session {
             lookups: keeps_statements.then(Mutex::default),
             ending: None,
             has_lost_statement: AtomicBool::new(false),
-            known_statements: AtomicUsize::new(0),
             address,
         }
     }
@@ -72,29 +69,10 @@ impl Session {
         sql: &str,
         types: &[Type],
     ) -> Result<Result<Statement, tokio_postgres::Error>, Error> {
-        self.known_statements.fetch_add(1, Ordering::Relaxed);
         match self.connection.client.prepare_typed(sql, types).await {
             Err(error) if self.note_lost_statement(&error) => Err(Error::Changing),
             prepared => Ok(prepared),
         }
-    }
-
-    /// Removes the statements that the driver keeps prepared to look up types, if there may be some. In a shared session,
-    /// they would occupy memory and be of no use.
-    pub(super) async fn deallocate(&self) -> Result<(), Error> {
-        const NAMES: &str = "\
-            SELECT pg_catalog.string_agg('DEALLOCATE ' || pg_catalog.quote_ident(name), ';') \
-            FROM pg_catalog.pg_prepared_statements WHERE pg_catalog.right(name, pg_catalog.length($1)) = $1";
-        let Connection { client, state, .. } = &self.connection;
-        let prepared = state.prepared_statements();
-        if prepared <= self.known_statements.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let found = client.query_typed(NAMES, &[(&state.statement_suffix(), Type::TEXT)]).await?;
-        let sql: Option<&str> = found.first().map(|row| row.try_get(0)).transpose()?.flatten();
-        client.batch_execute(sql.unwrap_or_default()).await?;
-        self.known_statements.store(prepared, Ordering::Relaxed);
-        Ok(())
     }
 
     /// Whether an error means that a prepared statement is missing in the session. The connection is not used for further

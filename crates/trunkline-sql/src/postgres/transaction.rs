@@ -420,10 +420,6 @@ impl Transaction {
             let reason = "it ended the transaction of the call".to_owned();
             return Err(Error::Forbidden { reason });
         }
-        let session = self.session()?;
-        if session.is_shared() && !self.is_unclear {
-            self.deadline().limit(session.deallocate()).await?;
-        }
         if self.access == Access::Write && !self.discards_changes {
             let is_shared = self.session()?.is_shared();
             // After the commit, another client may have the session.
@@ -503,11 +499,12 @@ impl Transaction {
         if !is_open || self.is_unclear {
             return Ok(None);
         }
+        // All else is restored by the rollback.
         let sql = match self.has_run_sql {
-            true => format!("{ROLLBACK_AND_RESET}; {ENCODING}"),
-            false => "ROLLBACK".to_owned(),
+            true => "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()",
+            false => "ROLLBACK",
         };
-        Reply::to(self.connection()?, &sql).await.map(Some)
+        Reply::to(self.connection()?, sql).await.map(Some)
     }
 
     /// Returns the connection to the pool, unless a cancellation may still reach it. Then it is closed.
