@@ -108,10 +108,30 @@ impl Address {
         self.has_transactions.store(true, Ordering::Release);
     }
 
-    /// Notes a sign that sessions are shared: later connections count as such, unless the configuration differs.
-    pub fn note_pooler(&self, sign: &str) {
+    /// Notes that another process of the server runs the statements of a connection than the one that was reported: it is
+    /// behind a pooler. Later connections have shared sessions, unless the configuration differs.
+    pub(crate) fn note_other_process(&self) {
         if self.pooling == Pooling::Detect && !self.has_pooler.swap(true, Ordering::AcqRel) {
-            tracing::info!(address = %self, sign, "{}", Sessions::Shared);
+            tracing::info!(address = %self, "{}", Sessions::Shared);
+        }
+    }
+
+    /// Notes that a prepared statement was missing in a session, as it is behind a pooler that was not noticed. Later
+    /// connections have shared sessions, unless the configuration differs.
+    pub fn note_lost_statement(&self) {
+        if self.has_pooler.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        match self.pooling {
+            Pooling::Detect => tracing::warn!(
+                address = %self,
+                "a prepared statement is missing in its session, so {}", Sessions::Shared
+            ),
+            _ => tracing::warn!(
+                address = %self,
+                "a prepared statement is missing in its session, although `transaction_pooling` is false; \
+                 calls are repeated"
+            ),
         }
     }
 

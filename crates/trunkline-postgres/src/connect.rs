@@ -89,7 +89,7 @@ impl Connection {
             let process = process.ok_or(ConnectError::StatementPooling { host })?;
             address.note_transaction();
             if process != state.process() {
-                address.note_pooler("the process of the session is not that of the connection");
+                address.note_other_process();
             }
         }
         let sessions = address.sessions();

@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow, bail, ensure};
 use trunkline_agent::model::Message;
 use trunkline_gateway::UpstreamState;
-use trunkline_sql::inspection::HealthProblem;
+use trunkline_sql::inspection::{DatabaseHealth, HealthProblem};
+#[cfg(feature = "postgres")]
+use trunkline_sql::postgres::Sessions;
 use trunkline_sql::{CheckHealth, Database, Databases};
 
 #[cfg(feature = "postgres")]
@@ -115,8 +117,8 @@ async fn store(serve: &Serve, report: &mut Report) {
     #[cfg(feature = "postgres")]
     if let Location::Postgres(postgres) = &location {
         let reached = async {
-            postgres.check().await?;
-            Ok(format!("{location} can be reached"))
+            let sessions = postgres.check().await?;
+            Ok(format!("{location} can be reached; {sessions}"))
         };
         report.add("store", within(TIMEOUT, reached).await);
     }
@@ -236,10 +238,23 @@ async fn health(subject: &str, database: &Database, report: &mut Report) {
         Err(error) => return report.add(subject, Err(error)),
     };
     let access = if database.is_writable() { "writable" } else { "read-only" };
-    report.ok(subject, &format!("{} {}, {access}", health.engine, health.version));
+    let pooler = pooler(&health);
+    report.ok(subject, &format!("{} {}, {access}{pooler}", health.engine, health.version));
     for HealthProblem { problem, remedy, .. } in &health.problems {
         report.warning(subject, &format!("{problem}; {remedy}"));
     }
+}
+
+/// What follows from a connection pooler, if there is one.
+#[cfg(feature = "postgres")]
+fn pooler(health: &DatabaseHealth) -> String {
+    let is_shared = health.postgres.as_ref().is_some_and(|health| health.sessions == "shared");
+    if is_shared { format!("; {}", Sessions::Shared) } else { String::new() }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn pooler(_: &DatabaseHealth) -> &'static str {
+    ""
 }
 
 async fn queries(databases: &Databases, config: &Config) -> anyhow::Result<String> {

@@ -84,7 +84,7 @@ impl Session {
         let is_lost = error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME);
         if is_lost {
             self.has_lost_statement.store(true, Ordering::Relaxed);
-            self.address.note_pooler("a prepared statement is missing in the session");
+            self.address.note_lost_statement();
         }
         is_lost
     }

@@ -141,7 +141,7 @@ impl Transaction {
             leased: Some((permit, session)),
             pool: Arc::clone(pool),
         };
-        let begin = transaction.begin_text(role)?;
+        let begin = transaction.begin_text(role);
         transaction.beginning = Some(Reply::to(transaction.connection()?, &begin).await?);
         Ok(transaction)
     }
@@ -193,7 +193,7 @@ impl Transaction {
     /// Prepares a statement of the caller, in one round trip with the beginning of the transaction. In a shared session,
     /// it waits for the beginning: otherwise the statement would be prepared in another one if that fails.
     pub(super) async fn begin_and_prepare(&mut self, sql: &str) -> Result<Statement, Error> {
-        if self.session()?.is_shared() {
+        if self.is_shared() {
             self.begun().await?;
         }
         let beginning = self.beginning.take();
@@ -257,14 +257,14 @@ impl Transaction {
             ending.number().await?;
         }
         self.forget_statement(sql);
-        let begin = self.begin_text(None)?;
+        let begin = self.begin_text(None);
         self.has_begun = false;
         self.beginning = Some(Reply::to(self.connection()?, &begin).await?);
         Ok(())
     }
 
     /// The statements that begin the transaction. All text is our own.
-    fn begin_text(&self, role: Option<&str>) -> Result<String, Error> {
+    fn begin_text(&self, role: Option<&str>) -> String {
         let config = &self.pool.config;
         let mode = match self.access {
             Access::Read => "READ ONLY",
@@ -273,7 +273,7 @@ impl Transaction {
         let milliseconds = |time: Duration| time.as_millis().clamp(1, i32::MAX as u128);
         let remaining = self.deadline.saturating_duration_since(Instant::now());
         let idle_time = remaining + COMMIT_TIME;
-        let fresh = match self.session()?.is_shared() {
+        let fresh = match self.is_shared() {
             true => format!("{}; ", self.pool.address.fresh_session()),
             false => String::new(),
         };
@@ -296,7 +296,7 @@ impl Transaction {
             text.push_str("; ");
             text.push_str(CHANGES);
         }
-        Ok(text)
+        text
     }
 
     pub(super) fn limits(&self) -> &QueryLimits {
@@ -370,7 +370,12 @@ impl Transaction {
     /// Whether running statements can be cancelled. If not, their connection is closed. In a shared session, the request
     /// could reach the statement of another client.
     pub(super) fn can_cancel(&self) -> bool {
-        self.session().is_ok_and(|session| !session.is_shared())
+        !self.is_shared()
+    }
+
+    /// Whether the sessions of the server are shared with other clients.
+    pub(super) fn is_shared(&self) -> bool {
+        self.session().is_ok_and(Session::is_shared)
     }
 
     /// Cancels the running statement and waits until the server has processed the request.
@@ -421,7 +426,7 @@ impl Transaction {
             return Err(Error::Forbidden { reason });
         }
         if self.access == Access::Write && !self.discards_changes {
-            let is_shared = self.session()?.is_shared();
+            let is_shared = self.is_shared();
             // After the commit, another client may have the session.
             let commit = match is_shared {
                 true => format!("{RESET}; {ENCODING}; COMMIT"),
@@ -480,7 +485,7 @@ impl Transaction {
         }
         // The server sends the state after the error. If the beginning failed, it may not have been read.
         let is_open = !self.has_begun || !self.connection()?.state.is_idle();
-        if self.session()?.is_shared() {
+        if self.is_shared() {
             return self.ending_of_shared(is_open).await;
         }
         let sql = match (is_open, self.has_run_sql) {

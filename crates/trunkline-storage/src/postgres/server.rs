@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::runtime;
-use trunkline_postgres::{ConnectError, ConnectLimits, Connection};
+use trunkline_postgres::{ConnectError, ConnectLimits, Connection, Sessions};
 
 use super::error::connect_error;
 use super::session::Session;
@@ -133,11 +133,11 @@ impl From<StoreError> for Problem {
 }
 
 impl PostgresLocation {
-    /// Connects once, and changes nothing.
+    /// Connects once, changes nothing, and returns whether a connection pooler shares the sessions of the server.
     ///
     /// # Errors
     /// The reason why the database cannot be reached.
-    pub async fn check(&self) -> Result<(), ConnectError> {
-        Connection::open(&self.address, LIMITS).await.map(drop)
+    pub async fn check(&self) -> Result<Sessions, ConnectError> {
+        Connection::open(&self.address, LIMITS).await.map(|connection| connection.sessions)
     }
 }

@@ -7,23 +7,38 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
 use trunkline_storage::Location;
 
-use trunkline_test_postgres::{create_database, psql, url_of};
+use trunkline_test_postgres::{PgBouncer, create_database, psql, url_of};
 
 /// A new database, in a role without further privileges.
-pub(crate) struct Place(String);
+pub(crate) struct Place {
+    url: String,
+    /// That of a pooler before the server, if there is one.
+    pooled: Option<String>,
+}
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self(url_of("app", &create_database("")))
+        Self { url: url_of("app", &create_database("")), pooled: None }
+    }
+
+    /// A new database whose stores use a pooler.
+    pub(crate) fn behind(pooler: &PgBouncer) -> Self {
+        let name = create_database("");
+        Self { url: url_of("app", &name), pooled: Some(pooler.url_of("app", &name)) }
+    }
+
+    /// The URL for stores.
+    pub(crate) fn url(&self) -> &str {
+        self.pooled.as_deref().unwrap_or(&self.url)
     }
 
     pub(crate) fn location(&self) -> Location {
-        Location::postgres(&self.0).unwrap()
+        Location::postgres(self.url()).unwrap()
     }
 
     /// Refuses connections and ends the existing ones, or accepts connections again.
     pub(crate) fn set_reachable(&self, is_reachable: bool) {
-        let (_, name) = self.0.rsplit_once('/').unwrap();
+        let (_, name) = self.url.rsplit_once('/').unwrap();
         let sql = format!(
             "ALTER DATABASE {name} ALLOW_CONNECTIONS {is_reachable}; \
              SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity \
@@ -34,7 +49,7 @@ impl Place {
 
     /// A session like that of another process.
     pub(crate) fn other_process(&self) -> Session {
-        let session = Session::begin(self.0.clone());
+        let session = Session::begin(self.url.clone());
         session.execute("SET search_path TO trunkline");
         session
     }

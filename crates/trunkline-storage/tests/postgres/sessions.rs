@@ -4,10 +4,12 @@ use std::future::pending;
 use std::time::{Duration, Instant};
 
 use trunkline_storage::{Store, StoreConfig, StoreError, Value};
+use trunkline_test_postgres::{PgBouncer, PoolMode, psql_at};
 
 use crate::engine::{Place, lock};
 use crate::fixture::{
-    Fixture, PATIENCE, SCHEMA, enqueue, enqueue_all, gate, ids, outcome, put, while_writing,
+    Fixture, PATIENCE, SCHEMA, cancellation, enqueue, enqueue_all, gate, ids, open, outcome, put,
+    while_writing,
 };
 
 /// Ends the sessions of the store.
@@ -50,10 +52,8 @@ async fn a_write_survives_the_end_of_its_session() {
 }
 
 /// The work reads, and writes what follows from it. Each change is based on the previous one.
-#[tokio::test]
-async fn writers_of_several_nodes_are_serial() {
+async fn check_writers(place: Place) {
     const WRITES: usize = 50;
-    let place = Place::new();
     let config = StoreConfig { timeout: PATIENCE, lock_wait: PATIENCE, ..StoreConfig::default() };
     let stores: Vec<Store> = (0..3)
         .map(|_| Store::open(place.location(), SCHEMA, config.clone(), |_, _| Ok(())).unwrap())
@@ -75,6 +75,54 @@ async fn writers_of_several_nodes_are_serial() {
     }
     let found = place.other_process().texts("SELECT text FROM item WHERE id = 'count'");
     assert_eq!(found, [(3 * WRITES).to_string()]);
+}
+
+#[tokio::test]
+async fn writers_of_several_nodes_are_serial() {
+    check_writers(Place::new()).await;
+    for (mode, sessions) in [(PoolMode::Transaction, 2), (PoolMode::Session, 20)] {
+        let pooler = PgBouncer::start(mode, sessions);
+        check_writers(Place::behind(&pooler)).await;
+    }
+}
+
+/// What other clients of a pooler leave in the session does not matter, also when the tables are created.
+#[tokio::test]
+async fn other_clients_of_a_pooler() {
+    const LEFT: &str = "\
+        CREATE TEMP TABLE item AS SELECT 'other' AS id, '' AS text; CREATE TEMP TABLE store AS SELECT '' AS name; \
+        SET ROLE reader; SET search_path TO pg_catalog; SET default_transaction_read_only = on; \
+        SET statement_timeout = 1; SET lock_timeout = 1; SET synchronous_commit = off";
+    let pooler = PgBouncer::start(PoolMode::Transaction, 1);
+    let place = Place::behind(&pooler);
+    psql_at(place.url(), LEFT);
+    let config = StoreConfig { timeout: PATIENCE, ..StoreConfig::default() };
+    let store = open(&place, config).unwrap();
+    let fixture = Fixture { store, place };
+    for (id, ids_after) in [("ä", &["ä"][..]), ("b", &["b", "ä"])] {
+        fixture.put(id).await.unwrap();
+        psql_at(fixture.place.url(), LEFT);
+        assert_eq!(fixture.ids().await, ids_after);
+    }
+    let durable = fixture.read(|connection| {
+        let sql = "SELECT current_setting('synchronous_commit') || current_user";
+        connection.query_row(sql, &[], |row| row.get::<String>(0))
+    });
+    assert_eq!(durable.await.unwrap().as_deref(), Some("onapp"));
+    // Callers that leave do not end the statements of others.
+    let mut reads = Vec::new();
+    for _ in 0..10 {
+        let (cancel, cancelled) = cancellation();
+        let store = fixture.store.clone();
+        let sleep = "SELECT pg_sleep(0.2)::text";
+        let read =
+            async move { store.read(cancelled, |connection| connection.execute(sleep, &[])).await };
+        reads.push((cancel, tokio::spawn(read)));
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    reads.drain(..).for_each(|(cancel, _)| drop(cancel));
+    fixture.put("c").await.unwrap();
+    assert_eq!(fixture.ids().await, ["b", "c", "ä"]);
 }
 
 /// After an error, PostgreSQL runs no further statement of a transaction.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use trunkline_test_postgres::{
-    PgBouncer, PoolMode, SharingProxy, create_database, create_roles, psql,
+    PgBouncer, PoolMode, SharingProxy, create_database, create_roles, psql, url_of,
 };
 
 use crate::support::{run, trunkline};
@@ -51,8 +51,7 @@ impl Client {
     fn start(number: usize, url: &str, is_writable: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = mcp(&folder, ROLES[number], url);
-        command.args(is_writable.then_some("--writable"));
-        command.stdin(Stdio::piped()).stderr(Stdio::null());
+        command.args(is_writable.then_some("--writable")).stdin(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let requests = process.stdin.take().unwrap();
         let replies = BufReader::new(process.stdout.take().unwrap());
@@ -60,8 +59,8 @@ impl Client {
         Self { number, is_writable, process, requests, replies, changes, failures, _folder: folder }
     }
 
-    /// The calls of a round: a tool, its arguments, a place in the result, and its value there.
-    fn calls(&self) -> Vec<(&'static str, Value, &'static str, Value)> {
+    /// The calls of a round.
+    fn calls(&self) -> Vec<ExpectedCall> {
         let (number, role) = (self.number, ROLES[self.number]);
         let (table, key) = (format!("t{number}"), format!("c{number}"));
         let row = json!([[number, format!("row {number}")]]);
@@ -91,7 +90,10 @@ impl Client {
     /// Sends calls of each tool at once, and returns whether all succeeded. A result is that of this process, and an error
     /// says that the server was not reached, or the test fails.
     fn round(&mut self) -> bool {
-        let calls = self.calls();
+        self.ask(&self.calls())
+    }
+
+    fn ask(&mut self, calls: &[ExpectedCall]) -> bool {
         for (id, (tool, arguments, ..)) in calls.iter().enumerate() {
             let params = json!({"name": tool, "arguments": arguments});
             let request =
@@ -99,7 +101,7 @@ impl Client {
             writeln!(self.requests, "{request}").unwrap();
         }
         let mut succeeded = 0;
-        for _ in &calls {
+        for _ in calls {
             let mut line = String::new();
             self.replies.read_line(&mut line).unwrap();
             let reply: Value = serde_json::from_str(&line).unwrap();
@@ -121,11 +123,17 @@ impl Client {
         succeeded == calls.len()
     }
 
-    fn end(mut self) {
+    /// Ends the process, and returns its log.
+    fn end(self) -> String {
         drop(self.requests);
-        assert!(self.process.wait().unwrap().success());
+        let ended = self.process.wait_with_output().unwrap();
+        assert!(ended.status.success());
+        String::from_utf8(ended.stderr).unwrap()
     }
 }
+
+/// A tool, its arguments, a place in the result, and its value there.
+type ExpectedCall = (&'static str, Value, &'static str, Value);
 
 /// The call that counts changes.
 const CHANGE: (&str, &str) = ("execute_raw_query", "/rows_affected");
@@ -227,6 +235,42 @@ fn proxies_that_pass_keys_on() {
     let proxy = SharingProxy::start();
     check(|name| proxy.url_of("app", name), false, || {});
     check(|name| proxy.url_of("app", name), true, || {});
+}
+
+/// `doctor`, the health of the database and the log report what was detected.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn poolers_are_reported() {
+    let name = create_database("");
+    let transaction = PgBouncer::start(PoolMode::Transaction, 3);
+    let session = PgBouncer::start(PoolMode::Session, 20);
+    let pooled = transaction.url_of("app", &name);
+    let direct = url_of("app", &name);
+    let shared = "a connection pooler shares sessions: no statement is kept prepared";
+    for (url, is_shared, is_logged) in [
+        (direct.clone(), false, false),
+        (direct + "?pgbouncer=true", true, false),
+        (pooled.clone(), true, true),
+        (pooled.clone() + "?transaction_pooling=true", true, false),
+        (session.url_of("app", &name), true, true),
+        (session.url_of("app", &name) + "?transaction_pooling=false", false, false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let doctor = |option: &str| {
+            let arguments = ["doctor", "--listen", "127.0.0.1:0", option, &url];
+            let ended = run(trunkline(folder.path()).args(arguments));
+            assert_eq!(ended.code, Some(0), "{url}: {ended:?}");
+            ended.stdout
+        };
+        assert_eq!(doctor("--db").contains(shared), is_shared, "{url}");
+        let store = doctor("--store");
+        assert_eq!(store.contains(shared), is_shared, "{url}");
+        assert_eq!(store.contains("each connection has its own session"), !is_shared, "{url}");
+        let mut client = Client::start(0, &url, false);
+        let sessions = if is_shared { "shared" } else { "own" };
+        client.ask(&[("database_health", json!({}), "/postgres/sessions", json!(sessions))]);
+        assert_eq!(client.end().contains(shared), is_logged, "{url}");
+    }
 }
 
 /// The server does not start, and says why: for a database, and for a store.

@@ -31,6 +31,7 @@ pub(crate) async fn database_health(
     let number = |index: usize| Ok::<_, Error>(facts.try_get::<_, i64>(index)?.unsigned_abs());
     let long = long_transactions(transaction).await?;
     let health = PostgresHealth {
+        sessions: if transaction.is_shared() { "shared" } else { "own" },
         connections: number(2)?,
         max_connections: number(3)?,
         cache_hit_ratio: facts.try_get(4)?,
