@@ -103,15 +103,14 @@ impl Address {
         self.sessions() == Sessions::Own || !self.has_transactions.load(Ordering::Acquire)
     }
 
-    /// Notes that a connection has run a transaction.
-    pub(crate) fn note_transaction(&self) {
+    /// Notes that a connection has run a transaction, and whether in the process of the server that was reported for it.
+    /// Otherwise, it is behind a pooler, and later connections have shared sessions, unless the configuration differs.
+    pub(crate) fn note_transaction(&self, is_direct: bool) {
         self.has_transactions.store(true, Ordering::Release);
-    }
-
-    /// Notes that another process of the server runs the statements of a connection than the one that was reported: it is
-    /// behind a pooler. Later connections have shared sessions, unless the configuration differs.
-    pub(crate) fn note_other_process(&self) {
-        if self.pooling == Pooling::Detect && !self.has_pooler.swap(true, Ordering::AcqRel) {
+        if !is_direct
+            && self.pooling == Pooling::Detect
+            && !self.has_pooler.swap(true, Ordering::AcqRel)
+        {
             tracing::info!(address = %self, "{}", Sessions::Shared);
         }
     }

@@ -37,6 +37,8 @@ pub struct Connection {
     pub state: Arc<SessionState>,
     /// The sessions in which its transactions run.
     pub sessions: Sessions,
+    /// Whether the process of the server is that of the connection.
+    is_direct: bool,
     /// The place of its host in the address, for cancellation.
     host: usize,
 }
@@ -84,13 +86,12 @@ impl Connection {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
         });
+        let mut is_direct = false;
         if address.needs_test() {
             let process = process(&client).await.map_err(refused)?;
             let process = process.ok_or(ConnectError::StatementPooling { host })?;
-            address.note_transaction();
-            if process != state.process() {
-                address.note_other_process();
-            }
+            is_direct = process == state.process();
+            address.note_transaction(is_direct);
         }
         let sessions = address.sessions();
         if sessions == Sessions::Shared {
@@ -101,13 +102,15 @@ impl Connection {
                           ALTER ROLE … SET …";
             return Err(ConnectError::Setting { setting: "options", reason: reason.to_owned() });
         }
-        Ok(Self { client, state, sessions, host: index })
+        Ok(Self { client, state, sessions, is_direct, host: index })
     }
 
-    /// The means to cancel a statement of this connection.
+    /// The means to cancel a statement of this connection. None behind a pooler, which may apply the request to the
+    /// statement of another client: PgBouncer 1.18 does so if the session is given to it meanwhile.
     #[must_use]
-    pub fn canceller(&self) -> Canceller {
-        Canceller { token: self.client.cancel_token(), host: self.host }
+    pub fn canceller(&self) -> Option<Canceller> {
+        let can_cancel = self.is_direct && self.sessions == Sessions::Own;
+        can_cancel.then(|| Canceller { token: self.client.cancel_token(), host: self.host })
     }
 
     /// Whether the connection can be used for another call.

@@ -3,6 +3,9 @@
 //! Independent layers restrict callers: the privileges of the role, which [`Postgres::connect`] checks; a read-only
 //! transaction for each reading call; one statement per call, by the extended protocol; the kind of the
 //! statement and the functions in it; limits of time, rows and bytes.
+//!
+//! Behind a connection pooler, the sessions of the server are shared with other clients. [`Pooling`] says when, and
+//! `docs/decisions/0017-poolers.md` what follows from it.
 
 mod backend;
 mod catalog;

@@ -206,16 +206,13 @@ async fn stop(
     if let Ok(ended) = timeout(DRAIN_TIME, rest).await {
         return ended.map(|()| Stopped::Ended);
     }
-    if !transaction.can_cancel() {
-        return Ok(Stopped::Unclear);
-    }
+    let Some(cancellation) = transaction.cancellation() else { return Ok(Stopped::Unclear) };
     // The rows on the way are read meanwhile, so that the server is not blocked by them.
     let rest = async {
         while stream.try_next().await?.is_some() {}
         Ok::<_, Error>(())
     };
-    let (ended, cancelled) = tokio::join!(rest, transaction.cancel());
-    cancelled?;
+    let (ended, ()) = tokio::join!(rest, cancellation);
     match ended {
         Err(Error::Cancelled) => Ok(Stopped::Ended),
         Ok(()) => Ok(Stopped::Unclear),

@@ -367,22 +367,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// Whether running statements can be cancelled. If not, their connection is closed. In a shared session, the request
-    /// could reach the statement of another client.
-    pub(super) fn can_cancel(&self) -> bool {
-        !self.is_shared()
-    }
-
     /// Whether the sessions of the server are shared with other clients.
     pub(super) fn is_shared(&self) -> bool {
         self.session().is_ok_and(Session::is_shared)
     }
 
-    /// Cancels the running statement and waits until the server has processed the request.
-    pub(super) async fn cancel(&self) -> Result<(), Error> {
-        let canceller = self.connection()?.canceller();
-        canceller.cancel(&self.pool.address, ROLLBACK_TIME).await;
-        Ok(())
+    /// The means to cancel the running statement and to wait until the server has processed the request. None if the
+    /// statement cannot be cancelled: its connection is closed.
+    pub(super) fn cancellation(&self) -> Option<impl Future<Output = ()>> {
+        let canceller = self.connection().ok()?.canceller()?;
+        Some(async move { canceller.cancel(&self.pool.address, ROLLBACK_TIME).await })
     }
 
     /// The time limit of the call.
@@ -526,14 +520,12 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let Some((permit, session)) = self.leased.take() else { return };
-        let connection = &session.connection;
-        // A pooler closes the session of a lost client. Its statement ends at its timeout. PgBouncer 1.18 can fail
-        // calls of other clients after a request to cancel one.
-        if connection.client.is_closed() || session.is_shared() {
+        if session.connection.client.is_closed() {
             return;
         }
+        // A pooler closes the session of a lost client. Its statement ends at its timeout.
+        let Some(canceller) = session.connection.canceller() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let canceller = connection.canceller();
         let pool = Arc::clone(&self.pool);
         // The task that drives the connection ends it when the statement has ended.
         drop(session);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use trunkline_sql::postgres::PostgresConfig;
+use trunkline_sql::postgres::{Pooling, PostgresConfig};
 use trunkline_sql::{Database, RawQuery};
 
 use crate::fixture::{self, Fixture, connect, kind, patient};
@@ -11,7 +11,12 @@ use crate::server::{PgBouncer, PoolMode, psql_at};
 
 /// A database of the fixture behind a pooler.
 fn open(pooler: &PgBouncer, fixture: &Fixture) -> Database {
-    let config = PostgresConfig { writable: true, limits: patient(), ..PostgresConfig::default() };
+    open_as(pooler, fixture, Pooling::Detect)
+}
+
+fn open_as(pooler: &PgBouncer, fixture: &Fixture, pooling: Pooling) -> Database {
+    let limits = patient();
+    let config = PostgresConfig { writable: true, limits, pooling, ..PostgresConfig::default() };
     let url = pooler.url_of("app", &fixture.name);
     fixture.runtime.block_on(connect(&url, config)).unwrap().into()
 }
@@ -146,9 +151,16 @@ fn statements_are_cancelled() {
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn other_calls_are_not_cancelled() {
+    for (mode, sessions, pooling) in
+        [(PoolMode::Transaction, 2, Pooling::Detect), (PoolMode::Session, 12, Pooling::Session)]
+    {
+        check_other_calls(&PgBouncer::start(mode, sessions), pooling);
+    }
+}
+
+fn check_other_calls(pgbouncer: &PgBouncer, pooling: Pooling) {
     let fixture = Fixture::with(TYPES, PostgresConfig::default());
-    let pgbouncer = PgBouncer::start(PoolMode::Transaction, 2);
-    let database = open(&pgbouncer, &fixture);
+    let database = open_as(pgbouncer, &fixture, pooling);
     fixture.runtime.block_on(async {
         let other = tokio::spawn({
             let database = database.clone();

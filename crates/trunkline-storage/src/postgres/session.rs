@@ -190,9 +190,8 @@ impl Session {
                 _ => continue,
             };
             self.is_lost.set(true);
-            // In a shared session, the request could reach the statement of another client.
-            if self.connection.sessions == Sessions::Own {
-                self.connection.canceller().cancel(&self.settings.address, CANCEL_TIME).await;
+            if let Some(canceller) = self.connection.canceller() {
+                canceller.cancel(&self.settings.address, CANCEL_TIME).await;
             }
             return Err(reason);
         }
