@@ -164,6 +164,16 @@ impl Reply {
         Ok(Self(Box::pin(connection.client.simple_query_raw(sql).await?)))
     }
 
+    /// Waits for the end of the first statement.
+    pub(super) async fn first(&mut self) -> Result<(), Error> {
+        while let Some(message) = self.0.try_next().await? {
+            if let SimpleQueryMessage::CommandComplete(_) = message {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for the end of the reply, and returns the last number in the results.
     pub(super) async fn number(mut self) -> Result<u64, Error> {
         let mut last = 0;

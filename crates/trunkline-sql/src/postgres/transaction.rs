@@ -420,21 +420,15 @@ impl Transaction {
             return Err(Error::Forbidden { reason });
         }
         if self.access == Access::Write && !self.discards_changes {
-            let is_shared = self.is_shared();
-            // After the commit, another client may have the session.
-            let commit = match is_shared {
-                true => format!("{RESET}; {ENCODING}; COMMIT"),
-                false => "COMMIT".to_owned(),
-            };
-            match timeout_at(self.deadline + COMMIT_TIME, self.batch(&commit)).await {
-                Ok(Ok(_)) => {}
+            match timeout_at(self.deadline + COMMIT_TIME, self.commit()).await {
+                Ok(Ok(())) => {}
                 // The connection was lost before the answer.
                 Ok(Err(Error::Unreachable(_))) => return Err(Error::Unconfirmed),
                 Ok(Err(error)) => return Err(self.named(error)),
                 Err(_) => return Err(Error::Unconfirmed),
             }
             // Functions that triggers call can change the session, too.
-            self.has_run_sql = !is_shared;
+            self.has_run_sql = true;
         }
         // The next call on the connection waits for the reply.
         if let Ok(Ok(ending)) = timeout(ROLLBACK_TIME, self.ending_reply()).await {
@@ -444,6 +438,18 @@ impl Transaction {
             self.give_back();
         }
         Ok(value)
+    }
+
+    /// Commits, and resets a shared session in the same message: after it, another client may have the session.
+    async fn commit(&mut self) -> Result<(), Error> {
+        if !self.is_shared() {
+            return self.batch("COMMIT").await.map(drop);
+        }
+        let mut reply =
+            Reply::to(self.connection()?, &format!("COMMIT; {RESET}; {ENCODING}")).await?;
+        reply.first().await?;
+        self.ending = Some(reply);
+        Ok(())
     }
 
     /// Ends the transaction of a call that failed, whose statement may still be running.
