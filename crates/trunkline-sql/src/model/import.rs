@@ -76,7 +76,7 @@ pub enum CheckpointRequest {
         /// The id of the import.
         id: String,
     },
-    /// Removes it, and its table if that is empty.
+    /// Removes it, and its table if that is empty and the isolation level is READ COMMITTED.
     End {
         /// The id of the import.
         id: String,

@@ -9,11 +9,11 @@ use trunkline_sql::transfer::{
     CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender,
     Exported, ImportBatch, ImportRecord, Imported, RejectedRecord,
 };
-use trunkline_sql::{Error, QueryLimits, VisibilityRules};
+use trunkline_sql::{Database, Error, QueryLimits, VisibilityRules};
 
 use crate::checkpoints;
-use crate::fixture::{Fixture, PATIENCE, call, kind};
-use crate::visibility;
+use crate::fixture::{self, Fixture, PATIENCE, call, kind};
+use crate::{server, visibility};
 
 /// The text of an export, up to `max` parts, and its outcome unless it was dropped before.
 fn export(
@@ -176,6 +176,61 @@ fn rules_apply() {
         let (text, outcome) = export(&fixture, request, usize::MAX);
         assert_eq!((text.as_str(), kind(&outcome.unwrap())), ("", expected));
     }
+}
+
+/// Imports that begin and end at the same time, by several processes.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn imports_keep_the_checkpoints_of_each_other() {
+    for isolation in ["read committed", "repeatable read"] {
+        let fixture = Fixture::writable();
+        let name = &fixture.name;
+        fixture.look(&format!(
+            "ALTER DATABASE {name} SET default_transaction_isolation = '{isolation}'"
+        ));
+        std::thread::scope(|scope| {
+            for process in 0..4 {
+                scope.spawn(move || {
+                    let runtime = fixture::runtime();
+                    let config = PostgresConfig { writable: true, ..PostgresConfig::default() };
+                    let url = server::url_of("app", name);
+                    let database: Database =
+                        runtime.block_on(fixture::connect(&url, config)).unwrap().into();
+                    let request = |request| runtime.block_on(database.checkpoint(request));
+                    for import in 0..40 {
+                        let id = || format!("{process}-{import}");
+                        let read = || CheckpointRequest::Read { id: id() };
+                        let checkpoint =
+                            Checkpoint { id: id(), state: json!(import), rejected: Vec::new() };
+                        assert!(request(read()).unwrap().is_none(), "{isolation}");
+                        request(CheckpointRequest::Begin(checkpoint)).unwrap();
+                        assert!(request(read()).unwrap().is_some(), "{isolation}: {}", id());
+                        request(CheckpointRequest::End { id: id() }).unwrap();
+                    }
+                });
+            }
+        });
+        let is_removed = fixture.look("SELECT to_regclass('trunkline_import') IS NULL");
+        assert!(isolation == "repeatable read" || is_removed == ["t"]);
+    }
+}
+
+/// The process of an interrupted import may be killed while the server commits its last transaction.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn a_checkpoint_is_read_after_a_pending_commit() {
+    let fixture = Fixture::writable();
+    let checkpoint = |state| Checkpoint { id: "i".to_owned(), state, rejected: Vec::new() };
+    let request = |request| fixture.runtime.block_on(fixture.database.checkpoint(request));
+    request(CheckpointRequest::Begin(checkpoint(json!(0)))).unwrap();
+    let pending = "WITH batch AS (UPDATE trunkline_import SET checkpoint = replace(checkpoint, ':0', ':1') RETURNING 1) \
+                   SELECT pg_sleep(1) FROM batch";
+    std::thread::scope(|scope| {
+        scope.spawn(|| fixture.look(pending));
+        fixture.until_running("WITH batch", 1);
+        let found = request(CheckpointRequest::Read { id: "i".to_owned() }).unwrap();
+        assert_eq!(found.unwrap().state, json!(1));
+    });
 }
 
 #[test]

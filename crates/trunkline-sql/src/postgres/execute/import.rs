@@ -11,6 +11,9 @@ use crate::postgres::{catalog, params, visibility};
 use crate::query::change::{self, Record};
 use crate::query::import::{is_of_record, record, rejected};
 
+/// The advisory lock of the transactions that create, look for or remove [`CHECKPOINT_TABLE`], in each database: "trunkimp".
+const TABLE_LOCK: i64 = 0x7472_756e_6b69_6d70;
+
 /// Maximum number of parameters of a statement that inserts several records. The protocol allows 65,535.
 const MAX_PARAMETERS: usize = 16_384;
 
@@ -114,9 +117,15 @@ pub(crate) async fn checkpoint(
     transaction: &mut Transaction,
     request: &CheckpointRequest,
 ) -> Result<Option<Checkpoint>, Error> {
-    let regclass = format!("SELECT to_regclass('{CHECKPOINT_TABLE}') IS NOT NULL");
-    let found = catalog::rows(transaction, &regclass, &[]).await?;
-    let exists: bool = found.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false);
+    // Otherwise, an import could remove the table while another one inserts its first row.
+    let lock = format!("SELECT pg_catalog.pg_advisory_xact_lock({TABLE_LOCK})");
+    catalog::rows(transaction, &lock, &[]).await?;
+    // Not by `to_regclass`, whose cache may still have a table that was removed before the lock was acquired.
+    let table = format!(
+        "SELECT 1 FROM pg_catalog.pg_class WHERE relname = '{CHECKPOINT_TABLE}' \
+         AND pg_catalog.pg_table_is_visible(oid)"
+    );
+    let exists = !catalog::rows(transaction, &table, &[]).await?.is_empty();
     match request {
         CheckpointRequest::Begin(checkpoint) => {
             let table = format!(
@@ -135,7 +144,8 @@ pub(crate) async fn checkpoint(
             catalog::rows(transaction, &sql, params).await?;
         }
         CheckpointRequest::Read { id } if exists => {
-            let sql = format!("SELECT checkpoint FROM {CHECKPOINT_TABLE} WHERE id = $1");
+            // Waits for the commit of a process that was killed.
+            let sql = format!("SELECT checkpoint FROM {CHECKPOINT_TABLE} WHERE id = $1 FOR UPDATE");
             let found = catalog::rows(transaction, &sql, &[(id, Type::TEXT)]).await?;
             let Some(row) = found.first() else { return Ok(None) };
             return Ok(serde_json::from_str(row.try_get(0)?).ok());
@@ -143,8 +153,12 @@ pub(crate) async fn checkpoint(
         CheckpointRequest::End { id } if exists => {
             let sql = format!("DELETE FROM {CHECKPOINT_TABLE} WHERE id = $1");
             catalog::rows(transaction, &sql, &[(id, Type::TEXT)]).await?;
-            let others = format!("SELECT id FROM {CHECKPOINT_TABLE} LIMIT 1");
-            if catalog::rows(transaction, &others, &[]).await?.is_empty() {
+            // In a stricter isolation level, the transaction may not see the rows of other imports.
+            let unused = format!(
+                "SELECT 1 WHERE current_setting('transaction_isolation') = 'read committed' \
+                 AND NOT EXISTS (SELECT FROM {CHECKPOINT_TABLE})"
+            );
+            if !catalog::rows(transaction, &unused, &[]).await?.is_empty() {
                 catalog::rows(transaction, &format!("DROP TABLE {CHECKPOINT_TABLE}"), &[]).await?;
             }
         }
