@@ -1,7 +1,7 @@
 //! `trunkline export`, `import` and `backup`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -35,6 +35,12 @@ fn look(path: &Path, sql: &str) -> String {
     let connection = Connection::open(path).unwrap();
     connection.busy_timeout(PATIENCE).unwrap();
     connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()
+}
+
+/// The files that are not complete.
+fn drafts(folder: &TempDir) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "part")).collect()
 }
 
 #[test]
@@ -114,7 +120,10 @@ fn failed_exports_leave_no_files() {
         let mut exporting = Importing(exporting.spawn().unwrap());
         if let Some(signal) = signal {
             let deadline = Instant::now() + PATIENCE * 3;
-            while fs::metadata(path("x.csv.part")).map_or(0, |part| part.len()) == 0 {
+            while drafts(&folder)
+                .iter()
+                .all(|draft| fs::metadata(draft).map_or(0, |file| file.len()) == 0)
+            {
                 assert!(Instant::now() < deadline, "nothing is written");
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -122,7 +131,7 @@ fn failed_exports_leave_no_files() {
             assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
         }
         assert_eq!(exporting.0.wait().unwrap().code(), Some(code), "{sql} {signal:?}");
-        assert!(!path("x.csv.part").exists(), "{sql} {signal:?}");
+        assert!(drafts(&folder).is_empty(), "{sql} {signal:?}");
         assert_eq!(fs::read_to_string(path("x.csv")).unwrap(), "earlier");
     }
 }
@@ -328,6 +337,6 @@ fn backups_are_consistent_while_others_write() {
                 assert_eq!(look(&copy, counts), "1", "{mode}");
             }
         });
-        assert!(!folder.path().join("copy.db.part").exists());
+        assert!(drafts(&folder).is_empty());
     }
 }

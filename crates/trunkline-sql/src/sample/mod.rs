@@ -8,7 +8,8 @@ use std::io;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
-use tempfile::NamedTempFile;
+
+use crate::sqlite::draft_of;
 
 /// The size of a sample, as a fraction of TPC-H's scale factor 1, which has 8.6 million rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +41,7 @@ pub enum SampleError {
 /// of a second for [`Scale::SMALL`].
 ///
 /// The database is written under a temporary name in the same directory and renamed when it is complete and on disk,
-/// so an interrupted call leaves at most a `.trunkline-sample-…` file. A process that has the empty file open keeps
+/// so an interrupted call leaves at most a `NAME.*.part` file. A process that has the empty file open keeps
 /// reading that file.
 ///
 /// # Errors
@@ -52,7 +53,7 @@ pub fn write(path: impl AsRef<Path>, scale: Scale) -> Result<(), SampleError> {
     if exists && !is_empty(path)? {
         return Err(SampleError::NotEmpty);
     }
-    let draft = draft_in_same_directory(path)?;
+    let draft = draft_of(path)?;
     fill(draft.path(), scale)?;
     draft.as_file().sync_all()?;
     if exists {
@@ -80,19 +81,6 @@ fn is_empty(path: &Path) -> io::Result<bool> {
         },
     );
     Ok(matches!(count, Ok(0)))
-}
-
-fn draft_in_same_directory(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".trunkline-sample-");
-    // The permissions of an ordinary new file, under the user's mask. The default of `tempfile` is 0600.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
 }
 
 fn fill(path: &Path, scale: Scale) -> rusqlite::Result<()> {

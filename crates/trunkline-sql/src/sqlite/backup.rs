@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
+use tempfile::TempPath;
+
+use super::draft::draft_of;
 
 /// A complete backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,15 +81,17 @@ pub fn backup(
     if fs::canonicalize(file).is_ok_and(|file| file == found) {
         return Err(BackupError::SameFile);
     }
-    let partial = PartialFile::create(file)?;
+    let write = |source| BackupError::Write { path: file.to_owned(), source };
+    // Closed: closing a file ends the locks of the process on it.
+    let draft = draft_of(file).map_err(write)?.into_temp_path();
     // So that a log that this connection creates is removed with it. SQLite opens a file without write permission read-only.
     let source = Connection::open_with_flags(&found, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // The waits of SQLite's own handler are too long for the short pauses of a busy writer.
     source.busy_handler(Some(wait_for_lock))?;
-    let restarts = copy(&source, &partial.path, &mut progress)?;
+    let restarts = copy(&source, &draft, &mut progress)?;
     drop(source);
-    check(&partial.path)?;
-    let bytes = partial.finish(file)?;
+    check(&draft)?;
+    let bytes = replace(file, draft).map_err(write)?;
     Ok(BackupSummary { bytes, restarts })
 }
 
@@ -149,43 +154,11 @@ fn check(path: &Path) -> Result<(), BackupError> {
     if found == "ok" { Ok(()) } else { Err(BackupError::Corrupt(found)) }
 }
 
-/// The copy until it is complete. It is removed if it is dropped before.
-struct PartialFile {
-    path: PathBuf,
-}
-
-impl PartialFile {
-    fn create(file: &Path) -> Result<Self, BackupError> {
-        let mut path = file.as_os_str().to_owned();
-        path.push(".part");
-        let path = PathBuf::from(path);
-        // That of an interrupted backup.
-        match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(BackupError::Write { path, source });
-            }
-            _ => {}
-        }
-        match File::create_new(&path) {
-            Ok(_) => Ok(Self { path }),
-            Err(source) => Err(BackupError::Write { path, source }),
-        }
-    }
-
-    fn finish(self, file: &Path) -> Result<u64, BackupError> {
-        let finished = File::open(&self.path).and_then(|copy| {
-            copy.sync_all()?;
-            let bytes = copy.metadata()?.len();
-            fs::rename(&self.path, file)?;
-            Ok(bytes)
-        });
-        finished.map_err(|source| BackupError::Write { path: file.to_owned(), source })
-    }
-}
-
-impl Drop for PartialFile {
-    fn drop(&mut self) {
-        // It was renamed if the backup is complete.
-        drop(fs::remove_file(&self.path));
-    }
+/// Replaces a file by a complete copy, and returns its size.
+fn replace(file: &Path, copy: TempPath) -> io::Result<u64> {
+    let opened = File::open(&copy)?;
+    opened.sync_all()?;
+    let bytes = opened.metadata()?.len();
+    copy.persist(file)?;
+    Ok(bytes)
 }

@@ -4,6 +4,7 @@ mod backend;
 mod backup;
 mod collect;
 mod config;
+mod draft;
 mod error;
 mod execute;
 mod file;
@@ -22,5 +23,7 @@ mod workers;
 pub use backend::Sqlite;
 pub use backup::{BackupError, BackupSummary, backup};
 pub use config::SqliteConfig;
+#[cfg(feature = "sample")]
+pub(crate) use draft::draft_of;
 pub use file::create_empty;
 pub use open_error::OpenError;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline_sql::change::OnConflict;
-use trunkline_sql::sqlite::SqliteConfig;
+use trunkline_sql::sqlite::{SqliteConfig, backup};
 use trunkline_sql::transfer::{
     CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ExportFormat, ExportRows, ExportSender,
     Exported, ImportBatch, ImportRecord, RejectedRecord,
@@ -119,5 +119,31 @@ fn limits_apply() {
         let fixture = if expected == "timeout" { &impatient } else { &patient };
         let (_, outcome) = export(fixture, ExportRows::query(&sql, None, ExportFormat::Csv));
         assert_eq!(kind(&outcome), expected, "{sql}");
+    }
+}
+
+/// A backup during another one to the same file.
+#[test]
+fn backups_do_not_share_a_draft() {
+    for mode in ["wal", "delete"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (database, file) = (folder.path().join("a.db"), folder.path().join("copy.db"));
+        let content = format!(
+            "PRAGMA journal_mode = {mode}; CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(9000000))"
+        );
+        rusqlite::Connection::open(&database).unwrap().execute_batch(&content).unwrap();
+        let mut inner = None;
+        let outer = backup(&database, &file, |done, all| {
+            if inner.is_none() {
+                assert!(done < all);
+                inner = Some(backup(&database, &file, |_, _| {}).unwrap());
+            }
+        });
+        assert_eq!(outer.unwrap().bytes, inner.unwrap().bytes, "{mode}");
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name.starts_with("copy")).collect();
+        names.sort();
+        assert_eq!(names, ["copy.db"], "{mode}");
     }
 }

@@ -1,12 +1,14 @@
 //! `trunkline export`.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
@@ -32,7 +34,7 @@ pub(crate) struct Arguments {
     format: Option<ExportFormat>,
     /// File to write [default: stdout]
     ///
-    /// An existing file is replaced when the export is complete. Until then, the rows are in FILE.part.
+    /// An existing file is replaced when the export is complete. Until then, the rows are in a file FILE.*.part.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -102,20 +104,9 @@ enum Target {
     /// Such as a named pipe.
     Special(File),
     File {
-        file: BufWriter<File>,
-        partial: PartialFile,
+        file: BufWriter<NamedTempFile>,
         path: PathBuf,
     },
-}
-
-/// A file until it is complete. It is removed if it is dropped before.
-struct PartialFile(PathBuf);
-
-impl Drop for PartialFile {
-    fn drop(&mut self) {
-        // It was renamed if the export is complete.
-        drop(fs::remove_file(&self.0));
-    }
 }
 
 impl Target {
@@ -132,21 +123,16 @@ impl Target {
             let file = file.with_context(|| format!("cannot open {}", path.display()))?;
             return Ok(Self::Special(file));
         }
-        let mut name = path.as_os_str().to_owned();
-        name.push(".part");
-        let name = PathBuf::from(name);
-        let file = File::create(&name);
-        let file = file.with_context(|| format!("cannot create {}", name.display()))?;
-        let (file, partial) = (BufWriter::new(file), PartialFile(name));
-        Ok(Self::File { file, partial, path: path.to_owned() })
+        let file = draft_of(path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self::File { file: BufWriter::new(file), path: path.to_owned() })
     }
 
     /// Removes an incomplete file if the process gets SIGINT or SIGTERM, and ends the process.
     fn remove_if_interrupted(&self, runtime: &Runtime) -> anyhow::Result<()> {
-        let Self::File { partial: PartialFile(path), .. } = self else { return Ok(()) };
+        let Self::File { file, .. } = self else { return Ok(()) };
         let signals = [SignalKind::interrupt(), SignalKind::terminate()];
         for kind in signals {
-            let path = path.clone();
+            let path = file.get_ref().path().to_owned();
             let mut received = runtime.block_on(async { signal(kind) })?;
             runtime.spawn(async move {
                 received.recv().await;
@@ -190,13 +176,28 @@ impl Target {
                 stdout.flush().context("cannot write the export")
             }
             Self::Special(_) => Ok(()),
-            Self::File { file, partial, path } => {
+            Self::File { file, path } => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error);
                 let file = file.context("cannot write the export")?;
-                file.sync_all().context("cannot write the export")?;
-                fs::rename(&partial.0, &path)
-                    .with_context(|| format!("cannot rename {}", partial.0.display()))
+                file.as_file().sync_all().context("cannot write the export")?;
+                let replaced = file.persist(&path).map_err(|error| error.error);
+                replaced.with_context(|| format!("cannot replace {}", path.display())).map(drop)
             }
         }
     }
+}
+
+/// Creates a file with a random name, `NAME.*.part`, in the folder of a file, which it replaces when it is complete. It
+/// is removed if it is dropped before.
+fn draft_of(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut prefix = path.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    // The permissions of an ordinary new file, under the user's mask.
+    builder.prefix(&prefix).suffix(".part").permissions(Permissions::from_mode(0o666));
+    builder.tempfile_in(folder)
 }
