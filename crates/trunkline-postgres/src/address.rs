@@ -55,8 +55,7 @@ impl Address {
         ca_file: Option<&Path>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConnectError> {
-        let mut config = url.config.clone();
-        complete(&mut config, &variable)?;
+        let mut config = url.completed(&variable)?.config;
         let ports = config.get_ports().to_vec();
         let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(5432);
         let hosts: Vec<_> = (0..)
@@ -140,6 +139,21 @@ impl Address {
     #[must_use]
     pub fn fresh_session(&self) -> &str {
         &self.fresh_session
+    }
+}
+
+impl PostgresUrl {
+    /// Adds what the URL leaves out by the variables of PostgreSQL, such as `PGHOST`, and the defaults.
+    ///
+    /// # Errors
+    /// If a variable is invalid.
+    pub fn completed(
+        &self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConnectError> {
+        let mut url = self.clone();
+        complete(&mut url.config, &variable)?;
+        Ok(url)
     }
 }
 

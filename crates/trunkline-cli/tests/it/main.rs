@@ -69,4 +69,5 @@ mod tool;
 mod tools;
 mod tools_eras;
 mod transfer;
+mod transfer_overlap;
 mod url_secrets;

@@ -1,7 +1,7 @@
 //! `trunkline import`.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, stdin};
+use std::fs::File;
+use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// Text of NULL in CSV, unless it is in quotes [default: an empty field]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     null: String,
-    /// File of rejected records [default: FILE.rejects]
+    /// File of rejected records [default: FILE.rejects, or stdin.rejects]
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
     /// Discard the state of an interrupted import, and begin again
@@ -104,11 +104,11 @@ fn import(arguments: &Arguments) -> anyhow::Result<u64> {
     let options = CsvOptions { delimiter: arguments.delimiter, null: arguments.null.clone() };
     let runtime = runtime()?;
     let database = runtime.block_on(arguments.source.open(Access::Write))?;
-    let rejects = Rejects::new(match &arguments.rejects {
-        Some(path) => path.clone(),
-        None if is_stdin => PathBuf::from("stdin.rejects"),
-        None => with_suffix(&arguments.file, ".rejects"),
-    });
+    let rejects = match &arguments.rejects {
+        Some(path) => Rejects::new(path.clone()),
+        None if is_stdin => Rejects::of_stdin()?,
+        None => Rejects::new(with_suffix(&arguments.file, ".rejects")),
+    };
     let batch = ImportBatch {
         table_name: arguments.table.clone(),
         records: Vec::new(),
@@ -190,19 +190,28 @@ impl Import {
         let mut reader =
             RecordReader::new(BufReader::with_capacity(1 << 16, file), format, options)?;
         self.check_columns(reader.header())?;
-        let state_path = with_suffix(path, ".import");
-        if arguments.restart {
-            self.discard(&state_path)?;
-        }
-        let state = StateFile::open(state_path, identity)?;
+        let state = StateFile::lock(with_suffix(path, ".import"))?;
+        let state = if arguments.restart {
+            if let Some(id) = state.id() {
+                self.checkpoint(CheckpointRequest::End { id })?;
+            }
+            state.begin(identity)?
+        } else {
+            state.resume(identity)?
+        };
         let id = state.id().to_owned();
         let found = self.checkpoint(CheckpointRequest::Read { id: id.clone() })?;
         self.id = Some(id.clone());
         match (state.phase(), found) {
-            (Phase::Running, None) => {
+            (Phase::Ending, None) => {
                 output::message("the import was complete already\n");
                 return state.remove();
             }
+            (Phase::Running, None) => bail!(
+                "the database has no checkpoint of the interrupted import in {}; use the same server and search path, \
+                 or import the file from its beginning with --restart",
+                state.path().display()
+            ),
             (_, Some(checkpoint)) => reader.resume(self.restore(&checkpoint)?)?,
             (Phase::Starting, None) => {
                 self.rejects.begin(0)?;
@@ -210,23 +219,11 @@ impl Import {
                 self.checkpoint(CheckpointRequest::Begin(checkpoint))?;
             }
         }
-        let state = state.running()?;
+        let state = state.enter(Phase::Running)?;
         self.run(&mut reader, progress, Some(state.size()))?;
+        let state = state.enter(Phase::Ending)?;
         self.checkpoint(CheckpointRequest::End { id })?;
         state.remove()
-    }
-
-    /// Removes the state of an interrupted import from the database and from its file.
-    fn discard(&self, path: &Path) -> anyhow::Result<()> {
-        if let Some(id) = StateFile::id_in(path) {
-            self.checkpoint(CheckpointRequest::End { id })?;
-        }
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", path.display()))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn check_columns(&self, names: &[String]) -> anyhow::Result<()> {

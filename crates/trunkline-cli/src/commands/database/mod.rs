@@ -3,6 +3,7 @@
 mod backup;
 mod export;
 mod import;
+mod lock;
 mod progress;
 mod records;
 mod rejects;

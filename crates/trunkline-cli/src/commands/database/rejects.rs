@@ -1,13 +1,16 @@
 //! The file of rejected records.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use trunkline_sql::transfer::RejectedRecord;
 
-/// A file with a JSON object for each rejected record: its line, the reason, and the record. It is created with the first.
+use super::lock::lock;
+
+/// A file with a JSON object for each rejected record: its line, the reason, and the record. It is locked, so that no other
+/// import removes the records, and is removed if it has none.
 pub(super) struct Rejects {
     path: PathBuf,
     file: Option<File>,
@@ -19,6 +22,25 @@ impl Rejects {
         Self { path, file: None, size: 0 }
     }
 
+    /// That of an import from stdin: the first of `stdin.rejects`, `stdin.2.rejects`, … that no other import has locked.
+    pub(super) fn of_stdin() -> anyhow::Result<Self> {
+        let mut number = 1;
+        loop {
+            let path = match number {
+                1 => PathBuf::from("stdin.rejects"),
+                number => PathBuf::from(format!("stdin.{number}.rejects")),
+            };
+            let locked = lock(options().create(true), &path);
+            let locked = locked.with_context(|| {
+                format!("cannot write {}; give --rejects another file", path.display())
+            })?;
+            if let Some(file) = locked {
+                return Ok(Self { path, file: Some(file), size: 0 });
+            }
+            number += 1;
+        }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -28,17 +50,22 @@ impl Rejects {
         self.size
     }
 
-    /// Keeps the first bytes of an earlier file, or removes it.
+    /// Opens the file, and keeps the first bytes of an earlier one.
     pub(super) fn begin(&mut self, size: u64) -> anyhow::Result<()> {
         let context = || format!("cannot write {}", self.path.display());
-        if size == 0 {
-            if self.path.is_file() {
-                fs::remove_file(&self.path).with_context(context)?;
-            }
-            return Ok(());
+        let is_special = fs::metadata(&self.path).is_ok_and(|found| !found.is_file());
+        let file = match self.file.take() {
+            Some(file) => Some(file),
+            None if is_special => Some(options().open(&self.path).with_context(context)?),
+            None => lock(options().create(size == 0), &self.path).with_context(context)?,
+        };
+        let Some(file) = file else {
+            let path = self.path.display();
+            bail!("{path} is locked by another import; give --rejects another file");
+        };
+        if !is_special {
+            file.set_len(size).with_context(context)?;
         }
-        let file = File::options().append(true).open(&self.path).with_context(context)?;
-        file.set_len(size).with_context(context)?;
         (self.file, self.size) = (Some(file), size);
         Ok(())
     }
@@ -53,15 +80,24 @@ impl Rejects {
             text.push(b'\n');
         }
         let context = || format!("cannot write {}", self.path.display());
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let created = File::options().append(true).create(true).open(&self.path);
-                self.file.insert(created.with_context(context)?)
-            }
-        };
+        let file = self.file.as_mut().context("the file of rejected records is not open")?;
         file.write_all(&text).with_context(context)?;
         self.size += text.len() as u64;
         Ok(())
     }
+}
+
+impl Drop for Rejects {
+    fn drop(&mut self) {
+        let metadata = self.file.as_ref().and_then(|file| file.metadata().ok());
+        if metadata.is_some_and(|file| file.is_file() && file.len() == 0) {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.append(true);
+    options
 }

@@ -1,7 +1,7 @@
 //! The state file of an import. The position in the file is in the database, in the transactions of the records.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +10,7 @@ use ring::digest;
 use serde::{Deserialize, Serialize};
 use trunkline_sql::transfer::ExportFormat;
 
+use super::lock::lock;
 use super::progress::Progress;
 use super::records::CsvOptions;
 use crate::config::Location;
@@ -32,8 +33,10 @@ pub(super) struct Identity {
 pub(super) enum Phase {
     /// The database may have no checkpoint yet.
     Starting,
-    /// The database has a checkpoint until the import is complete.
+    /// The database has a checkpoint.
     Running,
+    /// All records are in the table. The database may have no checkpoint any more.
+    Ending,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,6 +50,13 @@ struct State {
 /// A state file.
 pub(super) struct StateFile {
     path: PathBuf,
+    /// Locked, so that no other process continues the import.
+    file: File,
+}
+
+/// The state of an import, and its file.
+pub(super) struct ImportState {
+    file: StateFile,
     state: State,
 }
 
@@ -67,12 +77,15 @@ impl Identity {
             progress.set_share(|| "reading the file".to_owned(), read, total);
         })?;
         let mut file = file;
-        io::Seek::rewind(&mut file)?;
+        file.rewind()?;
         let sha256 = context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         let database = match location {
             Location::File(path) => fs::canonicalize(path)?.display().to_string(),
             #[cfg(feature = "postgres")]
-            Location::Postgres(url) => url.to_string(),
+            Location::Postgres(url) => {
+                let variable = |name: &str| std::env::var(name).ok();
+                url.completed(variable).map_err(io::Error::other)?.to_string()
+            }
         };
         Ok(Self { database, table: table.to_owned(), size, sha256, format: String::new() })
     }
@@ -89,25 +102,43 @@ impl Identity {
 }
 
 impl StateFile {
+    /// Creates an empty file, unless it exists.
+    pub(super) fn lock(path: PathBuf) -> anyhow::Result<Self> {
+        let mut options = File::options();
+        let file = lock(options.read(true).write(true).create(true).truncate(false), &path);
+        match file.with_context(|| format!("cannot write {}", path.display()))? {
+            Some(file) => Ok(Self { path, file }),
+            None => bail!(
+                "{} is locked by another process that imports the same file; wait until it ends",
+                path.display()
+            ),
+        }
+    }
+
+    /// The id of the import in the file, if there is a valid one.
+    pub(super) fn id(&self) -> Option<String> {
+        let state: State = serde_json::from_slice(&self.text().ok()?).ok()?;
+        Some(state.id)
+    }
+
+    /// Begins an import, whatever the file contains.
+    pub(super) fn begin(self, identity: Identity) -> anyhow::Result<ImportState> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let beginning = identity.sha256.get(..16).unwrap_or_default();
+        let id = format!("{beginning}-{}-{}", now.as_nanos(), std::process::id());
+        let state = State { id, phase: Phase::Starting, identity };
+        ImportState { file: self, state }.write()
+    }
+
     /// Reads the state of an interrupted import of the same file, or begins a new one.
-    pub(super) fn open(path: PathBuf, identity: Identity) -> anyhow::Result<Self> {
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let beginning = identity.sha256.get(..16).unwrap_or_default();
-                let id = format!("{beginning}-{}-{}", now.as_nanos(), std::process::id());
-                let state = State { id, phase: Phase::Starting, identity };
-                let file = Self { path, state };
-                file.write()?;
-                return Ok(file);
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
-        };
+    pub(super) fn resume(self, identity: Identity) -> anyhow::Result<ImportState> {
+        let path = self.path.display();
+        let text = self.text().with_context(|| format!("cannot read {path}"))?;
+        if text.is_empty() {
+            return self.begin(identity);
+        }
         let remedy = |problem: &str| {
-            format!("{} {problem}; --restart imports the file from its beginning", path.display())
+            format!("{path} {problem}; --restart imports the file from its beginning")
         };
         let state: State = serde_json::from_slice(&text)
             .with_context(|| remedy("is not the state of an import"))?;
@@ -121,15 +152,31 @@ impl StateFile {
                 bail!(remedy(&format!("is the state of an interrupted import of {difference}")));
             }
         }
-        Ok(Self { path, state })
+        Ok(ImportState { file: self, state })
     }
 
-    /// The id of the import in a state file, if there is a valid one.
-    pub(super) fn id_in(path: &Path) -> Option<String> {
-        let state: State = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        Some(state.id)
+    fn text(&self) -> io::Result<Vec<u8>> {
+        let mut file = &self.file;
+        let mut text = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut text)?;
+        Ok(text)
     }
 
+    /// Replaces the file, so that it is never incomplete. The new one is locked before other processes can open it.
+    fn replace(self, text: &[u8]) -> io::Result<Self> {
+        let mut new = self.path.as_os_str().to_owned();
+        new.push(".new");
+        let mut file = File::create(&new)?;
+        file.lock()?;
+        file.write_all(text)?;
+        file.sync_all()?;
+        fs::rename(&new, &self.path)?;
+        Ok(Self { file, ..self })
+    }
+}
+
+impl ImportState {
     pub(super) fn id(&self) -> &str {
         &self.state.id
     }
@@ -138,36 +185,32 @@ impl StateFile {
         self.state.phase
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
     /// The size of the imported file.
     pub(super) fn size(&self) -> u64 {
         self.state.identity.size
     }
 
-    /// Records that the database has a checkpoint.
-    pub(super) fn running(mut self) -> anyhow::Result<Self> {
-        self.state.phase = Phase::Running;
-        self.write()?;
-        Ok(self)
+    /// Records that a phase has begun.
+    pub(super) fn enter(mut self, phase: Phase) -> anyhow::Result<Self> {
+        self.state.phase = phase;
+        self.write()
     }
 
     pub(super) fn remove(self) -> anyhow::Result<()> {
-        fs::remove_file(&self.path)
-            .with_context(|| format!("cannot remove {}", self.path.display()))
+        fs::remove_file(self.path())
+            .with_context(|| format!("cannot remove {}", self.path().display()))
     }
 
-    /// Replaces the file, so that it is never incomplete.
-    fn write(&self) -> anyhow::Result<()> {
+    fn write(self) -> anyhow::Result<Self> {
         let text = serde_json::to_vec_pretty(&self.state)?;
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(".new");
-        let new = PathBuf::from(name);
-        let write = |new: &Path| {
-            let mut file = File::create(new)?;
-            file.write_all(&text)?;
-            file.sync_all()?;
-            fs::rename(new, &self.path)
-        };
-        write(&new).with_context(|| format!("cannot write {}", self.path.display()))
+        let path = self.file.path.clone();
+        let file = self.file.replace(&text);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { file, ..self })
     }
 }
 
