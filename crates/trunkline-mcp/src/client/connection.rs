@@ -86,7 +86,10 @@ impl<'r> RequestParts<'r> {
 
 impl Connection {
     pub(super) fn new(link: Link, inbox: Arc<Inbox>) -> Self {
-        Self { link, inbox, last_id: AtomicI64::new(0) }
+        // Ids of other processes that reach the same server, through a proxy or without a session, are others with high
+        // probability. All are exact as JSON numbers. Without random numbers, they are those of a single process.
+        let first = i64::from(getrandom::u32().unwrap_or_default()) << 20;
+        Self { link, inbox, last_id: AtomicI64::new(first) }
     }
 
     pub(super) fn next_id(&self) -> i64 {

@@ -1,5 +1,6 @@
 //! Dropped calls, and deadlines.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -43,6 +44,27 @@ async fn dropping_a_call_cancels_it() {
             assert_eq!(cancelled.body["params"]["requestId"], call.body["id"]);
             assert_eq!(cancelled.header("mcp-session-id"), Some("s"));
         }
+    }
+}
+
+/// A server without sessions, or a proxy, may mix up the requests of clients that have the same id.
+#[tokio::test]
+async fn clients_have_different_ids() {
+    for is_modern in [true, false] {
+        let script = Script::start(move |asked| match is_modern {
+            true => modern(asked),
+            false => legacy(asked, ""),
+        });
+        let script = script.await;
+        for _ in 0..2 {
+            script.client().await.list_tools().await.unwrap();
+        }
+        let ids = script.asked();
+        let ids: Vec<u64> = ids.iter().filter_map(|asked| asked.body["id"].as_u64()).collect();
+        let distinct: BTreeSet<u64> = ids.iter().copied().collect();
+        assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+        // Exact in languages whose numbers are floating-point.
+        assert!(ids.iter().all(|id| *id < 1 << 53), "{ids:?}");
     }
 }
 

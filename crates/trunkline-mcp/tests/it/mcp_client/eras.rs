@@ -1,11 +1,14 @@
 //! The negotiation of the era, and its cache.
 
+use std::sync::Mutex;
+
 use serde_json::{Value, json};
 use trunkline::client::Http;
 use trunkline_mcp::client::{Client, Error};
 
 use super::script::{
-    Answer, Asked, Script, accepted, config, error, event, http, legacy, modern, result, stream,
+    Answer, Asked, Script, accepted, config, error, event, http, legacy, modern, result, result_of,
+    stream,
 };
 use crate::support::in_time;
 
@@ -80,19 +83,24 @@ async fn servers_of_both_eras_are_detected() {
 }
 
 /// The replies of a server of HTTP+SSE. The endpoint is named by the first event.
-fn sse(asked: &Asked, endpoint: &str) -> Answer {
-    match &*asked.line {
+fn sse(endpoint: &str) -> impl Fn(&Asked) -> Answer + use<> {
+    let first = format!("event: endpoint\ndata: {endpoint}\n\n");
+    let opened = Mutex::new(None);
+    move |asked| match &*asked.line {
         "GET /mcp" => {
             let (sender, answer) = stream();
-            sender.send(format!("event: endpoint\ndata: {endpoint}\n\n")).unwrap();
-            let init = json!({ "protocolVersion": "2024-11-05", "capabilities": {} });
-            // The ids of the client begin with 1, which was the probe.
-            let initialized = json!({ "jsonrpc": "2.0", "id": 1, "result": init });
-            sender.send(event(&initialized)).unwrap();
-            std::mem::forget(sender);
+            sender.send(first.clone()).unwrap();
+            *opened.lock().unwrap() = Some(sender);
             answer
         }
-        "POST /messages?id=7" => accepted(),
+        "POST /messages?id=7" => {
+            if asked.method() == "initialize" {
+                let init = json!({ "protocolVersion": "2024-11-05", "capabilities": {} });
+                let opened = opened.lock().unwrap();
+                opened.as_ref().unwrap().send(event(&result_of(asked, &init))).unwrap();
+            }
+            accepted()
+        }
         _ => http("405 Method Not Allowed", ""),
     }
 }
@@ -101,9 +109,8 @@ fn sse(asked: &Asked, endpoint: &str) -> Answer {
 async fn http_and_sse_is_the_last_resort() {
     let methods =
         ["server/discover", "initialize", "GET", "initialize", "notifications/initialized"];
-    let good = |asked: &Asked| sse(asked, "/messages?id=7");
-    check("path", good, &methods, Some("2024-11-05")).await;
-    let foreign = |asked: &Asked| sse(asked, "http://127.0.0.2/messages?id=7");
+    check("path", sse("/messages?id=7"), &methods, Some("2024-11-05")).await;
+    let foreign = sse("http://127.0.0.2/messages?id=7");
     check("another server", foreign, &methods[..3], None).await;
     let not_found = |_: &Asked| http("404 Not Found\nContent-Type: text/html", "<html>");
     check("no MCP", not_found, &methods[..3], None).await;

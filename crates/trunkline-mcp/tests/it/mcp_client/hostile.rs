@@ -1,5 +1,6 @@
 //! Servers that violate the protocol: every call ends with an error, in time and with bounded memory.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -180,7 +181,8 @@ async fn lists() {
 
 #[tokio::test]
 async fn a_tool_whose_headers_have_changed_is_looked_up() {
-    let script = Script::start(|asked| match asked.method() {
+    let has_refused = AtomicBool::new(false);
+    let script = Script::start(move |asked| match asked.method() {
         "tools/list" => {
             let schema =
                 json!({ "properties": { "a": { "type": "string", "x-mcp-header": "A" } } });
@@ -189,7 +191,7 @@ async fn a_tool_whose_headers_have_changed_is_looked_up() {
                 &json!({ "tools": [{ "name": "one", "inputSchema": schema }], "ttlMs": 60_000 }),
             )
         }
-        "tools/call" if asked.body["id"].as_u64() < Some(4) => {
+        "tools/call" if !has_refused.swap(true, Ordering::SeqCst) => {
             super::script::error("400 Bad Request", asked, -32020, &Value::Null)
         }
         _ => modern(asked),

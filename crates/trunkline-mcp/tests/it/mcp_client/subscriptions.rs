@@ -1,6 +1,7 @@
 //! Notifications outside calls, and the cache that they invalidate.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use trunkline_mcp::client::{Change, Error};
@@ -178,8 +179,9 @@ async fn a_subscription_is_repeated_after_a_temporary_error() {
         ("200 OK", -32010, true),
         ("200 OK", -32008, false),
     ] {
+        let has_failed = AtomicBool::new(false);
         let script = Script::start(move |asked| match asked.method() {
-            "subscriptions/listen" if asked.body["id"] == 2 => {
+            "subscriptions/listen" if !has_failed.swap(true, Ordering::SeqCst) => {
                 error(status, asked, code, &Value::Null)
             }
             "subscriptions/listen" => listening(asked, &json!(["r://a"]), &[]),
@@ -194,10 +196,11 @@ async fn a_subscription_is_repeated_after_a_temporary_error() {
 
 #[tokio::test]
 async fn an_interrupted_subscription_is_repeated() {
-    let script = Script::start(|asked| match asked.method() {
-        "subscriptions/listen" if asked.body["id"] == 2 => {
+    let has_ended = AtomicBool::new(false);
+    let script = Script::start(move |asked| match asked.method() {
+        "subscriptions/listen" if !has_ended.swap(true, Ordering::SeqCst) => {
             let (sender, answer) = stream();
-            let meta = json!({ "io.modelcontextprotocol/subscriptionId": 2 });
+            let meta = json!({ "io.modelcontextprotocol/subscriptionId": asked.body["id"] });
             let params = json!({ "_meta": meta, "notifications": {} });
             sender.send(notification("notifications/subscriptions/acknowledged", params)).unwrap();
             answer
