@@ -63,7 +63,7 @@ impl Relay {
     /// The options of the request to the upstream.
     pub(crate) fn options(self: &Arc<Self>) -> CallOptions {
         let mut options = CallOptions::default();
-        let Caller { progress, log, .. } = self.caller().clone();
+        let Caller { peer, owner, progress, log } = self.caller().clone();
         if progress.is_requested() {
             let relay = Arc::clone(self);
             options.progress = Some(ProgressCallback::new(move |update| {
@@ -73,6 +73,9 @@ impl Relay {
         }
         options.level = log.level();
         options.handler = Some(Arc::<Self>::clone(self));
+        // Keys of principals are JSON arrays.
+        let session = || peer.session_number().map(|number| format!("session {number}"));
+        options.owner = owner.or_else(session);
         options
     }
 

@@ -159,6 +159,9 @@ impl Channel {
             return Ok(());
         };
         let number: Option<i64> = id.as_raw().parse().ok();
+        if let Some(id) = number {
+            self.0.inbox.pending.answered(id);
+        }
         if let Some(waiting) = number.and_then(|id| replies.waiting.remove(&id)) {
             // The caller may have been cancelled.
             drop(waiting.send(Ok(response)));

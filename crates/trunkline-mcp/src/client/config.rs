@@ -27,7 +27,8 @@ pub struct McpClientConfig {
     pub probe_timeout: Duration,
     /// The handler of the server's requests and notifications. Default: none.
     pub handler: Arc<dyn ClientHandler>,
-    /// The timeout for answering a request of the server. Default 5 min.
+    /// The timeout for answering a request of the server. Default 5 min. A request of the client that ended without an
+    /// answer may be continued by the server for this time, see [`CallOptions::handler`](super::CallOptions::handler).
     pub handler_timeout: Duration,
     /// The source of access tokens for HTTP. Default: none.
     pub authorization: Option<Arc<dyn Authorization>>,

@@ -34,9 +34,16 @@ pub struct CallOptions {
     /// has a handler. If there are several, a request of the server is refused, and a log message goes to the handler
     /// of the configuration.
     ///
+    /// A request that was cancelled or timed out counts as running until the server answers it, or for
+    /// [`handler_timeout`](super::McpClientConfig::handler_timeout), unless it has the same [`owner`](Self::owner) as
+    /// the only running one.
+    ///
     /// Since 2026-07-28, the capabilities that the client declares are those of this handler. Earlier servers know
     /// those of the configuration.
     pub handler: Option<Arc<dyn ClientHandler>>,
+    /// The user or client whom the handler represents. Default: unknown. The messages of a cancelled request may go to
+    /// another handler of the same owner.
+    pub owner: Option<String>,
     /// The minimum level of log messages that belong to this request, since 2026-07-28. Default: that of
     /// [`Client::set_level`](super::Client::set_level).
     pub level: Option<LogLevel>,
@@ -143,9 +150,19 @@ impl Connection {
         let config = &self.inbox.config;
         let timeout = options.timeout.unwrap_or(config.timeout);
         let limits = TimeLimits { timeout, max: config.max_timeout.max(timeout) };
-        let answer = self.link.request(session, request);
-        let listeners =
-            Listeners { progress: options.progress.clone(), handler: options.handler.clone() };
+        let answer = async {
+            let answer = self.link.request(session, request).await;
+            // Otherwise, the server may continue the request.
+            if answer.as_ref().map_or_else(is_answer, |_| true) {
+                self.inbox.pending.answered(request.id);
+            }
+            answer
+        };
+        let listeners = Listeners {
+            progress: options.progress.clone(),
+            handler: options.handler.clone(),
+            owner: options.owner.clone(),
+        };
         let answer = self.inbox.pending.wait(request.id, limits, listeners, answer).await;
         answer.unwrap_or_else(|elapsed| {
             let target = self.link.target();
@@ -164,4 +181,9 @@ impl Connection {
             Err(TransportError::Timeout { target: self.link.target(), after }.into())
         })
     }
+}
+
+/// Whether the server has answered, or refused the request.
+fn is_answer(error: &Error) -> bool {
+    error.error_object().is_some() || error.status().is_some_and(|status| status.is_client_error())
 }

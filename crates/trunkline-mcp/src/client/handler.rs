@@ -237,9 +237,9 @@ pub enum HandlerError {
     /// The request or its answer is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// Several requests with [handlers](super::CallOptions::handler) are running, and the transport does not show to
-    /// which of them the request of the server belongs.
-    #[error("several requests are running; it is unknown which of them this request belongs to")]
+    /// Several requests with [handlers](super::CallOptions::handler) are running, or one and a cancelled one, and the
+    /// transport does not show to which of them the request of the server belongs.
+    #[error("several requests may be running; it is unknown which of them this request belongs to")]
     Ambiguous,
     /// The user has refused.
     #[error("the user refused the request: {0}")]

@@ -67,7 +67,7 @@ const MAX_RESPONSE: usize = 4 << 20;
 impl Inbox {
     pub(super) fn new(config: McpClientConfig) -> Self {
         Self {
-            pending: Pending::default(),
+            pending: Pending::new(config.handler_timeout),
             cache: Cache::new(config.cache_bytes),
             tasks: Tasks::default(),
             answers: Mutex::default(),

@@ -1,6 +1,6 @@
 //! The requests that wait for results: their deadlines and callbacks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,12 +53,40 @@ impl<T> fmt::Debug for Callback<T> {
 }
 
 /// The waiting requests by id, which is also the progress token.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pending {
-    requests: Mutex<HashMap<i64, Waiting>>,
+    state: Mutex<State>,
+    /// The time for which a request without an answer may still send messages.
+    linger: Duration,
     /// The number of pauses: while there is one, deadlines are extended.
     pauses: AtomicUsize,
 }
+
+#[derive(Debug, Default)]
+struct State {
+    requests: HashMap<i64, Waiting>,
+    abandoned: Abandoned,
+}
+
+/// The requests that have ended without an answer. The server may not have read their cancellation, or may ignore it, and
+/// go on sending messages that belong to them.
+#[derive(Debug, Default)]
+struct Abandoned {
+    /// In the order of their ends.
+    requests: VecDeque<AbandonedRequest>,
+    /// The end of the last one that was removed because there were too many.
+    removed_until: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct AbandonedRequest {
+    id: i64,
+    owner: Option<String>,
+    until: Instant,
+}
+
+/// The maximum number of abandoned requests to remember.
+const MAX_ABANDONED: usize = 1_024;
 
 #[derive(Debug)]
 struct Waiting {
@@ -73,6 +101,8 @@ struct Waiting {
 pub(super) struct Listeners {
     pub(super) progress: Option<ProgressCallback>,
     pub(super) handler: Option<Arc<dyn ClientHandler>>,
+    /// The owner of the handler, if known.
+    pub(super) owner: Option<String>,
 }
 
 impl fmt::Debug for Listeners {
@@ -105,6 +135,11 @@ pub(super) struct TimeLimits {
 pub(super) struct Elapsed(pub(super) Duration);
 
 impl Pending {
+    /// Requests that are remembered for this time if they end without an answer.
+    pub(super) fn new(linger: Duration) -> Self {
+        Self { state: Mutex::default(), linger, pauses: AtomicUsize::new(0) }
+    }
+
     /// Waits for the result of the request with this id.
     pub(super) async fn wait<T>(
         &self,
@@ -117,7 +152,7 @@ impl Pending {
         let last = after(limits.max);
         let first = after(limits.timeout).min(last);
         let waiting = Waiting { timeout: limits.timeout, deadline: first, last, listeners };
-        self.requests().insert(id, waiting);
+        self.state().requests.insert(id, waiting);
         let _guard = Registered { pending: self, id };
         let mut result = std::pin::pin!(result);
         let mut deadline = first;
@@ -128,8 +163,8 @@ impl Pending {
             if let Ok(result) = timeout_at(deadline, &mut result).await {
                 return Ok(result);
             }
-            let mut requests = self.requests();
-            let Some(waiting) = requests.get_mut(&id) else { return Err(passed(deadline)) };
+            let mut state = self.state();
+            let Some(waiting) = state.requests.get_mut(&id) else { return Err(passed(deadline)) };
             if self.pauses.load(Ordering::Relaxed) > 0 {
                 waiting.extend();
             }
@@ -140,33 +175,46 @@ impl Pending {
         }
     }
 
+    /// Receives the answer of a request: no further messages belong to it. The request may have been abandoned.
+    pub(super) fn answered(&self, id: i64) {
+        let mut state = self.state();
+        state.requests.remove(&id);
+        state.abandoned.requests.retain(|request| request.id != id);
+    }
+
     /// Extends the deadline of a request, and calls its callback. Unknown tokens are ignored.
     pub(super) fn progress(&self, token: i64, update: ProgressUpdate) {
-        let mut requests = self.requests();
-        let Some(waiting) = requests.get_mut(&token) else { return };
+        let mut state = self.state();
+        let Some(waiting) = state.requests.get_mut(&token) else { return };
         waiting.extend();
         let callback = waiting.listeners.progress.clone();
-        drop(requests);
+        drop(state);
         if let Some(callback) = callback {
             callback.call(update);
         }
     }
 
     /// The handler of a message that belongs to the request `related`, if the transport shows that. Otherwise, that of
-    /// the only request that has one.
+    /// the only request that has one, unless the message may belong to an abandoned request of another owner.
     pub(super) fn handler(
         &self,
         related: Option<i64>,
     ) -> Result<Option<Arc<dyn ClientHandler>>, Ambiguous> {
-        let requests = self.requests();
-        let handler = |waiting: &Waiting| waiting.listeners.handler.clone();
+        let mut state = self.state();
         if let Some(id) = related {
-            return Ok(requests.get(&id).and_then(handler));
+            return Ok(state.requests.get(&id).and_then(|one| one.listeners.handler.clone()));
         }
-        let mut handlers = requests.values().filter_map(handler);
-        match (handlers.next(), handlers.next()) {
-            (_, Some(_)) => Err(Ambiguous),
-            (handler, None) => Ok(handler),
+        let State { requests, abandoned } = &mut *state;
+        let mut candidates = requests.values().filter_map(|waiting| {
+            let Listeners { handler, owner, .. } = &waiting.listeners;
+            handler.as_ref().map(|handler| (handler, owner.as_deref()))
+        });
+        match (candidates.next(), candidates.next()) {
+            (None, _) => Ok(None),
+            (Some((handler, owner)), None) if abandoned.are_all_of(owner) => {
+                Ok(Some(Arc::clone(handler)))
+            }
+            _ => Err(Ambiguous),
         }
     }
 
@@ -176,8 +224,33 @@ impl Pending {
         Pause(self)
     }
 
-    fn requests(&self) -> MutexGuard<'_, HashMap<i64, Waiting>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Abandoned {
+    fn add(&mut self, request: AbandonedRequest) {
+        self.expire();
+        if self.requests.len() == MAX_ABANDONED {
+            let removed = self.requests.pop_front();
+            self.removed_until = removed.map(|removed| removed.until);
+        }
+        self.requests.push_back(request);
+    }
+
+    /// Whether all requests that may still send messages are known to be of this owner.
+    fn are_all_of(&mut self, owner: Option<&str>) -> bool {
+        self.expire();
+        let is_of =
+            |request: &AbandonedRequest| owner.is_some() && request.owner.as_deref() == owner;
+        self.removed_until.is_none() && self.requests.iter().all(is_of)
+    }
+
+    fn expire(&mut self) {
+        let now = Instant::now();
+        self.requests.retain(|request| request.until > now);
+        self.removed_until = self.removed_until.filter(|until| *until > now);
     }
 }
 
@@ -194,7 +267,14 @@ struct Registered<'p> {
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        self.pending.requests().remove(&self.id);
+        let mut state = self.pending.state();
+        // Without a handler, messages go to that of the configuration anyway.
+        if let Some(Waiting { listeners, .. }) = state.requests.remove(&self.id)
+            && listeners.handler.is_some()
+        {
+            let (id, until) = (self.id, after(self.pending.linger));
+            state.abandoned.add(AbandonedRequest { id, owner: listeners.owner, until });
+        }
     }
 }
 
@@ -202,7 +282,7 @@ pub(super) struct Pause<'p>(&'p Pending);
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
-        self.0.requests().values_mut().for_each(Waiting::extend);
+        self.0.state().requests.values_mut().for_each(Waiting::extend);
         self.0.pauses.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -216,9 +296,11 @@ mod tests {
     const LIMITS: TimeLimits =
         TimeLimits { timeout: Duration::from_secs(10), max: Duration::from_secs(25) };
 
+    const LINGER: Duration = Duration::from_secs(300);
+
     /// The seconds after which a request fails that is extended at these seconds.
     async fn failed_after(extensions: &[u64]) -> u64 {
-        let requests = Pending::default();
+        let requests = Pending::new(LINGER);
         let begin = Instant::now();
         let extending = async {
             for second in extensions {
@@ -239,7 +321,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pauses_extend_deadlines() {
-        let requests = Pending::default();
+        let requests = Pending::new(LINGER);
         let paused = async {
             let pause = requests.pause();
             tokio::time::sleep(Duration::from_secs(12)).await;
@@ -248,5 +330,65 @@ mod tests {
         };
         let elapsed = requests.wait(1, LIMITS, Listeners::default(), paused).await.unwrap_err();
         assert_eq!(elapsed.0.as_secs(), 22);
+    }
+
+    struct Handler;
+
+    impl ClientHandler for Handler {}
+
+    const ADA: Option<&str> = Some("ada");
+    const BOB: Option<&str> = Some("bob");
+
+    fn listeners(owner: Option<&str>) -> Listeners {
+        let owner = owner.map(str::to_owned);
+        Listeners { progress: None, handler: Some(Arc::new(Handler)), owner }
+    }
+
+    /// Abandons a request for each of these owners, and checks whether a message without a request belongs to the
+    /// request of an owner that begins later.
+    #[track_caller]
+    fn check(
+        abandoned: &[Option<&'static str>],
+        answered: &[i64],
+        seconds: u64,
+        expected: bool,
+    ) -> impl Future<Output = ()> {
+        let place = std::panic::Location::caller();
+        async move {
+            let requests = Pending::new(LINGER);
+            for (id, owner) in (1..).zip(abandoned) {
+                let waiting = requests.wait(id, LIMITS, listeners(*owner), pending::<()>());
+                assert!(timeout_at(Instant::now(), waiting).await.is_err(), "{place}");
+            }
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            answered.iter().for_each(|id| requests.answered(*id));
+            let waiting = requests.wait(0, LIMITS, listeners(ADA), async {
+                let found = requests.handler(None);
+                assert_eq!(matches!(found, Ok(Some(_))), expected, "{place}");
+                assert_eq!(matches!(found, Err(Ambiguous)), !expected, "{place}");
+            });
+            waiting.await.unwrap();
+            assert!(matches!(requests.handler(None), Ok(None)), "{place}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_may_belong_to_abandoned_requests() {
+        check(&[], &[], 0, true).await;
+        check(&[BOB], &[], 0, false).await;
+        check(&[None], &[], 0, false).await;
+        check(&[ADA, ADA], &[], 0, true).await;
+        check(&[ADA, BOB], &[], 0, false).await;
+        check(&[ADA, BOB], &[2], 0, true).await;
+        check(&[ADA, BOB], &[1], 0, false).await;
+        check(&[BOB], &[], 299, false).await;
+        check(&[BOB], &[], 300, true).await;
+        // The first one was removed.
+        let mut many = vec![ADA; MAX_ABANDONED + 1];
+        check(&many[1..], &[], 0, true).await;
+        check(&many, &[], 0, false).await;
+        check(&many, &[], 300, true).await;
+        many[0] = BOB;
+        check(&many, &[], 0, false).await;
     }
 }

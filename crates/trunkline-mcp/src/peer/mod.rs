@@ -235,6 +235,17 @@ impl Peer {
         rounds.into_iter().flat_map(|rounds| rounds.response_keys())
     }
 
+    /// The number of the client's session, which no other session of this process has. Calls with the same number are of
+    /// one client. `None` if the client has no session, as over HTTP since 2026-07-28, or no capabilities.
+    #[must_use]
+    pub fn session_number(&self) -> Option<u64> {
+        match &self.0 {
+            Backend::None => None,
+            Backend::Connection(connection) => Some(connection.requests.session),
+            Backend::Rounds(rounds) => rounds.session,
+        }
+    }
+
     fn capabilities(&self) -> Option<&ClientCapabilities> {
         match &self.0 {
             Backend::None => None,

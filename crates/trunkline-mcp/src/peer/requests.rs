@@ -10,8 +10,10 @@ use trunkline::Outcome;
 use trunkline::client::Response;
 
 /// The pending requests to one client, by id.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ClientRequests {
+    /// A number that no other client of this process has.
+    pub(crate) session: u64,
     pending: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
     last: AtomicU64,
 }
@@ -30,7 +32,9 @@ pub(super) struct PendingRequest {
 impl ClientRequests {
     /// Requests whose ids are greater than a number.
     pub(crate) fn after(last: u64) -> Self {
-        Self { last: AtomicU64::new(last), ..Self::default() }
+        static SESSIONS: AtomicU64 = AtomicU64::new(0);
+        let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
+        Self { session, pending: Mutex::default(), last: AtomicU64::new(last) }
     }
 
     /// A number that no request of this client has.

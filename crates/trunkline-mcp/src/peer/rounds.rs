@@ -24,6 +24,8 @@ use crate::task::{AskError, LiveTask};
 #[derive(Debug)]
 pub(crate) struct Rounds {
     pub(crate) capabilities: ClientCapabilities,
+    /// The number of the client, if it has a channel.
+    pub(super) session: Option<u64>,
     responses: BTreeMap<String, Value>,
     /// The keys of the responses that the call has received.
     used: Mutex<BTreeSet<String>>,
@@ -63,10 +65,11 @@ enum Answer<'r> {
 impl Rounds {
     pub(crate) fn new(
         capabilities: ClientCapabilities,
+        session: Option<u64>,
         responses: BTreeMap<String, Value>,
     ) -> Self {
         let (used, progress, changed, task, wait) = Default::default();
-        Self { capabilities, responses, used, progress, changed, task, wait }
+        Self { capabilities, session, responses, used, progress, changed, task, wait }
     }
 
     /// The keys of the responses.

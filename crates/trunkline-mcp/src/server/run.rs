@@ -20,7 +20,7 @@ use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
 use crate::notify::RequestedNotifications;
 use crate::peer::{Connection, Ended, Peer, RoundState, Rounds, StateKey, run_round};
-use crate::request::{Request, members, string};
+use crate::request::{members, string};
 use crate::session::Session;
 
 impl Server {
@@ -44,7 +44,7 @@ impl Server {
         };
         let messages = messages.map(|requested| requested.attach(call));
         let rounds = match era {
-            Era::Modern => self.attach_rounds(call, request, method)?,
+            Era::Modern => self.attach_rounds(call, context, method)?,
             Era::Legacy => {
                 if let (Some(session), Some(messages)) = (session, &messages) {
                     self.attach_peer(call, session, messages);
@@ -78,9 +78,10 @@ impl Server {
     fn attach_rounds(
         &self,
         call: &mut Call,
-        request: &Request,
+        context: Context<'_>,
         method: &'static str,
     ) -> Result<Option<(Arc<Rounds>, Origin)>, Fault> {
+        let Context { request, session, .. } = context;
         let declared = request.meta.client_capabilities.map(|part| call.text(part));
         let Some(declared) = declared.filter(|text| *text != b"{}") else {
             return Ok(None);
@@ -110,7 +111,8 @@ impl Server {
             responses.extend(new.into_iter().map(|(key, response)| (key, response.into())));
         }
         call.extensions_mut().insert(capabilities.clone());
-        let rounds = Arc::new(Rounds::new(capabilities, responses));
+        let session = session.map(|session| session.requests.session);
+        let rounds = Arc::new(Rounds::new(capabilities, session, responses));
         call.extensions_mut().insert(rounds.wait.clone());
         call.extensions_mut().insert(Peer::in_rounds(Arc::clone(&rounds)));
         Ok(Some((rounds, origin)))
