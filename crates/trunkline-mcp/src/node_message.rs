@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,8 +26,8 @@ pub(crate) enum NodeMessage {
     Cancel { session: String, request: String },
     /// The response to a request of the server, whose id as JSON is `request`.
     Response { session: String, request: String, body: String },
-    /// A message of a client of HTTP+SSE.
-    Posted { session: String, body: String },
+    /// A message of a client of HTTP+SSE. `claims` are those of the token of its sender, if there is one.
+    Posted { session: String, body: String, claims: Option<Map<String, Value>> },
 }
 
 /// A message and its sender.

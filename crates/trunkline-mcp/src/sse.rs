@@ -10,6 +10,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Response, StatusCode, Uri};
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::access::Principal;
@@ -88,15 +89,24 @@ impl SseClients for Arc<Clients> {
         self.lock().keys().cloned().collect()
     }
 
-    fn deliver(&self, session: &str, body: Bytes) -> BoxFuture<'static, ()> {
+    fn deliver(
+        &self,
+        session: &str,
+        body: Bytes,
+        claims: Option<Map<String, Value>>,
+    ) -> BoxFuture<'static, ()> {
         let clients = self.lock();
         let found = clients.get(session);
         let found = found.map(|found| (found.channel.clone(), found.opener.clone()));
         Box::pin(async move {
-            // The node that has received the message has checked its sender.
-            if let Some((channel, opener)) = found
-                && timeout(REFUSAL_TIMEOUT, channel.take(body, opener)).await.is_err()
-            {
+            let Some((channel, mut sender)) = found else { return };
+            // The node that has received the message has checked that its sender is the opener. Another token of the same
+            // principal may have other rights.
+            if let (Some(claims), Some(opener)) = (claims, Principal::of(&sender)) {
+                let principal = opener.clone().with_claims(claims);
+                sender.insert(principal);
+            }
+            if timeout(REFUSAL_TIMEOUT, channel.take(body, sender)).await.is_err() {
                 tracing::debug!("a client of HTTP+SSE does not read its stream");
             }
         })
@@ -188,7 +198,9 @@ impl Streams {
             let error = ErrorObject::new(code::PARSE_ERROR, "Parse error");
             return Some(respond(StatusCode::BAD_REQUEST, Reply::error(error, None)));
         };
-        Some(match membership.send(&NodeMessage::Posted { session, body }).await {
+        let sender = Principal::of(&message.extensions);
+        let claims = sender.map(|principal| principal.claims().clone());
+        Some(match membership.send(&NodeMessage::Posted { session, body, claims }).await {
             Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
             Err(error) => unavailable_response(&error, None),
         })

@@ -155,9 +155,9 @@ impl Server {
                     session.session.requests.answer(Some(&request), &Bytes::from(body));
                 }
             }
-            NodeMessage::Posted { session, body } => {
+            NodeMessage::Posted { session, body, claims } => {
                 if let Some(clients) = self.sse_clients.get() {
-                    clients.deliver(&session, Bytes::from(body)).await;
+                    clients.deliver(&session, Bytes::from(body), claims).await;
                 }
             }
         }

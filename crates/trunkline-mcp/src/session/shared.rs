@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use trunkline::access::Principal;
 use trunkline::{ErrorObject, Extensions, code};
@@ -61,8 +62,14 @@ pub(crate) trait SseClients: Send + Sync {
     /// Their sessions.
     fn ids(&self) -> Vec<String>;
 
-    /// Passes a message that another node has received to the channel of its client, if that exists.
-    fn deliver(&self, session: &str, body: Bytes) -> BoxFuture<'static, ()>;
+    /// Passes a message that another node has received to the channel of its client, if that exists. `claims` are those
+    /// of the sender's token.
+    fn deliver(
+        &self,
+        session: &str,
+        body: Bytes,
+        claims: Option<Map<String, Value>>,
+    ) -> BoxFuture<'static, ()>;
 }
 
 /// The error of a message that needs the state of the nodes.

@@ -1,10 +1,14 @@
 //! Scopes of tools: the challenges of the endpoint, in each era, and the errors of other transports.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use trunkline::access::{Principal, ProtectedResource, Scopes};
 use trunkline::http::HttpConfig;
 use trunkline::layers::authorize::{Rules, ScopedOperation, claim};
 use trunkline::{Operation, RawParams, Router, Rpc, Server, ServerHandle};
+use trunkline_mcp::nodes::StoredNodes;
 use trunkline_mcp::{
     Completion, CompletionValues, Mcp, McpConfig, McpOperation, Prompt, PromptArgument, Resource,
     ResourceTemplate,
@@ -51,7 +55,12 @@ fn mcp() -> Mcp {
 }
 
 /// Serves to `reader` and `writer`, whose tokens are their names, and to `signed`, a reader with a token of an issuer.
+/// `signed-writer` is another token of the same subject.
 async fn serve() -> ServerHandle {
+    serve_mcp(&mcp()).await
+}
+
+async fn serve_mcp(mcp: &Mcp) -> ServerHandle {
     let mut resource =
         ProtectedResource::new("https://notes.example/mcp".parse().unwrap(), ["https://login"]);
     resource.initial_scopes = Scopes::new(["notes:read"]);
@@ -62,10 +71,11 @@ async fn serve() -> ServerHandle {
         http.bearer.allow_principal(principal, name);
     }
     let signed = Principal::signed("https://login", "ada");
+    let writer = signed.clone().with_scopes(&Scopes::new(["notes:write", "notes:delete"]));
+    http.bearer.allow_principal(writer, "signed-writer");
     http.bearer.allow_principal(signed.with_scopes(&Scopes::new(["notes:read"])), "signed");
     let admin = serde_json::from_value(json!({ "role": "admin", "scope": "notes:read" })).unwrap();
     http.bearer.allow_principal(Principal::new("admin").with_claims(admin), "admin");
-    let mcp = mcp();
     let service = mcp.rpc().http_with(http);
     let service = service.merge(mcp.routes()).merge(mcp.sse_routes());
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
@@ -228,4 +238,47 @@ async fn scopes_are_not_required_over_stdio() {
     let (replies, ended) = pipes.finish().await;
     assert!(ended.is_ok(), "{ended:?}");
     assert_fits("stdio", &json!([completed(1, "deleted")]), &json!(replies));
+}
+
+/// A message has the rights of its own token, on the node of the stream and on another one.
+#[tokio::test]
+async fn messages_of_http_sse_have_the_rights_of_their_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut nodes = Vec::new();
+    for _ in 0..2 {
+        let mut config = McpConfig::new("test", "1");
+        let shared = StoredNodes::open(folder.path(), Duration::from_secs(60)).unwrap();
+        config.nodes = Some(Arc::new(shared));
+        let mcp = Mcp::new(rpc(), config).unwrap();
+        mcp.join_nodes().await.unwrap();
+        nodes.push((serve_mcp(&mcp).await, mcp));
+    }
+    for (opener, sender, is_allowed) in [
+        ("signed", "signed", false),
+        ("signed", "signed-writer", true),
+        ("signed-writer", "signed", false),
+        ("signed-writer", "signed-writer", true),
+    ] {
+        let mut events = Client::connect(nodes[0].0.local_addr()).await;
+        let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+        let open = format!("GET /sse HTTP/1.1\r\nHost: localhost\r\n{}\r\n", bearer(opener));
+        events.send(open).await;
+        assert_eq!(events.head().await.status, 200);
+        let first = events.event().await.unwrap();
+        let endpoint = first.strip_prefix("event: endpoint\ndata: ").unwrap();
+        for (node, (server, _)) in nodes.iter().enumerate() {
+            let message = legacy("tools/call", call("delete")).to_string();
+            let request = post(endpoint, &bearer(sender), message);
+            let reply = Client::connect(server.local_addr()).await.ask(request).await;
+            assert_eq!(reply.status, 202, "{opener} {sender} {node}: {reply:?}");
+            let reply = events.message().await.unwrap();
+            let name = format!("stream of {opener}, message of {sender} to node {node}");
+            let refused = json!({ "id": 1, "error": { "code": -32008 } });
+            let expected = if is_allowed { completed(1, "deleted") } else { refused };
+            assert_fits(&name, &expected, &reply);
+        }
+    }
+    for (_, mcp) in &nodes {
+        mcp.leave_nodes().await;
+    }
 }
