@@ -37,7 +37,7 @@ use crate::request::is_mcp_id;
 use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_of, record_refusal};
 use crate::session::{
-    HttpSession, Position, RETRY, SessionError, StreamId, random_id, unavailable,
+    HttpSession, Position, RETRY, SessionError, StreamId, random_id, random_start, unavailable,
 };
 
 impl Mcp {
@@ -303,9 +303,10 @@ impl Endpoint {
         fields: Fields<'_>,
     ) -> ResponseFuture {
         let id = call.id();
-        let shared = self.0.membership.as_ref().map(|membership| (membership, random_id()));
-        let session_id = shared.as_ref().and_then(|(_, id)| id.clone());
-        let session = self.0.new_session(extensions, session_id);
+        let membership = self.0.membership.as_ref();
+        let shared = membership.map(|membership| (membership, random_id().zip(random_start())));
+        let id_and_start = shared.as_ref().and_then(|(_, shared)| shared.clone());
+        let session = self.0.new_session(extensions, id_and_start);
         let state = Some(&session.session);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let outcome = match outcome.map(|started| started.future.into_outcome()) {
@@ -315,11 +316,11 @@ impl Endpoint {
         };
         let reply = self.0.rpc.reply(outcome, id.as_ref());
         self.0.subscribers.add(&session.session.subscription);
-        let Some((membership, session_id)) = shared else {
+        let Some((membership, shared)) = shared else {
             let created = self.0.sessions.insert(session);
             return ResponseFuture::ready(Self::opened(created, reply, id.as_ref()));
         };
-        let Some(session_id) = session_id else {
+        let Some((session_id, _)) = shared else {
             let refused = Self::opened(Err(SessionError::Random), reply, id.as_ref());
             return ResponseFuture::ready(refused);
         };

@@ -1,8 +1,9 @@
-//! Operations that cannot be offered to clients.
+//! Reasons why a server cannot be created, such as operations that cannot be offered to clients.
 
 use crate::tool::ToolError;
 
-/// The reason why an operation cannot be offered as a tool, a resource, a prompt or a completion.
+/// The reason why a server cannot be created, or an operation cannot be offered as a tool, a resource, a prompt or a
+/// completion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
@@ -43,4 +44,7 @@ pub enum McpError {
         /// The reason.
         reason: &'static str,
     },
+    /// The random number generator of the system has failed. It distinguishes this node from others.
+    #[error("the system random number generator failed")]
+    Random,
 }

@@ -60,18 +60,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Membership {
-    pub(crate) fn new(nodes: Arc<dyn Nodes>) -> Self {
+    /// `None` if the random number generator of the system fails.
+    pub(crate) fn new(nodes: Arc<dyn Nodes>) -> Option<Self> {
         let (changes, changed, wake) = Default::default();
-        // A process has another number on each machine with high probability.
-        let number = getrandom::u32().unwrap_or_else(|_| std::process::id());
+        let number = getrandom::u32().ok()?;
         let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
-        Self { nodes, number, changes, changed, wake, tasks, closing }
-    }
-
-    /// The start of the numbers that this node gives to the streams of a session, and to its requests to the client. It
-    /// is exact as a JSON number.
-    pub(crate) fn first_number(&self) -> u64 {
-        u64::from(self.number) << 20
+        Some(Self { nodes, number, changes, changed, wake, tasks, closing })
     }
 
     /// Sends a message to the other nodes.

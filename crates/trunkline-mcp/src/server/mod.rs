@@ -109,7 +109,9 @@ impl Mcp {
         let catalog = Catalog::new(&rpc, &results)?;
         let (subscribers, random_key) = <(Arc<Subscribers>, _)>::default();
         let sessions = Sessions::new(settings.sessions, settings.session_idle);
-        let membership = settings.nodes.clone().map(|nodes| Arc::new(Membership::new(nodes)));
+        let membership =
+            settings.nodes.clone().map(|nodes| Membership::new(nodes).ok_or(McpError::Random));
+        let membership = membership.transpose()?.map(Arc::new);
         let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
         let task_config = settings.tasks.clone();
         let detached = Detached::default();

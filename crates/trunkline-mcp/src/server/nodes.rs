@@ -16,7 +16,7 @@ use crate::changes::ChangeSet;
 use crate::message_queue::Queued;
 use crate::node_message::{Membership, NodeMessage};
 use crate::nodes::{EventContent, MESSAGE_PAGE, NodesError, SessionRecord, StreamEvent};
-use crate::session::{EventReader, HttpSession, Position, RETRY, Replay, owner_key};
+use crate::session::{EventReader, HttpSession, Position, RETRY, Replay, owner_key, random_start};
 use crate::subscription::Subscription;
 
 /// The interval in which messages of other nodes are read.
@@ -196,7 +196,10 @@ impl Server {
         else {
             return Ok(());
         };
-        let session = self.new_session(sender, Some(id.to_owned()));
+        let start = random_start();
+        let start =
+            start.ok_or_else(|| NodesError::failed("the system random number generator failed"))?;
+        let session = self.new_session(sender, Some((id.to_owned(), start)));
         session.session.restore(&record);
         let subscription = &session.session.subscription;
         let uris = subscription.set_resources(&record.resources);
@@ -212,13 +215,17 @@ impl Server {
         self.update_session(&session).await
     }
 
-    /// A session of this sender. One with an id is shared by the nodes.
-    pub(crate) fn new_session(&self, sender: &Extensions, id: Option<String>) -> Arc<HttpSession> {
+    /// A session of this sender. One with an id and the [start](random_start) of its numbers is shared by the nodes.
+    pub(crate) fn new_session(
+        &self,
+        sender: &Extensions,
+        shared: Option<(String, u64)>,
+    ) -> Arc<HttpSession> {
         let owner = Principal::of(sender).cloned();
         let memory = self.rpc.limits().memory.clone();
-        let first = self.membership.as_ref().map_or(0, |membership| membership.first_number());
+        let first = shared.as_ref().map_or(0, |(_, start)| *start);
         let replay = Replay::new(self.settings.replay_bytes, memory, first);
-        let (Some(membership), Some(id)) = (&self.membership, id) else {
+        let (Some(membership), Some((id, _))) = (&self.membership, shared) else {
             return Arc::new(HttpSession::new(owner, replay, &self.settings.closing, first));
         };
         // While the server stops, the client can still respond to its requests, through another node.

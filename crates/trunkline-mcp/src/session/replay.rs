@@ -37,7 +37,7 @@ pub(crate) struct Replay {
 struct Streams {
     by_id: BTreeMap<StreamId, Stream>,
     last_id: StreamId,
-    /// The number of the first event of GET requests, which other nodes do not use.
+    /// The number of the first event of GET requests, which other copies of the session do not use.
     first: u64,
     bytes: usize,
 }
@@ -94,7 +94,7 @@ impl StreamId {
         self.0
     }
 
-    /// Whether the number is one of several nodes, which begin with the number of the node.
+    /// Whether the number is one of a session of several nodes, which begin with a random number.
     pub(crate) fn is_of_node(self) -> bool {
         self.0 >> 20 > 0
     }
@@ -245,7 +245,8 @@ impl Replay {
         let mut streams = self.lock();
         let first = streams.first;
         let found = streams.by_id.get_mut(&stream)?;
-        // The position of another node has no meaning here. That node may have sent the events that this one has not.
+        // The position of another copy of the session has no meaning here. That copy may have sent the events that this
+        // one has not.
         let is_foreign = |position: Position| {
             first > 0 && stream == StreamId::GET && position.next >> 20 != first >> 20
         };

@@ -219,6 +219,13 @@ pub(crate) fn random_id() -> Option<String> {
     Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
+/// The start of the numbers that one copy of a session gives to its streams, and to its requests to the client. Other
+/// copies, on this node and on others, have other numbers with high probability. They are exact as JSON numbers. `None`
+/// if the random number generator of the system fails.
+pub(crate) fn random_start() -> Option<u64> {
+    Some(u64::from(getrandom::u32().ok()?.max(1)) << 20)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

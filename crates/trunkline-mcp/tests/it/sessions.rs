@@ -1,14 +1,17 @@
 //! Sessions of Streamable HTTP: their streams, their end and their limits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::access::Principal;
 use trunkline::http::HttpConfig;
 use trunkline_mcp::McpConfig;
+use trunkline_mcp::nodes::{Nodes, StoredNodes};
 
 use crate::support::{
-    Client, Reply, TestServer, assert_fits, in_time, legacy, post, serve, settings, until,
+    Client, Reply, TestServer, assert_fits, in_time, legacy, post, serve, serve_mcp, settings,
+    until,
 };
 
 const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
@@ -164,7 +167,7 @@ async fn calls_of_sessions_run_to_their_end_when_the_server_stops() {
 #[tokio::test]
 async fn calls_of_disconnected_clients_end_with_the_server() {
     for (is_open, expected) in [(true, (0, 1, 0)), (false, (2, 0, 1))] {
-        let (mcp, server) = crate::support::serve_mcp(settings()).await;
+        let (mcp, server) = serve_mcp(settings()).await;
         let session = open(&server).await;
         let request = post("/mcp", &session, call("told_wait").to_string());
         let mut events = stream(&server, request).await;
@@ -183,7 +186,7 @@ async fn calls_of_disconnected_clients_end_with_the_server() {
 
 #[tokio::test]
 async fn batches_belong_to_their_session() {
-    let (mcp, server) = crate::support::serve_mcp(settings()).await;
+    let (mcp, server) = serve_mcp(settings()).await;
     let mut opening = initialize();
     opening["params"]["protocolVersion"] = "2025-03-26".into();
     let reply = server.client().await.ask(post("/mcp", BOTH, opening.to_string())).await;
@@ -279,7 +282,7 @@ async fn calls_are_cancelled_by_their_session() {
 
 #[tokio::test]
 async fn subscribers_are_notified_of_changed_resources() {
-    let (mcp, server) = crate::support::serve_mcp(settings()).await;
+    let (mcp, server) = serve_mcp(settings()).await;
     let session = open(&server).await;
     let mut events = stream(&server, without_body("GET", &session)).await;
     let subscribe = |method: &str, uri: &str| legacy(method, json!({ "uri": uri }));
@@ -368,4 +371,50 @@ async fn sessions_can_be_disabled_and_expire() {
     let server = serve(brief, Default::default()).await;
     let session = open(&server).await;
     assert_eq!(ask(&server, &session, &legacy("ping", json!({}))).await.status, 404);
+}
+
+/// Calls a tool that asks the client, and declines. Returns the numbers of the stream and of the request.
+async fn asked(server: &TestServer, headers: &str) -> (String, Value) {
+    let message = legacy("tools/call", json!({ "name": "greet", "arguments": {} }));
+    let mut stream = stream(server, post("/mcp", headers, message.to_string())).await;
+    let (event, request) = stream.session_message().await.unwrap();
+    assert_eq!(request["method"], "elicitation/create", "{request}");
+    let declined =
+        json!({ "jsonrpc": "2.0", "id": request["id"], "result": { "action": "decline" } });
+    assert_eq!(ask(server, headers, &declined).await.status, 202);
+    let (_, reply) = stream.session_message().await.unwrap();
+    assert_eq!(reply["id"], 1, "{reply}");
+    (event.split_once('-').unwrap().0.to_owned(), request["id"].clone())
+}
+
+/// A node with too many sessions removes its copy of one, which other nodes keep, and reads it again later.
+#[tokio::test]
+async fn a_session_that_is_read_again_has_other_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut nodes = Vec::new();
+    for sessions in [1, 10] {
+        let shared = StoredNodes::open(folder.path(), Duration::from_secs(60)).unwrap();
+        let shared: Arc<dyn Nodes> = Arc::new(shared);
+        let (mcp, server) =
+            serve_mcp(McpConfig { sessions, nodes: Some(shared), ..settings() }).await;
+        mcp.join_nodes().await.unwrap();
+        nodes.push((server, mcp));
+    }
+    let (small, large) = (&nodes[0].0, &nodes[1].0);
+    let mut hello = initialize();
+    hello["params"]["capabilities"] = json!({ "elicitation": {} });
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let opened = ask(large, BOTH, &hello).await;
+        let id = opened.header("mcp-session-id").unwrap();
+        sessions.push(format!("Mcp-Session-Id: {id}\r\n{BOTH}"));
+    }
+    let first = asked(small, &sessions[0]).await;
+    asked(small, &sessions[1]).await;
+    let again = asked(small, &sessions[0]).await;
+    assert_ne!(first.0, again.0);
+    assert_ne!(first.1, again.1);
+    for (_, mcp) in &nodes {
+        mcp.leave_nodes().await;
+    }
 }
