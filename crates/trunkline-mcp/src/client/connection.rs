@@ -41,7 +41,7 @@ pub struct CallOptions {
     /// Since 2026-07-28, the capabilities that the client declares are those of this handler. Earlier servers know
     /// those of the configuration.
     pub handler: Option<Arc<dyn ClientHandler>>,
-    /// The user or client whom the handler represents. Default: unknown. The messages of a cancelled request may go to
+    /// The user or client that the handler represents. Default: unknown. The messages of a cancelled request may go to
     /// another handler of the same owner.
     pub owner: Option<String>,
     /// The minimum level of log messages that belong to this request, since 2026-07-28. Default: that of

@@ -240,7 +240,7 @@ async fn scopes_are_not_required_over_stdio() {
     assert_fits("stdio", &json!([completed(1, "deleted")]), &json!(replies));
 }
 
-/// A message has the rights of its own token, on the node of the stream and on another one.
+/// A message has the rights of the token of its sender, on the node of the stream and on another one.
 #[tokio::test]
 async fn messages_of_http_sse_have_the_rights_of_their_token() {
     let folder = tempfile::tempdir().unwrap();
