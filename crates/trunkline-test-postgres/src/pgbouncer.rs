@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{START_TIME, free_address, own, unprivileged, url};
+use crate::server::{START_TIME, free_address, own, unprivileged, url};
 
 /// A PgBouncer before the server, which accepts the roles of [`create_database`](crate::create_database). It ends with
 /// this value.

@@ -3,7 +3,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use crate::url;
+use crate::server::url;
 
 /// A proxy before the server that cannot be told from it when a connection is opened: a client gets the numbers of its own
 /// session, and its first transaction runs there. Later ones run in the session that has been idle for the longest time.
