@@ -75,7 +75,7 @@ impl Statements {
 
     /// Appends the next bytes of the client to those for the server.
     pub(crate) fn send(&mut self, mut bytes: &[u8], output: &mut Vec<u8>) {
-        while let Some((first, rest)) = bytes.split_first() {
+        while !bytes.is_empty() {
             if self.remaining > 0 {
                 let (now, later) = bytes.split_at(self.remaining.min(bytes.len()));
                 output.extend_from_slice(now);
@@ -84,21 +84,41 @@ impl Statements {
                 bytes = later;
                 continue;
             }
-            self.head.push(*first);
-            bytes = rest;
+            let (now, later) = bytes.split_at(self.head_part(bytes));
+            self.head.extend_from_slice(now);
+            bytes = later;
             self.end_head(output);
         }
     }
 
+    /// Number of the next bytes that belong to the head: the missing ones of the type and the length, or those up to the end
+    /// of a name.
+    fn head_part(&self, bytes: &[u8]) -> usize {
+        let part = match (usize::from(self.has_started) + 4).checked_sub(self.head.len()) {
+            Some(missing @ 1..) => missing,
+            _ => {
+                let rest = self.rest();
+                bytes.iter().take(rest).position(|byte| *byte == 0).map_or(rest, |end| end + 1)
+            }
+        };
+        part.min(bytes.len())
+    }
+
+    /// Number of bytes that follow the head in its message.
+    fn rest(&self) -> usize {
+        let start = usize::from(self.has_started);
+        let length = self.head.get(start..start + 4).and_then(|length| length.try_into().ok());
+        // The length includes itself.
+        let length = length.map_or(0, u32::from_be_bytes) as usize;
+        length.saturating_sub(self.head.len() - start)
+    }
+
     /// Writes the beginning of a message if it is complete.
     fn end_head(&mut self, output: &mut Vec<u8>) {
-        let start = usize::from(self.has_started);
-        let Some(Ok(length)) = self.head.get(start..start + 4).map(<[u8; 4]>::try_from) else {
+        if self.head.len() < usize::from(self.has_started) + 4 {
             return;
-        };
-        // The length includes itself.
-        let length = u32::from_be_bytes(length);
-        let rest = (length as usize).saturating_sub(self.head.len() - start);
+        }
+        let rest = self.rest();
         if self.has_started && self.head.len() > HEADER && self.head.last() == Some(&0) {
             self.names += 1;
         }
