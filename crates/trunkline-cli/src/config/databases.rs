@@ -12,7 +12,7 @@ use trunkline_sql::postgres::PostgresUrl;
 use trunkline_sql::{DatabaseName, VisibilityRules};
 
 use super::folder::Folder;
-use super::problem::Problems;
+use super::problem::{Position, Problems};
 use super::roles::RoleConfig;
 use super::rules::{MaskEntry, RuleKeys};
 use super::secret::Secret;
@@ -43,8 +43,8 @@ pub(crate) struct PostgresSettings {
     pub(crate) allow_privileged_role: bool,
     /// Whether the sessions of the server are shared by a pooler. `None` if it is detected.
     pub(crate) transaction_pooling: Option<bool>,
-    /// The roles of callers.
-    pub(crate) role: Option<RoleConfig>,
+    /// The roles of callers, and their place in the file.
+    pub(crate) role: Option<(RoleConfig, Position)>,
 }
 
 /// The place of a database. `Display` is for the operator, without passwords.
@@ -140,7 +140,7 @@ pub(super) fn read(
                 location: location.relative_to(folder),
                 writable: section.writable,
                 rules,
-                postgres: section.postgres(folder),
+                postgres: section.postgres(folder, problems),
             };
             databases.insert(parsed, config);
         }
@@ -192,13 +192,17 @@ impl DatabaseSection {
         }
     }
 
-    fn postgres(self, folder: &Folder) -> PostgresSettings {
+    fn postgres(self, folder: &Folder, problems: &Problems<'_>) -> PostgresSettings {
+        let role = self.role.map(|role| {
+            let position = problems.position(role.span().start);
+            (role.into_inner(), position)
+        });
         PostgresSettings {
             ca_file: self.ca_file.map(|path| folder.path(path.get_ref())),
             connections: self.connections.map(Spanned::into_inner),
             allow_privileged_role: self.allow_privileged_role.is_some_and(Spanned::into_inner),
             transaction_pooling: self.transaction_pooling.map(Spanned::into_inner),
-            role: self.role.map(Spanned::into_inner),
+            role,
         }
     }
 }

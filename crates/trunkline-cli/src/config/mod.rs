@@ -39,10 +39,11 @@ use trunkline_sql::saved_query::SavedQuery;
 pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};
 pub(crate) use changes::{Changes, Snapshot};
 pub(crate) use databases::{DATABASE, DatabaseArg, DatabaseConfig, Location, PostgresSettings};
-pub(crate) use problem::{ConfigError, Problem};
+pub(crate) use problem::{ConfigError, Position, Problem};
 pub(crate) use queries::QueryDatabase;
 #[cfg(feature = "postgres")]
-pub(crate) use roles::{RoleClaim, RoleConfig};
+pub(crate) use roles::RoleClaim;
+pub(crate) use roles::RoleConfig;
 pub(crate) use rules::RuleArg;
 pub(crate) use schema::schema;
 pub(crate) use settings::with_keys;

@@ -10,8 +10,8 @@ use trunkline::layers::authorize::{DefaultScopes, Requirement, Rules};
 use trunkline::layers::rate_limit::Rate;
 
 use super::operation_names::OperationNames;
-use super::roles;
-use crate::config::Config;
+use super::roles::{self, SUBJECT_OF_ANY_ISSUER};
+use crate::config::{Config, claim_of};
 
 /// The flags of access control.
 #[derive(Args)]
@@ -82,8 +82,8 @@ pub(crate) struct Access {
     /// Claim that calls of some methods require
     ///
     /// METHODS is a pattern like `db.*`. The claim is like `role:admin`, `realm_access.roles:admin` or, for a scope,
-    /// `scope:read`. Its name may be a URL: in `https://example.com/roles:admin` the value follows the last colon.
-    /// Repeatable or comma-separated; all rules that match a method apply. `history=…` is the rule for /history and
+    /// `scope:read`. Its name may be a URL: in `https://example.com/roles:admin` the value follows the last colon. `sub`
+    /// requires exactly one --issuer. Repeatable or comma-separated; all rules that match a method apply. `history=…` is the rule for /history and
     /// /logs; without it, only holders of --bearer tokens can read them, and no one if there are rules for methods.
     /// Requires --jwks.
     #[arg(
@@ -104,6 +104,19 @@ impl Access {
     /// Whether signed tokens are accepted.
     pub(super) fn accepts_signed(&self) -> bool {
         self.jwks.is_some()
+    }
+
+    /// The issuer of all signed tokens that are accepted. `None` if there can be several, or no signed tokens.
+    pub(super) fn only_issuer(&self) -> Option<&str> {
+        let issuers = self.issuers();
+        let first = *issuers.first().filter(|_| self.accepts_signed())?;
+        issuers.iter().all(|issuer| *issuer == first).then_some(first)
+    }
+
+    /// The accepted issuers of signed tokens. Empty for any.
+    fn issuers(&self) -> Vec<&str> {
+        let list = if self.issuer.is_empty() { &self.authorization_server } else { &self.issuer };
+        entries(list).collect()
     }
 
     /// The names of tokens, and the tokens.
@@ -322,9 +335,7 @@ fn jwt_settings(
     let mut settings = resource.map_or_else(JwtConfig::default, JwtConfig::for_resource);
     settings.scope_hierarchy = scopes.hierarchy();
     settings.audiences.extend(list(&access.audience));
-    if !access.issuer.is_empty() {
-        settings.issuers = list(&access.issuer);
-    }
+    settings.issuers = access.issuers().into_iter().map(str::to_owned).collect();
     // Issuers sign tokens for many services with the same keys. Each of those services could use the tokens that it
     // receives here (RFC 8725, section 3.9).
     if settings.audiences.is_empty() {
@@ -376,7 +387,10 @@ pub(crate) fn rules(
     let default = DefaultScopes { read_only: scopes.read(), others: Scopes::new(others) };
     let required = parsed(access)?.into_iter();
     let rules = required.fold(Rules::new(), |rules, (pattern, one)| rules.require(pattern, one));
-    let rules = config.roles().iter().fold(rules, |rules, one| rules.role(roles::role(one)));
+    let mut rules = rules;
+    for role in config.roles() {
+        rules = rules.role(roles::role(role, access.only_issuer())?);
+    }
     Ok(rules.default_scopes(default).default_rate(default_rate))
 }
 
@@ -398,18 +412,24 @@ pub(crate) fn check_patterns(
 }
 
 fn parsed(access: &Access) -> anyhow::Result<Vec<(&str, Requirement)>> {
+    let issuer = access.only_issuer();
     let parse = |text| {
-        rule(text).with_context(|| {
+        let (pattern, claim) = rule(text).with_context(|| {
             format!("invalid --require {text}; the format is like db.*=role:admin")
-        })
+        })?;
+        let requirement = roles::requirement(claim, issuer).with_context(|| {
+            format!("--require {text}: {SUBJECT_OF_ANY_ISSUER}; give exactly one --issuer")
+        })?;
+        Ok((pattern, requirement))
     };
     entries(&access.require).map(parse).collect()
 }
 
-fn rule(text: &str) -> Option<(&str, Requirement)> {
+/// The pattern, and the name and value of the claim.
+fn rule(text: &str) -> Option<(&str, (&str, &str))> {
     let (pattern, text) = text.split_once('=')?;
     let pattern = pattern.trim();
-    (!pattern.is_empty()).then_some((pattern, roles::requirement(text)?))
+    (!pattern.is_empty()).then_some((pattern, claim_of(text)?))
 }
 
 /// The entries of a list flag, without empty ones: a variable with an empty value is parsed as one empty entry.

@@ -215,15 +215,12 @@ impl DatabaseArgs {
         false
     }
 
-    /// Opens the databases, which are created first if the flags request it. None if neither a flag nor the
-    /// configuration mentions a database, and upstreams are served.
-    pub(crate) async fn open(
+    /// Opens databases, which are created first if the flags request it. None if there are none.
+    pub(super) async fn open(
         &self,
         limits: &QueryLimits,
-        config: &Config,
-        has_upstreams: bool,
+        requested: Vec<Requested>,
     ) -> anyhow::Result<Option<Opened>> {
-        let requested = self.requested(config, has_upstreams)?;
         let are_several = requested.len() > 1;
         let mut entries = Vec::with_capacity(requested.len());
         let mut served = Vec::with_capacity(requested.len());
@@ -258,8 +255,8 @@ impl DatabaseArgs {
         Ok(databases.with_toolset(self.toolset.into()))
     }
 
-    /// The databases of the flags, or those of the configuration file, or the default one. None if only upstreams are
-    /// served.
+    /// The databases of the flags, or those of the configuration file, or the default one. None if neither a flag nor
+    /// the file mentions a database, and upstreams are served.
     pub(super) fn requested(
         &self,
         config: &Config,
@@ -293,7 +290,8 @@ impl DatabaseArgs {
             let is_writable = writable.unwrap_or(self.writable);
             let rules = self.rules.of(&name, rules);
             let may_create = is_default || is_writable;
-            Ok(Requested { name, location, is_writable, may_create, rules, postgres })
+            let issuer = None;
+            Ok(Requested { name, location, is_writable, may_create, rules, postgres, issuer })
         };
         requested.into_iter().map(complete).collect()
     }

@@ -193,8 +193,7 @@ fn data_dir(path: &Path) -> anyhow::Result<String> {
 }
 
 async fn databases(serve: &Serve, config: &Config, report: &mut Report) {
-    let requested = serve.database.requested(config, serve.upstreams.are_given(config));
-    let requested = match requested {
+    let requested = match serve.databases(config) {
         Ok(requested) => requested,
         Err(error) => return report.add("databases", Err(error)),
     };

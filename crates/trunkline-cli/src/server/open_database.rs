@@ -10,9 +10,12 @@ use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 use trunkline_sql::{Database, DatabaseName, QueryLimits, VisibilityRules};
 
 use super::rules::warn_of_unmatched_rules;
-use crate::config::{Location, PostgresSettings};
 #[cfg(feature = "postgres")]
-use crate::config::{RoleClaim, RoleConfig};
+use crate::config::RoleClaim;
+use crate::config::{Location, Position, PostgresSettings, RoleConfig};
+
+/// The claim that identifies a caller among the tokens of one issuer.
+const SUBJECT: &str = "sub";
 
 /// A database to serve.
 pub(super) struct Requested {
@@ -22,11 +25,20 @@ pub(super) struct Requested {
     /// Whether a missing file is created.
     pub(super) may_create: bool,
     pub(super) rules: VisibilityRules,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL needs it"))]
     pub(super) postgres: PostgresSettings,
+    /// The issuer of the subjects of callers. `None` if it is unknown.
+    pub(super) issuer: Option<String>,
 }
 
 impl Requested {
+    /// The place of a role that the subject of a caller decides.
+    pub(super) fn subject_rule(&self) -> Option<Position> {
+        match &self.postgres.role {
+            Some((RoleConfig::Claim(rule), position)) if rule.claim == SUBJECT => Some(*position),
+            _ => None,
+        }
+    }
+
     /// Opens an existing database. `heap_limit` is the maximum memory of SQLite in bytes.
     pub(super) async fn open(
         &self,
@@ -42,8 +54,13 @@ impl Requested {
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(url) => {
-                let settings = (self.postgres.clone(), rules.clone());
-                open_postgres(url, settings, limits, *writable).await?
+                let config = PostgresConfig {
+                    writable: *writable,
+                    rules: rules.clone(),
+                    limits,
+                    ..self.postgres_config()
+                };
+                open_postgres(url, config).await?
             }
         };
         if !rules.is_empty() {
@@ -51,38 +68,40 @@ impl Requested {
         }
         Ok(database)
     }
+
+    /// The settings of the configuration file.
+    #[cfg(feature = "postgres")]
+    fn postgres_config(&self) -> PostgresConfig {
+        let PostgresSettings {
+            ca_file,
+            connections,
+            allow_privileged_role,
+            transaction_pooling,
+            role,
+        } = self.postgres.clone();
+        let defaults = PostgresConfig::default();
+        let config = PostgresConfig {
+            ca_file,
+            connections: connections.unwrap_or(defaults.connections),
+            allow_privileged_role,
+            pooling: transaction_pooling.map_or(Pooling::Detect, Pooling::from),
+            ..defaults
+        };
+        match role {
+            None => config,
+            Some((RoleConfig::Fixed(role), _)) => PostgresConfig { role: Some(role), ..config },
+            Some((RoleConfig::Claim(RoleClaim { claim, allow, map, default }), _)) => {
+                let issuer = self.issuer.clone().filter(|_| claim == SUBJECT);
+                let mut rule = RoleRule { issuer, default, ..RoleRule::new(claim, allow) };
+                rule.roles.extend(map);
+                PostgresConfig { role_rule: Some(rule), ..config }
+            }
+        }
+    }
 }
 
 #[cfg(feature = "postgres")]
-async fn open_postgres(
-    url: &PostgresUrl,
-    (settings, rules): (PostgresSettings, VisibilityRules),
-    limits: QueryLimits,
-    writable: bool,
-) -> anyhow::Result<Database> {
-    let PostgresSettings { ca_file, connections, allow_privileged_role, transaction_pooling, role } =
-        settings;
-    let defaults = PostgresConfig::default();
-    let config = PostgresConfig {
-        writable,
-        rules,
-        limits,
-        ca_file,
-        connections: connections.unwrap_or(defaults.connections),
-        allow_privileged_role,
-        pooling: transaction_pooling.map_or(Pooling::Detect, Pooling::from),
-        ..defaults
-    };
-    let config = match role {
-        None => config,
-        Some(RoleConfig::Fixed(role)) => PostgresConfig { role: Some(role), ..config },
-        Some(RoleConfig::Claim(RoleClaim { claim, allow, map, default })) => {
-            let mut rule = RoleRule::new(claim, allow);
-            rule.roles.extend(map);
-            rule.default = default;
-            PostgresConfig { role_rule: Some(rule), ..config }
-        }
-    };
+async fn open_postgres(url: &PostgresUrl, config: PostgresConfig) -> anyhow::Result<Database> {
     let database = Postgres::connect(url, config).await;
     let database = database.with_context(|| format!("cannot serve {url}"))?;
     for warning in database.warnings() {

@@ -1,24 +1,41 @@
 //! The roles of callers, and the names that they and saved queries refer to.
 
-use trunkline::layers::authorize::{Pattern, Requirement, Role, claim, principal, scope, signed};
+use anyhow::Context;
+use trunkline::layers::authorize::{
+    Pattern, Requirement, Role, claim, principal, scope, signed, subject,
+};
 use trunkline::layers::rate_limit::Rate;
 use trunkline_sql::DatabaseName;
 
+use super::access::Access;
+use super::open_database::Requested;
 use super::operation_names::OperationNames;
 use crate::config::{
     CallerRole, Config, ConfigError, Placed, Problem, QueryDatabase, claim_of, unknown,
 };
 use crate::terminal::similar;
 
-/// A role, for the layers of calls.
-pub(super) fn role(config: &CallerRole) -> Role {
+/// The problem of a rule for the claim `sub`.
+pub(super) const SUBJECT_OF_ANY_ISSUER: &str =
+    "`sub` identifies a caller only among the tokens of one issuer";
+
+/// Its remedy in the configuration file.
+const ONE_ISSUER: &str = "set access.issuers to exactly one issuer";
+
+/// A role, for the layers of calls. `only_issuer` is that of all signed tokens.
+pub(super) fn role(config: &CallerRole, only_issuer: Option<&str>) -> anyhow::Result<Role> {
     let texts = |placed: &[Placed]| placed.iter().map(|one| one.text.clone()).collect::<Vec<_>>();
     let patterns =
         |placed: &[Placed]| texts(placed).iter().map(|text| Pattern::new(text)).collect();
     let tokens = config.tokens.iter().map(principal);
-    // Claims were parsed with the file. Listed tokens have all scopes, but no claims.
-    let claims = config.claims.iter().filter_map(|claim| requirement(&claim.text));
-    let claims = claims.map(|claim| signed().and(claim));
+    let claim = |claim: &Placed| {
+        let requirement = claim_of(&claim.text).and_then(|claim| requirement(claim, only_issuer));
+        // Listed tokens have all scopes, but no claims.
+        let requirement = requirement.map(|requirement| signed().and(requirement));
+        // Without it, a role could be that of all callers.
+        requirement.with_context(|| format!("invalid claim `{}` of a role", claim.text))
+    };
+    let claims = config.claims.iter().map(claim).collect::<anyhow::Result<Vec<_>>>()?;
     let mut role = Role::new(&config.name, []);
     role.members = tokens.chain(claims).reduce(Requirement::or);
     role.operations = patterns(&config.operations);
@@ -26,13 +43,19 @@ pub(super) fn role(config: &CallerRole) -> Role {
     role.read_only = config.read_only;
     role.databases = config.databases.as_deref().map(texts);
     role.rate = config.rate_limit.map(rate);
-    role
+    Ok(role)
 }
 
-/// The requirement of a claim such as `role:admin`, or of a scope.
-pub(super) fn requirement(text: &str) -> Option<Requirement> {
-    let (name, value) = claim_of(text)?;
-    Some(if name == "scope" { scope(value) } else { claim(name, value) })
+/// The requirement of a claim with this name and value, or of a scope. `None` for a subject without an issuer.
+pub(super) fn requirement(
+    (name, value): (&str, &str),
+    only_issuer: Option<&str>,
+) -> Option<Requirement> {
+    match name {
+        "scope" => Some(scope(value)),
+        "sub" => Some(subject(only_issuer?, value)),
+        _ => Some(claim(name, value)),
+    }
 }
 
 /// A rate limit in calls per second, with bursts of twice as many.
@@ -40,12 +63,14 @@ pub(super) fn rate(calls: u32) -> Rate {
     Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() }
 }
 
-/// Checks the names of databases, and claims without signed tokens.
+/// Checks the names of databases, and claims without signed tokens or an issuer.
 pub(super) fn check(
     config: &Config,
-    databases: &[DatabaseName],
-    accepts_signed: bool,
+    databases: &[Requested],
+    access: &Access,
 ) -> Result<(), ConfigError> {
+    let names: Vec<_> = databases.iter().map(|database| &database.name).collect();
+    let only_issuer = access.only_issuer();
     let mut problems = Vec::new();
     for role in config.roles() {
         let mut add = |placed: &Placed, key: &str, message: &str| {
@@ -53,16 +78,37 @@ pub(super) fn check(
             problems.push(Problem { position: placed.position, message });
         };
         for name in role.databases.iter().flatten() {
-            if let Some(message) = unknown_database(&name.text, databases) {
+            if let Some(message) = unknown_database(&name.text, &names) {
                 add(name, "databases", &message);
             }
         }
-        if let Some(claim) = role.claims.first().filter(|_| !accepts_signed) {
-            add(claim, "claims", "claims apply to signed tokens: set access.jwks, too");
+        if !access.accepts_signed() {
+            if let Some(claim) = role.claims.first() {
+                add(claim, "claims", "claims apply to signed tokens: set access.jwks, too");
+            }
+            continue;
+        }
+        for claim in &role.claims {
+            let named = claim_of(&claim.text);
+            if named.is_some_and(|named| requirement(named, only_issuer).is_none()) {
+                add(claim, "claims", &format!("{SUBJECT_OF_ANY_ISSUER}; {ONE_ISSUER}"));
+            }
+        }
+    }
+    for database in databases {
+        if let Some(position) = database.subject_rule().filter(|_| only_issuer.is_none()) {
+            let message = match access.accepts_signed() {
+                true => format!("{SUBJECT_OF_ANY_ISSUER}; {ONE_ISSUER}"),
+                false => "`sub` is a claim of signed tokens: set access.jwks and access.issuers, or use the claim \
+                          `token`, the name of a listed token"
+                    .to_owned(),
+            };
+            let message = format!("`databases.{}.role`: {message}", database.name);
+            problems.push(Problem { position, message });
         }
     }
     for QueryDatabase { query, database } in config.query_databases() {
-        if let Some(message) = unknown_database(&database.text, databases) {
+        if let Some(message) = unknown_database(&database.text, &names) {
             let message = format!("`queries.{query}.database`: {message}");
             problems.push(Problem { position: database.position, message });
         }
@@ -71,8 +117,8 @@ pub(super) fn check(
 }
 
 /// The message about a database that is not among the served ones.
-fn unknown_database(name: &str, databases: &[DatabaseName]) -> Option<String> {
-    let names = databases.iter().map(DatabaseName::as_str);
+fn unknown_database(name: &str, databases: &[&DatabaseName]) -> Option<String> {
+    let names = databases.iter().map(|name| name.as_str());
     match names.clone().any(|known| known.eq_ignore_ascii_case(name)) {
         true => None,
         false => Some(unknown("database", name, "the server", names)),

@@ -18,6 +18,7 @@ use super::console::ConsoleSetup;
 use super::database::{DatabaseArgs, QueryLimits};
 use super::gauges::Gauges;
 use super::history::Recorder;
+use super::open_database::Requested;
 use super::records::DeclaredRecords;
 use super::reload::{self, Live, LiveSettings, ReloadState, Reloader};
 use super::service::{self, Service};
@@ -123,14 +124,17 @@ impl Serve {
         checks.into_iter().filter_map(Result::err).collect()
     }
 
-    /// Checks what roles and saved queries refer to.
+    /// Checks what roles and saved queries refer to, and the roles of databases.
     pub(crate) fn check_names(&self, config: &Config) -> anyhow::Result<()> {
-        if config.roles().is_empty() && config.query_databases().is_empty() {
-            return Ok(());
-        }
-        let databases = self.database.requested(config, self.upstreams.are_given(config))?;
-        let names: Vec<_> = databases.into_iter().map(|database| database.name).collect();
-        Ok(roles::check(config, &names, self.access.accepts_signed())?)
+        Ok(roles::check(config, &self.databases(config)?, &self.access)?)
+    }
+
+    /// The databases to serve.
+    pub(super) fn databases(&self, config: &Config) -> anyhow::Result<Vec<Requested>> {
+        let mut databases = self.database.requested(config, self.upstreams.are_given(config))?;
+        let issuer = self.access.only_issuer();
+        databases.iter_mut().for_each(|database| database.issuer = issuer.map(str::to_owned));
+        Ok(databases)
     }
 
     /// The address to listen on, and its IP addresses, which other machines cannot reach without a token.
@@ -185,7 +189,8 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
     let history = arguments.history.history()?;
     let audit = arguments.audit.open()?;
-    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
+    let requested = arguments.databases(config)?;
+    let opened = arguments.database.open(&arguments.query_limits, requested);
     let opened = opened.await?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());

@@ -53,7 +53,8 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let gateway =
         arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
     let audit = arguments.audit.open()?;
-    let opened = arguments.database.open(&arguments.query_limits, config, gateway.is_some());
+    let requested = arguments.database.requested(config, gateway.is_some())?;
+    let opened = arguments.database.open(&arguments.query_limits, requested);
     let opened = runtime.block_on(opened)?;
     let command_tools = arguments.tools.command_tools();
     let tools = command_tools.as_ref().map(|tools| tools.operations.clone());

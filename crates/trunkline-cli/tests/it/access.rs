@@ -125,6 +125,85 @@ fn rules_require_claims() {
     }
 }
 
+/// Equal subjects of two issuers are different callers.
+#[test]
+fn rules_for_subjects_require_exactly_one_issuer() {
+    const PROBLEM: &str = "`sub` identifies a caller only among the tokens of one issuer";
+    let folder = tempfile::tempdir().unwrap();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let role = "[roles.one]\nclaims = ['role:a', 'sub:ada']\noperations = ['*']\n";
+    let database = "[databases.shop]\nurl = 'postgres://db.example/shop'\n\
+                    role = { claim = 'sub', map = { ada = 'tenant_a' } }\n";
+    let at_role =
+        format!("2:21: `roles.one.claims`: {PROBLEM}; set access.issuers to exactly one issuer");
+    let at_database =
+        format!("3:8: `databases.shop.role`: {PROBLEM}; set access.issuers to exactly one issuer");
+    let places = [
+        ("", &["--require", "db.*=sub:ada"][..], &format!("{PROBLEM}; give exactly one ")),
+        (role, &[], &at_role),
+        (database, &[], &at_database),
+    ];
+    let resource = ["--resource-url", "https://db.example/mcp", "--authorization-server"];
+    let servers = "https://a.example,https://b.example";
+    for (issuers, is_accepted) in [
+        (&["--audience", "a"][..], false),
+        (&["--audience", "a", "--issuer", "a"], true),
+        (&["--audience", "a", "--issuer", "a,b"], false),
+        (&["--audience", "a", "--issuer", "a, a"], true),
+        (&[&resource[..], &["https://a.example"]].concat(), true),
+        (&[&resource[..], &[servers]].concat(), false),
+        (&[&resource[..], &[servers, "--issuer", "https://b.example"]].concat(), true),
+    ] {
+        for (config, rule, problem) in places {
+            fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+            let arguments = [&["--jwks", "jwks.json"], issuers, rule].concat();
+            let checked = run(trunkline(folder.path()).args(["config", "check"]).args(&arguments));
+            let name = format!("{config}{arguments:?}");
+            assert_eq!(checked.code, Some(if is_accepted { 0 } else { 2 }), "{name}: {checked:?}");
+            if is_accepted {
+                continue;
+            }
+            assert!(checked.stderr.contains(problem), "{name}: {checked:?}");
+            let listen = ["serve", "--listen", "127.0.0.1:0"];
+            let started = run(trunkline(folder.path()).args(listen).args(&arguments));
+            assert_ne!(started.code, Some(0), "{name}");
+            assert!(started.stderr.contains(problem), "{name}: {started:?}");
+        }
+    }
+    // Listed tokens have no subject.
+    fs::write(folder.path().join("trunkline.toml"), database).unwrap();
+    let checked = run(trunkline(folder.path()).args(["config", "check", "--bearer", "one"]));
+    let problem = "`databases.shop.role`: `sub` is a claim of signed tokens: set access.jwks and";
+    assert!(checked.code == Some(2) && checked.stderr.contains(problem), "{checked:?}");
+}
+
+#[test]
+fn rules_require_subjects() {
+    let (folder, _) = tpch();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    fs::write(folder.path().join("ada"), "one").unwrap();
+    let config = "[access.tokens]\nada = { file = 'ada' }\n\
+                  [roles.one]\nclaims = ['sub:ada', 'sub:bob']\noperations = ['*']\n";
+    fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+    let arguments = ["--audience", "*", "--issuer", "issuer", "--require", "db.list_*=sub:ada"];
+    let server = serve(folder.path(), &arguments);
+    let call = |(method, params): (&str, Value)| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let calls =
+        || [("db.list_tables", json!({})), ("db.execute_raw_query", json!({"query": "SELECT 1"}))];
+    for (name, token, expected) in [
+        ("ada", issuer.token(json!({"sub": "ada"})), [200, 200]),
+        ("bob", issuer.token(json!({"sub": "bob"})), [403, 200]),
+        ("eve", issuer.token(json!({"sub": "eve"})), [403, 403]),
+        ("no subject", issuer.token(json!({"jti": "ada"})), [403, 403]),
+        ("a listed token", "Authorization: Bearer one".to_owned(), [403, 403]),
+    ] {
+        let found = calls().map(|one| status(&server, "/", &call(one), &[&token]));
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
 /// A name, the claims of two tokens, and whether they identify one caller.
 type Pair = (&'static str, [Value; 2], bool);
 

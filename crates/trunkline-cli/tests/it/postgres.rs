@@ -364,13 +364,15 @@ fn callers_have_their_roles() {
     let config = format!(
         "[databases.a]\nurl = '{}'\nwritable = true\nconnections = 1\n\
          role = {{ claim = 'tenant', allow = ['Tenant \"A\"'], map = {{ b = 'tenant_b' }} }}\n\
-         [databases.listed]\nurl = '{0}'\nrole = {{ claim = 'sub', map = {{ {listed} = 'tenant_b' }}, default = 'Tenant \"A\"' }}\n\
+         [databases.listed]\nurl = '{0}'\nrole = {{ claim = 'token', map = {{ {listed} = 'tenant_b' }}, default = 'Tenant \"A\"' }}\n\
+         [databases.subjects]\nurl = '{0}'\nrole = {{ claim = 'sub', map = {{ ada = 'tenant_b', {listed} = 'tenant_b' }}, default = 'Tenant \"A\"' }}\n\
          [queries.titles]\nsql = 'SELECT title FROM document ORDER BY id'",
         url_of("app", &name)
     );
     fs::write(folder.path().join("trunkline.toml"), config).unwrap();
     let mut command = serve(folder.path());
-    command.args(["--jwks", "jwks.json", "--audience", "trunkline", "--bearer", "operator"]);
+    command.args(["--jwks", "jwks.json", "--audience", "trunkline", "--issuer", "issuer"]);
+    command.args(["--bearer", "operator"]);
     let server = Server::start(command);
     let call = |token: &str, method: &str, params: &Value| {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
@@ -380,6 +382,11 @@ fn callers_have_their_roles() {
     let none = issuer.token(json!({}));
     let outsider = issuer.token(json!({"tenant": "outsider"}));
     let operator = "Authorization: Bearer operator".to_owned();
+    let ada = issuer.token(json!({"sub": "ada"}));
+    // It claims to be the listed token.
+    let like_listed = issuer.token(json!({"sub": listed, "token": listed}));
+    let ids =
+        |database: &str| json!({"database": database, "table_name": "document", "columns": "id"});
     let titles = json!({"table_name": "document", "columns": "title", "order_by": "id"});
     let sql = |sql: &str| json!({"query": sql, "read_only": false});
     let rename = "UPDATE document SET title = 'x'";
@@ -399,22 +406,11 @@ fn callers_have_their_roles() {
         ),
         (1, &operator, "db.list_tables", json!({}), "/error/code", json!(-32008)),
         (1, &none, "queries.titles", json!({}), "/error/data/kind", json!("unknown_role")),
-        (
-            1,
-            &operator,
-            "db.query_records",
-            json!({"database": "listed", "table_name": "document", "columns": "id"}),
-            "/result/rows",
-            json!([[2], [3]]),
-        ),
-        (
-            1,
-            &none,
-            "db.query_records",
-            json!({"database": "listed", "table_name": "document", "columns": "id"}),
-            "/result/rows",
-            json!([[1]]),
-        ),
+        (1, &operator, "db.query_records", ids("listed"), "/result/rows", json!([[2], [3]])),
+        (1, &none, "db.query_records", ids("listed"), "/result/rows", json!([[1]])),
+        (1, &like_listed, "db.query_records", ids("listed"), "/result/rows", json!([[1]])),
+        (1, &ada, "db.query_records", ids("subjects"), "/result/rows", json!([[2], [3]])),
+        (1, &operator, "db.query_records", ids("subjects"), "/result/rows", json!([[1]])),
         (
             2,
             &b,

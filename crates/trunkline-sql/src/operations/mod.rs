@@ -323,13 +323,18 @@ fn engine(databases: &Databases) -> &'static str {
     if is_common { engine.name() } else { "SQL" }
 }
 
-/// The claims of the token. The claim `sub` of a listed token is its name.
+/// The claim with the name of a listed token.
+const TOKEN_NAME: &str = "token";
+
+/// The claims of the token. The name of a listed token is the claim `token`, which signed tokens do not have: the subject
+/// `ops` of an issuer is not the listed token `ops`.
 impl<S> FromCall<S> for Caller {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         let Some(principal) = Principal::of(call.extensions()) else { return Ok(Self::default()) };
         let mut claims = principal.claims().clone();
+        claims.remove(TOKEN_NAME);
         if principal.issuer().is_none() && principal.has_name() {
-            claims.insert("sub".to_owned(), principal.name().into());
+            claims.insert(TOKEN_NAME.to_owned(), principal.name().into());
         }
         Ok(Self::client(claims))
     }

@@ -11,8 +11,12 @@ use crate::model::error::Error;
 /// policies of row-level security then apply to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleRule {
-    /// The name of the claim. Its value is a text, or a list that contains exactly one of the values of `roles`.
+    /// The name of the claim. Its value is a text, or a list that contains exactly one of the values of `roles`. The
+    /// name of a listed token is the claim `token`.
     pub claim: String,
+    /// The issuer of the claim. Tokens of other issuers are refused if they have the claim. `None` for any issuer, which
+    /// is safe for `sub` only if the server accepts a single one: equal subjects of two issuers are different callers.
+    pub issuer: Option<String>,
     /// The roles by the values of the claim. Callers with other values are refused.
     pub roles: BTreeMap<String, String>,
     /// The role of callers without the claim. They are refused if it is `None`.
@@ -29,7 +33,8 @@ impl RoleRule {
             let role = role.into();
             (role.clone(), role)
         };
-        Self { claim: claim.into(), roles: roles.into_iter().map(same).collect(), default: None }
+        let roles = roles.into_iter().map(same).collect();
+        Self { claim: claim.into(), issuer: None, roles, default: None }
     }
 
     /// All roles of the rule.
@@ -44,16 +49,21 @@ impl RoleRule {
         if caller.is_operator() {
             return self.all().next().map_or_else(|| refused("the rule has no roles".into()), Ok);
         }
-        let found: Vec<&String> = match caller.claim(&self.claim) {
-            None => {
-                let missing = || refused(format!("the token has no claim `{claim}`"));
-                return self.default.as_deref().map_or_else(missing, Ok);
-            }
-            Some(Json::String(value)) => self.roles.get(value).into_iter().collect(),
-            Some(Json::Array(values)) => {
+        let Some(value) = caller.claim(&self.claim) else {
+            let missing = || refused(format!("the token has no claim `{claim}`"));
+            return self.default.as_deref().map_or_else(missing, Ok);
+        };
+        if let Some(issuer) = &self.issuer
+            && caller.claim("iss").and_then(Json::as_str) != Some(issuer)
+        {
+            return refused(format!("the claim `{claim}` is not of the required issuer"));
+        }
+        let found: Vec<&String> = match value {
+            Json::String(value) => self.roles.get(value).into_iter().collect(),
+            Json::Array(values) => {
                 values.iter().filter_map(|value| self.roles.get(value.as_str()?)).collect()
             }
-            Some(_) => Vec::new(),
+            _ => Vec::new(),
         };
         match found.as_slice() {
             [role] => Ok(role),
@@ -70,11 +80,14 @@ mod tests {
     use super::RoleRule;
     use crate::model::caller::Caller;
 
-    #[track_caller]
-    fn check(default: Option<&str>, claims: &Value, expected: Result<&str, &str>) {
-        let mut rule = RoleRule::new("role", ["reader", "editor"]);
+    fn rule(claim: &str) -> RoleRule {
+        let mut rule = RoleRule::new(claim, ["reader", "editor"]);
         rule.roles.insert("ada".to_owned(), "editor".to_owned());
-        rule.default = default.map(str::to_owned);
+        rule
+    }
+
+    #[track_caller]
+    fn check(rule: &RoleRule, claims: &Value, expected: Result<&str, &str>) {
         let caller = Caller::client(claims.as_object().unwrap().clone());
         match (rule.role_of(&caller), expected) {
             (Ok(role), Ok(expected)) => assert_eq!(role, expected, "{claims}"),
@@ -102,7 +115,28 @@ mod tests {
             (None, json!({"role": []}), Err("is not allowed")),
             (None, json!({"role": ["reader", "editor"]}), Err("several")),
         ] {
-            check(default, &claims, expected);
+            let rule = RoleRule { default: default.map(str::to_owned), ..rule("role") };
+            check(&rule, &claims, expected);
+        }
+    }
+
+    #[test]
+    fn roles_of_the_subjects_of_one_issuer() {
+        let rule = RoleRule {
+            issuer: Some("a".to_owned()),
+            default: Some("public".to_owned()),
+            ..rule("sub")
+        };
+        for (claims, expected) in [
+            (json!({"iss": "a", "sub": "ada"}), Ok("editor")),
+            (json!({"iss": "a"}), Ok("public")),
+            (json!({"token": "ada"}), Ok("public")),
+            (json!({"iss": "a", "sub": "bob"}), Err("is not allowed")),
+            (json!({"iss": "b", "sub": "ada"}), Err("is not of the required issuer")),
+            (json!({"iss": ["a"], "sub": "ada"}), Err("is not of the required issuer")),
+            (json!({"sub": "ada"}), Err("is not of the required issuer")),
+        ] {
+            check(&rule, &claims, expected);
         }
     }
 }

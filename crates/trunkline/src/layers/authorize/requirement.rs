@@ -24,6 +24,8 @@ enum Kind {
 ///
 /// Dots in a path separate the names of nested objects: `realm_access.roles`. A claim whose own name
 /// contains dots is found, too.
+///
+/// For the claim `sub`, use [`subject`]: equal subjects of two issuers are different callers.
 pub fn claim(path: impl Into<String>, value: impl Into<Value>) -> Requirement {
     Requirement(Kind::Claim { path: path.into(), value: value.into() })
 }
