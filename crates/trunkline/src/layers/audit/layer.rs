@@ -1,11 +1,12 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Write;
+use std::hash::{BuildHasher, RandomState};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use futures_util::future::Either;
 use ring::digest::{SHA256, digest};
@@ -52,9 +53,8 @@ pub struct AuditLayer {
 /// The ids of calls in the log.
 #[derive(Debug)]
 struct CallNumbers {
-    /// The start time, which distinguishes the calls of this process from earlier ones.
-    epoch: u128,
-    process: u32,
+    /// Random, which distinguishes these calls from those of other layers, processes and machines.
+    layer: u64,
     last: AtomicU64,
 }
 
@@ -69,8 +69,8 @@ impl AuditLayer {
     /// Writes to this log.
     #[must_use]
     pub fn new(log: AuditLog) -> Self {
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let calls = CallNumbers { epoch, process: std::process::id(), last: AtomicU64::new(0) };
+        let layer = RandomState::new().hash_one(0_u8);
+        let calls = CallNumbers { layer, last: AtomicU64::new(0) };
         Self { log, calls: Arc::new(calls) }
     }
 }
@@ -190,7 +190,7 @@ struct Counts {
 impl CallNumbers {
     fn next(&self) -> String {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        format!("{:x}-{:x}-{number}", self.epoch, self.process)
+        format!("{:016x}-{number}", self.layer)
     }
 }
 

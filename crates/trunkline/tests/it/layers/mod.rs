@@ -1,5 +1,6 @@
 //! Layers around calls: the default layers, those of tower, and custom ones.
 
+mod auditing;
 mod counting;
 mod exposition;
 mod failing;
