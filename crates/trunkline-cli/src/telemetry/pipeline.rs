@@ -6,14 +6,16 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use opentelemetry::InstrumentationScope;
 use opentelemetry::metrics::MeterProvider;
+use opentelemetry::{InstrumentationScope, Key, KeyValue};
 use opentelemetry_otlp::{
     MetricExporter, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::resource::{EnvResourceDetector, ResourceDetector};
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
+use ring::rand::SystemRandom;
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
@@ -49,7 +51,7 @@ impl Pipeline {
         let client = CollectorClient::new(endpoint, export_timeout()?);
         let client = Arc::new(client.context("cannot set up the export of traces and metrics")?);
         let headers: std::collections::HashMap<_, _> = headers.into_iter().collect();
-        let resource = resource(service_name);
+        let resource = resource(service_name)?;
         // Without retries: the next export has the same metrics, and spans are not worth a queue that is full.
         let spans = SpanExporter::builder()
             .with_http()
@@ -100,11 +102,31 @@ impl Pipeline {
     }
 }
 
-fn resource(service_name: String) -> Resource {
-    Resource::builder()
+fn resource(service_name: String) -> anyhow::Result<Resource> {
+    /// Separates the metrics of processes, which would otherwise be one series whose counters go back and forth.
+    const INSTANCE: &str = "service.instance.id";
+    let resource = Resource::builder()
         .with_service_name(service_name)
-        .with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-        .build()
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    // That of the user is in OTEL_RESOURCE_ATTRIBUTES.
+    if EnvResourceDetector::new().detect().get(&Key::new(INSTANCE)).is_some() {
+        return Ok(resource.build());
+    }
+    Ok(resource.with_attribute(KeyValue::new(INSTANCE, random_uuid()?)).build())
+}
+
+/// A UUID of version 4 (RFC 9562, section 5.4).
+fn random_uuid() -> anyhow::Result<String> {
+    let random = ring::rand::generate::<[u8; 16]>(&SystemRandom::new());
+    let random = random.ok().context("the operating system has no random numbers")?.expose();
+    let mut uuid = u128::from_be_bytes(random);
+    for (bits, position, value) in [(0xf, 76, 4), (0b11, 62, 0b10)] {
+        uuid = uuid & !(bits << position) | value << position;
+    }
+    let group = |end: u32, digits: u32| uuid >> end & ((1 << (4 * digits)) - 1);
+    let [first, second, third, fourth, fifth] =
+        [group(96, 8), group(80, 4), group(64, 4), group(48, 4), group(0, 12)];
+    Ok(format!("{first:08x}-{second:04x}-{third:04x}-{fourth:04x}-{fifth:012x}"))
 }
 
 /// `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.

@@ -198,6 +198,25 @@ fn spans_of_calls() {
     }
 }
 
+/// Metrics of several servers are separate series.
+#[test]
+fn each_process_is_an_instance() {
+    let (folder, _) = tpch();
+    let instance = |attributes: &str| {
+        let collector = Collector::start(Replies::Accepted);
+        let mut command = command(folder.path(), &collector);
+        command.env("OTEL_RESOURCE_ATTRIBUTES", attributes);
+        let server = Server::start(command);
+        server.call("db.list_tables", &json!({}));
+        let mut resource = collector.resource();
+        resource.remove("service.instance.id").unwrap_or_else(|| panic!("{resource:?}"))
+    };
+    let [first, second] = ["team=a", ""].map(instance);
+    assert_ne!(first, second);
+    assert_eq!((first.len(), &first[14..15]), (36, "4"), "a UUID of version 4: {first}");
+    assert_eq!(instance("service.instance.id=node-1"), "node-1");
+}
+
 /// Without tokens, the id of a session is its only credential.
 #[test]
 fn ids_of_sessions_are_not_in_spans() {
