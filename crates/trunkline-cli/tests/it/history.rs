@@ -132,6 +132,41 @@ fn each_session_has_a_log_file() {
     assert_eq!(logged(&folder.path().join("data")).len(), 3);
 }
 
+/// A server deletes old files, but not the file that another server writes to.
+#[test]
+fn servers_with_one_data_directory_keep_their_current_files() {
+    let (folder, _) = tpch();
+    let arguments = ["--data-dir", "data", "--log", "--log-bytes", "65536"];
+    let start = || Server::start_without_data_directory(serve(folder.path(), &arguments));
+    let current = |server: &Server| {
+        let logs = server.connect().get("/logs").json();
+        let is_current = |log: &&Value| log["current"] == true;
+        let current = logs["logs"].as_array().unwrap().iter().find(is_current);
+        current.unwrap_or_else(|| panic!("{logs}"))["name"].as_str().unwrap().to_owned()
+    };
+    // A file has 8 KiB, and all of them 64 KiB.
+    let fill = |server: &Server| {
+        let (first, deadline) = (current(server), std::time::Instant::now() + PATIENCE);
+        while folder.path().join("data/logs").join(&first).exists() {
+            assert!(std::time::Instant::now() < deadline, "{first} is not deleted");
+            server.call("db.list_tables", &json!({ "pattern": "a".repeat(7_000) }));
+        }
+    };
+    let (quiet, busy) = (start(), start());
+    quiet.call("db.list_tables", &json!({}));
+    let path = folder.path().join("data/logs").join(current(&quiet));
+    fill(&busy);
+    assert!(path.exists(), "the file of a running server was deleted");
+    quiet.call("db.list_tables", &json!({}));
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while fs::read_to_string(&path).unwrap().lines().count() < 2 {
+        assert!(std::time::Instant::now() < deadline, "the second call is not written");
+    }
+    assert_eq!(quiet.stop().code, Some(0));
+    fill(&busy);
+    assert!(!path.exists(), "the file of a stopped server is old");
+}
+
 #[test]
 fn flags_limit_the_history() {
     let call = |server: &Server, id: u64| {

@@ -1,4 +1,4 @@
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -14,7 +14,7 @@ pub struct LogConfig {
     /// Maximum size of one file, in bytes. After that, the log continues in the next part. Default 8 MiB.
     pub file_bytes: u64,
     /// Maximum size of the files of all sessions, in bytes. Default 64 MiB. The oldest files are removed. The
-    /// current file is always kept.
+    /// current files of all servers that use the folder are kept.
     pub total_bytes: u64,
     /// Maximum number of files. Default 100.
     pub files: usize,
@@ -118,7 +118,8 @@ impl Files {
         }
     }
 
-    /// Removes the oldest files beyond the limits, reserving space for the current file.
+    /// Removes the oldest files beyond the limits, reserving space for the current file. Keeps those that other servers
+    /// write to.
     fn remove_old(&self) {
         if let Err(error) = self.try_remove_old() {
             tracing::warn!(%error, "failed to remove old log files");
@@ -135,10 +136,7 @@ impl Files {
             }
             is_over |= file.bytes > available || index >= files;
             if is_over {
-                match fs::remove_file(self.folder.join(&file.name)) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
+                remove_unused(&self.folder.join(&file.name))?;
             } else {
                 available -= file.bytes;
             }
@@ -192,8 +190,29 @@ fn create(folder: &Path, session: &str, first: u32) -> io::Result<(u32, File)> {
         match private_file::append_options().create_new(true).open(folder.join(name(session, part)))
         {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => part += 1,
-            opened => return opened.map(|file| (part, file)),
+            Err(error) => return Err(error),
+            Ok(file) => match file.try_lock() {
+                // Another server is removing the file.
+                Err(TryLockError::WouldBlock) => part += 1,
+                // Some file systems have no locks.
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok((part, file)),
+            },
         }
+    }
+}
+
+/// Removes a file, unless a server writes to it. A server has a lock on its file, which ends with its process.
+fn remove_unused(path: &Path) -> io::Result<()> {
+    // The lock is held while the file is removed, so that no server begins to write to it.
+    let file = private_file::append_options().open(path);
+    if let Ok(file) = &file
+        && matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    {
+        return Ok(());
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
