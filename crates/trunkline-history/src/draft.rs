@@ -27,6 +27,7 @@ pub(super) struct Draft {
 impl Draft {
     pub(super) fn new(history: &History, extensions: &Extensions) -> Self {
         let trace = TraceContext::of(extensions);
+        let principal = Principal::of(extensions);
         let entry = Entry {
             sequence: 0,
             kind: Kind::Call,
@@ -37,7 +38,8 @@ impl Draft {
             method: None,
             operation: None,
             id: None,
-            principal: Principal::of(extensions).map(|principal| short(principal.name())),
+            principal: principal.map(|principal| short(principal.name())),
+            issuer: principal.and_then(Principal::issuer).map(short),
             notification: false,
             batch_index: None,
             status: Status::Result,

@@ -43,6 +43,10 @@ pub struct Entry {
     /// The name of the caller's principal, truncated to 128 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Box<str>>,
+    /// The [issuer](trunkline_access::Principal::issuer) of the caller's token, truncated to 128 bytes. `None` for a
+    /// listed token, whose principal is another one than a subject with the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<Box<str>>,
     /// Whether the call is a notification.
     pub notification: bool,
     /// The position in the batch, for a member of a batch.
@@ -106,7 +110,7 @@ impl Entry {
 
     /// The memory used by the entry, in bytes.
     pub(super) fn weight(&self) -> usize {
-        let names = [&self.method, &self.operation, &self.principal];
+        let names = [&self.method, &self.operation, &self.principal, &self.issuer];
         let texts = [&self.request, &self.response];
         let names = names.into_iter().flatten().map(|name| name.len());
         let texts = texts.into_iter().flatten().map(Text::weight);

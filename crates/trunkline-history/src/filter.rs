@@ -22,6 +22,8 @@ pub struct Filter {
     pub endpoint: Option<String>,
     /// Matches the name of the principal.
     pub principal: Option<String>,
+    /// Matches the issuer of the caller's token.
+    pub issuer: Option<String>,
     /// Matches the trace id: 32 hexadecimal digits.
     pub trace_id: Option<String>,
     /// Matches entries that started at this time or later.
@@ -54,6 +56,7 @@ impl Default for Filter {
             code: None,
             endpoint: None,
             principal: None,
+            issuer: None,
             trace_id: None,
             since: None,
             until: None,
@@ -79,6 +82,7 @@ impl Filter {
             && self.code.is_none_or(|code| entry.code == Some(code))
             && same(&self.endpoint, Some(entry.endpoint))
             && same(&self.principal, entry.principal.as_deref())
+            && same(&self.issuer, entry.issuer.as_deref())
             && same(&self.trace_id, trace_id.as_deref())
             && self.since.is_none_or(|since| entry.time >= since)
             && self.until.is_none_or(|until| entry.time < until)

@@ -33,13 +33,14 @@ pub enum QueryError {
     Encoding,
 }
 
-const PARAMETERS: [&str; 11] = [
+const PARAMETERS: [&str; 12] = [
     "method",
     "id",
     "status",
     "code",
     "endpoint",
     "principal",
+    "issuer",
     "trace_id",
     "since",
     "until",
@@ -82,6 +83,7 @@ impl Filter {
             "code" => self.code = Some(number(name, &value)?),
             "endpoint" => self.endpoint = Some(value),
             "principal" => self.principal = Some(value),
+            "issuer" => self.issuer = Some(value),
             "trace_id" => self.trace_id = Some(value.to_ascii_lowercase()),
             "since" => self.since = Some(moment(name, &value)?),
             "until" => self.until = Some(moment(name, &value)?),

@@ -203,6 +203,35 @@ fn flags_limit_the_history() {
     assert!(banner.contains(line), "{banner}");
 }
 
+/// A subject with the name of a listed token is another caller.
+#[test]
+fn entries_have_the_issuers_of_their_callers() {
+    let (folder, _) = tpch();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    fs::write(folder.path().join("ci"), "listed").unwrap();
+    let config = "[access.tokens]\nci = { file = 'ci' }\n";
+    fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+    let arguments = ["--jwks", "jwks.json", "--audience", "trunkline"];
+    let server = Server::start(serve(folder.path(), &arguments));
+    let listed = "Authorization: Bearer listed".to_owned();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    for token in [&listed, &issuer.token(json!({"sub": "ci"}))] {
+        assert_eq!(server.connect().ask(&post("/", &[token], &body)).status, 200);
+    }
+    for (query, expected) in [
+        ("principal=ci", &[Some("issuer"), None][..]),
+        ("principal=ci&issuer=issuer", &[Some("issuer")]),
+        ("principal=ci&issuer=other", &[]),
+    ] {
+        let head = format!("GET /history?{query} HTTP/1.1\r\nHost: localhost\r\n{listed}\r\n\r\n");
+        let found = server.connect().ask(&head).json();
+        let entries = found["entries"].as_array().unwrap_or_else(|| panic!("{query}: {found}"));
+        let issuers: Vec<_> = entries.iter().map(|entry| entry["issuer"].as_str()).collect();
+        assert_eq!(issuers, expected, "{query}");
+    }
+}
+
 #[test]
 fn an_unwritable_log_directory() {
     let (folder, _) = tpch();

@@ -170,8 +170,17 @@ pub(super) async fn call(Path(sequence): Path<u64>, visit: Visit) -> Result<Resp
 
 fn call_page(visit: &Visit, entry: &Arc<Entry>) -> CallPage {
     let json = as_json(entry);
-    let shown =
-        ["kind", "protocol", "endpoint", "principal", "id", "batch_index", "code", "stream_bytes"];
+    let shown = [
+        "kind",
+        "protocol",
+        "endpoint",
+        "principal",
+        "issuer",
+        "id",
+        "batch_index",
+        "code",
+        "stream_bytes",
+    ];
     let facts = shown.iter().filter_map(|name| Some(((*name).to_owned(), json.get(name)?.plain())));
     let text_of = |name: &str| {
         let text = json.get(name);
