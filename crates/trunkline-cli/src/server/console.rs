@@ -52,10 +52,9 @@ impl ConsoleArgs {
         let resource = http.protected_resource.as_ref().map(|resource| resource.url.to_string());
         // Behind a proxy, the URL of the server for its clients.
         let is_https = is_https || resource.is_some_and(|url| url.starts_with("https://"));
-        is_on.then(|| ConsoleSetup {
-            sessions: (!tokens.is_empty()).then(|| trunkline_console::sessions(tokens, is_https)),
-            is_https,
-        })
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        let sessions = || trunkline_console::sessions(tokens.clone(), port, is_https);
+        is_on.then(|| ConsoleSetup { sessions: (!tokens.is_empty()).then(sessions), is_https })
     }
 }
 

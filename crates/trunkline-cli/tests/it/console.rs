@@ -388,6 +388,7 @@ fn records_are_created_changed_and_reverted() {
 fn cookie(page: &Page) -> String {
     let cookie = page.reply.header("set-cookie").unwrap();
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    assert!(cookie.starts_with("trunkline_session_0="), "with the port of --listen: {cookie}");
     format!("Cookie: {}", cookie.split(';').next().unwrap())
 }
 

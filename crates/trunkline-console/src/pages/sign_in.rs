@@ -11,18 +11,20 @@ use trunkline::http::{Form, Headers, ReplyBody, SessionConfig, Sessions};
 use crate::assets;
 use crate::console::{Console, Fields, page_with, see_other};
 
-/// The sessions of browsers for a service that accepts these tokens.
+/// The sessions of browsers for a service that accepts these tokens and listens on this port. The name of the cookie
+/// contains the port, since cookies are those of a host.
 ///
 /// Pass them to [`ConsoleConfig::sessions`](crate::ConsoleConfig::sessions), and to the routes that pages of the
 /// console use.
 #[must_use]
-pub fn sessions(tokens: Tokens, is_https: bool) -> Sessions {
+pub fn sessions(tokens: Tokens, port: u16, is_https: bool) -> Sessions {
     let page = |uri: &Uri| {
         let next = uri.path_and_query().map_or("/console", |path| path.as_str());
         let page = SignInPage { assets: assets::VERSION.as_str(), next, error: "" };
         page_with(StatusCode::UNAUTHORIZED, &page).map(ReplyBody::stream)
     };
     let mut config = SessionConfig::new(page);
+    config.cookie = format!("{}_{port}", config.cookie);
     config.is_https = is_https;
     Sessions::new(tokens, config)
 }

@@ -31,6 +31,9 @@ struct Shared {
 pub struct SessionConfig {
     /// The page that browsers without a session get, with status 401: a form for a token. It gets the requested URI.
     pub sign_in_page: fn(&Uri) -> Response<ReplyBody>,
+    /// The name of the cookie. Default: `trunkline_session`. Browsers have one cookie of a name for all ports of a host,
+    /// so servers of one host need different names.
+    pub cookie: String,
     /// The path of URLs that the cookie is sent to. Default: `/`.
     pub path: &'static str,
     /// Whether all clients use https, so that the cookie always has the attribute `Secure`. Default: false. The cookie
@@ -47,14 +50,13 @@ struct Session {
     began: Instant,
 }
 
-const NAME: &str = "trunkline_session";
-
 impl SessionConfig {
     /// The default configuration with this sign-in page.
     #[must_use]
     pub fn new(sign_in_page: fn(&Uri) -> Response<ReplyBody>) -> Self {
         Self {
             sign_in_page,
+            cookie: "trunkline_session".to_owned(),
             path: "/",
             is_https: false,
             lifetime: Duration::from_secs(12 * 60 * 60),
@@ -100,7 +102,7 @@ impl Sessions {
 
     /// Ends the session of a request. Returns the header `Set-Cookie` that removes the cookie.
     pub fn sign_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        for id in ids(headers) {
+        for id in self.ids(headers) {
             self.open().remove(id);
         }
         self.cookie(headers, "", "; Max-Age=0")
@@ -118,7 +120,7 @@ impl Sessions {
     pub(super) fn authorization(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let open = self.open();
         let lifetime = self.0.config.lifetime;
-        let session = ids(headers).find_map(|id| open.get(id))?;
+        let session = self.ids(headers).find_map(|id| open.get(id))?;
         (session.began.elapsed() < lifetime).then(|| session.authorization.clone())
     }
 
@@ -139,10 +141,18 @@ impl Sessions {
     }
 
     fn cookie(&self, headers: &HeaderMap, id: &str, expiry: &str) -> Option<HeaderValue> {
-        let path = self.0.config.path;
+        let SessionConfig { cookie: name, path, .. } = &self.0.config;
         let secure = if self.is_https(headers) { "; Secure" } else { "" };
-        let cookie = format!("{NAME}={id}; Path={path}; HttpOnly; SameSite=Strict{secure}{expiry}");
+        let cookie = format!("{name}={id}; Path={path}; HttpOnly; SameSite=Strict{secure}{expiry}");
         HeaderValue::try_from(cookie).ok()
+    }
+
+    /// The ids in the cookies of a request (RFC 6265, section 5.4).
+    fn ids<'h>(&self, headers: &'h HeaderMap) -> impl Iterator<Item = &'h str> + use<'h, '_> {
+        let values = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+        let pairs =
+            values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(name, _)| name.trim() == self.0.config.cookie).map(|(_, id)| id.trim())
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, Session>> {
@@ -158,13 +168,6 @@ fn is_https(headers: &HeaderMap) -> bool {
     is_forwarded || text("origin").is_some_and(|origin| origin.starts_with("https://"))
 }
 
-/// The ids in the cookies of a request (RFC 6265, section 5.4).
-fn ids(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let values = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-    pairs.filter(|(name, _)| name.trim() == NAME).map(|(_, id)| id.trim())
-}
-
 /// Omits the tokens and the ids.
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,12 +179,19 @@ impl fmt::Debug for Sessions {
 mod tests {
     use super::*;
 
-    fn sessions(lifetime: Duration) -> Sessions {
+    fn tokens() -> Tokens {
         let mut tokens = Tokens::default();
         tokens.allow("good");
-        let page = |_: &Uri| Response::new(ReplyBody::default());
-        let config = SessionConfig { lifetime, max_sessions: 2, ..SessionConfig::new(page) };
-        Sessions::new(tokens, config)
+        tokens
+    }
+
+    fn config() -> SessionConfig {
+        SessionConfig::new(|_| Response::new(ReplyBody::default()))
+    }
+
+    fn sessions(lifetime: Duration) -> Sessions {
+        let config = SessionConfig { lifetime, max_sessions: 2, ..config() };
+        Sessions::new(tokens(), config)
     }
 
     /// The header `Cookie` of a client that received this `Set-Cookie`.
@@ -214,6 +224,29 @@ mod tests {
         let expired = sessions(Duration::ZERO);
         let cookie = returned(&expired.sign_in("good", &none).await.unwrap());
         assert!(expired.authorization(&cookie).is_none());
+    }
+
+    /// A browser sends the cookies of all ports of a host.
+    #[tokio::test]
+    async fn servers_of_one_host_have_their_own_cookies() {
+        let none = HeaderMap::new();
+        let [one, other] = ["a", "b"].map(|name| {
+            let config = SessionConfig { cookie: name.to_owned(), ..config() };
+            Sessions::new(tokens(), config)
+        });
+        let mut cookies = std::collections::BTreeMap::new();
+        for server in [&one, &other] {
+            let set_cookie = server.sign_in("good", &none).await.unwrap();
+            let pair = set_cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
+            let (name, id) = pair.split_once('=').unwrap();
+            cookies.insert(name.to_owned(), id.to_owned());
+        }
+        let pairs: Vec<_> = cookies.iter().map(|(name, id)| format!("{name}={id}")).collect();
+        let value = HeaderValue::try_from(pairs.join("; ")).unwrap();
+        let headers = HeaderMap::from_iter([(COOKIE, value)]);
+        one.sign_out(&headers);
+        assert!(one.authorization(&headers).is_none());
+        assert!(other.authorization(&headers).is_some());
     }
 
     #[tokio::test]
