@@ -215,7 +215,7 @@ impl DatabaseArgs {
         false
     }
 
-    /// Opens databases, which are created first if the flags request it. None if there are none.
+    /// Opens databases, which are created first if the flags request it. None without databases.
     pub(super) async fn open(
         &self,
         limits: &QueryLimits,

@@ -7,7 +7,6 @@ use trunkline::layers::authorize::{
 use trunkline::layers::rate_limit::Rate;
 use trunkline_sql::DatabaseName;
 
-use super::access::Access;
 use super::open_database::Requested;
 use super::operation_names::OperationNames;
 use crate::config::{
@@ -63,14 +62,14 @@ pub(super) fn rate(calls: u32) -> Rate {
     Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() }
 }
 
-/// Checks the names of databases, and claims without signed tokens or an issuer.
+/// Checks the names of databases, claims without signed tokens, and subjects without an issuer of all signed tokens.
 pub(super) fn check(
     config: &Config,
     databases: &[Requested],
-    access: &Access,
+    accepts_signed: bool,
+    only_issuer: Option<&str>,
 ) -> Result<(), ConfigError> {
     let names: Vec<_> = databases.iter().map(|database| &database.name).collect();
-    let only_issuer = access.only_issuer();
     let mut problems = Vec::new();
     for role in config.roles() {
         let mut add = |placed: &Placed, key: &str, message: &str| {
@@ -82,7 +81,7 @@ pub(super) fn check(
                 add(name, "databases", &message);
             }
         }
-        if !access.accepts_signed() {
+        if !accepts_signed {
             if let Some(claim) = role.claims.first() {
                 add(claim, "claims", "claims apply to signed tokens: set access.jwks, too");
             }
@@ -97,7 +96,7 @@ pub(super) fn check(
     }
     for database in databases {
         if let Some(position) = database.subject_rule().filter(|_| only_issuer.is_none()) {
-            let message = match access.accepts_signed() {
+            let message = match accepts_signed {
                 true => format!("{SUBJECT_OF_ANY_ISSUER}; {ONE_ISSUER}"),
                 false => "`sub` is a claim of signed tokens: set access.jwks and access.issuers, or use the claim \
                           `token`, the name of a listed token"

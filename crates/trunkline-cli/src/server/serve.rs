@@ -126,7 +126,8 @@ impl Serve {
 
     /// Checks what roles and saved queries refer to, and the roles of databases.
     pub(crate) fn check_names(&self, config: &Config) -> anyhow::Result<()> {
-        Ok(roles::check(config, &self.databases(config)?, &self.access)?)
+        let (accepts_signed, issuer) = (self.access.accepts_signed(), self.access.only_issuer());
+        Ok(roles::check(config, &self.databases(config)?, accepts_signed, issuer)?)
     }
 
     /// The databases to serve.
