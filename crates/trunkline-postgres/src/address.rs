@@ -85,7 +85,7 @@ impl Address {
         }
     }
 
-    /// The sessions of connections that are opened now, as far as it is known.
+    /// The sessions of connections that are opened now.
     #[must_use]
     pub fn sessions(&self) -> Sessions {
         let is_shared = match self.pooling {
@@ -114,7 +114,7 @@ impl Address {
         }
     }
 
-    /// Notes that a prepared statement was missing in a session, as it is behind a pooler that was not noticed. Later
+    /// Notes that a prepared statement was missing in a session, which a pooler shares that was not noticed. Later
     /// connections have shared sessions, unless the configuration differs.
     pub fn note_lost_statement(&self) {
         if self.has_pooler.swap(true, Ordering::AcqRel) {

@@ -12,7 +12,7 @@ pub enum Pooling {
     Detect,
     /// The sessions are shared: each transaction may be in another one, as with a pooler in transaction mode.
     Transaction,
-    /// A session belongs to its connection: there is no pooler, or it is in session mode.
+    /// A session belongs to its connection: the connection is direct, or the pooler is in session mode.
     Session,
 }
 

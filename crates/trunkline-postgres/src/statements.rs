@@ -29,7 +29,7 @@ pub(crate) struct Statements {
 /// The statements of a client in shared sessions.
 #[derive(Default)]
 struct Unnamed {
-    /// What follows the name in the message that has prepared the statement: its text and the types of its parameters.
+    /// The text of a statement and the types of its parameters, as in the message that has prepared it.
     texts: HashMap<Vec<u8>, Vec<u8>>,
     /// The statement whose message is being read.
     incomplete: Option<Vec<u8>>,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::server::url;
 
-/// A proxy before the server that cannot be told from it when a connection is opened: a client gets the numbers of its own
-/// session, and its first transaction runs there. Later ones run in the session that has been idle for the longest time.
+/// A proxy before the server that behaves like it when a connection is opened: a client gets the numbers of its session,
+/// and its first transaction runs there. Later ones run in the session that has been idle for the longest time.
 #[derive(Debug)]
 pub struct SharingProxy(u16);
 

@@ -244,7 +244,7 @@ async fn health(subject: &str, database: &Database, report: &mut Report) {
     }
 }
 
-/// What follows from a connection pooler, if there is one.
+/// The consequences of a connection pooler, if there is one.
 #[cfg(feature = "postgres")]
 fn pooler(health: &DatabaseHealth) -> String {
     let is_shared = health.postgres.as_ref().is_some_and(|health| health.sessions == "shared");

@@ -60,7 +60,7 @@ pub struct SqliteHealth {
 /// The state of a PostgreSQL server, as the role of the connection sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PostgresHealth {
-    /// `own` if each connection has its own session, and `shared` behind a connection pooler.
+    /// `own` if each connection has its own session, and `shared` if a connection pooler shares sessions.
     pub sessions: &'static str,
     /// Number of connections of all clients.
     pub connections: u64,

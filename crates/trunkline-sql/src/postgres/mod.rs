@@ -4,8 +4,8 @@
 //! transaction for each reading call; one statement per call, by the extended protocol; the kind of the
 //! statement and the functions in it; limits of time, rows and bytes.
 //!
-//! Behind a connection pooler, the sessions of the server are shared with other clients. [`Pooling`] says when, and
-//! `docs/decisions/0017-poolers.md` what follows from it.
+//! A connection pooler shares the sessions of the server with other clients ([`Pooling`],
+//! `docs/decisions/0017-poolers.md`).
 
 mod backend;
 mod catalog;

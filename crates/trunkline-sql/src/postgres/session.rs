@@ -54,7 +54,7 @@ impl Session {
         self.connection.sessions == Sessions::Shared
     }
 
-    /// Whether the connection can be used for another call, as far as it is known.
+    /// Whether the connection can be used for another call.
     pub(super) fn can_be_kept(&self) -> bool {
         !self.has_lost_statement.load(Ordering::Relaxed) && !self.connection.client.is_closed()
     }
@@ -78,8 +78,8 @@ impl Session {
     /// Whether an error means that a prepared statement is missing in the session. The connection is not used for further
     /// calls then.
     ///
-    /// A function of the database can deallocate the statements of its session. If there are no such functions, sessions
-    /// are shared by a pooler that was not noticed when the connection was opened.
+    /// Either a function of the database has deallocated the statements of its session, or a pooler that was not noticed
+    /// when the connection was opened shares it.
     pub(super) fn note_lost_statement(&self, error: &tokio_postgres::Error) -> bool {
         let is_lost = error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME);
         if is_lost {

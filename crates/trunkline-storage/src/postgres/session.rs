@@ -118,7 +118,7 @@ impl Session {
         self.push(&format!("CLOSE {cursor};"));
     }
 
-    /// Runs queries of a transaction of their own, which changes nothing, and returns the values of the first column of
+    /// Runs queries in a separate transaction, which changes nothing, and returns the values of the first column of
     /// their rows.
     pub(super) fn read(&self, sql: &str) -> Result<Vec<String>, StoreError> {
         self.batch(&format!(

@@ -86,7 +86,7 @@ async fn writers_of_several_nodes_are_serial() {
     }
 }
 
-/// What other clients of a pooler leave in the session does not matter, also when the tables are created.
+/// Stores do not depend on the state that other clients of a pooler leave in the session.
 #[tokio::test]
 async fn other_clients_of_a_pooler() {
     const LEFT: &str = "\

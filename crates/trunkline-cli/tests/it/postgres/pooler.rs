@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// Sends calls of each tool at once, and returns whether all succeeded. A result is that of this process, and an error
-    /// says that the server was not reached, or the test fails.
+    /// that of a server that was not reached, or the test fails.
     fn round(&mut self) -> bool {
         self.ask(&self.calls())
     }
@@ -273,7 +273,7 @@ fn poolers_are_reported() {
     }
 }
 
-/// The server does not start, and says why: for a database, and for a store.
+/// The server does not start with such a database or store, and the error has the reason.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn statement_mode_is_refused() {
