@@ -1,33 +1,43 @@
 //! The approved definitions of tools, by their digests.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::name::UpstreamName;
 
-/// The approved tools of all upstreams. A tool is approved when it is first seen, or explicitly.
+/// The approved tools of all upstreams. A tool is approved when it is first seen, or explicitly. Several processes may
+/// use the file: it is read again for each review, and only an explicit approval replaces a digest in it.
 #[derive(Debug)]
 pub(crate) struct Approvals {
     path: Option<PathBuf>,
-    document: Mutex<Document>,
-    /// Locked while the file is written, so that the last state is written last.
-    writing: Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The approvals in the file, and those that are not saved yet.
+    document: Document,
+    /// The explicit approvals that are not saved yet.
+    explicit: Upstreams,
 }
 
 /// The content of the file.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     version: u32,
-    /// By upstream and by tool, with the upstream's own names.
-    upstreams: BTreeMap<String, BTreeMap<String, Digest>>,
+    upstreams: Upstreams,
 }
+
+/// Approved definitions by upstream and by tool, with the upstream's own names.
+type Upstreams = BTreeMap<String, BTreeMap<String, Digest>>;
 
 /// The digest of a tool's definition: SHA-256 in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,59 +88,104 @@ pub enum ApprovalsError {
 }
 
 const VERSION: u32 = 1;
+/// The maximum time to wait while other processes use the file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time between two attempts to lock the file.
+const LOCK_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Approvals {
     /// Reads a file, which need not exist. Without a path, approvals are kept in memory.
     pub(crate) fn open(path: Option<PathBuf>) -> Result<Self, ApprovalsError> {
         let document = match &path {
             Some(path) => read(path)?,
-            None => Document { version: VERSION, ..Document::default() },
+            None => Document::new(),
         };
-        Ok(Self { path, document: Mutex::new(document), writing: Mutex::default() })
+        Ok(Self { path, state: Mutex::new(State { document, explicit: Upstreams::new() }) })
     }
 
     /// Compares tools with the approved ones. If the upstream is new, all are approved. Later additions are approved
-    /// unless they are `pinned`. Returns whether there are new approvals.
+    /// unless they are `pinned`. Saves new approvals; those that cannot be saved are kept in memory until the next
+    /// review. Blocks.
     pub(crate) fn review<'t>(
         &self,
         upstream: &UpstreamName,
         pinned: bool,
         tools: impl Iterator<Item = (&'t str, &'t Digest)> + Clone,
-    ) -> (Vec<Approval>, bool) {
-        let mut document = self.lock();
-        let is_first = !document.upstreams.contains_key(upstream.as_str());
-        let approved = document.upstreams.entry(upstream.as_str().to_owned()).or_default();
-        let mut has_new = is_first;
+    ) -> (Vec<Approval>, Result<(), ApprovalsError>) {
+        let Some(path) = &self.path else {
+            let mut state = self.lock();
+            state.merge(None);
+            state.explicit.clear();
+            return (state.review(upstream, pinned, tools), Ok(()));
+        };
+        // Before the state is locked, so that threads wait at the same time.
+        let locked = lock_file(path);
+        let mut state = self.lock();
+        let stored = read(path);
+        state.merge(stored.as_ref().ok());
+        let found = state.review(upstream, pinned, tools);
+        let saved = stored.and_then(|stored| {
+            if state.document != stored {
+                let written = locked.and_then(|_lock| write(path, &state.document));
+                written.map_err(|source| ApprovalsError::Write { path: path.clone(), source })?;
+            }
+            state.explicit.clear();
+            Ok(())
+        });
+        (found, saved)
+    }
+
+    /// Approves the current definitions of tools. They are saved by the next review.
+    pub(crate) fn approve(&self, upstream: &UpstreamName, tools: Vec<(String, Digest)>) {
+        // An upstream with an empty entry would not be new any more.
+        if !tools.is_empty() {
+            self.lock().explicit.entry(upstream.as_str().to_owned()).or_default().extend(tools);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Adds the approvals in the file, and then explicit ones. Both replace those of this process.
+    fn merge(&mut self, stored: Option<&Document>) {
+        for from in stored.map(|stored| &stored.upstreams).into_iter().chain([&self.explicit]) {
+            for (upstream, tools) in from {
+                let approved = self.document.upstreams.entry(upstream.clone()).or_default();
+                approved.extend(tools.iter().map(|(tool, digest)| (tool.clone(), digest.clone())));
+            }
+        }
+    }
+
+    fn review<'t>(
+        &mut self,
+        upstream: &UpstreamName,
+        pinned: bool,
+        tools: impl Iterator<Item = (&'t str, &'t Digest)> + Clone,
+    ) -> Vec<Approval> {
+        let upstreams = &mut self.document.upstreams;
+        let is_first = !upstreams.contains_key(upstream.as_str());
+        let approved = upstreams.entry(upstream.as_str().to_owned()).or_default();
         let mut review = |(tool, digest): (&str, &Digest)| match approved.get(tool) {
             Some(known) if known == digest => Approval::Approved,
             Some(_) => Approval::Changed,
             None if pinned && !is_first => Approval::Added,
             None => {
                 approved.insert(tool.to_owned(), digest.clone());
-                has_new = true;
                 Approval::Approved
             }
         };
         let found = tools.clone().map(&mut review).collect();
         limit(approved, tools);
-        (found, has_new)
+        found
     }
+}
 
-    /// Approves the current definitions of tools.
-    pub(crate) fn approve(&self, upstream: &UpstreamName, tools: Vec<(String, Digest)>) {
-        self.lock().upstreams.entry(upstream.as_str().to_owned()).or_default().extend(tools);
-    }
-
-    /// Writes the file, if there is one. Blocks.
-    pub(crate) fn save(&self) -> Result<(), ApprovalsError> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = serde_json::to_vec_pretty(&*self.lock()).expect("JSON serialises into memory");
-        write(path, &text).map_err(|source| ApprovalsError::Write { path: path.clone(), source })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Document> {
-        self.document.lock().unwrap_or_else(PoisonError::into_inner)
+impl Document {
+    fn new() -> Self {
+        Self { version: VERSION, upstreams: Upstreams::new() }
     }
 }
 
@@ -150,10 +205,10 @@ fn read(path: &Path) -> Result<Document, ApprovalsError> {
     const MAX_SIZE: u64 = 64 << 20;
     let failed = |source| ApprovalsError::Read { path: path.to_owned(), source };
     let invalid = |reason: String| ApprovalsError::Invalid { path: path.to_owned(), reason };
-    let file = match fs::File::open(path) {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Document { version: VERSION, ..Document::default() });
+            return Ok(Document::new());
         }
         Err(error) => return Err(failed(error)),
     };
@@ -170,17 +225,38 @@ fn read(path: &Path) -> Result<Document, ApprovalsError> {
     Ok(document)
 }
 
-/// Replaces the file atomically.
-fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+/// Locks a file next to that of the approvals, which is replaced when it is written. The lock is not removed: another
+/// process may wait for it.
+fn lock_file(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(path.with_extension("lock"))?;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                let reason = "another process has locked the file";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_INTERVAL),
+        }
+    }
+}
+
+/// Replaces the file atomically. Only one process may write at a time, since the temporary name is always the same.
+fn write(path: &Path, document: &Document) -> io::Result<()> {
+    let text = serde_json::to_vec_pretty(document).expect("JSON serialises into memory");
+    let temporary = path.with_extension("tmp");
     let written = (|| {
         let mut options = OpenOptions::new();
         let mut file =
             options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(text)?;
+        file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();
@@ -202,8 +278,9 @@ mod tests {
         let tools: Vec<_> =
             tools.iter().map(|(tool, digest)| (*tool, Digest((*digest).to_owned()))).collect();
         let tools = tools.iter().map(|(tool, digest)| (*tool, digest));
-        let (found, _) = approvals.review(&"up".parse().unwrap(), pinned, tools);
+        let (found, saved) = approvals.review(&"up".parse().unwrap(), pinned, tools);
         assert_eq!(found, expected);
+        saved.unwrap();
     }
 
     #[test]
@@ -227,10 +304,26 @@ mod tests {
         let open = || Approvals::open(Some(path.clone()));
         let approvals = open().unwrap();
         check(&approvals, true, &[("a", "1")], &[Approval::Approved]);
-        approvals.save().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         check(&open().unwrap(), true, &[("a", "2")], &[Approval::Changed]);
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        let mut names: Vec<_> = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|one| one.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["upstreams.json", "upstreams.lock"]);
+
+        // Approvals of a locked file are saved later.
+        let up = "up".parse().unwrap();
+        let lock = lock_file(&path).unwrap();
+        approvals.approve(&up, vec![("a".to_owned(), Digest("2".to_owned()))]);
+        let (_, saved) = approvals.review(&up, true, std::iter::empty());
+        assert!(matches!(saved, Err(ApprovalsError::Write { .. })), "{saved:?}");
+        assert_eq!(read(&path).unwrap().upstreams["up"]["a"].0, "1");
+        drop(lock);
+        check(&approvals, true, &[("a", "2")], &[Approval::Approved]);
+        check(&open().unwrap(), true, &[("a", "2")], &[Approval::Approved]);
+
         for invalid in ["", "{}", "[]", r#"{"version":2,"upstreams":{}}"#, r#"{"version":1"#] {
             fs::write(&path, invalid).unwrap();
             assert!(matches!(open(), Err(ApprovalsError::Invalid { .. })), "{invalid}");
@@ -238,6 +331,35 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(matches!(open(), Err(ApprovalsError::Read { .. })));
-        assert!(matches!(approvals.save(), Err(ApprovalsError::Write { .. })));
+        let (found, saved) =
+            approvals.review(&up, true, [("a", &Digest("1".to_owned()))].into_iter());
+        assert_eq!(found, [Approval::Changed]);
+        assert!(matches!(saved, Err(ApprovalsError::Read { .. })), "{saved:?}");
+    }
+
+    #[test]
+    fn concurrent_reviews() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("upstreams.json");
+        let all: Vec<_> = (0..4).map(|_| Approvals::open(Some(path.clone())).unwrap()).collect();
+        let digests: Vec<_> = (0..all.len()).map(|number| Digest(number.to_string())).collect();
+        let count = std::thread::scope(|scope| {
+            let threads: Vec<_> = all
+                .iter()
+                .zip(&digests)
+                .map(|(approvals, digest)| {
+                    scope.spawn(move || {
+                        let own = format!("up{}", digest.0).parse().unwrap();
+                        approvals.review(&own, true, [("a", digest)].into_iter()).1.unwrap();
+                        let shared = "shared".parse().unwrap();
+                        approvals.review(&shared, true, [("a", digest)].into_iter()).0
+                    })
+                })
+                .collect();
+            let found = threads.into_iter().map(|thread| thread.join().unwrap());
+            found.filter(|found| found == &[Approval::Approved]).count()
+        });
+        assert_eq!(count, 1, "one process sees the tools of the shared upstream first");
+        assert_eq!(read(&path).unwrap().upstreams.len(), all.len() + 1);
     }
 }

@@ -86,13 +86,10 @@ async fn approve(
 ) -> Result<Approved, ManagementError> {
     let found = gateway.upstream(&upstream);
     let found = found.ok_or(ManagementError::UnknownUpstream(upstream))?;
-    let approved = found.approve(tool.as_deref());
+    let approved = found.approve(tool.as_deref()).await;
     match tool {
         Some(tool) if approved == 0 => Err(ManagementError::UnknownTool(tool)),
-        _ => {
-            found.save().await;
-            Ok(Approved { approved })
-        }
+        _ => Ok(Approved { approved }),
     }
 }
 

@@ -14,7 +14,7 @@ use trunkline::{DynamicOperations, Router};
 use trunkline_mcp::client::{CallOptions, CompletionTarget, Error};
 use trunkline_mcp::{CompletionParams, CompletionValues, SubscribedResource};
 
-use crate::approvals::{Approval, Approvals};
+use crate::approvals::{Approval, Approvals, Digest};
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Relay};
 use crate::config::{GatewayConfig, UpstreamConfig};
@@ -41,8 +41,8 @@ pub(crate) struct Upstream {
     waiting: AtomicUsize,
     /// The calls that wait for input.
     asking: Waiting,
-    /// Held while operations are replaced, so that those of the last selection remain.
-    publishing: Mutex<()>,
+    /// Held while tools are reviewed and operations replaced, so that those of the last selection remain.
+    publishing: tokio::sync::Mutex<()>,
     /// Notified when the connection may have failed.
     check: Notify,
     /// Notified when a failed connection should be opened without a delay.
@@ -92,7 +92,7 @@ impl Upstream {
             name,
             running: Arc::new(Semaphore::new(config.in_flight)),
             asking: Waiting::new((config.in_flight / 2).max(1), config.input_timeout),
-            publishing: Mutex::default(),
+            publishing: tokio::sync::Mutex::default(),
             config,
             gateway,
             approvals,
@@ -166,15 +166,16 @@ impl Upstream {
     }
 
     /// Approves the current definitions of tools: of one, or of all. Returns how many there are.
-    pub(crate) fn approve(self: &Arc<Self>, tool: Option<&str>) -> usize {
-        let turn = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) async fn approve(self: &Arc<Self>, tool: Option<&str>) -> usize {
+        let _turn = self.publishing.lock().await;
         let selection = Arc::clone(&self.lock().selection);
         let tools =
             selection.offered.iter().filter(|one| tool.is_none_or(|name| one.tool.name == name));
         let tools: Vec<_> = tools.map(|one| (one.tool.name.clone(), one.digest.clone())).collect();
         let count = tools.len();
-        self.approvals.approve(&self.name, tools);
-        self.replace(selection, &turn);
+        if count > 0 {
+            self.review(selection, tools).await;
+        }
         count
     }
 
@@ -265,19 +266,30 @@ impl Upstream {
 
     /// Registers the tools, except those that are withheld, and saves new approvals.
     async fn publish(self: &Arc<Self>, selection: Selection) {
-        let has_new_approvals = {
-            let turn = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
-            self.replace(Arc::new(selection), &turn)
-        };
-        if has_new_approvals {
-            self.save().await;
-        }
+        let _turn = self.publishing.lock().await;
+        self.review(Arc::new(selection), Vec::new()).await;
     }
 
-    /// Returns whether there are new approvals.
-    fn replace(self: &Arc<Self>, selection: Arc<Selection>, _turn: &MutexGuard<'_, ()>) -> bool {
-        let digests = selection.offered.iter().map(|one| (one.tool.name.as_str(), &one.digest));
-        let (approvals, has_new) = self.approvals.review(&self.name, self.config.pin, digests);
+    /// Reviews tools, some of which are approved explicitly, and registers them. `publishing` is held by the caller.
+    async fn review(self: &Arc<Self>, selection: Arc<Selection>, explicit: Vec<(String, Digest)>) {
+        let (upstream, reviewed) = (Arc::clone(self), Arc::clone(&selection));
+        let review = tokio::task::spawn_blocking(move || {
+            let Self { name, config, approvals, .. } = &*upstream;
+            approvals.approve(name, explicit);
+            let tools = reviewed.offered.iter().map(|one| (one.tool.name.as_str(), &one.digest));
+            approvals.review(name, config.pin, tools)
+        });
+        // It fails only when the runtime stops.
+        let Ok((approvals, saved)) = review.await else { return };
+        if let Err(error) = saved {
+            let upstream = &self.name;
+            tracing::error!(%upstream, %error, "approvals are lost when the process ends");
+        }
+        self.replace(selection, approvals);
+    }
+
+    /// Registers tools by their approvals.
+    fn replace(self: &Arc<Self>, selection: Arc<Selection>, approvals: Vec<Approval>) {
         let is_offered = |approval: &Approval| !self.config.pin || *approval == Approval::Approved;
         let tools = selection.offered.iter().zip(&approvals);
         let tools = tools.filter(|(_, approval)| is_offered(approval)).map(|(tool, _)| tool);
@@ -286,7 +298,7 @@ impl Upstream {
             (Arc::clone(&state.selection), state.approvals.clone())
         };
         if is_same(&previous.0, &selection) && previous.1 == approvals {
-            return has_new;
+            return;
         }
         self.log_flagged(&selection, &approvals);
         let operations = self.offer(&selection, tools);
@@ -299,17 +311,6 @@ impl Upstream {
         }
         let mut state = self.lock();
         (state.selection, state.approvals) = (selection, approvals);
-        has_new
-    }
-
-    /// Writes the approvals to their file.
-    pub(crate) async fn save(&self) {
-        let approvals = Arc::clone(&self.approvals);
-        let saved = tokio::task::spawn_blocking(move || approvals.save()).await;
-        if let Ok(Err(error)) = saved {
-            let upstream = &self.name;
-            tracing::error!(%upstream, %error, "approvals are lost when the process ends");
-        }
     }
 
     fn log_flagged(&self, selection: &Selection, approvals: &[Approval]) {
