@@ -198,7 +198,7 @@ fn delete_excess_turns(
                sum(count) OVER newer AS count, sum(bytes) OVER newer AS bytes, \
                max(number) OVER () AS last \
              FROM turn WHERE conversation = ?1 WINDOW newer AS (ORDER BY number DESC) \
-           ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
+           ) AS newest WHERE (count > ?2 OR bytes > ?3) AND number < last)",
         &[
             conversation.into(),
             integer(config.max_messages).into(),

@@ -1,5 +1,6 @@
 //! Several servers with one store, directly and behind nginx. The step `nodes` of `cargo xtask ci` runs these tests.
 
+mod conversations;
 mod guides;
 pub(crate) mod proxy;
 
