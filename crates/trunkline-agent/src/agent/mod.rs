@@ -27,8 +27,10 @@ use trunkline::protocol::{excerpt, spans};
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 
-use crate::conversation::{ConversationError, Conversations, PendingCall, SavedTurn, Summary};
-use crate::model::{self, Message, Model};
+use crate::conversation::{
+    ConversationError, Conversations, PendingCall, SavedTurn, Summary, Transcript,
+};
+use crate::model::{self, Model};
 
 pub use caller::Caller;
 pub use capability::{CapabilityDescription, RefreshReport};
@@ -143,7 +145,10 @@ impl Agent {
         let is_new = conversation_id.is_none();
         let conversation = conversation_id.unwrap_or_else(|| Uuid::now_v7().to_string());
         let _guard = self.inner.active_turns.begin(&owner, &conversation)?;
-        let history = if is_new { Vec::new() } else { self.history(&owner, &conversation).await? };
+        let Transcript { messages: history, last_turn } = match is_new {
+            true => Transcript::default(),
+            false => self.transcript(&owner, &conversation).await?,
+        };
         let confirmed = match &confirm {
             Some(token) => Some(self.take_confirmed(&owner, &conversation, token).await?),
             None => None,
@@ -168,9 +173,14 @@ impl Agent {
             let mut exists = !is_new;
             // Executed calls are saved even if the turn has no answer.
             if let Some(messages) = turn.take_failed_messages(&error) {
-                let id = conversation.clone();
-                let saved =
-                    SavedTurn { caller: owner, conversation: id, title, messages, pending: None };
+                let saved = SavedTurn {
+                    caller: owner,
+                    conversation: conversation.clone(),
+                    title,
+                    last_turn,
+                    messages,
+                    pending: None,
+                };
                 exists = match self.inner.conversations.save(saved).await {
                     Ok(()) => true,
                     Err(error) => {
@@ -188,7 +198,7 @@ impl Agent {
         }
         let TurnResult { mut reply, messages, pending } = turn.finish()?;
         reply.conversation_id.clone_from(&conversation);
-        let saved = SavedTurn { caller: owner, conversation, title, messages, pending };
+        let saved = SavedTurn { caller: owner, conversation, title, last_turn, messages, pending };
         if let Err(source) = self.inner.conversations.save(saved).await {
             let ChatReply { steps, conversation_id, .. } = reply;
             return Err(Error::NotSaved { source, steps, conversation_id });
@@ -289,9 +299,9 @@ impl Agent {
         }
     }
 
-    async fn history(&self, owner: &str, conversation: &str) -> Result<Vec<Message>, Error> {
-        let messages = self.inner.conversations.messages(owner, conversation).await?;
-        messages.ok_or_else(|| Error::UnknownConversation { id: truncate_name(conversation) })
+    async fn transcript(&self, owner: &str, conversation: &str) -> Result<Transcript, Error> {
+        let transcript = self.inner.conversations.transcript(owner, conversation).await?;
+        transcript.ok_or_else(|| Error::UnknownConversation { id: truncate_name(conversation) })
     }
 
     async fn take_confirmed(

@@ -13,8 +13,9 @@ use trunkline_storage::{Connection, Location, Schema, Store, StoreConfig, StoreE
 use crate::model::Message;
 
 pub use config::ConversationConfig;
+use statements::SaveOutcome;
 pub use statements::Summary;
-pub(crate) use statements::{Identity, PendingCall, SavedTurn};
+pub(crate) use statements::{Identity, PendingCall, SavedTurn, Transcript};
 pub use trunkline_storage::OpenError;
 
 /// The reason why conversations could not be read or saved.
@@ -24,6 +25,9 @@ pub enum ConversationError {
     /// The conversation was deleted during the turn, by its owner or in favour of newer ones. It stays deleted.
     #[error("the conversation was deleted during the turn")]
     Deleted,
+    /// Another process has saved a turn of the conversation during the turn.
+    #[error("another turn of this conversation was saved first; send the message again")]
+    Changed,
     /// The storage failed, timed out, or was closed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -137,23 +141,28 @@ impl Conversations {
     }
 
     /// The messages of a conversation; `None` if the caller has no such conversation.
-    pub(crate) async fn messages(
+    pub(crate) async fn transcript(
         &self,
         caller: &str,
         conversation: &str,
-    ) -> Result<Option<Vec<Message>>, ConversationError> {
+    ) -> Result<Option<Transcript>, ConversationError> {
         let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
-        self.read(move |connection, _| statements::messages(connection, &caller, &conversation))
+        self.read(move |connection, _| statements::transcript(connection, &caller, &conversation))
             .await
     }
 
-    /// Saves a turn, and deletes the turns and conversations that exceed the limits.
+    /// Saves a turn if no other one has been saved since it began, and deletes the turns and conversations that exceed
+    /// the limits.
     pub(crate) async fn save(&self, turn: SavedTurn) -> Result<(), ConversationError> {
         let bytes = turn.messages.iter().map(Message::bytes).sum();
-        let is_saved = self
+        let outcome = self
             .write(bytes, move |connection, config| statements::save(connection, config, &turn))
             .await?;
-        if is_saved { Ok(()) } else { Err(ConversationError::Deleted) }
+        match outcome {
+            SaveOutcome::Saved => Ok(()),
+            SaveOutcome::Deleted => Err(ConversationError::Deleted),
+            SaveOutcome::Changed => Err(ConversationError::Changed),
+        }
     }
 
     /// Takes the pending call that `token` confirms. A token works once.

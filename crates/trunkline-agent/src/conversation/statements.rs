@@ -50,6 +50,14 @@ pub(crate) struct Identity {
     pub(crate) fingerprint: u64,
 }
 
+/// The messages of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    pub(crate) messages: Vec<Message>,
+    /// The number of its last turn; 0 for a new conversation.
+    pub(crate) last_turn: i64,
+}
+
 /// A turn to save.
 #[derive(Debug)]
 pub(crate) struct SavedTurn {
@@ -57,33 +65,54 @@ pub(crate) struct SavedTurn {
     pub(crate) conversation: String,
     /// The title of a new conversation. Any other must exist.
     pub(crate) title: Option<String>,
+    /// The number of the last turn that this one has read. It must still be the last one, since other processes can
+    /// use the store.
+    pub(crate) last_turn: i64,
     pub(crate) messages: Vec<Message>,
     pub(crate) pending: Option<PendingCall>,
 }
 
-pub(super) fn messages(
+/// Whether a turn was saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SaveOutcome {
+    Saved,
+    /// The conversation has been deleted.
+    Deleted,
+    /// Another turn has been saved since the conversation was read.
+    Changed,
+}
+
+pub(super) fn transcript(
     connection: &Connection,
     caller: &str,
     conversation: &str,
-) -> Result<Option<Vec<Message>>, StoreError> {
+) -> Result<Option<Transcript>, StoreError> {
     if !exists(connection, caller, conversation)? {
         return Ok(None);
     }
-    let sql = "SELECT messages FROM turn WHERE conversation = ?1 ORDER BY number";
-    let read = |row: &Row<'_>| from_json::<Vec<Message>>(&row.text(0)?);
-    let turns = connection.query_all(sql, &[conversation.into()], read)?;
-    Ok(Some(turns.into_iter().flatten().collect()))
+    let sql = "SELECT number, messages FROM turn WHERE conversation = ?1 ORDER BY number";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, from_json::<Vec<Message>>(&row.text(1)?)?));
+    let turns: Vec<(i64, _)> = connection.query_all(sql, &[conversation.into()], read)?;
+    let last_turn = turns.last().map_or(0, |(number, _)| *number);
+    let messages = turns.into_iter().flat_map(|(_, messages)| messages).collect();
+    Ok(Some(Transcript { messages, last_turn }))
 }
 
-/// Saves a turn. Returns false if its conversation has been deleted.
+/// Saves a turn unless its conversation has changed. Writes are never concurrent, so the check holds until the commit.
 pub(super) fn save(
     connection: &Connection,
     config: &ConversationConfig,
     turn: &SavedTurn,
-) -> Result<bool, StoreError> {
-    let SavedTurn { caller, conversation, title, messages, pending } = turn;
+) -> Result<SaveOutcome, StoreError> {
+    let SavedTurn { caller, conversation, title, last_turn, messages, pending } = turn;
     if title.is_none() && !exists(connection, caller, conversation)? {
-        return Ok(false);
+        return Ok(SaveOutcome::Deleted);
+    }
+    let sql = "SELECT max(number) FROM turn WHERE conversation = ?1";
+    let last: Option<Option<i64>> =
+        connection.query_row(sql, &[conversation.into()], |row| row.get(0))?;
+    if last.flatten().unwrap_or_default() != *last_turn {
+        return Ok(SaveOutcome::Changed);
     }
     let messages = truncate_messages(messages.clone(), config.max_bytes);
     let now = now();
@@ -105,10 +134,10 @@ pub(super) fn save(
     )?;
     let bytes: usize = messages.iter().map(Message::bytes).sum();
     connection.execute(
-        "INSERT INTO turn SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM turn \
-         WHERE conversation = ?1",
+        "INSERT INTO turn VALUES (?1, ?2, ?3, ?4, ?5)",
         &[
             conversation.into(),
+            (last_turn + 1).into(),
             (&to_json(&messages)?).into(),
             integer(messages.len()).into(),
             integer(bytes).into(),
@@ -116,7 +145,7 @@ pub(super) fn save(
     )?;
     delete_excess_turns(connection, config, conversation)?;
     delete_excess_conversations(connection, config, caller)?;
-    Ok(true)
+    Ok(SaveOutcome::Saved)
 }
 
 pub(super) fn take_pending(

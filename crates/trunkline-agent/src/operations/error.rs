@@ -39,7 +39,17 @@ impl RpcError for Error {
             }
             Self::UnknownConfirmation => (code::NOT_FOUND, "Not found", kind("confirmation")),
             Self::UnknownTool { .. } => (code::TOOL_NOT_FOUND, "Tool not found", data),
-            Self::TurnRunning | Self::TooManyTurns { .. } => (code::BUSY, "Server is busy", data),
+            Self::TurnRunning
+            | Self::TooManyTurns { .. }
+            | Self::Conversation(ConversationError::Changed) => {
+                (code::BUSY, "Server is busy", data)
+            }
+            // Clients retry after this code, so it requires that no call was executed.
+            Self::NotSaved { source: ConversationError::Changed, steps, .. }
+                if steps.is_empty() =>
+            {
+                (code::BUSY, "Server is busy", data)
+            }
             Self::Conversation(ConversationError::Store(error)) => return store_error(error, data),
             Self::NotSaved { source, steps, conversation_id } => {
                 if !source.is_outage() {

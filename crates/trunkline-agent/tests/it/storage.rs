@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+use trunkline::code;
 use trunkline_agent::conversation::Conversations;
 
 use crate::model_server::{Answer, ModelServer};
@@ -134,6 +138,57 @@ async fn does_not_restore_a_conversation_deleted_during_a_turn() {
     });
     includes("deleted", &found, &json!({ "error": { "code": -32000, "data": data } }));
     assert_eq!(conversations(&server).await, Vec::<Value>::new());
+}
+
+/// Before the model sends `answer`, another process that uses the store runs a turn, which proposes a call. That turn is
+/// kept, and its call can be confirmed.
+async fn check_turn_of_another_process(message: &str, answer: Answer, expected: Value) {
+    let directory = tempfile::tempdir().unwrap();
+    let other = Arc::new(OnceLock::<(TestServer, Value)>::new());
+    let proposed = Arc::new(OnceLock::new());
+    let (of_other, of_proposed) = (Arc::clone(&other), Arc::clone(&proposed));
+    let model = ModelServer::serve(move |_, request| {
+        let messages = request["messages"].as_array().unwrap();
+        match messages.last().unwrap()["content"].as_str().unwrap() {
+            "Erase it." => Answer::calls(&[("1", "erase_note", r#"{"name": "shopping"}"#)]),
+            "Add." => Answer::calls(&[("1", "add", r#"{"a": 1, "b": 1}"#)]),
+            "Sing!" | "2" => {
+                let (server, id) = of_other.get().unwrap();
+                let erase = json!({ "message": "Erase it.", "conversation_id": id });
+                let turn = || Handle::current().block_on(server.chat(&erase));
+                of_proposed.set(block_in_place(turn).unwrap()).unwrap();
+                answer.clone()
+            }
+            _ => Answer::text("Well."),
+        }
+    });
+    let model = model.await;
+    let start = async || TestConfig::with_model(&model.url).build_in(directory.path()).await;
+    let (server, second) = (start().await, start().await);
+    let id = server.chat(&json!({ "message": "Hi" })).await.unwrap()["conversation_id"].clone();
+    assert!(other.set((second, id.clone())).is_ok());
+
+    let chat = server.chat(&json!({ "message": message, "conversation_id": id })).await;
+    includes(message, &to_json(chat), &json!({ "error": expected }));
+    let token = &proposed.get().unwrap()["pending"]["confirm"];
+    let confirm = json!({ "conversation_id": id, "confirm": token });
+    let confirmed = to_json(server.chat(&confirm).await);
+    includes(message, &confirmed["steps"], &json!([{ "result": "shopping is erased" }]));
+    // Two of the first turn, and four each of the proposal and the confirmation.
+    includes(message, &conversations(&server).await[0], &json!({ "messages": 10 }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_the_turn_of_another_process() {
+    let (sung, gone) = (Answer::text("Well."), Answer::refusal(400, "gone"));
+    let busy = json!({ "code": code::BUSY, "data": { "reason": "…another turn" } });
+    let steps = json!([{ "result": 2 }]);
+    let unkept = json!({ "kind": "unkept", "reason": "…another turn", "steps": steps });
+    let unkept = json!({ "code": code::APPLICATION, "data": unkept });
+    let failed = json!({ "code": code::APPLICATION, "data": { "steps": steps } });
+    check_turn_of_another_process("Sing!", sung.clone(), busy).await;
+    check_turn_of_another_process("Add.", sung, unkept).await;
+    check_turn_of_another_process("Add.", gone, failed).await;
 }
 
 #[tokio::test]
