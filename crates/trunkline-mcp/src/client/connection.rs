@@ -94,8 +94,9 @@ impl<'r> RequestParts<'r> {
 impl Connection {
     pub(super) fn new(link: Link, inbox: Arc<Inbox>) -> Self {
         // Ids of other processes that reach the same server, through a proxy or without a session, are others with high
-        // probability. All are exact as JSON numbers. Without random numbers, they are those of a single process.
-        let first = i64::from(getrandom::u32().unwrap_or_default()) << 20;
+        // probability. Below 2^30, since some servers read 32-bit integers. Without random numbers, they are those of a
+        // single process.
+        let first = i64::from(getrandom::u32().unwrap_or_default() >> 2);
         Self { link, inbox, last_id: AtomicI64::new(first) }
     }
 

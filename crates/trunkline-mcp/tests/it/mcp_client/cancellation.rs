@@ -63,8 +63,8 @@ async fn clients_have_different_ids() {
         let ids: Vec<u64> = ids.iter().filter_map(|asked| asked.body["id"].as_u64()).collect();
         let distinct: BTreeSet<u64> = ids.iter().copied().collect();
         assert_eq!(distinct.len(), ids.len(), "{ids:?}");
-        // Exact in languages whose numbers are floating-point.
-        assert!(ids.iter().all(|id| *id < 1 << 53), "{ids:?}");
+        // Some servers read 32-bit integers.
+        assert!(ids.iter().all(|id| *id < 1 << 31), "{ids:?}");
     }
 }
 
