@@ -51,11 +51,10 @@ fn serve(mut client: TcpStream, idle: &Idle) -> io::Result<()> {
     idle.lock().unwrap().entry(startup.clone()).or_default().push_front(session);
     let mut leased = None;
     loop {
-        let (kind, message) = message(&mut client)?;
-        if kind == b'X' {
-            return Ok(());
-        }
+        let next = message(&mut client).ok().filter(|(kind, _)| *kind != b'X');
         let session = leased.take().or_else(lend);
+        // With the end of a client, one session ends.
+        let Some((kind, message)) = next else { return Ok(()) };
         let mut session = session.ok_or(io::ErrorKind::NotConnected)?;
         session.write_all(&message)?;
         // A query, and the end of a group of messages.
