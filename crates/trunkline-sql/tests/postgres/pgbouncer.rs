@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
+use trunkline_sql::change::OnConflict;
 use trunkline_sql::postgres::{Pooling, PostgresConfig};
+use trunkline_sql::transfer::{ImportBatch, ImportRecord};
 use trunkline_sql::{Database, RawQuery};
 
 use crate::fixture::{self, Fixture, connect, kind, patient};
-use crate::server::{PgBouncer, PoolMode, psql_at};
+use crate::server::{PgBouncer, PoolMode, psql_at, url_of};
 
 /// A database of the fixture behind a pooler.
 fn open(pooler: &PgBouncer, fixture: &Fixture) -> Database {
@@ -174,4 +176,37 @@ fn check_other_calls(pgbouncer: &PgBouncer, pooling: Pooling) {
         let other = other.await.unwrap();
         assert_eq!(kind(&other), "ok", "{other:?}");
     });
+}
+
+/// A trigger that runs at the commit has the role of the caller. The session has its own role again afterwards.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn deferred_triggers_have_the_role_of_the_caller() {
+    const AUDITED: &str = "\
+        CREATE TABLE entry (id integer PRIMARY KEY); CREATE TABLE audit (who name);
+        GRANT SELECT, INSERT ON entry, audit TO reader;
+        CREATE FUNCTION record() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN INSERT INTO audit VALUES (current_user); RETURN NULL; END$$;
+        CREATE CONSTRAINT TRIGGER record AFTER INSERT ON entry DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION record();";
+    let fixture = Fixture::with(AUDITED, PostgresConfig::default());
+    let pgbouncer = PgBouncer::start(PoolMode::Transaction, 1);
+    let pooled = pgbouncer.url_of("app", &fixture.name);
+    for (id, url) in [(1, url_of("app", &fixture.name)), (2, pooled.clone())] {
+        let (role, limits) = (Some("reader".to_owned()), patient());
+        let config = PostgresConfig { writable: true, role, limits, ..PostgresConfig::default() };
+        let database: Database = fixture.runtime.block_on(connect(&url, config)).unwrap().into();
+        let data = json!({ "id": id }).as_object().unwrap().clone();
+        let batch = ImportBatch {
+            table_name: "entry".to_owned(),
+            records: vec![ImportRecord { line: 1, data }],
+            on_conflict: OnConflict::Abort,
+            are_texts: false,
+            checkpoint: None,
+        };
+        let imported = fixture.runtime.block_on(database.import_batch(batch)).unwrap();
+        assert_eq!((imported.inserted, imported.rejected.len()), (1, 0), "{url}");
+    }
+    assert_eq!(fixture.look("SELECT who FROM audit"), ["reader", "reader"]);
+    assert_eq!(psql_at(&pooled, "SELECT current_user"), ["app"]);
 }

@@ -274,6 +274,35 @@ fn poolers_are_reported() {
     }
 }
 
+/// Parameters of the URL that do not apply to shared sessions, or contradict each other.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn urls_are_refused() {
+    let url = url_of("app", &create_database(""));
+    let options = "options=-csearch_path%3Dpg_catalog";
+    for (parameters, code, expected) in [
+        (format!("?{options}"), 0, ""),
+        (format!("?transaction_pooling=false&{options}"), 0, ""),
+        (
+            format!("?transaction_pooling=true&{options}"),
+            1,
+            "setting `options`: a connection pooler does not apply it to each session; set the values for the role",
+        ),
+        ("?pgbouncer=yes".to_owned(), 2, "`pgbouncer`: expected true or false"),
+        (
+            "?pgbouncer=true&transaction_pooling=false".to_owned(),
+            2,
+            "`transaction_pooling` and `pgbouncer` contradict each other",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("{url}{parameters}");
+        let ended = run(trunkline(folder.path()).args(["mcp", "--db", &url]));
+        assert_eq!(ended.code, Some(code), "{parameters}: {}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{parameters}: {}", ended.stderr);
+    }
+}
+
 /// The server does not start with such a database or store, and the error has the reason.
 #[test]
 #[ignore = "needs PostgreSQL"]
