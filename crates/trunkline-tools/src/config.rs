@@ -28,7 +28,7 @@ pub struct ToolConfig {
     pub grace: Duration,
     /// Time without changes before a watched folder is reloaded. Default: 100 ms.
     pub debounce: Duration,
-    /// Interval in which a folder is read that the system cannot watch. Default: 2 s.
+    /// Interval in which a watched folder is checked for changes. Default: 1 s.
     pub poll_interval: Duration,
     /// The program that sets the limits of processes. Default: none; processes run without limits.
     pub launcher: Option<Launcher>,
@@ -88,7 +88,7 @@ impl Default for ToolConfig {
             max_wait: Duration::from_secs(10),
             grace: Duration::from_millis(500),
             debounce: Duration::from_millis(100),
-            poll_interval: Duration::from_secs(2),
+            poll_interval: Duration::from_secs(1),
             launcher: None,
             limits: ProcessLimits::default(),
         }

@@ -23,7 +23,7 @@ mod routes;
 mod run;
 
 pub use config::{Launcher, ProcessLimits, ToolConfig};
-pub use folder::{FolderError, RejectedManifest, ReloadReport, ToolFolder, WatchMode};
+pub use folder::{FolderError, RejectedManifest, ReloadReport, ToolFolder};
 pub use launcher::{LaunchError, launch};
 pub use manifest::{ManifestError, ToolManifest};
 pub use operations::{management, operations};

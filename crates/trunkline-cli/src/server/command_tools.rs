@@ -96,8 +96,8 @@ impl CommandTools<'_> {
                 tracing::error!(%error, "tool refresh failed; keeping the previous tools");
             }
         });
-        let watching = folder.watch().context("cannot watch the folder of --tools")?;
-        tracing::info!(tools = folder.tools().len(), ?watching, "command tools");
+        folder.watch().context("cannot watch the folder of --tools")?;
+        tracing::info!(tools = folder.tools().len(), "command tools");
         Ok(folder)
     }
 }

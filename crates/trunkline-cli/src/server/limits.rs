@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::ensure;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline::limits::MemoryBudget;
 
@@ -88,7 +89,8 @@ impl Memory {
 /// Raises the limit of open files, which is usually 1,024: each connection needs a file descriptor. If the limit cannot
 /// be raised, connections wait to be accepted.
 pub(crate) fn raise_open_files() {
-    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+    let most = getrlimit(Resource::Nofile).maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }) {
         tracing::debug!(%error, "cannot raise the limit of open files");
     }
 }

@@ -10,6 +10,7 @@ mod databases;
 mod health;
 mod target;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
@@ -31,7 +32,8 @@ const HOLD: Duration = Duration::from_secs(10);
 
 /// Runs an attack, prints its figures, and fails if a bound is exceeded.
 fn check(name: &str, attack: Attack) {
-    rlimit::increase_nofile_limit(u64::MAX).unwrap();
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
     let (target, address) = Target::serve(BUDGET);
     let begun = target.memory();
     let prober = health::Prober::start(address);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::file::{ExternalFile, File, names};
+use super::file::{File, Snapshot, names};
 use super::report::{FolderError, RejectedManifest, ReloadReport};
 use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
@@ -18,10 +19,10 @@ pub(crate) struct Catalog {
     /// The tools by name.
     tools: BTreeMap<String, Arc<Tool>>,
     pub(super) rejected: Vec<RejectedManifest>,
-    /// Whether the result may change although no manifest does.
-    pub(super) needs_recheck: bool,
-    /// The manifests and programs that are links or in another folder.
-    external_files: Vec<ExternalFile>,
+    /// The manifests and programs, before they were read.
+    snapshot: Snapshot,
+    /// Whether another read may give another result although the snapshot is the same.
+    needs_recheck: bool,
 }
 
 impl Catalog {
@@ -34,17 +35,15 @@ impl Catalog {
         let (names, more) = names(path, config.max_tools)
             .map_err(|source| FolderError { path: path.to_owned(), source })?;
         let mut catalog = Self::default();
+        // First, so that changes while the files are read are detected.
+        let manifests = Snapshot::of(names.iter().map(|name| path.join(name)));
         for name in names {
-            // First, so that changes while the file is read are detected.
-            catalog.external_files.extend(ExternalFile::of(path.join(&name), path));
             let file = File::read(path, &name, config, before.files.get(&name));
-            let program = file.tool.iter().map(|tool| tool.manifest.program.clone());
-            catalog
-                .external_files
-                .extend(program.filter_map(|program| ExternalFile::of(program, path)));
             catalog.needs_recheck |= file.needs_recheck;
             catalog.files.insert(name, file);
         }
+        catalog.snapshot = manifests.and(Snapshot::of(catalog.programs()));
+        catalog.needs_recheck |= catalog.snapshot.is_provisional();
         catalog.assign_names(config, before);
         if let Some(file) = more {
             let most = config.max_tools;
@@ -106,18 +105,22 @@ impl Catalog {
         self.tools().map(|tool| Arc::clone(&tool.manifest)).collect()
     }
 
-    /// Whether a change of this path may change the tools.
-    pub(super) fn may_affect(&self, path: &Path) -> bool {
-        self.needs_recheck
-            || path.extension().is_some_and(|extension| extension == "toml")
-            || self.tools().any(|tool| tool.manifest.program == path)
-            // A link may lead to a manifest.
-            || (!self.external_files.is_empty() && path.is_symlink())
+    /// The programs of all valid manifests.
+    fn programs(&self) -> impl Iterator<Item = PathBuf> {
+        let tools = self.files.values().filter_map(|file| file.tool.as_ref().ok());
+        tools.map(|tool| tool.manifest.program.clone())
     }
 
-    /// Whether a file outside the folder has changed.
-    pub(super) fn has_external_changes(&self) -> bool {
-        self.external_files.iter().any(ExternalFile::has_changed)
+    /// The current versions of the manifests in the folder and of the programs of this catalog.
+    pub(super) fn current(&self, path: &Path, config: &ToolConfig) -> io::Result<Snapshot> {
+        let (names, _) = names(path, config.max_tools)?;
+        Ok(Snapshot::of(names.iter().map(|name| path.join(name)).chain(self.programs())))
+    }
+
+    /// Whether the folder may have other tools than this catalog.
+    pub(super) fn is_outdated(&self, path: &Path, config: &ToolConfig) -> bool {
+        self.needs_recheck
+            || self.current(path, config).map_or(true, |current| current != self.snapshot)
     }
 
     /// The differences from an earlier read.

@@ -1,12 +1,13 @@
 //! The files of a folder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::config::ToolConfig;
 use crate::manifest::{ManifestError, ToolManifest, read_bytes};
@@ -107,25 +108,38 @@ fn with_source(error: &dyn Error) -> String {
     }
 }
 
-/// A file outside the watched folder, whose changes cause no events, and its last version.
-#[derive(Debug)]
-pub(super) struct ExternalFile {
-    path: PathBuf,
-    version: Option<Version>,
-}
+/// The files that tools depend on, with their versions: the manifests and the programs. A change is a difference between
+/// two snapshots.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Snapshot(BTreeMap<PathBuf, Option<Version>>);
 
-/// The device and inode of a file, and the seconds and nanoseconds of its last change.
+/// The device and inode of a file, and the seconds and nanoseconds of its last change. Links are followed.
 type Version = (u64, u64, i64, i64);
 
-impl ExternalFile {
-    /// The file at a path, unless it is in this folder.
-    pub(super) fn of(path: PathBuf, folder: &Path) -> Option<Self> {
-        let is_inside = path.parent() == Some(folder) && !path.is_symlink();
-        (!is_inside).then(|| Self { version: version(&path), path })
+/// The time for which a version is not final: a file may change again within the resolution of its file system's clock.
+const RESOLUTION: Duration = Duration::from_secs(2);
+
+impl Snapshot {
+    pub(super) fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let versions = paths.into_iter().map(|path| {
+            let version = version(&path);
+            (path, version)
+        });
+        Self(versions.collect())
     }
 
-    pub(super) fn has_changed(&self) -> bool {
-        version(&self.path) != self.version
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Whether a file is missing, or was changed just now.
+    pub(super) fn is_provisional(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let settled = now.saturating_sub(RESOLUTION).as_secs();
+        self.0.values().any(|version| {
+            version.is_none_or(|(.., changed, _)| u64::try_from(changed).unwrap_or(0) >= settled)
+        })
     }
 }
 

@@ -7,8 +7,7 @@ mod watcher;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -20,6 +19,8 @@ use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
 use crate::run::{ProcessBound, RunError, Runner, Tool};
 use catalog::Catalog;
+use file::Snapshot;
+use watcher::Watch;
 
 /// The tools of a folder: each `*.toml` in it is a [manifest](ToolManifest). Cloning is cheap; clones share the state.
 ///
@@ -186,10 +187,14 @@ impl ToolFolder {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a read may give another result although no change was reported.
-    fn needs_recheck(&self) -> bool {
-        let catalog = self.catalog();
-        self.failure().is_some() || catalog.needs_recheck || catalog.has_external_changes()
+    /// Whether a read may give another result.
+    fn is_outdated(&self) -> bool {
+        self.failure().is_some() || self.catalog().is_outdated(&self.0.path, self.0.runner.config())
+    }
+
+    /// The current versions of the files, or none if the folder cannot be read.
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.catalog().current(&self.0.path, self.0.runner.config()).ok()
     }
 
     /// Calls `listener` whenever tools were added, changed or removed, in the order of the changes. It must not
@@ -225,30 +230,5 @@ impl ToolFolder {
 impl fmt::Debug for ToolFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ToolFolder").field(&self.0.path).finish()
-    }
-}
-
-/// The way in which a folder is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WatchMode {
-    /// The system reports changes.
-    Notified,
-    /// The folder is read periodically, since the system cannot report changes. The log has the reason.
-    Polled,
-}
-
-/// The watching thread. It ends when this is dropped.
-pub(super) struct Watch {
-    pub(super) wake: SyncSender<()>,
-    pub(super) is_stopped: Arc<AtomicBool>,
-    pub(super) watching: WatchMode,
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Release);
-        // A message that is already queued wakes the thread, too.
-        let _ = self.wake.try_send(());
     }
 }

@@ -6,11 +6,10 @@ mod supervisor;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
-use rlimit::{INFINITY, Resource};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use error::LaunchError;
 pub(crate) use protocol::{Report, arguments};
@@ -46,13 +45,13 @@ fn run(request: Request) -> Result<ExitStatus, LaunchError> {
     }
     let processes = request.processes.map(|more| more.saturating_add(processes_of_user()));
     // A core dump could be large, and would be written to the folder of the tool.
-    lower(Resource::CORE, Some(0))?;
+    lower(Resource::Core, Some(0))?;
     lower_cpu_time(request.cpu_seconds)?;
-    lower(Resource::FSIZE, request.file_bytes)?;
-    lower(Resource::NOFILE, request.open_files)?;
-    lower(Resource::NPROC, processes)?;
+    lower(Resource::Fsize, request.file_bytes)?;
+    lower(Resource::Nofile, request.open_files)?;
+    lower(Resource::Nproc, processes)?;
     // Last: this may be less than this process uses.
-    lower(Resource::AS, request.memory_bytes)?;
+    lower(Resource::As, request.memory_bytes)?;
     supervisor.run(&mut command)
 }
 
@@ -68,14 +67,28 @@ fn lower(resource: Resource, limit: Option<u64>) -> Result<(), LaunchError> {
 
 /// The signal that can be handled comes a second before the one that cannot.
 fn lower_cpu_time(seconds: Option<u64>) -> Result<(), LaunchError> {
-    seconds.map_or(Ok(()), |seconds| set(Resource::CPU, seconds, seconds.saturating_add(1)))
+    seconds.map_or(Ok(()), |seconds| set(Resource::Cpu, seconds, seconds.saturating_add(1)))
 }
 
 /// Never raises a limit: only root may do that.
 fn set(resource: Resource, soft: u64, hard: u64) -> Result<(), LaunchError> {
-    let (_, most) = resource.get().unwrap_or((INFINITY, INFINITY));
-    let set = resource.set(soft.min(most), hard.min(most));
-    set.map_err(|source: io::Error| LaunchError::Limit { resource: resource.as_name(), source })
+    let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let limit = Rlimit { current: Some(soft.min(most)), maximum: Some(hard.min(most)) };
+    setrlimit(resource, limit)
+        .map_err(|error| LaunchError::Limit { resource: name(resource), source: error.into() })
+}
+
+/// The name of a resource in the manual of `setrlimit`.
+fn name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Core => "RLIMIT_CORE",
+        Resource::Cpu => "RLIMIT_CPU",
+        Resource::Fsize => "RLIMIT_FSIZE",
+        Resource::Nofile => "RLIMIT_NOFILE",
+        Resource::Nproc => "RLIMIT_NPROC",
+        Resource::As => "RLIMIT_AS",
+        _ => "a resource",
+    }
 }
 
 /// The number of processes and threads of the user of this process, as `RLIMIT_NPROC` counts them; 0 where

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trunkline::{DynamicOperations, Router, Rpc};
-use trunkline_tools::{ReloadReport, ToolConfig, ToolFolder, WatchMode};
+use trunkline_tools::{ReloadReport, ToolConfig, ToolFolder};
 
 use super::support::{Folder, MAX_WAIT, manifest};
 
@@ -126,8 +126,9 @@ fn watches_a_folder() {
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
     let next = || changes.recv_timeout(MAX_WAIT).unwrap();
-    assert_eq!(folder.watch().unwrap(), WatchMode::Notified);
-    assert_eq!(folder.watch().unwrap(), WatchMode::Notified, "a second time");
+    folder.watch().unwrap();
+    // A second call has no effect.
+    folder.watch().unwrap();
 
     // The manifest is rejected until its program exists.
     tools.write("b.toml", &manifest("b", ""));
@@ -220,7 +221,6 @@ fn watched(tools: &Folder, poll_interval: Duration) -> (ToolFolder, Receiver<Rel
 /// Kubernetes updates the files of a folder by replacing a link in their path.
 #[test]
 fn notices_a_replaced_link() {
-    const NEVER: Duration = Duration::from_secs(3_600);
     let tools = Folder::new();
     let at = |name: &str| tools.path().join(name);
     tools.script("a.sh", "echo 1");
@@ -230,9 +230,8 @@ fn notices_a_replaced_link() {
     }
     symlink("..v1", at("..data")).unwrap();
     symlink("..data/a.toml", at("a.toml")).unwrap();
-    let (_folder, changes) = watched(&tools, NEVER);
+    let (_folder, changes) = watched(&tools, Duration::from_millis(20));
     let next = || changes.recv_timeout(MAX_WAIT).unwrap();
-    // This change is noticed after the first read of the watcher.
     tools.write("b.toml", &manifest("b", "").replace("./b.sh", "./a.sh"));
     check(&next(), &["b"], &[], &[], &["a", "b"]);
     symlink("..v2", at("..new")).unwrap();
