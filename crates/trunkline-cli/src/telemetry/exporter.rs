@@ -1,14 +1,11 @@
 //! Requests to the collector.
 
-use std::fmt;
-use std::future::{self, Future};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anyhow::Context;
 use bytes::Bytes;
-use http::{Request, Response};
-use opentelemetry_http::{HttpClient, HttpError};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::runtime::{Builder, Runtime};
 use trunkline::client::Http;
 use trunkline::client::http::{HttpClientConfig, Url};
@@ -18,10 +15,13 @@ use trunkline::client::http::{HttpClientConfig, Url};
 pub(super) struct CollectorClient {
     runtime: Runtime,
     http: Http,
+    /// The path of the endpoint, without a slash at its end.
+    base: String,
+    headers: HeaderMap,
     target: String,
     timeout: Duration,
     /// Whether the last export failed. Only changes are logged.
-    has_failed: AtomicBool,
+    has_failed: bool,
 }
 
 /// The maximum size of a reply.
@@ -31,61 +31,76 @@ impl CollectorClient {
     /// A client of the collector at this URL.
     ///
     /// # Errors
-    /// When the runtime or TLS cannot be set up.
-    pub(super) fn new(url: Url, timeout: Duration) -> anyhow::Result<Self> {
+    /// When the runtime or TLS cannot be set up, or a header is invalid.
+    pub(super) fn new(
+        url: Url,
+        headers: &[(String, String)],
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let target = url.origin();
+        let (target, base) = (url.origin(), url.path().trim_end_matches('/').to_owned());
         let config = HttpClientConfig {
             max_reply: MAX_REPLY,
             connect_timeout: timeout,
             ..HttpClientConfig::default()
         };
         let http = Http::with_config(url, config)?;
-        Ok(Self { runtime, http, target, timeout, has_failed: AtomicBool::new(false) })
+        let mut map = HeaderMap::new();
+        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        for (name, value) in headers {
+            // The value may be a secret.
+            let invalid = || format!("invalid header `{name}` in OTEL_EXPORTER_OTLP_HEADERS");
+            let parsed: HeaderName = name.parse().ok().with_context(invalid)?;
+            let mut value: HeaderValue = value.parse().ok().with_context(invalid)?;
+            value.set_sensitive(true);
+            map.insert(parsed, value);
+        }
+        Ok(Self { runtime, http, base, headers: map, target, timeout, has_failed: false })
     }
 
-    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    /// Sends an export to a path below the endpoint. A failed one is not repeated: the next has the same metrics, and
+    /// spans are not worth a queue that is full.
+    pub(super) fn send(&mut self, path: &str, body: Vec<u8>) {
         let sent = self.runtime.block_on(async {
-            let sent = tokio::time::timeout(self.timeout, self.post(request)).await;
+            let sent = tokio::time::timeout(self.timeout, self.post(path, body.into())).await;
             sent.unwrap_or_else(|_| Err(format!("no reply within {:?}", self.timeout).into()))
         });
-        match &sent {
-            Ok(response) if response.status().is_success() => {
-                if self.has_failed.swap(false, Ordering::Relaxed) {
+        match sent {
+            Ok(status) if status.is_success() => {
+                if self.has_failed {
                     tracing::info!(
                         collector = self.target,
                         "traces and metrics are exported again"
                     );
                 }
+                self.has_failed = false;
             }
-            Ok(response) => self.report(&format!("status {}", response.status())),
-            Err(error) => self.report(&causes(&**error)),
+            Ok(status) => self.report(&format!("status {status}")),
+            Err(error) => self.report(&causes(&*error)),
         }
-        sent
     }
 
-    async fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let (parts, body) = request.into_parts();
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let mut reply = self.http.at_path(path)?.post(parts.headers, body).await?;
-        let mut body = Vec::new();
-        while let Some(chunk) = reply.chunk().await? {
-            body.extend_from_slice(&chunk);
-        }
-        let mut response = Response::new(Bytes::from(body));
-        *response.status_mut() = reply.status;
-        *response.headers_mut() = reply.headers;
-        Ok(response)
+    async fn post(
+        &self,
+        path: &str,
+        body: Bytes,
+    ) -> Result<StatusCode, Box<dyn std::error::Error + Send + Sync>> {
+        let at = self.http.at_path(&format!("{}{path}", self.base))?;
+        let mut reply = at.post(self.headers.clone(), body).await?;
+        // A connection is used again once its reply was read.
+        while reply.chunk().await?.is_some() {}
+        Ok(reply.status)
     }
 
-    fn report(&self, reason: &str) {
-        if !self.has_failed.swap(true, Ordering::Relaxed) {
+    fn report(&mut self, reason: &str) {
+        if !self.has_failed {
             tracing::warn!(
                 collector = self.target,
                 reason,
                 "cannot export traces and metrics; spans are dropped when their queue is full"
             );
         }
+        self.has_failed = true;
     }
 }
 
@@ -93,23 +108,4 @@ impl CollectorClient {
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-impl HttpClient for CollectorClient {
-    fn send_bytes<'s, 'f>(
-        &'s self,
-        request: Request<Bytes>,
-    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'f>>
-    where
-        's: 'f,
-        Self: 'f,
-    {
-        Box::pin(future::ready(self.send(request)))
-    }
-}
-
-impl fmt::Debug for CollectorClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CollectorClient").field("target", &self.target).finish_non_exhaustive()
-    }
 }

@@ -7,11 +7,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use opentelemetry::trace::{
-    Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
-};
-use opentelemetry::{InstrumentationScope, KeyValue, Value};
-use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks, SpanProcessor};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Metadata, Subscriber};
@@ -23,12 +18,13 @@ use trunkline::protocol::TraceContext;
 use trunkline::protocol::spans::{attribute, name};
 
 use super::instruments::{EndedSpan, Instruments, find};
+use super::otlp::{self, Attribute, SpanKind, Value};
+use super::pipeline::SpanQueue;
 
-/// Exports spans to a processor, and records metrics.
-pub(super) struct SpanLayer<P> {
-    pub(super) processor: Arc<P>,
-    pub(super) instruments: Instruments,
-    pub(super) scope: InstrumentationScope,
+/// Queues spans for the export, and records metrics.
+pub(super) struct SpanLayer {
+    pub(super) queue: Arc<SpanQueue>,
+    pub(super) instruments: Arc<Instruments>,
 }
 
 /// The module of all spans that are exported.
@@ -52,13 +48,12 @@ struct OpenSpan {
     remote_parent: Option<TraceContext>,
     link: Option<TraceContext>,
     is_client: bool,
-    attributes: Vec<KeyValue>,
+    attributes: Vec<Attribute>,
 }
 
-impl<S, P> Layer<S> for SpanLayer<P>
+impl<S> Layer<S> for SpanLayer
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
-    P: SpanProcessor + 'static,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
@@ -96,7 +91,8 @@ where
         if let Some(status) = find(&open.attributes, attribute::RPC_STATUS)
             && find(&open.attributes, attribute::ERROR_TYPE).is_none()
         {
-            open.attributes.push(KeyValue::new(attribute::ERROR_TYPE, status.value.clone()));
+            let value = status.clone();
+            open.attributes.push(Attribute { key: attribute::ERROR_TYPE, value });
         }
         let name = span.name();
         self.instruments.record(&EndedSpan {
@@ -107,7 +103,7 @@ where
         });
         let context = open.context.filter(|context| context.is_sampled());
         if let Some(context) = context {
-            self.processor.on_end(open.into_data(name, context, self.scope.clone()));
+            self.queue.add(open.into_span(name, context));
         }
     }
 }
@@ -126,43 +122,21 @@ impl OpenSpan {
         }
     }
 
-    fn into_data(
-        self,
-        name: &'static str,
-        context: TraceContext,
-        instrumentation_scope: InstrumentationScope,
-    ) -> SpanData {
+    fn into_span(self, name: &'static str, context: TraceContext) -> otlp::Span {
         let local_parent =
             self.local_parent.filter(|parent| parent.trace_id() == context.trace_id());
         let parent = local_parent.or(self.remote_parent);
-        let links = SpanLinks::default();
-        let links = match self.link {
-            None => links,
-            Some(link) => {
-                let mut links = links;
-                links.links = vec![Link::with_context(span_context(link, true))];
-                links
-            }
-        };
-        let status = match find(&self.attributes, attribute::ERROR_TYPE) {
-            Some(_) => Status::error(""),
-            None => Status::Unset,
-        };
-        SpanData {
-            span_context: span_context(context, false),
-            parent_span_id: parent
-                .map_or(SpanId::INVALID, |parent| SpanId::from(parent.span_number())),
-            parent_span_is_remote: parent.is_some() && local_parent.is_none(),
-            span_kind: self.kind(name),
-            name: self.name(name).into(),
-            start_time: self.started_at,
-            end_time: self.started_at + self.started.elapsed(),
+        otlp::Span {
+            name: self.name(name),
+            kind: self.kind(name),
+            context,
+            parent,
+            has_remote_parent: parent.is_some() && local_parent.is_none(),
+            link: self.link,
+            start: self.started_at,
+            end: self.started_at + self.started.elapsed(),
+            has_failed: find(&self.attributes, attribute::ERROR_TYPE).is_some(),
             attributes: self.attributes,
-            dropped_attributes_count: 0,
-            events: SpanEvents::default(),
-            links,
-            status,
-            instrumentation_scope,
         }
     }
 
@@ -190,18 +164,15 @@ impl OpenSpan {
     }
 
     fn text(&self, key: &str) -> Option<String> {
-        find(&self.attributes, key).map(|pair| pair.value.as_str().into_owned())
+        find(&self.attributes, key).map(Value::to_text)
     }
 
-    fn add(&mut self, field: &Field, value: impl Into<Value>) {
-        let value = value.into();
-        match field.name() {
-            attribute::RPC_STATUS => {
-                let code = value.as_str().into_owned();
-                self.attributes.push(KeyValue::new(attribute::RPC_STATUS, code));
-            }
-            name => self.attributes.push(KeyValue::new(name, value)),
-        }
+    fn add(&mut self, field: &Field, value: Value) {
+        let value = match field.name() {
+            attribute::RPC_STATUS => Value::Text(value.to_text()),
+            _ => value,
+        };
+        self.attributes.push(Attribute { key: field.name(), value });
     }
 
     fn add_text(&mut self, field: &Field, text: String) {
@@ -211,29 +182,28 @@ impl OpenSpan {
             attribute::LINK => self.link = text.parse().ok(),
             attribute::KIND => self.is_client = text == "client",
             attribute::JSONRPC_ID => {
-                let id = text.trim_matches('"').to_owned();
-                self.attributes.push(KeyValue::new(attribute::JSONRPC_ID, id));
+                self.add(field, Value::Text(text.trim_matches('"').to_owned()));
             }
-            _ => self.add(field, text),
+            _ => self.add(field, Value::Text(text)),
         }
     }
 }
 
 impl Visit for OpenSpan {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.add(field, value);
+        self.add(field, Value::Float(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.add(field, value);
+        self.add(field, Value::Integer(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.add(field, i64::try_from(value).unwrap_or(i64::MAX));
+        self.add(field, Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.add(field, value);
+        self.add(field, Value::Bool(value));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
@@ -247,11 +217,4 @@ impl Visit for OpenSpan {
             _ => self.add_text(field, format!("{value:?}")),
         }
     }
-}
-
-fn span_context(context: TraceContext, is_remote: bool) -> SpanContext {
-    let flags = if context.is_sampled() { TraceFlags::SAMPLED } else { TraceFlags::default() };
-    let trace = TraceId::from(context.trace_id().number());
-    let span = SpanId::from(context.span_number());
-    SpanContext::new(trace, span, flags, is_remote, TraceState::default())
 }

@@ -1,7 +1,7 @@
 //! Logs, and the export of traces and metrics.
 //!
 //! Libraries open spans with `trunkline::protocol::spans`. A layer of `tracing` converts them to spans and metrics of
-//! OpenTelemetry, which two threads export by OTLP. Without an endpoint, spans are opened only if
+//! OpenTelemetry, which a thread exports by OTLP. Without an endpoint, spans are opened only if
 //! `RUST_LOG` enables the level DEBUG, for the logs.
 
 mod arguments;
@@ -14,7 +14,11 @@ mod json;
 #[cfg(feature = "otlp")]
 mod layer;
 #[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(feature = "otlp")]
 mod pipeline;
+#[cfg(feature = "otlp")]
+mod protobuf;
 
 use std::io::stderr;
 

@@ -1,20 +1,13 @@
-//! The export of traces and metrics: queues, threads, and the collector.
+//! The export of traces and metrics: the queue of spans, and the thread that exports.
 
 use std::env;
-use std::sync::Arc;
+use std::num::NonZeroU32;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use opentelemetry::metrics::MeterProvider;
-use opentelemetry::{InstrumentationScope, Key, KeyValue};
-use opentelemetry_otlp::{
-    MetricExporter, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig,
-};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use opentelemetry_sdk::resource::{EnvResourceDetector, ResourceDetector};
-use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
 use ring::rand::SystemRandom;
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
@@ -24,58 +17,77 @@ use super::arguments::OtlpSettings;
 use super::exporter::CollectorClient;
 use super::instruments::Instruments;
 use super::layer::{self, SpanLayer};
+use super::otlp::{Resource, Span};
 
-/// The processor of spans and the provider of metrics, each with its thread.
+/// The running export.
 pub(super) struct Pipeline {
-    spans: Arc<BatchSpanProcessor>,
-    metrics: SdkMeterProvider,
+    spans: Arc<SpanQueue>,
+    instruments: Arc<Instruments>,
+    /// A message when the thread has ended.
+    ended: Receiver<()>,
 }
 
-const SCOPE: &str = "trunkline";
+/// The spans that are not exported yet.
+pub(super) struct SpanQueue {
+    max: usize,
+    batch: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
 
-/// The maximum time of an export, if `OTEL_EXPORTER_OTLP_TIMEOUT` is not set.
-const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
+#[derive(Default)]
+struct State {
+    spans: Vec<Span>,
+    is_stopping: bool,
+}
+
+/// The intervals of exports.
+struct Intervals {
+    spans: Duration,
+    metrics: Duration,
+}
 
 /// The maximum time of the last export.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Pipeline {
-    /// Starts the threads. They connect with their first export.
+    /// Starts the thread. It connects with its first export.
     ///
     /// # Errors
     /// When the configuration is invalid, or TLS cannot be set up.
     pub(super) fn start(settings: OtlpSettings) -> anyhow::Result<Self> {
         let OtlpSettings { endpoint, headers, service_name, sampler } = settings;
         sampler.set_for_process();
-        let base = format!("{}{}", endpoint.origin(), endpoint.path().trim_end_matches('/'));
-        let client = CollectorClient::new(endpoint, export_timeout()?);
-        let client = Arc::new(client.context("cannot set up the export of traces and metrics")?);
-        let headers: std::collections::HashMap<_, _> = headers.into_iter().collect();
+        let timeout = milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000)?;
+        let client = CollectorClient::new(endpoint, &headers, timeout)
+            .context("cannot set up the export of traces and metrics")?;
+        let intervals = Intervals {
+            spans: milliseconds("OTEL_BSP_SCHEDULE_DELAY", 5_000)?,
+            metrics: milliseconds("OTEL_METRIC_EXPORT_INTERVAL", 60_000)?,
+        };
+        let max = number("OTEL_BSP_MAX_QUEUE_SIZE", "a number of spans", 2_048)? as usize;
+        let batch = number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "a number of spans", 512)? as usize;
+        let spans = Arc::new(SpanQueue {
+            max,
+            batch: batch.min(max),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let instruments = Arc::new(Instruments::new());
         let resource = resource(service_name)?;
-        // Without retries: the next export has the same metrics, and spans are not worth a queue that is full.
-        let spans = SpanExporter::builder()
-            .with_http()
-            .with_shared_http_client(Arc::clone(&client) as _)
-            .with_retry_policy(RetryPolicy::disabled())
-            .with_headers(headers.clone())
-            .with_endpoint(format!("{base}/v1/traces"))
-            .build()
-            .context("cannot set up the export of traces")?;
-        let metrics = MetricExporter::builder()
-            .with_http()
-            .with_shared_http_client(client as _)
-            .with_retry_policy(RetryPolicy::disabled())
-            .with_headers(headers)
-            .with_endpoint(format!("{base}/v1/metrics"))
-            .build()
-            .context("cannot set up the export of metrics")?;
-        let mut spans = BatchSpanProcessor::builder(spans).build();
-        spans.set_resource(&resource);
-        let metrics = SdkMeterProvider::builder()
-            .with_reader(PeriodicReader::builder(metrics).build())
-            .with_resource(resource)
-            .build();
-        Ok(Self { spans: Arc::new(spans), metrics })
+        let (end, ended) = channel();
+        let exporter = Exporter {
+            spans: Arc::clone(&spans),
+            instruments: Arc::clone(&instruments),
+            resource,
+            client,
+        };
+        thread::Builder::new().name("otlp".to_owned()).spawn(move || {
+            exporter.run(&intervals);
+            // Nobody waits after the timeout.
+            let _ = end.send(());
+        })?;
+        Ok(Self { spans, instruments, ended })
     }
 
     /// The layer of `tracing` that converts spans.
@@ -83,36 +95,107 @@ impl Pipeline {
     where
         S: Subscriber + for<'s> LookupSpan<'s>,
     {
-        let instruments = Instruments::new(&self.metrics.meter(SCOPE));
-        let scope =
-            InstrumentationScope::builder(SCOPE).with_version(env!("CARGO_PKG_VERSION")).build();
-        let layer = SpanLayer { processor: Arc::clone(&self.spans), instruments, scope };
+        let layer = SpanLayer {
+            queue: Arc::clone(&self.spans),
+            instruments: Arc::clone(&self.instruments),
+        };
         layer.with_filter(layer::filter())
     }
 
-    /// Exports what is queued, and ends the threads, or abandons them after the timeout.
+    /// Exports what is queued, and ends the thread, or abandons it after the timeout.
     pub(super) fn stop(self) {
-        let Self { spans, metrics } = self;
-        let metrics = thread::spawn(move || metrics.shutdown_with_timeout(STOP_TIMEOUT));
-        let spans = spans.shutdown_with_timeout(STOP_TIMEOUT);
-        let metrics = metrics.join();
-        if spans.is_err() || !matches!(metrics, Ok(Ok(()))) {
+        self.spans.lock().is_stopping = true;
+        self.spans.changed.notify_all();
+        if self.ended.recv_timeout(STOP_TIMEOUT).is_err() {
             tracing::warn!("the last traces and metrics were not exported in time");
         }
     }
 }
 
+impl SpanQueue {
+    /// Adds a span, or drops it if the queue is full.
+    pub(super) fn add(&self, span: Span) {
+        let mut state = self.lock();
+        if state.spans.len() < self.max {
+            state.spans.push(span);
+        }
+        let is_batch = state.spans.len() == self.batch;
+        drop(state);
+        if is_batch {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until there is a batch, the end, or an instant. Returns at most a batch, and whether this was the last.
+    fn next(&self, until: Instant) -> (Vec<Span>, bool) {
+        let wait = until.saturating_duration_since(Instant::now());
+        let is_waiting = |state: &mut State| state.spans.len() < self.batch && !state.is_stopping;
+        let waited = self.changed.wait_timeout_while(self.lock(), wait, is_waiting);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let count = state.spans.len().min(self.batch);
+        let spans = state.spans.drain(..count).collect();
+        (spans, state.is_stopping && state.spans.is_empty())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread.
+struct Exporter {
+    spans: Arc<SpanQueue>,
+    instruments: Arc<Instruments>,
+    resource: Resource,
+    client: CollectorClient,
+}
+
+impl Exporter {
+    fn run(mut self, intervals: &Intervals) {
+        let mut next_metrics = Instant::now() + intervals.metrics;
+        loop {
+            let (spans, is_last) =
+                self.spans.next((Instant::now() + intervals.spans).min(next_metrics));
+            if !spans.is_empty() {
+                self.client.send("/v1/traces", self.resource.traces(&spans));
+            }
+            if is_last || Instant::now() >= next_metrics {
+                next_metrics = Instant::now() + intervals.metrics;
+                let mut metrics = self.instruments.collect().peekable();
+                if metrics.peek().is_some() {
+                    self.client.send("/v1/metrics", self.resource.metrics(metrics));
+                }
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+/// The attributes of this process. Those of the user are in `OTEL_RESOURCE_ATTRIBUTES`.
 fn resource(service_name: String) -> anyhow::Result<Resource> {
     /// Separates the metrics of processes, which would otherwise be one series whose counters go back and forth.
     const INSTANCE: &str = "service.instance.id";
-    let resource = Resource::builder()
-        .with_service_name(service_name)
-        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
-    // That of the user is in OTEL_RESOURCE_ATTRIBUTES.
-    if EnvResourceDetector::new().detect().get(&Key::new(INSTANCE)).is_some() {
-        return Ok(resource.build());
+    let of_user = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+    let of_user = of_user.split(',').filter_map(|pair| pair.split_once('='));
+    let of_user: Vec<_> = of_user.map(|(key, value)| (key.trim(), value.trim())).collect();
+    let mut own = vec![
+        ("service.name", service_name),
+        ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("telemetry.sdk.language", "rust".to_owned()),
+        ("telemetry.sdk.name", "trunkline".to_owned()),
+        ("telemetry.sdk.version", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    if !of_user.iter().any(|(key, _)| *key == INSTANCE) {
+        own.push((INSTANCE, random_uuid()?));
     }
-    Ok(resource.with_attribute(KeyValue::new(INSTANCE, random_uuid()?)).build())
+    let is_other = |(key, _): &&(&str, &str)| own.iter().all(|(name, _)| name != key);
+    let of_user = of_user.iter().filter(is_other).fold(Resource::default(), |all, (key, value)| {
+        let value = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+        all.with(key, value.into_owned())
+    });
+    Ok(own.into_iter().fold(of_user, |all, (key, value)| all.with(key, value)))
 }
 
 /// A UUID of version 4 (RFC 9562, section 5.4).
@@ -129,17 +212,19 @@ fn random_uuid() -> anyhow::Result<String> {
     Ok(format!("{first:08x}-{second:04x}-{third:04x}-{fourth:04x}-{fifth:012x}"))
 }
 
-/// `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.
-fn export_timeout() -> anyhow::Result<Duration> {
-    const VARIABLE: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
-    match env::var(VARIABLE) {
-        Ok(text) => {
-            let millis = text.parse().ok().filter(|millis| *millis > 0);
-            let millis = millis.with_context(|| {
-                format!("invalid {VARIABLE} `{text}`: use a number of milliseconds")
-            })?;
-            Ok(Duration::from_millis(millis))
+/// A variable in milliseconds.
+fn milliseconds(variable: &str, default: u32) -> anyhow::Result<Duration> {
+    let millis = number(variable, "a number of milliseconds", default)?;
+    Ok(Duration::from_millis(millis.into()))
+}
+
+/// A variable with a number above 0.
+fn number(variable: &str, unit: &str, default: u32) -> anyhow::Result<u32> {
+    match env::var(variable) {
+        Ok(text) if !text.is_empty() => {
+            let number = text.trim().parse().ok().map(NonZeroU32::get);
+            number.with_context(|| format!("invalid {variable} `{text}`: use {unit}"))
         }
-        Err(_) => Ok(EXPORT_TIMEOUT),
+        _ => Ok(default),
     }
 }
