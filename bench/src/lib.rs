@@ -1,19 +1,20 @@
-//! The common parts of all contenders: the runtime, the command line, the methods and the bodies.
+//! The common parts of all contenders: the runtime, the command line, the methods and the bodies. The parts of the two
+//! servers that the gate builds are in the package `trunkline-bench-pair`.
 
 pub mod clock;
 pub mod cost;
-
-use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use jsonrpsee::RpcModule;
 use jsonrpsee::types::ErrorObjectOwned;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use trunkline::protocol::Reply;
-use trunkline::{Extensions, Router, Rpc, param};
+use trunkline::{Extensions, Rpc};
+
+pub use trunkline_bench_pair::{Add, announce, run, trunkline_router, trunkline_rpc};
 
 /// Bodies and expected replies. The load generator posts the same files.
 pub mod body {
@@ -22,42 +23,10 @@ pub mod body {
     pub const BATCH_REPLY: &str = include_str!("../load/batch.reply.json");
 }
 
-/// The params of `add`. Serde deserialises structs from objects and arrays, so both forms work.
-#[derive(Deserialize, JsonSchema)]
-pub struct Add {
-    pub a: i64,
-    pub b: i64,
-}
-
 /// The result of `add` as a tool, whose structured content is an object.
 #[derive(Serialize, JsonSchema)]
 pub struct Sum {
     pub sum: i64,
-}
-
-/// Runs a server on the address of `--listen ADDR`, on a runtime with one worker.
-pub fn run(server: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
-    let address = listen_address()?;
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()?
-        .block_on(server(address))
-}
-
-/// Prints the address for the harness. Call it when connections are accepted.
-pub fn announce(address: SocketAddr) {
-    println!("listening on http://{address}");
-}
-
-fn listen_address() -> Result<SocketAddr> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--listen", address] => address
-            .parse()
-            .with_context(|| format!("`{address}` is not an address like 127.0.0.1:0")),
-        _ => bail!("usage: --listen ADDR"),
-    }
 }
 
 /// The methods for jsonrpsee, for its server and the in-process comparison.
@@ -72,20 +41,6 @@ pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
         Ok::<_, ErrorObjectOwned>(numbers.iter().sum::<i64>())
     })?;
     Ok(module)
-}
-
-/// The methods for trunkline, for both uses.
-pub fn trunkline_rpc() -> Result<Rpc> {
-    Ok(trunkline_router().build()?)
-}
-
-/// The methods for trunkline, as a router for other settings.
-pub fn trunkline_router() -> Router {
-    Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).function(
-        "sum",
-        [param("numbers").variadic()],
-        |numbers: Vec<i64>| numbers.iter().sum::<i64>(),
-    )
 }
 
 /// Trunkline's reply to the single call.

@@ -30,6 +30,7 @@ mod sample_db;
 mod sdk;
 mod server_process;
 mod soak;
+mod sqlite;
 mod tidy;
 mod tokens;
 mod tools;

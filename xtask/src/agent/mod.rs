@@ -1,19 +1,17 @@
 //! The agent of the `trunkline` binary with a scripted model, over the sample: answers match the database, and the
 //! history records each hop.
 
-pub(crate) mod facts;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use self::facts::count;
 use crate::peers::Node;
 use crate::sample_db;
 use crate::sdk;
 use crate::server_process::ServerProcess;
+use crate::sqlite::count;
 use crate::workspace::{self, Workspace};
 
 pub(crate) const SCRIPTS: &str = "crates/trunkline-cli/tests/model";

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The package of `bench/` with the servers `ours` and `axum_serde`. The others are in the package of the root.
+pub(super) const PAIR: &str = "trunkline-bench-pair";
+
 /// A server: a binary of the `bench/` workspace with this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

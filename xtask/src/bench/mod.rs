@@ -31,7 +31,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use self::contender::{Case, Contender, Field};
+use self::contender::{Case, Contender, Field, PAIR};
 use self::load::Post;
 use self::options::{Options, Part, USAGE};
 use self::report::Report;
@@ -61,7 +61,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         beside_others(workspace, &options, &mut report)?;
     }
     if options.includes(Part::Execute) {
-        eprintln!("building a server of records in release");
+        eprintln!("building a server of records as it would be distributed");
         let setup = execute::Setup::provide(workspace)?;
         report.add_execute(&options.rounds_of("records", || setup.round(options.seconds))?);
     }
@@ -75,8 +75,10 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
 /// Measurements with the programs of `bench/`.
 fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
-    eprintln!("building bench/ in release");
-    let bench = Bench { workspace, binaries: &build::contenders(workspace, &[])?, options };
+    eprintln!("building bench/ as it would be distributed");
+    let packages = ["trunkline-bench", PAIR];
+    let binaries = build::contenders(workspace, build::DIST, &packages)?;
+    let bench = Bench { workspace, binaries: &binaries, options };
     if options.includes(Part::Rpc) {
         let rounds = options.rounds_of("JSON-RPC", || bench.field(&contender::JSON_RPC))?;
         eprintln!("in process");
@@ -102,7 +104,9 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
         report.add_streams(&options.rounds_of("streams", round)?);
     }
     if options.includes(Part::Sql) {
-        eprintln!("building the server in release, installing Toolbox, writing a database");
+        eprintln!(
+            "building the server as it would be distributed, installing Toolbox, writing a database"
+        );
         let setup = Setup::provide(workspace, bench.binaries)?;
         let rounds = options.rounds_of("SQL", || setup.round(options.seconds))?;
         report.add_sql(&rounds, &setup.sizes(workspace)?);
@@ -128,10 +132,8 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
 /// The step of `cargo xtask ci`: the instructions per request, compared with the recorded ones.
 pub(crate) fn check_instructions(workspace: &Workspace) -> Result<()> {
     instructions::require()?;
-    let chosen = [Contender::Ours, Contender::AxumSerde].map(Contender::binary);
-    println!("building {} in release", chosen.join(" and "));
-    let binaries =
-        build::contenders(workspace, &["--locked", "--bin", chosen[0], "--bin", chosen[1]])?;
+    println!("building two servers with optimization");
+    let binaries = build::contenders(workspace, build::INSTRUCTIONS, &[PAIR])?;
     instructions::check(workspace, &binaries)
 }
 

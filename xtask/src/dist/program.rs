@@ -59,13 +59,13 @@ pub(super) struct Glibc {
 /// Builds the release for the oldest glibc, and returns its path.
 pub(super) fn build(workspace: &Workspace, tools: &Tools) -> Result<PathBuf> {
     let target = format!("{TARGET}.{OLDEST_GLIBC}");
-    let mut build = workspace.cargo(["zigbuild", "--release", "--locked", "--target"]);
+    let mut build = workspace.cargo(["zigbuild", "--profile=dist", "--locked", "--target"]);
     build.arg(target).arg("--package=trunkline-cli");
     // cargo and cargo-zigbuild search for each other and for Zig on PATH.
     build.env("PATH", tools.python_path()?);
     build.env("CARGO_ZIGBUILD_CACHE_DIR", workspace.path("target/zig-cache"));
     run(&mut build)?;
-    let program = workspace.path("target").join(TARGET).join("release/trunkline");
+    let program = workspace.path("target").join(TARGET).join("dist/trunkline");
     let needed = Glibc::of(workspace, &program)?;
     ensure!(
         needed <= OLDEST_GLIBC,

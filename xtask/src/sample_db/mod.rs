@@ -6,11 +6,11 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use rusqlite::{Connection, params_from_iter};
 
 use self::fixture::Object;
 use self::tables::{TABLES, Table};
 use crate::peers;
+use crate::sqlite::{self, Insert};
 use crate::workspace::Workspace;
 
 const USAGE: &str = "\
@@ -66,53 +66,40 @@ fn write(workspace: &Workspace, file: &Path) -> Result<()> {
 }
 
 fn fill(file: &Path, objects: &[Object]) -> Result<()> {
-    let mut connection = Connection::open(file)?;
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    for table in &TABLES {
-        insert(&transaction, table, objects)?;
-    }
-    transaction.commit()?;
-    verify(&connection, objects.len())?;
-    connection.close().map_err(|(_, error)| error.into())
+    let inserts = TABLES.iter().map(|table| insert(table, objects)).collect::<Result<Vec<_>>>()?;
+    sqlite::write(file, SCHEMA, &inserts)?;
+    verify(file, objects.len())
 }
 
-fn insert(connection: &Connection, table: &Table, objects: &[Object]) -> Result<()> {
+fn insert(table: &Table, objects: &[Object]) -> Result<Insert> {
     let places = vec!["?"; table.columns.len()].join(", ");
     let names: Vec<String> =
         table.columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
-    let mut statement = connection.prepare(&format!(
-        "INSERT INTO \"{}\" ({}) VALUES ({places})",
-        table.name,
-        names.join(", ")
-    ))?;
-    for object in objects.iter().filter(|object| object.model == table.model) {
-        let row = table
-            .columns
-            .iter()
-            .map(|column| column.value(object))
-            .collect::<Result<Vec<_>>>()
-            .with_context(|| format!("invalid object {} {}", object.model, object.pk))?;
-        statement.execute(params_from_iter(row))?;
-    }
-    Ok(())
+    let row = |object: &Object| {
+        let row = table.columns.iter().map(|column| column.value(object)).collect::<Result<_>>();
+        row.with_context(|| format!("invalid object {} {}", object.model, object.pk))
+    };
+    let objects = objects.iter().filter(|object| object.model == table.model);
+    Ok(Insert {
+        statement: format!(
+            "INSERT INTO \"{}\" ({}) VALUES ({places})",
+            table.name,
+            names.join(", ")
+        ),
+        rows: objects.map(row).collect::<Result<_>>()?,
+    })
 }
 
-fn verify(connection: &Connection, objects: usize) -> Result<()> {
+fn verify(file: &Path, objects: usize) -> Result<()> {
+    let count = |from: &str| Ok::<_, anyhow::Error>(usize::try_from(sqlite::count(file, from)?)?);
     let mut all = 0;
     for Table { name, rows: expected, .. } in &TABLES {
-        let rows = count(connection, &format!("\"{name}\""))?;
+        let rows = count(&format!("\"{name}\""))?;
         ensure!(rows == *expected, "{name} has {rows} rows, expected {expected}");
         all += rows;
     }
     ensure!(all == objects, "the fixture has {objects} objects, but {all} rows were written");
-    let broken = count(connection, "pragma_foreign_key_check")?;
+    let broken = count("pragma_foreign_key_check")?;
     ensure!(broken == 0, "{broken} rows violate a foreign key");
     Ok(())
-}
-
-fn count(connection: &Connection, from: &str) -> Result<usize> {
-    let sql = format!("SELECT count(*) FROM {from}");
-    let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
-    Ok(usize::try_from(rows)?)
 }

@@ -71,7 +71,7 @@ const RULES: &[Rule] = &[
         ],
     ),
     rule("trunkline-test-postgres", &[]),
-    rule("xtask", &["trunkline-test-postgres"]),
+    rule("xtask", &[]),
 ];
 
 const fn rule(name: &'static str, may_need: &'static [&'static str]) -> Rule {

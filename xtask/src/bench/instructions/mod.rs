@@ -68,7 +68,7 @@ pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> 
         }
         rows.extend(Counted::contender(workspace, binaries, contender)?.rows(&loads)?);
     }
-    eprintln!("building the server in release");
+    eprintln!("building the server as it would be distributed");
     let binary = build::ours(workspace, &["--package=trunkline-cli"])?.join("trunkline");
     let servers: [(_, &[&str]); 4] = [
         (SERVE, &[]),

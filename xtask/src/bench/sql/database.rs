@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use rusqlite::{Connection, params};
+use anyhow::Result;
+use serde_json::{Value, json};
 
 use crate::peers;
+use crate::sqlite::{self, Insert};
 use crate::workspace::Workspace;
 
 pub(super) const ROWS: u32 = 100_000;
@@ -37,28 +38,26 @@ pub(super) fn provide(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 fn write(file: &Path) -> Result<()> {
-    let mut connection =
-        Connection::open(file).with_context(|| format!("cannot create {}", file.display()))?;
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    let mut insert = transaction.prepare("INSERT INTO readings VALUES (?, ?, ?, ?, ?)")?;
+    let statement = "INSERT INTO readings VALUES (?, ?, ?, ?, ?)".to_owned();
+    sqlite::write(file, SCHEMA, &[Insert { statement, rows: rows().collect() }])
+}
+
+/// The values of all rows, in the order of the columns.
+pub(super) fn rows() -> impl Iterator<Item = Vec<Value>> {
     let mut random = SEED;
-    for row in 0..ROWS {
+    (0..ROWS).map(move |row| {
         random = next(random);
         // Three decimals, like a sensor.
         let value = (random >> 44) as f64 / 1000.0;
         let (hour, minute, second) = (row / 3600 % 24, row / 60 % 60, row % 60);
-        insert.execute(params![
-            row + 1,
-            row * STRIDE % SENSORS,
-            format!("2026-01-01T{hour:02}:{minute:02}:{second:02}Z"),
-            value,
-            format!("{ROW_TEXT}{:03}", random >> 32 & 0x3ff),
-        ])?;
-    }
-    drop(insert);
-    transaction.commit()?;
-    Ok(())
+        vec![
+            json!(row + 1),
+            json!(row * STRIDE % SENSORS),
+            json!(format!("2026-01-01T{hour:02}:{minute:02}:{second:02}Z")),
+            json!(value),
+            json!(format!("{ROW_TEXT}{:03}", random >> 32 & 0x3ff)),
+        ]
+    })
 }
 
 /// A linear congruential generator with Knuth's constants, of which only the upper bits are used.
@@ -72,18 +71,11 @@ mod tests {
 
     #[test]
     fn every_sensor_has_five_rows() {
-        let folder = std::env::temp_dir().join(format!("xtask-readings-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("readings.db");
-        write(&file).unwrap();
-        let connection = Connection::open(&file).unwrap();
-        let counts = connection.query_row(
-            "SELECT count(*), min(rows), max(rows) FROM \
-             (SELECT count(*) AS rows FROM readings WHERE station LIKE 'station-%' GROUP BY sensor)",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        );
-        assert_eq!(counts.unwrap(), (SENSORS, 5, 5));
-        std::fs::remove_dir_all(&folder).unwrap();
+        let mut counts = vec![0; SENSORS as usize];
+        for row in rows() {
+            assert!(row[4].as_str().unwrap().starts_with(ROW_TEXT), "{row:?}");
+            counts[row[1].as_u64().unwrap() as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| *count == 5));
     }
 }

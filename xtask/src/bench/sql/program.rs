@@ -60,7 +60,7 @@ impl Programs {
             toolbox: toolbox::provide(workspace)?,
             dbhub: dbhub::provide(workspace)?,
             root: workspace.path(""),
-            postgres: postgres::provide(&sqlite)?,
+            postgres: postgres::provide(workspace, binaries)?,
             sqlite,
         })
     }
@@ -140,7 +140,7 @@ impl Programs {
             }
         };
         if matches!(side, Side::Toolbox | Side::Dbhub) {
-            let Postgres { url, port, database } = &self.postgres;
+            let Postgres { url, port, database, .. } = &self.postgres;
             let location = match (side, engine) {
                 (Side::Dbhub, Engine::Sqlite) => dbhub::sqlite_url(&self.sqlite),
                 (Side::Dbhub, Engine::Postgres) => format!("{url}?sslmode=disable"),

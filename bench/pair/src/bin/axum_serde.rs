@@ -12,7 +12,7 @@ use axum::routing::post;
 use axum::serve::ListenerExt;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
-use trunkline_bench::{Add, announce};
+use trunkline_bench_pair::{Add, announce};
 
 #[derive(Deserialize)]
 struct Call<'a> {
@@ -30,7 +30,7 @@ struct Reply {
 }
 
 fn main() -> Result<()> {
-    trunkline_bench::run(serve)
+    trunkline_bench_pair::run(serve)
 }
 
 async fn serve(address: SocketAddr) -> Result<()> {

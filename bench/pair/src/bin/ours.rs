@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use trunkline::Server;
-use trunkline_bench::{announce, trunkline_rpc};
+use trunkline_bench_pair::{announce, trunkline_rpc};
 
 fn main() -> Result<()> {
-    trunkline_bench::run(serve)
+    trunkline_bench_pair::run(serve)
 }
 
 async fn serve(address: SocketAddr) -> Result<()> {
