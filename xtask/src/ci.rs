@@ -20,7 +20,6 @@ use crate::publish;
 use crate::sdk;
 use crate::tidy;
 use crate::tokens;
-use crate::tools;
 use crate::upstreams;
 use crate::workspace::{Workspace, run};
 
@@ -78,8 +77,6 @@ pub(crate) const STEPS: &[Step] = &[
         "EDN is compatible with Clojure, and a Clojure client calls the server",
         clojure::run,
     ),
-    step("deny", "licences, versions and sources of dependencies are allowed", deny),
-    step("machete", "no unused dependencies", machete),
     step("package", "each crate can be published", publish::packages),
     step(
         "dist-check",
@@ -227,16 +224,6 @@ fn doc(workspace: &Workspace) -> Result<()> {
 
 fn test(workspace: &Workspace) -> Result<()> {
     run(&mut workspace.cargo(["test", "--workspace"]))
-}
-
-fn deny(workspace: &Workspace) -> Result<()> {
-    let deny = tools::DENY.ensure(workspace)?;
-    run(workspace.command(deny).args(["check", "bans", "licenses", "sources"]))
-}
-
-fn machete(workspace: &Workspace) -> Result<()> {
-    let machete = tools::MACHETE.ensure(workspace)?;
-    run(workspace.command(machete).args(["--with-metadata", "crates", "xtask"]))
 }
 
 fn bench_check(workspace: &Workspace) -> Result<()> {

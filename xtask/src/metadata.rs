@@ -1,9 +1,19 @@
 //! The parts of `cargo metadata` that tasks read.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::workspace::{self, Workspace};
+
+/// The supported platforms.
+pub(crate) const PLATFORMS: [&str; 4] = [
+    "x86_64-unknown-linux-gnu",
+    "x86_64-unknown-linux-musl",
+    "aarch64-unknown-linux-gnu",
+    "aarch64-apple-darwin",
+];
 
 #[derive(Deserialize)]
 pub(crate) struct Metadata {
@@ -22,6 +32,11 @@ pub(crate) struct Package {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) version: String,
+    /// The registry or repository. `None` is this repository.
+    #[serde(default)]
+    pub(crate) source: Option<String>,
+    #[serde(default)]
+    pub(crate) manifest_path: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
     #[serde(default)]
     pub(crate) targets: Vec<Target>,
@@ -49,9 +64,15 @@ pub(crate) struct Target {
     pub(crate) kind: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
+    /// The required version.
+    #[serde(default)]
+    pub(crate) req: String,
+    /// The folder of a crate of this repository.
+    #[serde(default)]
+    pub(crate) path: Option<PathBuf>,
     /// `None` is a normal dependency; the others are `dev` and `build`.
     pub(crate) kind: Option<String>,
     pub(crate) optional: bool,
@@ -62,11 +83,22 @@ pub(crate) struct Resolve {
     pub(crate) nodes: Vec<Node>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 pub(crate) struct Node {
     pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) deps: Vec<Edge>,
     /// The features that are enabled in the whole graph.
     pub(crate) features: Vec<String>,
+}
+
+/// A resolved dependency.
+#[derive(Deserialize)]
+pub(crate) struct Edge {
+    /// The name of the crate in code.
+    pub(crate) name: String,
+    /// The id of the package.
+    pub(crate) pkg: String,
 }
 
 impl Package {
@@ -77,13 +109,14 @@ impl Package {
 }
 
 impl Metadata {
-    /// Reads the metadata with all features enabled, so that rules apply to every configuration.
+    /// Reads the metadata with all features enabled, so that rules apply to every configuration, for the supported
+    /// platforms.
     pub(crate) fn load(workspace: &Workspace) -> Result<Self> {
-        let json = workspace::output(&mut workspace.cargo([
-            "metadata",
-            "--format-version=1",
-            "--all-features",
-        ]))?;
+        let mut command = workspace.cargo(["metadata", "--format-version=1", "--all-features"]);
+        for platform in PLATFORMS {
+            command.args(["--filter-platform", platform]);
+        }
+        let json = workspace::output(&mut command)?;
         serde_json::from_str(&json).context("unexpected output of cargo metadata")
     }
 

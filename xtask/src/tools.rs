@@ -9,10 +9,6 @@ use crate::workspace::{self, Workspace};
 pub(crate) const CYCLONEDX: Tool =
     Tool { name: "cargo-cyclonedx", version: "0.5.9", subcommand: &["cyclonedx"] };
 
-pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", subcommand: &[] };
-
-pub(crate) const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2", subcommand: &[] };
-
 pub(crate) const MDBOOK: Tool = Tool { name: "mdbook", version: "0.5.4", subcommand: &[] };
 
 pub(crate) const SEMVER_CHECKS: Tool =

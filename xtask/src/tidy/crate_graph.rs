@@ -116,7 +116,7 @@ mod tests {
     const MEMBERS: &[&str] = &["trunkline", "trunkline-edn", "trunkline-sql", "xtask"];
 
     fn normal(name: &str) -> Dependency {
-        Dependency { name: name.to_owned(), kind: None, optional: false }
+        Dependency { name: name.to_owned(), ..Dependency::default() }
     }
 
     #[track_caller]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
+use crate::metadata::PLATFORMS;
 use crate::tidy::finding::Finding;
 use crate::workspace::{self, Workspace};
 
@@ -13,20 +14,26 @@ const MOST: usize = 80;
 /// Crates that the core must not depend on: runtimes and HTTP.
 const NOT_IN_CORE: &[&str] = &["tokio", "tokio-util", "hyper", "hyper-util", "http", "http-body"];
 
-/// The name and version of a crate.
-type Dependency = (String, String);
+/// The name of a crate, and its version as `v1.2.3`.
+pub(super) type Dependency = (String, String);
 
 /// The crates that `cargo` compiles for `package` with its default features, itself included.
 pub(super) fn of(workspace: &Workspace, package: &str) -> Result<BTreeSet<Dependency>> {
-    let package = format!("--package={package}");
-    let tree = workspace::output(&mut workspace.cargo([
-        "tree",
-        &*package,
-        "--edges=normal,build",
-        "--prefix=none",
-        "--format={p}",
-    ]))?;
-    Ok(distinct(&tree))
+    tree(workspace, &["--edges=normal,build", "--package", package])
+}
+
+/// The crates that are compiled for the whole workspace with all features, on the supported platforms.
+pub(super) fn of_workspace(workspace: &Workspace) -> Result<BTreeSet<Dependency>> {
+    let targets = PLATFORMS.iter().flat_map(|platform| ["--target", platform]);
+    tree(
+        workspace,
+        &["--workspace", "--all-features"].into_iter().chain(targets).collect::<Vec<_>>(),
+    )
+}
+
+fn tree(workspace: &Workspace, selection: &[&str]) -> Result<BTreeSet<Dependency>> {
+    let mut command = workspace.cargo(["tree", "--prefix=none", "--format={p}"]);
+    Ok(distinct(&workspace::output(command.args(selection))?))
 }
 
 pub(super) fn check_count(count: usize) -> Option<Finding> {

@@ -59,6 +59,7 @@ mod tests {
                 nodes: vec![Node {
                     id: "the id".to_owned(),
                     features: features.iter().map(ToString::to_string).collect(),
+                    ..Node::default()
                 }],
             },
         };

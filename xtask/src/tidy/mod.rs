@@ -9,8 +9,10 @@ mod finding;
 mod forbidden_feature;
 mod links;
 mod modules;
+mod packages;
 mod source;
 mod unfinished;
+mod unused;
 
 use std::path::Path;
 
@@ -25,22 +27,28 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = Vec::new();
 
     let rust = workspace.files("rs")?;
+    let mut sources = Vec::new();
     for path in &rust {
         let source = Source::parse(&workspace.read(path)?);
         findings.extend(file_size::check(path, &source));
         findings.extend(unfinished::check(path, &source));
+        sources.push((workspace.path(path), source));
     }
 
     let markdown = workspace.files("md")?;
     for path in &markdown {
         let exists = |target: &Path| workspace.path(target).exists();
-        findings.extend(links::check(path, &workspace.read(path)?, exists));
+        let text = workspace.read(path)?;
+        findings.extend(links::check(path, &text, exists));
+        sources.push((workspace.path(path), Source::of_comments(text)));
     }
 
     let metadata = Metadata::load(workspace)?;
     findings.extend(crate_graph::check(&metadata));
     findings.extend(forbidden_feature::check(&metadata));
+    findings.extend(packages::check(&metadata, &dependencies::of_workspace(workspace)?));
     for member in metadata.members() {
+        findings.extend(unused::check(&metadata, member, &sources));
         findings.extend(modules::check(workspace, member)?);
     }
     let crates = dependencies::of(workspace, "trunkline")?.len();

@@ -18,6 +18,11 @@ impl Source {
         splitter.source
     }
 
+    /// A text that is not code.
+    pub(crate) fn of_comments(comments: String) -> Self {
+        Self { code: String::new(), comments }
+    }
+
     /// Lines of code with their numbers, up to an inline test module.
     pub(crate) fn code_before_tests(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut lines: Vec<(usize, &str)> =
