@@ -1,6 +1,6 @@
 //! Tools from crates.io, installed at exact versions when missing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -22,16 +22,18 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    /// The path of the program: the one on PATH if it has this version, or one that is built under `target/tools`.
+    /// The path of the program: the one on PATH if it has this version, or one that is installed once per machine.
     pub(crate) fn ensure(&self, workspace: &Workspace) -> Result<PathBuf> {
         let on_path = PathBuf::from(self.name);
-        let own = workspace.path("target/tools/bin").join(self.name);
-        for candidate in [on_path, own.clone()] {
-            if self.is(workspace, &candidate) {
-                return Ok(candidate);
-            }
+        if self.is(workspace, &on_path) {
+            return Ok(on_path);
         }
-        self.install(workspace)?;
+        let folder =
+            cargo_home()?.join("trunkline-tools").join(format!("{}-{}", self.name, self.version));
+        let own = folder.join("bin").join(self.name);
+        if !self.is(workspace, &own) {
+            self.install(workspace, &folder)?;
+        }
         Ok(own)
     }
 
@@ -42,13 +44,12 @@ impl Tool {
         })
     }
 
-    fn install(&self, workspace: &Workspace) -> Result<()> {
-        let tools = workspace.path("target/tools");
-        let build = tools.join("build");
+    fn install(&self, workspace: &Workspace, folder: &Path) -> Result<()> {
+        let build = workspace.fresh_folder("target/tools")?;
         workspace::run(
             workspace
                 .cargo(["install", "--locked", "--force", "--root"])
-                .arg(&tools)
+                .arg(folder)
                 .args([self.name, "--version", self.version])
                 .env("CARGO_TARGET_DIR", &build)
                 // They run for a second, so build time matters more.
@@ -59,4 +60,10 @@ impl Tool {
         std::fs::remove_dir_all(&build)
             .with_context(|| format!("cannot remove {}", build.display()))
     }
+}
+
+/// The folder of cargo for the user, in which tools and peers are kept for all checkouts.
+pub(crate) fn cargo_home() -> Result<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("HOME is not set")
 }

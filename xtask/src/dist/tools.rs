@@ -1,4 +1,4 @@
-//! Third-party tools of packages, at pinned versions under `target/peers`.
+//! Third-party tools of packages, at pinned versions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,14 @@ const SOURCES: &str = "packaging/tools";
 
 pub(super) struct Tools {
     python: Python,
-    python_folder: PathBuf,
     node_modules: PathBuf,
 }
 
 impl Tools {
     pub(super) fn install(workspace: &Workspace) -> Result<Self> {
-        let name = "packaging-python";
         let lock = Path::new(SOURCES).join("requirements.txt");
         Ok(Self {
-            python: Python::with(workspace, name, &lock)?,
-            python_folder: workspace.path("target/peers").join(name).join("bin"),
+            python: Python::with(workspace, "packaging-python", &lock)?,
             node_modules: node_modules(workspace)?,
         })
     }
@@ -37,14 +34,13 @@ impl Tools {
 
     /// A program of a Python package.
     pub(super) fn python_program(&self, workspace: &Workspace, name: &str) -> Command {
-        workspace.command(self.python_folder.join(name))
+        workspace.command(self.python.programs().join(name))
     }
 
     /// PATH with the programs of the Python packages.
     pub(super) fn python_path(&self) -> Result<OsString> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders =
-            std::iter::once(self.python_folder.clone()).chain(std::env::split_paths(&path));
+        let folders = std::iter::once(self.python.programs()).chain(std::env::split_paths(&path));
         std::env::join_paths(folders).context("invalid PATH")
     }
 

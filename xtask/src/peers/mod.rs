@@ -1,4 +1,5 @@
-//! Third-party programs that the server is tested with, at pinned versions under `target/peers`.
+//! Third-party programs that the server is tested with, at pinned versions. They are installed once per machine, in
+//! `$CARGO_HOME/trunkline-peers`.
 
 mod node;
 mod python;
@@ -7,3 +8,4 @@ mod stamp;
 pub(crate) use self::node::{Node, install as install_packages};
 pub(crate) use self::python::Python;
 pub(crate) use self::stamp::create_once;
+use self::stamp::provide;

