@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::sample_db;
 use crate::server_process::ServerProcess;
+use crate::suite;
 use crate::workspace::{self, Workspace};
 
 const CLIENT: &str = "crates/trunkline-cli/tests/clojure/client.clj";
@@ -19,15 +20,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             "Clojure is missing: `apt-get install --no-install-recommends clojure` on Debian",
         )?;
     println!("Clojure {}", version.trim().trim_matches('"'));
-    // The tests have their own deadline. `--workspace` uses the same features as other steps, so that nothing is built twice.
-    workspace::run(&mut workspace.cargo([
-        "test",
-        "--workspace",
-        "--test=jvm",
-        "--",
-        "--include-ignored",
-        "--nocapture",
-    ]))?;
+    // The tests have their own deadline.
+    suite::run(workspace, &["--test=jvm"], &["--include-ignored", "--nocapture"])?;
     run_client(workspace)
 }
 

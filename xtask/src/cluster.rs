@@ -50,7 +50,7 @@ pub(crate) fn run_with(workspace: &Workspace, arguments: &[String]) -> Result<()
     let advice = "PostgreSQL and nginx are required: `apt-get install postgresql nginx` on Debian";
     for (name, test) in parts {
         println!("\n== {name}");
-        let mut command = workspace.cargo(["test", "--package=trunkline-cli", "--test=it"]);
+        let mut command = workspace.cargo(["test", "--workspace", "--test=it"]);
         if is_release {
             command.arg("--release");
         }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 
+use crate::suite;
 use crate::workspace::{self, Workspace};
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -9,13 +10,5 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         workspace::output(workspace.command(program).arg("--version"))
             .with_context(|| format!("{program} is missing: `apt-get install {program}`"))?;
     }
-    // `--workspace` uses the same features as the step `test`, so that nothing is built twice.
-    workspace::run(&mut workspace.cargo([
-        "test",
-        "--workspace",
-        "--test=it",
-        "tool::examples",
-        "--",
-        "--include-ignored",
-    ]))
+    suite::run(workspace, &["--test=it"], &["tool::examples", "--include-ignored"])
 }

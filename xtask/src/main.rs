@@ -31,6 +31,7 @@ mod sdk;
 mod server_process;
 mod soak;
 mod sqlite;
+mod suite;
 mod tidy;
 mod tokens;
 mod tools;
@@ -61,18 +62,19 @@ fn run(args: &[String]) -> Result<()> {
     };
     match task.as_str() {
         "help" | "-h" | "--help" => println!("{}", usage()),
+        "ci" => ci::run(&workspace, rest)?,
         "bench" => bench::run(&workspace, rest)?,
         "cluster" => cluster::run_with(&workspace, rest)?,
         "dist" => dist::run_all(&workspace, rest)?,
         "sample-db" => sample_db::run(&workspace, rest)?,
         "soak" => soak::run_with(&workspace, rest)?,
+        "stress" => suite::stress(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, got {rest:?}"),
-        "ci" => ci::run_all(&workspace)?,
         "model-check" => model_check::run(&workspace)?,
         "book-update" => book::update(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
-        name => match ci::find(name) {
-            Some(step) => step.run(&workspace)?,
+        name => match ci::run_step(&workspace, name) {
+            Some(result) => result?,
             None => bail!("unknown task `{name}`\n\n{}", usage()),
         },
     }
@@ -81,17 +83,21 @@ fn run(args: &[String]) -> Result<()> {
 
 fn usage() -> String {
     let mut usage = String::from(
-        "usage: cargo xtask <task>\n\n  ci             all of these steps, in this order; stops at the first failure\n",
+        "usage: cargo xtask <task>\n\n  ci             these steps, in this order; reports all failures at the end\n",
     );
-    for step in ci::STEPS {
-        usage += &format!("  {:<13}  {}\n", step.name, step.about);
-    }
+    let list = |steps: &[ci::Step]| -> String {
+        steps.iter().map(|step| format!("  {:<13}  {}\n", step.name, step.about)).collect()
+    };
+    usage += &list(ci::GATE);
+    usage += "\n  ci --all       these steps, too\n";
+    usage += &list(ci::REST);
     usage += "\n  dist             build all packages, install each and use it; `cargo xtask dist [PROGRAM]`";
     usage += "\n  publish-dry-run  publish without the upload; takes minutes";
     usage += "\n  bench            compare the server with others; see `cargo xtask bench --help`";
     usage += "\n  cluster          restart nodes and PostgreSQL under load, and measure; see `cargo xtask cluster --help`";
     usage += "\n  book-update      write the generated page of the documentation";
     usage += "\n  soak             load tests, databases whose server is killed, memory attacks and time limits; takes 30 minutes";
+    usage += "\n  stress           run the tests ten times beside busy loops; see `cargo xtask stress --help`";
     usage += "\n  model-check      a small language model uses the agent's tools; downloads 110 MB";
     usage += "\n  sample-db        write the Chinook sample database: `cargo xtask sample-db FILE`";
     usage

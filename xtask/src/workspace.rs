@@ -72,7 +72,7 @@ impl Workspace {
     /// Builds all programs and examples of the workspace, and returns the path of one. They have the same features as in
     /// tests, so that nothing is built twice.
     pub(crate) fn build(&self, name: &str) -> Result<PathBuf> {
-        let mut command = self.cargo(["build", "--workspace", "--bins", "--examples"]);
+        let mut command = self.cargo(["build", "--workspace", "--bin=trunkline", "--examples"]);
         command.arg("--message-format=json-render-diagnostics");
         println!("$ {}", show(&command));
         let printed = output(command.stderr(Stdio::inherit()))?;
@@ -179,7 +179,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("the output of `{shown}` is not UTF-8"))
 }
 
-fn show(command: &Command) -> String {
+pub(crate) fn show(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut shown = program.file_name().map_or_else(
         || program.to_string_lossy().into_owned(),
