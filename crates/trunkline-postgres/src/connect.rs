@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,7 +69,18 @@ impl Connection {
         Err(failure)
     }
 
-    async fn open_host(
+    /// This is not an async function, whose code is compiled in each program that awaits it, so that the driver and TLS
+    /// are compiled in this crate.
+    #[inline(never)]
+    fn open_host(
+        address: &Address,
+        index: usize,
+        limits: ConnectLimits,
+    ) -> Pin<Box<dyn Future<Output = Result<Self, ConnectError>> + Send + '_>> {
+        Box::pin(Self::connect_to(address, index, limits))
+    }
+
+    async fn connect_to(
         address: &Address,
         index: usize,
         limits: ConnectLimits,

@@ -221,7 +221,7 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, TransportError> {
-        let Inner { client, target, headers: common, max_reply } = &*self.inner;
+        let Inner { target, headers: common, max_reply, .. } = &*self.inner;
         let mut request = Request::new(Full::new(body));
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = common.clone();
@@ -238,9 +238,18 @@ impl Http {
             }
         }
         request.headers_mut().extend(headers);
-        let response = client.request(request).await;
+        let response = self.start(request).await;
         let response = response.map_err(|error| transport_error(target, error))?;
         Ok(Reply::new(response, Arc::clone(target), *max_reply, self.format))
+    }
+
+    /// Starts a request.
+    ///
+    /// Outside of an async function, whose code is compiled in each program that awaits it, so that the connections of
+    /// hyper are compiled in this crate.
+    #[inline(never)]
+    fn start(&self, request: Request<Full<Bytes>>) -> legacy::ResponseFuture {
+        self.inner.client.request(request)
     }
 
     /// Sets the media types of a format other than JSON.

@@ -104,12 +104,9 @@ impl Server {
     /// # Errors
     /// When the address cannot be bound.
     pub async fn serve(self, service: impl Into<HttpService>) -> Result<ServerHandle, ServeError> {
-        let service = service.into();
-        self.listen(|address| {
-            service.bind(address);
-            service
-        })
-        .await
+        let (service, bound) = (service.into(), self.bound().await?);
+        service.bind(bound.address);
+        Ok(bound.start_rpc(service))
     }
 
     /// Binds the address and serves any tower service, such as an [`HttpService`] in HTTP layers or an axum
@@ -127,13 +124,10 @@ impl Server {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.listen(|_| Tower(service)).await
+        Ok(self.bound().await?.start(Tower(service)))
     }
 
-    async fn listen<A: Answer>(
-        self,
-        service: impl FnOnce(SocketAddr) -> A,
-    ) -> Result<ServerHandle, ServeError> {
+    async fn bound(self) -> Result<Bound, ServeError> {
         let Self { address, settings, .. } = self;
         settings.check()?;
         let failed = |source| ServeError::Bind { address: address.clone(), source };
@@ -157,8 +151,31 @@ impl Server {
             abort: CancellationToken::new(),
             closed: CancellationToken::new(),
         });
-        let accepting = accept::run(listener, service(address), Arc::clone(&shared), tasks.clone());
-        tasks.spawn(accepting);
+        Ok(Bound { listener, address, shared, tasks })
+    }
+}
+
+/// A server with an address, whose clients wait.
+struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+}
+
+impl Bound {
+    /// Serves an `Rpc`.
+    ///
+    /// This is not generic, so that the connections of hyper are compiled in this crate. The code of an async function
+    /// is compiled in each program that awaits it: hyper would take most of the build of a small one.
+    #[inline(never)]
+    fn start_rpc(self, service: HttpService) -> ServerHandle {
+        self.start(service)
+    }
+
+    fn start<A: Answer>(self, service: A) -> ServerHandle {
+        let Self { listener, address, shared, tasks } = self;
+        tasks.spawn(accept::run(listener, service, Arc::clone(&shared), tasks.clone()));
         #[cfg(feature = "tls")]
         if let Some(tls) = shared.tls.clone() {
             let shared = Arc::clone(&shared);
@@ -166,6 +183,6 @@ impl Server {
         }
         shared.counts.advance(Phase::Running);
         tracing::info!(%address, "server is running");
-        Ok(ServerHandle { address, shared, tasks })
+        ServerHandle { address, shared, tasks }
     }
 }
