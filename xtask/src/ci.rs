@@ -121,10 +121,13 @@ impl Step {
     }
 }
 
-/// Runs the step with this name. Returns `None` if there is none.
+/// Runs the step with this name, if there is one.
 pub(crate) fn run_step(workspace: &Workspace, name: &str) -> Option<Result<()>> {
     let step = GATE.iter().chain(REST).find(|step| step.name == name)?;
-    Some(step.run(workspace).and_then(|()| suite::report_flaky()))
+    let result = step.run(workspace);
+    // Reported in any case.
+    let flaky = suite::report_flaky();
+    Some(result.and(flaky))
 }
 
 /// Runs the steps of the gate, or all with `--all`. Continues after a failure, and reports all of them at the end.

@@ -97,7 +97,7 @@ fn usage() -> String {
     usage += "\n  cluster          restart nodes and PostgreSQL under load, and measure; see `cargo xtask cluster --help`";
     usage += "\n  book-update      write the generated page of the documentation";
     usage += "\n  soak             load tests, databases whose server is killed, memory attacks and time limits; takes 30 minutes";
-    usage += "\n  stress           run the tests ten times beside busy loops; see `cargo xtask stress --help`";
+    usage += "\n  stress           run the tests ten times next to busy loops; see `cargo xtask stress --help`";
     usage += "\n  model-check      a small language model uses the agent's tools; downloads 110 MB";
     usage += "\n  sample-db        write the Chinook sample database: `cargo xtask sample-db FILE`";
     usage

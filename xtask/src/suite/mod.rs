@@ -110,7 +110,7 @@ fn execute(command: &mut Command) -> Result<Run> {
     let shown = show(command);
     println!("$ {shown}");
     let (reader, writer) = std::io::pipe()?;
-    // Colours would hide the words that are parsed.
+    // The parser does not expect colours.
     command.env("CARGO_TERM_COLOR", "never");
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().with_context(|| format!("cannot start `{shown}`"))?;

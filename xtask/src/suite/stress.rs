@@ -1,7 +1,8 @@
-//! `cargo xtask stress`: runs the tests repeatedly beside busy loops, to find those that fail sometimes.
+//! `cargo xtask stress`: runs the tests repeatedly next to busy loops, to find those that fail sometimes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,18 +74,13 @@ pub(crate) fn run_with(workspace: &Workspace, arguments: &[String]) -> Result<()
 
 /// The commit, with a hash of what has changed since.
 fn sources(workspace: &Workspace) -> Result<String> {
-    let git = |arguments: &str| {
-        let mut command = workspace.command("git");
-        workspace::output(command.args(arguments.split(' ')))
-    };
-    let commit = git("rev-parse --short=12 HEAD")?;
-    // `stash create` stores the changes as a commit without applying it. Its tree depends only on the sources.
-    let changes = git("stash create")?;
-    let tree = match changes.trim() {
-        "" => String::new(),
-        changes => format!("-{}", git(&format!("rev-parse --short=12 {changes}^{{tree}}"))?.trim()),
-    };
-    Ok(commit.trim().to_owned() + &tree)
+    let git = |arguments: [&str; 2]| workspace::output(workspace.command("git").args(arguments));
+    let commit = git(["rev-parse", "HEAD"])?;
+    let changes = git(["diff", "HEAD"])?;
+    let mut hasher = DefaultHasher::new();
+    changes.hash(&mut hasher);
+    let suffix = if changes.is_empty() { String::new() } else { format!("-{:x}", hasher.finish()) };
+    Ok(format!("{commit:.12}{suffix}"))
 }
 
 impl Options {
@@ -111,7 +107,7 @@ impl Round {
     fn run(workspace: &Workspace, options: &Options) -> Result<Self> {
         let filter: Vec<&str> = options.filter.iter().map(String::as_str).collect();
         let (start, cpu) = (Instant::now(), cpu_of_children()?);
-        let run = beside_busy_loops(|| execute(&mut command(workspace, &[], &filter)))?;
+        let run = with_busy_loops(|| execute(&mut command(workspace, &[], &filter)))?;
         Ok(Self {
             wall: start.elapsed().as_secs_f64(),
             cpu: (cpu_of_children()? - cpu).as_secs_f64(),
@@ -121,7 +117,7 @@ impl Round {
     }
 }
 
-fn beside_busy_loops<T>(work: impl FnOnce() -> T) -> T {
+fn with_busy_loops<T>(work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..BUSY_LOOPS {

@@ -10,7 +10,7 @@ use crate::tidy::finding::Finding;
 const LICENCES: &[&str] =
     &["Apache-2.0", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Zlib"];
 
-/// Older versions beside newer ones, with the crate that requires them. Two versions of one crate cost build time and split
+/// Older versions that are allowed in addition to newer ones, with the crate that requires them. Two versions of one crate cost build time and split
 /// types.
 const DUPLICATES: &[(&str, &str, &str)] = &[
     ("base64", "0.22", "postgres-protocol, of tokio-postgres; the rest has 0.23"),
