@@ -44,7 +44,11 @@ pub(crate) const GATE: &[Step] = &[
     ),
     step("nodes", "clients do not notice that a server of several nodes is restarted", nodes),
     step("example-tools", "the tools in examples/tools work", example_tools::run),
-    step("sdk", "the official MCP SDKs and FastMCP use all features of the server", sdk::run),
+    step(
+        "sdk",
+        "the official MCP SDKs for Python and TypeScript, and FastMCP, use all features of the server",
+        sdk::run,
+    ),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
     step(
         "agent",
@@ -62,6 +66,7 @@ pub(crate) const GATE: &[Step] = &[
 /// The further steps of `cargo xtask ci --all`.
 pub(crate) const REST: &[Step] = &[
     step("features", "no warnings in libraries without their default features", features),
+    step("rmcp", "the official MCP SDK for Rust uses all features of the server", sdk::run_rmcp),
     step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
     step("book", "the documentation builds, and its commands print what it shows", book::run),
     step(

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use anyhow::{Result, anyhow};
 
-use self::client::CLIENTS;
+use self::client::{CLIENTS, Language};
 use self::script::Scripts;
 pub(crate) use self::script::{PYTHON, TYPESCRIPT};
 use self::session::{Programs, Session};
@@ -20,17 +20,34 @@ use crate::workspace::Workspace;
 /// Sessions spend half of their time waiting.
 const WORKERS: usize = 4;
 
+/// The SDKs for Python and TypeScript.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let scripts = Scripts::provide(workspace)?;
+    run_sessions(workspace, &scripts, |language| !matches!(language, Language::Rust))
+}
+
+/// The SDK for Rust, which takes longer to compile than all sessions.
+pub(crate) fn run_rmcp(workspace: &Workspace) -> Result<()> {
+    let scripts = Scripts::provide(workspace)?;
+    scripts.build_programs(workspace)?;
+    run_sessions(workspace, &scripts, |language| matches!(language, Language::Rust))
+}
+
+fn run_sessions(
+    workspace: &Workspace,
+    scripts: &Scripts,
+    includes: fn(&Language) -> bool,
+) -> Result<()> {
     let programs = Programs {
         workspace,
-        scripts: &scripts,
+        scripts,
         sample: sample_db::cached(workspace)?,
         trunkline: workspace.build("trunkline")?,
         features: workspace.build("conformance_server")?,
         folder: workspace.fresh_folder("target/sdk")?,
     };
-    let sessions = CLIENTS.iter().flat_map(|client| {
+    let clients = CLIENTS.iter().filter(|client| includes(&client.language));
+    let sessions = clients.flat_map(|client| {
         client.sessions().map(move |(suite, version, transport)| Session {
             client,
             suite,

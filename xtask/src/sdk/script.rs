@@ -10,6 +10,7 @@ use crate::peers::{Node, Python};
 use crate::workspace::{self, Workspace};
 
 pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
+const PROGRAMS: &str = "target/bench-check";
 pub(crate) const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
 
 pub(super) struct Scripts {
@@ -30,7 +31,7 @@ impl Scripts {
             }
         }
         let node = Node::with(workspace, Path::new(TYPESCRIPT))?;
-        Ok(Self { node, pythons, programs: build_programs(workspace)? })
+        Ok(Self { node, pythons, programs: workspace.path(PROGRAMS).join("debug") })
     }
 
     pub(super) fn command(&self, workspace: &Workspace, client: &Client) -> Result<Command> {
@@ -48,17 +49,15 @@ impl Scripts {
             }
         }
     }
-}
 
-/// Builds the clients in Rust. The workspace `bench` has dependencies that are not those of the project.
-fn build_programs(workspace: &Workspace) -> Result<PathBuf> {
-    let target = workspace.path("target/bench-check");
-    let mut build = workspace.cargo(["build", "--manifest-path=bench/Cargo.toml", "--locked"]);
-    for client in &CLIENTS {
-        if let Language::Rust = client.language {
-            build.args(["--package", client.script]);
+    /// Builds the clients in Rust. The workspace `bench` has dependencies that are not those of the project.
+    pub(super) fn build_programs(&self, workspace: &Workspace) -> Result<()> {
+        let mut build = workspace.cargo(["build", "--manifest-path=bench/Cargo.toml", "--locked"]);
+        for client in &CLIENTS {
+            if let Language::Rust = client.language {
+                build.args(["--package", client.script]);
+            }
         }
+        workspace::run(build.args(["--target-dir", PROGRAMS]))
     }
-    workspace::run(build.arg("--target-dir").arg(&target))?;
-    Ok(target.join("debug"))
 }
