@@ -2,6 +2,8 @@
 
 use trunkline_edn::{Decimal, Keyword, Map, Value, edn};
 
+use crate::compile_errors;
+
 #[track_caller]
 fn check(value: Value, expected: &str) {
     assert_eq!(value.to_string(), expected);
@@ -86,5 +88,5 @@ fn panics() {
 
 #[test]
 fn compile_errors() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    compile_errors::check("tests/ui", "trunkline_edn");
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod cases;
+mod compile_errors;
 mod convert;
 mod depth;
 mod differential;
