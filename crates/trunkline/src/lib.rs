@@ -137,7 +137,7 @@ pub mod __private {
     };
 }
 
-/// The READMEs and the pages of the documentation that have code of this crate.
+/// The READMEs, the documentation of the macros, and the pages that have code of this crate.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
@@ -151,4 +151,10 @@ mod pages {
 
     #[doc = include_str!("../../../docs/guides/axum.md")]
     struct Axum;
+
+    #[doc = include_str!("../../trunkline-macros/src/docs/rpc.md")]
+    struct RpcMacro;
+
+    #[doc = include_str!("../../trunkline-macros/src/docs/rpc_error.md")]
+    struct RpcErrorMacro;
 }
