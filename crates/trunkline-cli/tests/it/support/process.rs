@@ -72,6 +72,14 @@ impl Drop for Place {
 /// The binary, in a directory, without the settings of the environment.
 pub(crate) fn trunkline(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    remove_settings(&mut command);
+    command.current_dir(folder).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Removes what the environment of the tests sets for the program and for its colours.
+pub(super) fn remove_settings(command: &mut Command) {
     let colours = ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
     let is_setting = |name: &str| {
         let prefixes = ["TRUNKLINE_", "RUST_LOG", "OTEL_"];
@@ -82,9 +90,6 @@ pub(crate) fn trunkline(folder: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    command.current_dir(folder).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 /// Whether a process runs. A zombie does not.

@@ -13,6 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::PATIENCE;
+use super::process::remove_settings;
 
 /// A process on a terminal of 80 columns. It is killed when dropped.
 pub(crate) struct Terminal {
@@ -170,12 +171,13 @@ impl Drop for Terminal {
     }
 }
 
-/// The same command as the leader of a session that has the terminal of its stdin.
 /// The command as the leader of a session, with stdin as its terminal.
 pub(crate) fn in_session(command: &Command) -> Command {
     let mut leader = Command::new("setsid");
     leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
-    leader.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    // Also for a shell that starts the program.
+    remove_settings(&mut leader);
+    leader.env("TERM", "xterm-256color");
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => leader.env(name, value),
