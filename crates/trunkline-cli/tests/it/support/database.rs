@@ -1,16 +1,25 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 use trunkline_sql::sample::{self, Scale};
 
+/// Generated once.
+static TPCH: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tpch.db");
+    sample::write(&path, Scale::TINY).unwrap();
+    fs::read(path).unwrap()
+});
+
 /// A directory with the tables of TPC-H in `tpch.db`: the same rows each time.
 pub(crate) fn tpch() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tpch.db");
-    sample::write(&path, Scale::TINY).unwrap();
+    fs::write(&path, &*TPCH).unwrap();
     (folder, path)
 }
 
@@ -18,7 +27,10 @@ pub(crate) fn tpch() -> (TempDir, PathBuf) {
 pub(crate) fn with_content(sql: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
-    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    // Each statement is a transaction, which would wait for the disk.
+    connection.pragma_update(None, "synchronous", "OFF").unwrap();
+    connection.execute_batch(sql).unwrap();
     (folder, path)
 }
 
