@@ -15,7 +15,8 @@ use std::{env, fs, thread};
 #[track_caller]
 pub(crate) fn check(folder: &str, library: &str) {
     let library = library_of_this_test(library);
-    let mut programs: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut programs: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     programs.retain(|path| path.extension() == Some(OsStr::new("rs")));
     assert!(!programs.is_empty(), "no programs in {folder}");
     programs.sort();
@@ -35,7 +36,7 @@ pub(crate) fn check(folder: &str, library: &str) {
     assert!(failures.is_empty(), "with {}:\n{}", library.display(), failures.join("\n"));
 }
 
-/// What differs from the expected messages.
+/// Returns the messages if they are not the expected ones.
 fn failure(program: &Path, library: &Path) -> Option<String> {
     let printed = messages(program, library);
     let file = program.with_extension("stderr");
@@ -43,10 +44,11 @@ fn failure(program: &Path, library: &Path) -> Option<String> {
         fs::write(&file, &printed).unwrap();
     }
     let expected = fs::read_to_string(&file).unwrap_or_default();
-    (printed != expected).then(|| format!("{}:\n{printed}\nexpected:\n{expected}", program.display()))
+    (printed != expected)
+        .then(|| format!("{}:\n{printed}\nexpected:\n{expected}", program.display()))
 }
 
-/// What the compiler prints for `program`, without what depends on the machine.
+/// Returns the output of the compiler for `program`, without the parts that depend on the machine.
 fn messages(program: &Path, library: &Path) -> String {
     let (name, deps) = (library.file_name().unwrap().to_str().unwrap(), library.parent().unwrap());
     let name = name.strip_prefix("lib").unwrap().split('-').next().unwrap();
@@ -55,7 +57,13 @@ fn messages(program: &Path, library: &Path) -> String {
     let workspace = package.ancestors().nth(2).unwrap();
     let package = package.strip_prefix(workspace).unwrap();
     let output = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-        .args(["--edition=2024", "--crate-type=bin", "--emit=metadata", "--color=never", "--out-dir"])
+        .args([
+            "--edition=2024",
+            "--crate-type=bin",
+            "--emit=metadata",
+            "--color=never",
+            "--out-dir",
+        ])
         .arg(env!("CARGO_TARGET_TMPDIR"))
         .arg("-L")
         .arg([OsStr::new("dependency="), deps.as_os_str()].join(OsStr::new("")))
@@ -72,7 +80,7 @@ fn messages(program: &Path, library: &Path) -> String {
     portable(&printed.replace(&format!("{}/", package.display()), ""), program.to_str().unwrap())
 }
 
-/// Parts of lines that say nothing about a program.
+/// Parts of lines that do not depend on a program.
 const OMITTED: [&str; 5] = [
     "error: aborting due to",
     "Some errors have detailed explanations",
@@ -87,7 +95,8 @@ fn portable(printed: &str, program: &str) -> String {
     let (mut margin, mut in_program) = (0, true);
     for line in printed.lines() {
         let trimmed = line.trim_start();
-        let (number, rest) = trimmed.split_at(trimmed.bytes().take_while(u8::is_ascii_digit).count());
+        let (number, rest) =
+            trimmed.split_at(trimmed.bytes().take_while(u8::is_ascii_digit).count());
         let rest = rest.trim_start();
         if OMITTED.iter().any(|text| line.contains(text)) {
             continue;
@@ -118,14 +127,19 @@ fn place_in_sources(place: &str) -> &str {
     path.rfind("src/").map_or(path, |start| &path[start..])
 }
 
-/// The newest library that is older than the test: cargo keeps those of other features beside it.
+/// The newest library that is older than the test: cargo keeps those with other features, too.
 fn library_of_this_test(name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
     let built = |path: &Path| -> SystemTime { fs::metadata(path).unwrap().modified().unwrap() };
     let is_candidate = |path: &PathBuf| {
         let file = path.file_name().unwrap().to_string_lossy();
-        file.starts_with(&format!("lib{name}-")) && file.ends_with(".rlib") && built(path) <= built(&test)
+        file.starts_with(&format!("lib{name}-"))
+            && file.ends_with(".rlib")
+            && built(path) <= built(&test)
     };
     let files = fs::read_dir(test.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
-    files.filter(is_candidate).max_by_key(|path| built(path)).expect("cargo builds the library before its tests")
+    files
+        .filter(is_candidate)
+        .max_by_key(|path| built(path))
+        .expect("cargo builds the library before its tests")
 }

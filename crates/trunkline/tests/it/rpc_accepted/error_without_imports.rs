@@ -30,6 +30,9 @@ fn source(error: Shapes<u8>) -> Option<std::io::ErrorKind> {
 #[test]
 fn is_accepted() {
     is_error(Shapes::<u8>::Unit);
-    assert_eq!(source(Shapes::Internal(std::io::ErrorKind::Other.into())), Some(std::io::ErrorKind::Other));
+    assert_eq!(
+        source(Shapes::Internal(std::io::ErrorKind::Other.into())),
+        Some(std::io::ErrorKind::Other)
+    );
     is_error(Struct { field: 1 });
 }

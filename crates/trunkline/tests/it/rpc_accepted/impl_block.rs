@@ -13,13 +13,20 @@ impl Service {
     }
 
     #[rpc(name = "Async")]
-    async fn asynchronous(&self, #[param(name = "from", default = 1)] mut a: u8) -> Result<u8, trunkline::ErrorObject> {
-        a += 1;
+    async fn asynchronous(
+        &self,
+        #[param(name = "from", default = 1)] mut a: u8,
+    ) -> Result<u8, trunkline::ErrorObject> {
+        a = std::future::ready(a + 1).await;
         Ok(a)
     }
 
     #[rpc(blocking)]
-    fn blocking(&self, #[extract] _id: trunkline::CallId, #[param(variadic)] rest: Vec<u8>) -> usize {
+    fn blocking(
+        &self,
+        #[extract] _id: trunkline::CallId,
+        #[param(variadic)] rest: Vec<u8>,
+    ) -> usize {
         rest.len()
     }
 
