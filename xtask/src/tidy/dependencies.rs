@@ -8,8 +8,8 @@ use crate::metadata::PLATFORMS;
 use crate::tidy::finding::Finding;
 use crate::workspace::{self, Workspace};
 
-/// Maximum with the default features. Users compile, review and update every one of them.
-const MOST: usize = 80;
+/// The maximum number of crates with the default features. Users compile, review and update every one of them.
+pub(super) const LIMITS: [(&str, usize); 2] = [("trunkline", 80), ("trunkline-cli", 210)];
 
 /// Crates that the core must not depend on: runtimes and HTTP.
 const NOT_IN_CORE: &[&str] = &["tokio", "tokio-util", "hyper", "hyper-util", "http", "http-body"];
@@ -36,13 +36,21 @@ fn tree(workspace: &Workspace, selection: &[&str]) -> Result<BTreeSet<Dependency
     Ok(distinct(&workspace::output(command.args(selection))?))
 }
 
-pub(super) fn check_count(count: usize) -> Option<Finding> {
-    (count >= MOST).then(|| {
+pub(super) fn check_count(package: &str, count: usize, most: usize) -> Option<Finding> {
+    (count > most).then(|| {
         let message = format!(
-            "a user compiles {count} crates, and has to compile fewer than {MOST}: put what is new \
-             behind a feature (`cargo tree -p trunkline -e normal,build` shows all)"
+            "a user compiles {count} crates, {most} at most are allowed: put what is new behind a feature \
+             (`cargo tree -p {package} -e normal,build` shows all)"
         );
-        Finding::in_crate("trunkline", message)
+        Finding::in_crate(package, message)
+    })
+}
+
+/// Checks the number of crates of the library in the README.
+pub(super) fn check_readme(count: usize, readme: &str) -> Option<Finding> {
+    let stated = format!("its dependencies are {count} crates");
+    (!readme.contains(&stated)).then(|| {
+        Finding::in_crate("trunkline", format!("README.md does not state that {stated}"))
     })
 }
 
@@ -77,9 +85,17 @@ mod tests {
     }
 
     #[test]
-    fn rejects_the_limit() {
-        assert!(check_count(MOST - 1).is_none());
-        assert!(check_count(MOST).is_some());
+    fn rejects_more_than_the_limit() {
+        assert!(check_count("trunkline", 80, 80).is_none());
+        assert!(check_count("trunkline", 81, 80).is_some());
+    }
+
+    #[test]
+    fn compares_the_readme() {
+        let readme = "`trunkline` and its dependencies are 78 crates.";
+        assert!(check_readme(78, readme).is_none());
+        assert!(check_readme(7, readme).is_some());
+        assert!(check_readme(79, readme).is_some());
     }
 
     #[test]

@@ -51,8 +51,16 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         findings.extend(unused::check(&metadata, member, &sources));
         findings.extend(modules::check(workspace, member)?);
     }
-    let crates = dependencies::of(workspace, "trunkline")?.len();
-    findings.extend(dependencies::check_count(crates));
+    let mut counts = Vec::new();
+    for (package, most) in dependencies::LIMITS {
+        let count = dependencies::of(workspace, package)?.len();
+        findings.extend(dependencies::check_count(package, count, most));
+        counts.push(format!("{count} for {package}"));
+        if package == "trunkline" {
+            let readme = workspace.read(Path::new("README.md"))?;
+            findings.extend(dependencies::check_readme(count, &readme));
+        }
+    }
     findings.extend(dependencies::check_core(&dependencies::of(workspace, "trunkline-core")?));
 
     for finding in &findings {
@@ -62,6 +70,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         bail!("{} violations of rules", findings.len());
     }
     println!("{} .rs and {} .md files", rust.len(), markdown.len());
-    println!("{crates} crates are compiled for trunkline with its default features");
+    println!("crates that are compiled with default features: {}", counts.join(", "));
     Ok(())
 }

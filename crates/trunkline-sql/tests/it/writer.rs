@@ -78,7 +78,7 @@ fn changes_are_visible_to_readers_at_once() {
                     }
                 });
             }
-            for number in 1..=200 {
+            for number in 1..=1_000 {
                 let insert = json!({"table_name": "t", "data": {"a": number}});
                 call(&database, "insert_record", insert).await.unwrap();
                 let query = json!({"table_name": "t", "filters": {"a": number}});
