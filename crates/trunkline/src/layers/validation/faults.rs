@@ -23,7 +23,7 @@ pub struct Fault {
 /// The reason in large params, whose parts are not searched for faults.
 const NO_MATCH: &str = "does not match the schema";
 /// The maximum number of listed faults.
-const MAX_LISTED: usize = 5;
+pub(super) const MAX_LISTED: usize = 5;
 /// The maximum length of a place or a reason, in characters: both can contain names from the caller.
 const MAX_CHARS: usize = 200;
 

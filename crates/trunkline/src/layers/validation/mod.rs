@@ -1,8 +1,8 @@
 //! Validation of params against JSON Schemas, for operations without a Rust type.
 
-mod cost;
 mod faults;
 mod params;
+mod schema;
 mod shape;
 mod validator;
 

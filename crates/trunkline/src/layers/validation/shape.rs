@@ -6,8 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use trunkline_core::envelope::{Kind, ScanError, Scanner};
 
+use super::schema::Type;
+
 /// A schema that has no other keywords than these: `type`, `properties`, `required`, `additionalProperties` if it
-/// is a boolean, `items`, `minimum` and `maximum` if they are integers, and annotations, among them `x-…`.
+/// is a boolean, `items`, `enum` of strings and null, `minimum` and `maximum` if they are integers, and annotations,
+/// among them `x-…`.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// The bits of the allowed types.
@@ -15,22 +18,11 @@ pub(super) struct Shape {
     /// The inclusive range of a number.
     range: Option<(i64, i64)>,
     items: Option<Box<Self>>,
+    /// The allowed strings. If the list is empty, all strings are allowed.
+    choices: Vec<String>,
     properties: Vec<(String, Self)>,
     /// A bit for each of the properties.
     required: u64,
-}
-
-/// A type of JSON Schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Type {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
 }
 
 /// A text that a shape does not match, or of which it is unknown.
@@ -45,8 +37,8 @@ impl From<ScanError> for Mismatch {
 impl Shape {
     /// The shape of a valid schema, if it has one.
     pub(super) fn of(schema: &Value) -> Option<Self> {
-        let (range, items, properties) = Default::default();
-        let mut shape = Self { types: u8::MAX, range, items, properties, required: 0 };
+        let (range, items, choices, properties) = Default::default();
+        let mut shape = Self { types: u8::MAX, range, items, choices, properties, required: 0 };
         let keywords = match schema {
             Value::Bool(true) => return Some(shape),
             schema => schema.as_object()?,
@@ -60,7 +52,20 @@ impl Shape {
                 "type" => {
                     let types = value.as_array().map_or(slice::from_ref(value), Vec::as_slice);
                     let bit = |name| Some(Type::deserialize(name).ok()?.bit());
-                    shape.types = types.iter().map(bit).sum::<Option<u8>>()?;
+                    shape.types &= types.iter().map(bit).sum::<Option<u8>>()?;
+                }
+                "enum" => {
+                    let mut types = 0;
+                    for choice in value.as_array()? {
+                        match choice {
+                            Value::Null => types |= Type::Null.bit(),
+                            choice => {
+                                types |= Type::String.bit();
+                                shape.choices.push(choice.as_str()?.to_owned());
+                            }
+                        }
+                    }
+                    shape.types &= types;
                 }
                 "required" => {
                     for name in value.as_array()? {
@@ -100,7 +105,9 @@ impl Shape {
             _ => match scanner.value()? {
                 (Kind::Null, _) => self.allows(Type::Null),
                 (Kind::Bool, _) => self.allows(Type::Boolean),
-                (Kind::String { .. }, _) => self.allows(Type::String),
+                (Kind::String { escaped }, span) => {
+                    self.allows(Type::String) && self.offers(span.of(text), escaped)
+                }
                 (Kind::Number, span) => self.number(span.of(text)),
                 (Kind::Array | Kind::Object, _) => false,
             },
@@ -110,6 +117,12 @@ impl Shape {
 
     fn allows(&self, kind: Type) -> bool {
         self.types & kind.bit() != 0
+    }
+
+    /// Whether a text in quotes is surely one of the choices.
+    fn offers(&self, text: &[u8], escaped: bool) -> bool {
+        let is_text = |choice: &String| text.get(1..text.len() - 1) == Some(choice.as_bytes());
+        self.choices.is_empty() || !escaped && self.choices.iter().any(is_text)
     }
 
     fn number(&self, text: &[u8]) -> bool {
@@ -142,12 +155,6 @@ impl Shape {
             self.properties[index].1.value(scanner, text)
         })?;
         if found & self.required == self.required { Ok(()) } else { Err(Mismatch) }
-    }
-}
-
-impl Type {
-    fn bit(self) -> u8 {
-        1 << self as u8
     }
 }
 
