@@ -7,8 +7,7 @@ use crate::tidy::dependencies::Dependency;
 use crate::tidy::finding::Finding;
 
 /// Permissive licences only: a binary of this project can be shipped with nothing but their texts.
-const LICENCES: &[&str] =
-    &["Apache-2.0", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Zlib"];
+const LICENCES: &[&str] = &["Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
 /// Older versions that are allowed in addition to newer ones, with the crate that requires them. Two versions of one crate cost build time and split
 /// types.

@@ -19,7 +19,7 @@ use trunkline::protocol::spans::{attribute, name};
 
 use super::instruments::{EndedSpan, Instruments, find};
 use super::otlp::{self, Attribute, SpanKind, Value};
-use super::pipeline::SpanQueue;
+use super::queue::SpanQueue;
 
 /// Queues spans for the export, and records metrics.
 pub(super) struct SpanLayer {

@@ -19,6 +19,8 @@ mod otlp;
 mod pipeline;
 #[cfg(feature = "otlp")]
 mod protobuf;
+#[cfg(feature = "otlp")]
+mod queue;
 
 use std::io::stderr;
 

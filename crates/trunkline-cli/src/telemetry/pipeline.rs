@@ -1,9 +1,9 @@
-//! The export of traces and metrics: the queue of spans, and the thread that exports.
+//! The export of traces and metrics: the settings, and the thread that exports.
 
 use std::env;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,8 @@ use super::arguments::OtlpSettings;
 use super::exporter::CollectorClient;
 use super::instruments::Instruments;
 use super::layer::{self, SpanLayer};
-use super::otlp::{Resource, Span};
+use super::otlp::Resource;
+use super::queue::SpanQueue;
 
 /// The running export.
 pub(super) struct Pipeline {
@@ -25,20 +26,6 @@ pub(super) struct Pipeline {
     instruments: Arc<Instruments>,
     /// A message when the thread has ended.
     ended: Receiver<()>,
-}
-
-/// The spans that are not exported yet.
-pub(super) struct SpanQueue {
-    max: usize,
-    batch: usize,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    spans: Vec<Span>,
-    is_stopping: bool,
 }
 
 /// The intervals of exports.
@@ -67,12 +54,7 @@ impl Pipeline {
         };
         let max = number("OTEL_BSP_MAX_QUEUE_SIZE", "a number of spans", 2_048)? as usize;
         let batch = number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "a number of spans", 512)? as usize;
-        let spans = Arc::new(SpanQueue {
-            max,
-            batch: batch.min(max),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        });
+        let spans = Arc::new(SpanQueue::new(max, batch));
         let instruments = Arc::new(Instruments::new());
         let resource = resource(service_name)?;
         let (end, ended) = channel();
@@ -104,41 +86,10 @@ impl Pipeline {
 
     /// Exports what is queued, and ends the thread, or abandons it after the timeout.
     pub(super) fn stop(self) {
-        self.spans.lock().is_stopping = true;
-        self.spans.changed.notify_all();
+        self.spans.stop();
         if self.ended.recv_timeout(STOP_TIMEOUT).is_err() {
             tracing::warn!("the last traces and metrics were not exported in time");
         }
-    }
-}
-
-impl SpanQueue {
-    /// Adds a span, or drops it if the queue is full.
-    pub(super) fn add(&self, span: Span) {
-        let mut state = self.lock();
-        if state.spans.len() < self.max {
-            state.spans.push(span);
-        }
-        let is_batch = state.spans.len() == self.batch;
-        drop(state);
-        if is_batch {
-            self.changed.notify_all();
-        }
-    }
-
-    /// Waits until there is a batch, the end, or an instant. Returns at most a batch, and whether this was the last.
-    fn next(&self, until: Instant) -> (Vec<Span>, bool) {
-        let wait = until.saturating_duration_since(Instant::now());
-        let is_waiting = |state: &mut State| state.spans.len() < self.batch && !state.is_stopping;
-        let waited = self.changed.wait_timeout_while(self.lock(), wait, is_waiting);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let count = state.spans.len().min(self.batch);
-        let spans = state.spans.drain(..count).collect();
-        (spans, state.is_stopping && state.spans.is_empty())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,5 +1,9 @@
 //! Notifications of the service manager (NOTIFY_SOCKET).
 
+#[cfg(target_os = "linux")]
+use std::os::linux::net::SocketAddrExt;
+#[cfg(target_os = "linux")]
+use std::os::unix::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
 
 use crate::support::{PATIENCE, Server, tpch, trunkline};
@@ -11,18 +15,16 @@ fn start(database: &std::path::Path, socket: &std::ffi::OsStr) -> Server {
     Server::start(command)
 }
 
-#[test]
-fn a_service_manager_is_notified_of_the_start_and_the_end() {
-    let (folder, path) = tpch();
-    let socket = folder.path().join("notify");
-    let manager = UnixDatagram::bind(&socket).unwrap();
+/// The notifications of a server, which this socket receives.
+#[track_caller]
+fn check(manager: &UnixDatagram, database: &std::path::Path, socket: &std::ffi::OsStr) {
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
     let receive = || {
         let mut message = [0; 512];
         let length = manager.recv(&mut message).unwrap();
         String::from_utf8(message[..length].to_vec()).unwrap()
     };
-    let server = start(&path, socket.as_os_str());
+    let server = start(database, socket);
     assert_eq!(receive(), format!("READY=1\nSTATUS=listening on {}\n", server.address));
     server.signal("HUP");
     let reloading = receive();
@@ -31,6 +33,23 @@ fn a_service_manager_is_notified_of_the_start_and_the_end() {
     server.signal("TERM");
     assert_eq!(receive(), "STOPPING=1\nSTATUS=finishing calls\n");
     assert_eq!(server.end().code, Some(0));
+}
+
+#[test]
+fn a_service_manager_is_notified_of_the_start_and_the_end() {
+    let (folder, path) = tpch();
+    let socket = folder.path().join("notify");
+    check(&UnixDatagram::bind(&socket).unwrap(), &path, socket.as_os_str());
+}
+
+/// The socket of a container may have an abstract address, which is written with an `@`.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_socket_of_a_service_manager_may_be_abstract() {
+    let (_folder, path) = tpch();
+    let name = format!("trunkline-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    check(&UnixDatagram::bind_addr(&address).unwrap(), &path, format!("@{name}").as_ref());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod watcher;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -20,7 +21,6 @@ use crate::manifest::ToolManifest;
 use crate::run::{ProcessBound, RunError, Runner, Tool};
 use catalog::Catalog;
 use file::Snapshot;
-use watcher::Watch;
 
 /// The tools of a folder: each `*.toml` in it is a [manifest](ToolManifest). Cloning is cheap; clones share the state.
 ///
@@ -232,3 +232,6 @@ impl fmt::Debug for ToolFolder {
         f.debug_tuple("ToolFolder").field(&self.0.path).finish()
     }
 }
+
+/// The watching thread. It ends when this is dropped.
+pub(super) struct Watch(#[expect(dead_code, reason = "the thread notices its drop")] Sender<()>);

@@ -1,18 +1,15 @@
 //! The thread that reloads a folder when it changes.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Inner, ToolFolder};
+use super::{Inner, ToolFolder, Watch};
 
 /// The maximum delay of a reload while changes continue, in debounce intervals.
 const MAX_DEBOUNCES: u32 = 10;
-
-/// The watching thread. It ends when this is dropped.
-pub(super) struct Watch(#[expect(dead_code, reason = "the thread notices its drop")] Sender<()>);
 
 impl ToolFolder {
     /// [Reloads](Self::reload) the folder whenever a manifest or the program of one has changed, in a thread that ends

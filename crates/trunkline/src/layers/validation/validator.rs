@@ -4,7 +4,7 @@ use serde_json::Value;
 use trunkline_core::schema::Schema;
 
 use super::faults::{Fault, Faults};
-use super::schema::{Program, Run};
+use super::schema::{Program, Run, compile};
 use super::shape::Shape;
 
 /// A compiled [`Schema`] of params. It fetches nothing: a schema refers only to its own parts.
@@ -47,7 +47,7 @@ impl Validator {
     /// 1,000 subschemas to one value (references expanded, but not those of its members and elements).
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
         let schema = schema.validated();
-        let program = Program::new(schema).map_err(|reason| SchemaError { reason })?;
+        let program = compile(schema).map_err(|reason| SchemaError { reason })?;
         Ok(Self { program, shape: Shape::of(schema) })
     }
 

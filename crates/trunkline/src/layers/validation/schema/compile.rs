@@ -24,7 +24,7 @@ const MAX_QUOTED: usize = 200;
 ///
 /// # Errors
 /// The place and the reason of the first fault.
-pub(super) fn compile(schema: &Value) -> Result<Program, String> {
+pub(in super::super) fn compile(schema: &Value) -> Result<Program, String> {
     let document = Document::of(schema)?;
     let mut compiler = Compiler::of(&document);
     compiler.node(schema, 0);

@@ -17,5 +17,6 @@ mod uri;
 mod tests;
 
 pub(super) use assertion::Type;
+pub(super) use compile::compile;
 pub(super) use evaluate::Run;
 pub(super) use program::Program;

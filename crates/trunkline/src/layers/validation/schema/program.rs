@@ -1,9 +1,6 @@
 //! A compiled schema.
 
-use serde_json::Value;
-
 use super::assertion::Assertion;
-use super::compile;
 use super::pattern::Pattern;
 
 /// A compiled schema: nodes that refer to each other.
@@ -99,14 +96,6 @@ pub(super) struct DynamicTarget {
 }
 
 impl Program {
-    /// Compiles a schema.
-    ///
-    /// # Errors
-    /// The reason why it is invalid or not supported.
-    pub(in super::super) fn new(schema: &Value) -> Result<Self, String> {
-        compile::compile(schema)
-    }
-
     /// The first node: the whole schema.
     pub(super) const ROOT: NodeId = 0;
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Program, Run};
+use super::{Program, Run, compile};
 
 const STEPS: usize = 100_000;
 
 fn program(schema: &Value) -> Program {
-    Program::new(schema).unwrap_or_else(|reason| panic!("{reason} in {schema}"))
+    compile(schema).unwrap_or_else(|reason| panic!("{reason} in {schema}"))
 }
 
 /// Checks a value by both evaluations, with and without a list of faults. Without faults, it is valid.
@@ -38,7 +38,7 @@ fn check_all(schema: Value, valid: Value, invalid: Value) {
 /// Checks that a schema is refused for a reason.
 #[track_caller]
 fn check_invalid(schema: Value, expected: &str) {
-    let reason = Program::new(&schema).map(drop).unwrap_err();
+    let reason = compile(&schema).map(drop).unwrap_err();
     assert_eq!(reason, expected, "{schema}");
 }
 
