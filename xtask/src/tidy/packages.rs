@@ -9,14 +9,14 @@ use crate::tidy::finding::Finding;
 /// Permissive licences only: a binary of this project can be shipped with nothing but their texts.
 const LICENCES: &[&str] = &["Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
-/// Older versions that are allowed in addition to newer ones, with the crate that requires them. Two versions of one crate cost build time and split
-/// types.
+/// Older versions that are allowed in addition to newer ones, with the crate that requires them. Two versions of one crate
+/// cost build time and split types.
 const DUPLICATES: &[(&str, &str, &str)] = &[
-    ("base64", "0.22", "postgres-protocol, of tokio-postgres; the rest has 0.23"),
+    ("base64", "0.22", "postgres-protocol, of tokio-postgres; pem, in tests, has 0.23"),
     ("fallible-iterator", "0.2", "postgres-protocol, of tokio-postgres; rusqlite has 0.3"),
     ("getrandom", "0.2", "ring, which rustls computes with; the rest has 0.4"),
-    ("getrandom", "0.3", "ahash, of jsonschema, and rand 0.9; the rest has 0.4"),
-    ("rand", "0.9", "opentelemetry_sdk; tokio-postgres has 0.10"),
+    ("getrandom", "0.3", "rand 0.9, of opentelemetry_sdk, in tests; the rest has 0.4"),
+    ("rand", "0.9", "opentelemetry_sdk, in tests; tokio-postgres has 0.10"),
     ("rand_core", "0.9", "rand 0.9, of opentelemetry_sdk"),
     ("syn", "2", "tracing-attributes and prost-derive; it runs when compiling and is in no binary"),
 ];

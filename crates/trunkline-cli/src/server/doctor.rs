@@ -157,7 +157,7 @@ fn open_files(report: &mut Report) {
             ),
         ),
         Some(limit) => report.ok("open files", &format!("the limit is {limit}")),
-        None => report.ok("open files", "there is no limit"),
+        None => report.ok("open files", "unlimited"),
     }
 }
 

@@ -66,7 +66,7 @@ impl Pipeline {
         };
         thread::Builder::new().name("otlp".to_owned()).spawn(move || {
             exporter.run(&intervals);
-            // Nobody waits after the timeout.
+            // No receiver waits after the timeout.
             let _ = end.send(());
         })?;
         Ok(Self { spans, instruments, ended })

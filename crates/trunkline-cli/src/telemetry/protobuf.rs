@@ -1,7 +1,7 @@
 //! The binary encoding of Protocol Buffers, as far as OTLP uses it.
 
-/// A message. Fields with the default value of their type are left out, as in proto3, except by the methods of elements
-/// that say otherwise.
+/// A message. Fields with the default value of their type are left out, as in proto3, except by the methods of elements,
+/// which state it.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
