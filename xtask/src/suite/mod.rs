@@ -90,7 +90,7 @@ fn selection<'f>(target: &'f str, test: &'f str) -> (Vec<&'f str>, Vec<&'f str>)
 }
 
 fn command(workspace: &Workspace, selection: &[&str], filter: &[&str]) -> Command {
-    let mut command = workspace.cargo(["test", "--workspace", "--no-fail-fast"]);
+    let mut command = workspace.cargo(["test", "--workspace", "--locked", "--no-fail-fast"]);
     command.args(selection);
     if !filter.is_empty() {
         command.arg("--").args(filter);
