@@ -147,3 +147,25 @@ fn version(path: &Path) -> Option<Version> {
     let found = path.metadata().ok()?;
     Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the file is read again although its version is the same.
+    #[test]
+    fn missing_and_new_files_are_provisional() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("new");
+        std::fs::write(&new, "").unwrap();
+        let own = std::env::current_exe().unwrap();
+        let missing = folder.path().join("missing");
+        let check = |path: &Path, expected: bool| {
+            let snapshot = Snapshot::of([path.to_owned()]);
+            assert_eq!(snapshot.is_provisional(), expected, "{}", path.display());
+        };
+        check(&new, true);
+        check(&missing, true);
+        check(own.ancestors().last().unwrap(), false);
+    }
+}
