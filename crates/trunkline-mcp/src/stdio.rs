@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::unfold;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +31,17 @@ impl Mcp {
         output: impl Write + Send + 'static,
         closing: CancellationToken,
     ) -> Result<(), StreamError> {
+        self.serve_pipes((Box::new(input), Box::new(output)), closing).await
+    }
+
+    /// This is neither async nor generic, so that the server is compiled in this crate. The code of an async function is
+    /// compiled in each program that awaits it.
+    #[inline(never)]
+    fn serve_pipes(
+        &self,
+        pipes: (Box<dyn Read + Send>, Box<dyn Write + Send>),
+        closing: CancellationToken,
+    ) -> BoxFuture<'static, Result<(), StreamError>> {
         let (channel, outbox) = Channel::new(Arc::clone(&self.0));
         // Not in groups, so that many changes of tools lead to one notification to a client that does not read.
         let messages = unfold(outbox, |mut outbox| async move {
@@ -44,6 +57,6 @@ impl Mcp {
             closing,
             ..Default::default()
         };
-        stdio::serve_pipes(channel, messages, (input, output), config).await
+        stdio::serve_pipes(channel, messages, pipes, config).boxed()
     }
 }

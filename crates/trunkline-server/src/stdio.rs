@@ -49,8 +49,18 @@ use crate::stream::{
 /// # Cancel safety
 /// Dropping the future cancels running calls. [`StreamConfig::closing`] ends it gracefully.
 pub async fn serve(rpc: &Dispatcher, config: StreamConfig) -> Result<(), StreamError> {
+    serve_rpc(rpc, config).await
+}
+
+/// This is neither async nor generic, so that serving is compiled in this crate. The code of an async function is compiled
+/// in each program that awaits it.
+#[inline(never)]
+fn serve_rpc(
+    rpc: &Dispatcher,
+    config: StreamConfig,
+) -> BoxFuture<'static, Result<(), StreamError>> {
     let (protocol, messages) = Connection::standalone(rpc, "stdio").open(&config);
-    serve_pipes(protocol, messages, (io::stdin(), io::stdout()), config).await
+    serve_pipes(protocol, messages, (io::stdin(), io::stdout()), config).boxed()
 }
 
 /// Serves any protocol over a pair of blocking pipes, like [`serve`].

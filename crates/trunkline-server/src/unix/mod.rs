@@ -22,6 +22,7 @@ mod socket_file;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::net::UnixListener;
 use tokio_util::task::TaskTracker;
 
 use crate::server::{Phase, ServeError};
@@ -68,6 +69,14 @@ impl Server {
         settings.check()?;
         let failed = |source| ServeError::Bind { address: path.display().to_string(), source };
         let (listener, file) = SocketFile::bind(&path, settings.mode).await.map_err(failed)?;
+        Ok(Self { path, settings }.start(rpc, listener, file))
+    }
+
+    /// This is not async, so that serving is compiled in this crate. The code of an async function is compiled in each
+    /// program that awaits it.
+    #[inline(never)]
+    fn start(self, rpc: Dispatcher, listener: UnixListener, file: SocketFile) -> ServerHandle {
+        let Self { path, settings } = self;
         let closing = settings.stream.closing.child_token();
         let shared = Arc::new(Shared { rpc, settings, closing, counts: Arc::new(Counts::new()) });
         let tasks = TaskTracker::new();
@@ -77,6 +86,6 @@ impl Server {
         tasks.spawn(accepting);
         shared.counts.advance(Phase::Running);
         tracing::info!(path = %path.display(), "server is running");
-        Ok(ServerHandle { path: path.into(), shared, tasks, aborted })
+        ServerHandle { path: path.into(), shared, tasks, aborted }
     }
 }
