@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -413,6 +415,8 @@ fn renders_markdown() {
             .split_inclusive(' ')
         {
             speech.sends(piece);
+            // Some of the pieces are shown one by one, and replaced by the next.
+            thread::sleep(Duration::from_millis(2));
         }
     });
     let server = server_with(&model, &path);

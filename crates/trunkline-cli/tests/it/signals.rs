@@ -3,65 +3,66 @@
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::support::{Connection, ENDLESS, Server, post, tpch, trunkline};
+use crate::support::{Connection, ENDLESS, Reply, Server, post, tpch, trunkline};
 
 /// The maximum numbers of running and waiting calls; further calls are answered `busy`.
 const READERS: usize = 4;
 const QUEUE: usize = 64;
 const CONNECTIONS: usize = 100;
 
-fn count_to(rows: u64) -> Value {
-    let query = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < ?) \
-                 SELECT count(*) FROM n";
-    json!({"query": query, "params": [rows]})
-}
-
 fn call(id: usize, params: &Value) -> String {
     let method = "db.execute_raw_query";
     post("/", &[], &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-/// A server whose queries may take long.
-fn patient_server(path: &Path) -> Server {
-    let mut command = trunkline(path.parent().unwrap());
-    command.args(["--listen", "127.0.0.1:0", "--query-timeout-ms", "60000", "--db"]).arg(path);
-    Server::start_alone(command)
+/// A query that waits while the database is locked.
+fn regions() -> Value {
+    json!({"query": "SELECT count(*) FROM region"})
 }
 
-/// The number of rows that this machine counts in this time when nothing else runs.
-fn rows_within(server: &Server, time: Duration) -> u64 {
-    const ROWS: u64 = 200_000;
-    let count = |_| {
-        let started = Instant::now();
-        assert_eq!(server.sql(&count_to(ROWS)), Ok(json!([[ROWS]])));
-        started.elapsed()
-    };
-    // Other processes may delay some of them.
-    let fastest = (0..5).map(count).min().unwrap_or_default();
-    (ROWS as f64 * time.as_secs_f64() / fastest.as_secs_f64()) as u64
+/// A server whose queries wait for as long as the connection that is returned, too, has the database locked.
+fn locked_server() -> (TempDir, Server, Sqlite) {
+    let (folder, path) = tpch();
+    let lock = Sqlite::open(&path).unwrap();
+    // Readers of a write-ahead log do not wait.
+    lock.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--query-timeout-ms", "60000", "--db"]).arg(&path);
+    let server = Server::start_alone(command);
+    assert_eq!(server.sql(&regions()), Ok(json!([[5]])));
+    lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    (folder, server, lock)
+}
+
+/// Waits until a server that received a signal is stopping. Returns the reply of `/health`.
+fn until_draining(server: &Server) -> Reply {
+    loop {
+        // The server closes connections that have sent nothing when it begins to stop.
+        match server.connect().get_unless_closed("/health") {
+            Some(page) if page.status != 200 => return page,
+            _ => {}
+        }
+    }
 }
 
 #[test]
 fn calls_in_flight_are_answered() {
     for signal in ["TERM", "INT"] {
-        let (_folder, path) = tpch();
-        let server = patient_server(&path);
-        // Four of them at once take two to four times as long. A call that waits for more than 2 s is busy, too.
-        let slow = rows_within(&server, Duration::from_millis(1_000));
-        let quick = 1_000;
+        let (_folder, server, lock) = locked_server();
         let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| server.connect()).collect();
         for (id, connection) in connections.iter_mut().enumerate().take(READERS) {
-            connection.send(&call(id, &count_to(slow)));
+            connection.send(&call(id, &regions()));
         }
         server.until_all_readers_run();
         for (id, connection) in connections.iter_mut().enumerate().skip(READERS) {
-            connection.send(&call(id, &count_to(quick)));
+            connection.send(&call(id, &regions()));
         }
         // Calls that find the queue full are answered at once. Then all others have been read.
         let (told, replies) = std::sync::mpsc::channel();
@@ -73,22 +74,24 @@ fn calls_in_flight_are_answered() {
         let refused = CONNECTIONS - READERS - QUEUE;
         let mut answers: Vec<_> = replies.iter().take(refused).collect();
         server.signal(signal);
+        until_draining(&server);
+        drop(lock);
         let ended = server.end();
         answers.extend(replies);
 
         assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
         let (_, in_flight) = ended.stderr.split_once("in_flight=").expect(&ended.stderr);
         let in_flight = in_flight.lines().next().unwrap().parse().unwrap();
-        assert!((1..=READERS + QUEUE).contains(&in_flight), "{}", ended.stderr);
+        assert!((READERS..=READERS + QUEUE).contains(&in_flight), "{}", ended.stderr);
         let mut ids = Vec::new();
         for reply in &answers {
             let json = reply.json();
             assert_eq!(reply.status, 200, "{signal}: {json}");
             let id = json["id"].as_u64().unwrap() as usize;
             ids.push(id);
-            let rows = if id < READERS { slow } else { quick };
+            // A call that waits for a reader for more than 2 s is busy, too.
             let is_busy = id >= READERS && json["error"]["data"]["kind"] == "busy";
-            assert!(is_busy || json["result"]["rows"] == json!([[rows]]), "{signal}: {json}");
+            assert!(is_busy || json["result"]["rows"] == json!([[5]]), "{signal}: {json}");
         }
         ids.sort_unstable();
         assert_eq!(ids, (0..CONNECTIONS).collect::<Vec<_>>(), "{signal}");
@@ -99,31 +102,23 @@ fn calls_in_flight_are_answered() {
 
 #[test]
 fn a_stopping_server_is_draining() {
-    let (_folder, path) = tpch();
-    let server = patient_server(&path);
-    let slow = rows_within(&server, Duration::from_secs(2));
+    let (_folder, server, lock) = locked_server();
     let mut running: Vec<Connection> = (0..READERS).map(|_| server.connect()).collect();
     let mut idle = server.connect();
-    assert_eq!(idle.get("/health").status, 200);
+    assert_eq!(idle.get("/health/live").status, 200);
     for (id, connection) in running.iter_mut().enumerate() {
-        connection.send(&call(id, &count_to(slow)));
+        connection.send(&call(id, &regions()));
     }
     server.until_all_readers_run();
 
     server.signal("TERM");
-    // The page shows when the signal was received.
-    let page = loop {
-        // The server closes connections that have sent nothing when it begins to stop.
-        match server.connect().get_unless_closed("/health") {
-            Some(page) if page.status != 200 => break page,
-            _ => {}
-        }
-    };
+    let page = until_draining(&server);
     assert_eq!((page.status, &page.json()["status"]), (503, &json!("draining")));
     let late = server.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"}));
     assert_eq!((late.status, &late.json()["error"]["code"]), (503, &json!(-32005)));
+    drop(lock);
     for mut connection in running {
-        assert_eq!(connection.reply().json()["result"]["rows"], json!([[slow]]));
+        assert_eq!(connection.reply().json()["result"]["rows"], json!([[5]]));
     }
     // An idle connection does not delay the end.
     let ended = server.end();

@@ -156,7 +156,7 @@ impl<'a> Range<'a> {
 }
 
 /// Parses a weight (section 12.4.2).
-fn thousandths(text: &str) -> Option<u16> {
+pub(super) fn thousandths(text: &str) -> Option<u16> {
     let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
     if digits.len() > 3 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;

@@ -34,6 +34,8 @@ mod accept;
 mod authority;
 mod bearer;
 mod body;
+#[cfg(feature = "compression")]
+mod coding;
 mod config;
 mod endpoint;
 mod event;
@@ -55,6 +57,27 @@ mod routes;
 mod service;
 mod session;
 mod status;
+
+/// Replies are never compressed.
+#[cfg(not(feature = "compression"))]
+mod coding {
+    use http::{HeaderMap, Response};
+
+    use super::ReplyBody;
+
+    #[derive(Clone, Copy)]
+    pub(super) struct Coding;
+
+    impl Coding {
+        pub(super) fn accepted(_: &HeaderMap) -> Self {
+            Self
+        }
+
+        pub(super) fn apply(self, response: Response<ReplyBody>) -> Response<ReplyBody> {
+            response
+        }
+    }
+}
 
 pub(crate) use negotiate::unserved;
 

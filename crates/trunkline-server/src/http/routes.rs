@@ -12,12 +12,6 @@ use axum::routing::post;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use tower::{Service, layer::layer_fn};
-#[cfg(feature = "compression")]
-use tower_http::{
-    CompressionLevel,
-    compression::CompressionLayer,
-    compression::predicate::{DefaultPredicate, Predicate, SizeAbove},
-};
 use trunkline_access::Principal;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::JSON_RPC;
@@ -154,8 +148,7 @@ impl Routes {
 
     /// Adds a handler of messages posted to `path`.
     ///
-    /// The path is matched before axum's routing, which costs more than a small call. Requests whose reply may
-    /// be compressed use axum's routing.
+    /// The path is matched before axum's routing, which costs more than a small call.
     ///
     /// # Panics
     /// When the router has a route for POST requests to this path.
@@ -223,12 +216,6 @@ pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
             }));
         app = app.merge(router);
     }
-    #[cfg(feature = "compression")]
-    let app = app.layer(
-        CompressionLayer::new()
-            .quality(CompressionLevel::Fastest)
-            .compress_when(SizeAbove::new(1 << 10).and(DefaultPredicate::new())),
-    );
     let not_found = Arc::clone(guard);
     app.fallback(async move |request| refuse_path(&not_found, request))
 }

@@ -12,9 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT_ENCODING, ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use http::header::{ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body::Body;
@@ -25,6 +23,7 @@ use trunkline_core::format::{Format, Formats};
 
 use super::accept::accepts_by_name;
 use super::bearer::Caller;
+use super::coding::Coding;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
 use super::extract::Message;
@@ -329,11 +328,11 @@ impl Inner {
                 return self.refuse(&endpoint, &refusal, Some(&extensions), formats.reply);
             }
         };
-        if let Target::Messages(_, handler) = target {
+        if let Target::Messages(_, handler, coding) = target {
             let status_policy = guard.settings.status_policy;
             let message = Message { extensions, body, formats, status_policy };
             let response = handler.answer(message).await;
-            return guard.reserve(&endpoint, response, None, formats.reply);
+            return coding.apply(guard.reserve(&endpoint, response, None, formats.reply));
         }
         match guard.rpc.handle_reserved(formats, body, extensions).await {
             Ok((reply, memory)) => {
@@ -376,25 +375,27 @@ impl Inner {
             && accepts_by_name(headers, "text/html")
     }
 
-    /// The handler of a message, unless its reply may be compressed, which is a layer of the router.
+    /// The handler of a message.
     fn messages(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Target> {
+        if method != Method::POST {
+            return None;
+        }
         let (endpoint, handler) = self.routes.iter().find_map(|routes| routes.handler(path))?;
-        let is_direct = method == Method::POST && !headers.contains_key(ACCEPT_ENCODING);
-        is_direct.then(|| Target::Messages(endpoint, handler.clone()))
+        Some(Target::Messages(endpoint, handler.clone(), Coding::accepted(headers)))
     }
 }
 
 /// The handler of a message.
 enum Target {
     Calls,
-    Messages(Endpoint, MessageHandler),
+    Messages(Endpoint, MessageHandler, Coding),
 }
 
 impl Target {
     fn endpoint(&self) -> Endpoint {
         match self {
             Self::Calls => Endpoint::CALLS,
-            Self::Messages(endpoint, _) => *endpoint,
+            Self::Messages(endpoint, ..) => *endpoint,
         }
     }
 }
@@ -423,8 +424,9 @@ where
     if peer.is_some() {
         request.extensions_mut().insert(Peer(peer));
     }
+    let coding = Coding::accepted(request.headers());
     let Ok(response) = router.call(request).await;
-    response.map(ReplyBody::from_axum)
+    coding.apply(response.map(ReplyBody::from_axum))
 }
 
 /// The CORS layer, if there are origins that may read replies.

@@ -25,9 +25,13 @@ pub(crate) struct Terminal {
     /// The side of the process. While it is open, the terminal keeps its settings.
     slave: File,
     screen: Receiver<Vec<u8>>,
-    /// The output since the last wait, without escape sequences.
+    /// The output since the last wait, without escape sequences and without lines that were replaced.
     shown: Vec<u8>,
     place: Place,
+    /// The number in the last escape sequence.
+    number: usize,
+    /// The number of lines by which the cursor was just moved up.
+    up: usize,
     /// Whether there were escape sequences.
     has_escapes: bool,
 }
@@ -70,6 +74,8 @@ impl Terminal {
             screen,
             shown: Vec::new(),
             place: Place::Text,
+            number: 0,
+            up: 0,
             has_escapes: false,
         }
     }
@@ -135,14 +141,41 @@ impl Terminal {
         self.has_escapes |= byte == b'\x1b';
         self.place = match (self.place, byte) {
             (Place::Text, b'\x1b') => Place::Escape,
-            (Place::Escape, b'[') => Place::Sequence,
+            (Place::Escape, b'[') => {
+                self.number = 0;
+                Place::Sequence
+            }
+            (Place::Sequence, b'0'..=b'9') => {
+                self.number = (self.number * 10 + usize::from(byte - b'0')).min(1_000);
+                Place::Sequence
+            }
             (Place::Sequence, b' '..=b'?') => Place::Sequence,
-            (Place::Escape | Place::Sequence, _) | (Place::Text, b'\r' | b'\x07') => Place::Text,
+            (Place::Sequence, byte) => {
+                match byte {
+                    b'A' => self.up = self.number.max(1),
+                    b'J' => self.clear(),
+                    _ => self.up = 0,
+                }
+                Place::Text
+            }
+            (Place::Escape, _) | (Place::Text, b'\r' | b'\x07') => Place::Text,
             (Place::Text, byte) => {
+                self.up = 0;
                 self.shown.push(byte);
                 Place::Text
             }
         };
+    }
+
+    /// Removes the text below and after the cursor, which is at the start of a line.
+    fn clear(&mut self) {
+        for up in 0..=std::mem::take(&mut self.up) {
+            if up > 0 {
+                self.shown.pop();
+            }
+            let line = self.shown.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            self.shown.truncate(line);
+        }
     }
 
     /// Sends a signal, by its name without `SIG`.

@@ -11,7 +11,9 @@ use serde_json::json;
 use tower::{Service, ServiceExt};
 use tracing::Level;
 use trunkline::Router;
-use trunkline::http::{Headers, HttpConfig, HttpService, security_headers};
+use trunkline::http::{
+    Headers, HttpConfig, HttpService, Message, ResponseFuture, Routes, security_headers,
+};
 
 use super::recorder::{Recorded, record};
 use super::{body, paused};
@@ -146,28 +148,52 @@ fn responses_have_the_configured_headers() {
 
 #[test]
 fn replies_of_routes_are_compressed_for_clients_that_accept_it() {
-    let mut router = Router::new();
+    let mut router = Router::new().method("id", || "a".repeat(2_000));
     for number in 0..50 {
         router = router.method(format!("method{number}"), || "pong");
     }
-    let rpc = router.method("id", || "pong").build().unwrap();
-    let service = rpc.http().merge(rpc.openrpc_routes());
-    let get = |accepted: &str| {
-        let request = Request::get("/openrpc.json").header("host", "localhost");
-        request.header("accept-encoding", accepted).body(Full::default()).unwrap()
+    let rpc = router.build().unwrap();
+    let answer = |message: Message| {
+        let text = "a".repeat(if message.body.len() > 100 { 2_000 } else { 2 });
+        ResponseFuture::ready(Response::new(text.into()))
     };
-    let (headers, plain) = ask(service.clone(), get("br"));
-    assert_eq!((headers.get("content-encoding"), &plain[..1]), (None, &b"{"[..]));
-    let (headers, compressed) = ask(service.clone(), get("gzip, br"));
-    assert_eq!(headers["content-encoding"], "gzip");
-    assert_eq!(headers["vary"], "accept-encoding");
-    assert_eq!(compressed[..2], [0x1f, 0x8b], "the magic number of gzip");
-    assert!(compressed.len() < plain.len());
-    let call = request(&[]);
-    let (mut head, body) = call.into_parts();
-    head.headers.insert("accept-encoding", "gzip".parse().unwrap());
-    let (headers, _) = ask(service, Request::from_parts(head, body));
-    assert_eq!(headers.get("content-encoding"), None, "calls pass no layers");
+    let messages = Routes::new("echo", axum::Router::new()).messages("/echo", answer);
+    let service = rpc.http().merge(rpc.openrpc_routes()).merge(messages);
+    let get = |path: &str| Request::get(path).body(Full::default()).unwrap();
+    let post = |path: &str, body: &str| {
+        let request = Request::post(path).header("content-type", "application/json");
+        request.body(Full::new(body.to_owned().into())).unwrap()
+    };
+    let long = format!("[{}]", "1,".repeat(100));
+    let rows = [
+        ("a page", get("/openrpc.json"), true),
+        ("a long reply to a message", post("/echo", &long), true),
+        ("a short reply to a message", post("/echo", "[]"), false),
+        ("a refused request", post("/openrpc.json", &long), false),
+        ("a call", post("/", r#"{"jsonrpc":"2.0","id":1,"method":"id"}"#), false),
+    ];
+    for (row, request, is_compressed) in rows {
+        let [(plain_headers, plain), (headers, reply)] = ["br", "gzip, br"].map(|accepted| {
+            let mut request = request.clone();
+            request.headers_mut().insert("host", "localhost".parse().unwrap());
+            request.headers_mut().insert("accept-encoding", accepted.parse().unwrap());
+            ask(service.clone(), request)
+        });
+        assert_eq!(plain_headers.get("content-encoding"), None, "{row}");
+        if is_compressed {
+            assert_eq!(headers["content-encoding"], "gzip", "{row}");
+            assert_eq!(
+                [&plain_headers, &headers].map(|h| &h["vary"]),
+                ["accept-encoding"; 2],
+                "{row}"
+            );
+            assert_eq!(reply[..2], [0x1f, 0x8b], "{row}: the magic number of gzip");
+            assert!(reply.len() < plain.len(), "{row}");
+        } else {
+            assert_eq!(headers.get("content-encoding"), None, "{row}");
+            assert_eq!(reply, plain, "{row}");
+        }
+    }
 }
 
 #[test]
