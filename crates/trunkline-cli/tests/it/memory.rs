@@ -83,7 +83,7 @@ fn memory_is_bounded() {
 #[test]
 fn records_and_conversations_are_saved_while_queries_fill_the_memory() {
     const LIMIT: u32 = 32 << 20;
-    const ROUNDS: usize = 60;
+    const ROUNDS: usize = 40;
     let (folder, path) = tpch();
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--heap-limit", &LIMIT.to_string(), "--db"]).arg(path);
@@ -183,9 +183,9 @@ fn unused_sessions_take_bounded_memory() {
     };
     // More than the maximum number of sessions.
     let before = initialize(2_000);
-    let after = initialize(8_000);
+    let after = initialize(3_000);
     println!(
-        "10,000 sessions: {} KiB, of which {} KiB after 2,000",
+        "5,000 sessions: {} KiB, of which {} KiB after 2,000",
         after >> 10,
         (after - before) >> 10
     );
