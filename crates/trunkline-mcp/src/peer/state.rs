@@ -1,6 +1,6 @@
 //! The state of a call between its rounds, which its client stores (2026-07-28, "Multi Round-Trip Requests").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,12 +24,14 @@ pub(crate) struct Binding {
     request: String,
 }
 
-/// The state of a call: the responses of its client in the earlier rounds.
+/// The state of a call: the responses of its client in the earlier rounds, and the requests of the last one.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct RoundState {
     /// The number of rounds.
     pub(crate) round: u32,
     pub(crate) responses: BTreeMap<String, Value>,
+    /// The keys of the requests to which the client may respond.
+    pub(crate) requests: BTreeSet<String>,
 }
 
 /// The content of a sealed state.
@@ -40,6 +42,7 @@ struct Sealed {
     expires: u64,
     round: u32,
     responses: BTreeMap<String, Value>,
+    requests: BTreeSet<String>,
 }
 
 /// The reason why a state is refused. Clients learn only that it is.
@@ -54,7 +57,7 @@ pub(crate) enum StateError {
 }
 
 /// Authenticated with each state, so that the key can have other uses.
-const CONTEXT: &[u8] = b"trunkline-mcp request state 1";
+const CONTEXT: &[u8] = b"trunkline-mcp request state 2";
 
 impl StateKey {
     /// A key of 32 secret bytes.
@@ -78,8 +81,8 @@ impl StateKey {
         lifetime: Duration,
     ) -> Option<String> {
         let expires = now().saturating_add(lifetime).as_secs();
-        let RoundState { round, responses } = state;
-        let sealed = Sealed { binding, expires, round, responses };
+        let RoundState { round, responses, requests } = state;
+        let sealed = Sealed { binding, expires, round, responses, requests };
         let text = serde_json::to_vec(&sealed).expect("JSON values serialise");
         self.seal_bytes(CONTEXT, text)
     }
@@ -94,7 +97,8 @@ impl StateKey {
         if state.binding != *binding {
             return Err(StateError::Binding);
         }
-        Ok(RoundState { round: state.round, responses: state.responses })
+        let Sealed { round, responses, requests, .. } = state;
+        Ok(RoundState { round, responses, requests })
     }
 
     /// Seals bytes. They can be opened with the same key and context only. `None` if the random number generator of the
@@ -153,7 +157,7 @@ impl fmt::Debug for StateKey {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     use serde_json::json;
@@ -165,7 +169,7 @@ mod tests {
 
     fn state() -> RoundState {
         let responses = BTreeMap::from([("name".to_owned(), json!({ "action": "accept" }))]);
-        RoundState { round: 2, responses }
+        RoundState { round: 2, responses, requests: BTreeSet::from(["place".to_owned()]) }
     }
 
     fn binding(principal: Option<&str>, request: &[&[u8]]) -> Binding {

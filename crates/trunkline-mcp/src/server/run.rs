@@ -1,6 +1,6 @@
 //! Execution of operations for methods that wrap them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -96,6 +96,7 @@ impl Server {
             round: 0,
         };
         let mut responses = BTreeMap::new();
+        let mut requests = BTreeSet::new();
         if let Some(state) = state {
             let text = string(call, Some(state)).ok_or(Fault::Params(BAD_STATE))?;
             let key = self.state_key().ok_or(Fault::Params(BAD_STATE))?;
@@ -103,12 +104,14 @@ impl Server {
                 tracing::debug!(%error, "a request state is refused");
                 Fault::Params(BAD_STATE)
             })?;
-            (origin.round, responses) = (state.round, state.responses);
+            (origin.round, responses, requests) = (state.round, state.responses, state.requests);
         }
         if let Some(part) = new_responses {
             let new: BTreeMap<String, Map<String, Value>> = serde_json::from_slice(call.text(part))
                 .map_err(|_| Fault::Params("`inputResponses` must be an object of objects"))?;
-            responses.extend(new.into_iter().map(|(key, response)| (key, response.into())));
+            // A response without its request would confirm a call that nobody was asked about. The call asks again.
+            let new = new.into_iter().filter(|(key, _)| requests.contains(key));
+            responses.extend(new.map(|(key, response)| (key, response.into())));
         }
         call.extensions_mut().insert(capabilities.clone());
         let session = session.map(|session| session.requests.session);
@@ -183,7 +186,8 @@ impl Server {
         }
         // Responses to requests that this call has not made are not returned to the client.
         let responses = rounds.used_responses();
-        let state = RoundState { round: origin.round + 1, responses };
+        let keys = requests.keys().cloned().collect();
+        let state = RoundState { round: origin.round + 1, responses, requests: keys };
         let lifetime = self.settings.state_lifetime;
         let seal = |key: &StateKey| key.seal(state, origin.binding(), lifetime);
         let Some(state) = self.state_key().and_then(seal) else {

@@ -8,7 +8,8 @@ use trunkline::{Effect, Json, Operation, RawParams, Router};
 use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
 
 use crate::support::{
-    Client, Gate, Pipes, TestServer, assert_fits, headers_of, legacy, modern, post, serve, settings,
+    Client, Gate, Pipes, TestServer, assert_fits, headers_of, legacy, modern, post, router, serve,
+    serve_router, settings,
 };
 
 const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
@@ -276,7 +277,7 @@ async fn states_are_valid_for_their_request_only() {
         (
             "without the state",
             |params| drop(params.as_object_mut().unwrap().remove("requestState")),
-            &hello,
+            &again,
         ),
     ];
     for (name, change, expected) in rows {
@@ -286,6 +287,61 @@ async fn states_are_valid_for_their_request_only() {
         let reply = second_round(&server, |params| params["inputResponses"] = responses.clone());
         let refused = json!({ "error": { "code": -32602 } });
         assert_fits(&responses.to_string(), &refused, &reply.await);
+    }
+}
+
+/// Each kind of request, at both paths of the stateless era.
+#[tokio::test]
+async fn responses_count_only_for_requests_that_were_made() {
+    let tools = |gate: &Gate| {
+        let remove = Operation::new("remove", || "removed").tool("remove").destructive();
+        ConfirmLayer::new().add_to(router(gate).operation(remove))
+    };
+    let server = serve_router(settings(), tools).await;
+    for tool in ["greet", "ask_twice", "ask_model", "remove"] {
+        for path in ["/mcp", "/"] {
+            let row = format!("{tool} at {path}");
+            let ask = async |responses: Option<&Value>, state: &Value| {
+                let mut message = round(tool, &json!({}), &Value::Null);
+                if let Some(responses) = responses {
+                    message["params"]["inputResponses"] = responses.clone();
+                }
+                if !state.is_null() {
+                    message["params"]["requestState"] = state.clone();
+                }
+                let headers = headers_of(&message) + BOTH;
+                let request = post(path, &headers, message.to_string());
+                server.client().await.ask(request).await.json()["result"].take()
+            };
+            let is_asked = |result: &Value| result["resultType"] == "input_required";
+            // All responses of an honest client, and the state of its first round.
+            let (mut all, mut state, mut first) = (json!({}), Value::Null, Value::Null);
+            let mut rounds = 0;
+            let last = loop {
+                let result = ask((!state.is_null()).then_some(&all), &state).await;
+                if !is_asked(&result) {
+                    break result;
+                }
+                for (key, request) in result["inputRequests"].as_object().unwrap() {
+                    all[key] = match key.as_str() {
+                        "trunkline_confirm" => {
+                            json!({ "action": "accept", "content": { "confirm": true } })
+                        }
+                        _ => answer(request),
+                    };
+                }
+                state = result["requestState"].clone();
+                if rounds == 0 {
+                    first = state.clone();
+                }
+                rounds += 1;
+            };
+            assert!(rounds > 0 && last["isError"] == false, "{row}: {last}");
+            // The same responses before they were requested.
+            assert!(is_asked(&ask(Some(&all), &Value::Null).await), "{row}");
+            let result = ask(Some(&all), &first).await;
+            assert_eq!(is_asked(&result), rounds > 1, "{row}: {result}");
+        }
     }
 }
 

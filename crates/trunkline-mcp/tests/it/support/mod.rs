@@ -18,7 +18,7 @@ pub(crate) use gate::Gate;
 pub(crate) use messages::{completed, expanded, headers_of, legacy, modern, post};
 pub(crate) use offers::offers;
 pub(crate) use pipes::Pipes;
-pub(crate) use server::{TestServer, serve, serve_mcp, settings};
+pub(crate) use server::{TestServer, serve, serve_mcp, serve_router, settings};
 pub(crate) use tools::router;
 
 /// Longer than any wait in a passing test on a busy machine.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline::http::{self, HttpService};
-use trunkline::{CancellationToken, Rpc, Server, ServerHandle};
+use trunkline::{CancellationToken, Router, Rpc, Server, ServerHandle};
 use trunkline_mcp::{Mcp, McpConfig};
 
 use super::{Client, Gate, offers, router};
@@ -27,17 +27,26 @@ pub(crate) fn settings() -> McpConfig {
 
 /// Serves the tools at `/`, `/mcp`, `/sse` and `/messages`.
 pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestServer {
-    serve_with(settings, http).await.1
+    serve_with(settings, http, router).await.1
+}
+
+/// Serves other tools.
+pub(crate) async fn serve_router(settings: McpConfig, tools: fn(&Gate) -> Router) -> TestServer {
+    serve_with(settings, http::HttpConfig::default(), tools).await.1
 }
 
 /// Serves the tools like [`serve`], and returns the MCP server, too.
 pub(crate) async fn serve_mcp(settings: McpConfig) -> (Mcp, TestServer) {
-    serve_with(settings, http::HttpConfig::default()).await
+    serve_with(settings, http::HttpConfig::default(), router).await
 }
 
-async fn serve_with(settings: McpConfig, http: http::HttpConfig) -> (Mcp, TestServer) {
+async fn serve_with(
+    settings: McpConfig,
+    http: http::HttpConfig,
+    tools: fn(&Gate) -> Router,
+) -> (Mcp, TestServer) {
     let gate = Gate::new();
-    let rpc = router(&gate).merge(offers()).build().unwrap();
+    let rpc = tools(&gate).merge(offers()).build().unwrap();
     let closing = settings.closing.clone();
     let mcp = Mcp::new(rpc.clone(), settings).unwrap();
     let service: HttpService = mcp.rpc().http_with(http);
