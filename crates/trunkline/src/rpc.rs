@@ -51,6 +51,12 @@ impl Rpc {
         Self { dispatcher: self.dispatcher.with_protocol_methods(protocol_methods), ..self }
     }
 
+    /// Removes the methods of another protocol. Its operations remain.
+    #[must_use]
+    pub fn without_protocol_methods(self) -> Self {
+        Self { dispatcher: self.dispatcher.without_protocol_methods(), ..self }
+    }
+
     /// Records requests and responses in `history`. See [`history`](crate::history).
     #[must_use]
     pub fn with_history(self, history: History) -> Self {

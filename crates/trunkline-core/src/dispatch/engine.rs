@@ -51,6 +51,10 @@ impl Runner {
         self.protocol_methods = Some(protocol_methods);
     }
 
+    pub(super) fn remove_protocol_methods(&mut self) {
+        self.protocol_methods = None;
+    }
+
     /// Runs a call of an operation or of a protocol method.
     pub(super) fn run(&self, mut call: Call) -> RpcFuture {
         let is_unresolved = call.operation().is_none()

@@ -51,6 +51,12 @@ impl Batch {
         self.expected_replies().map(|(id, _)| id)
     }
 
+    /// The names of the called methods, in order, without invalid entries.
+    pub fn methods(&self) -> impl Iterator<Item = String> {
+        let requests = self.entries.iter().filter_map(|entry| entry.as_ref().ok());
+        requests.map(|request| request.method.unescape(&self.body))
+    }
+
     /// The ids of the expected responses, with their encodings.
     pub fn expected_replies(&self) -> impl Iterator<Item = (Id, Option<Encoding>)> {
         let id = |span: Span| Id::from_raw(self.body.slice(span.range()));

@@ -20,7 +20,7 @@ use crate::call::{Call, Observer, RegisteredOperation};
 use crate::extensions::Extensions;
 #[cfg(feature = "edn")]
 use crate::format::Format;
-use crate::format::Formats;
+use crate::format::{Encoding, Formats};
 use crate::id::Id;
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
@@ -65,6 +65,13 @@ impl Dispatcher {
         self
     }
 
+    /// Removes the methods of another protocol.
+    #[must_use]
+    pub fn without_protocol_methods(mut self) -> Self {
+        self.runner.remove_protocol_methods();
+        self
+    }
+
     /// Processes one body: a request, a notification or a batch.
     ///
     /// `extensions` contains data of the transport. All calls of the body share it.
@@ -97,6 +104,18 @@ impl Dispatcher {
         extensions: Extensions,
     ) -> Result<(Reply, Option<Reservation>), OutOfMemory> {
         let (incoming, encoding) = self.read_with_encoding(formats, body, extensions);
+        self.answer_incoming(incoming, encoding).await
+    }
+
+    /// Processes a body that was [parsed](Self::read_with_encoding), and returns the memory reserved for the reply.
+    ///
+    /// # Errors
+    /// When the memory budget is exhausted. Nothing was run.
+    pub async fn answer_incoming(
+        &self,
+        incoming: Incoming,
+        encoding: Option<Encoding>,
+    ) -> Result<(Reply, Option<Reservation>), OutOfMemory> {
         let reply = match incoming {
             Incoming::Call(call) => self.answer(call).await,
             Incoming::Batch(batch) => {

@@ -88,14 +88,11 @@ impl Routes {
             if let Action::Command(mode) = action {
                 extensions.insert(mode);
             }
-            if let (Action::Command(Mode::Repeat), Ok(json)) = (action, &read) {
-                let message = (formats, body.clone());
-                if let Some(reply) = self.refuse_repetition(json, message, &extensions) {
-                    return respond(status_policy.status(&reply), reply);
-                }
-            }
             // The unchanged body, so that an id in EDN is returned exactly.
-            let reply = self.rpc.handle_in(formats, body, extensions).await;
+            let reply = match action {
+                Action::Command(Mode::Repeat) => self.repeat(formats, body, extensions).await,
+                _ => self.rpc.handle_in(formats, body, extensions).await,
+            };
             return respond(status_policy.status(&reply), reply);
         }
         let json = match read {

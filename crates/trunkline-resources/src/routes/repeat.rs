@@ -1,18 +1,11 @@
 //! `POST /repeat`: rejection of calls that are not idempotent.
 
 use bytes::Bytes;
-use serde::Deserialize;
 use serde_json::json;
 use trunkline::protocol::{Formats, Incoming, Reply};
-use trunkline::{Effect, ErrorObject, Extensions, Outcome, code};
+use trunkline::{Effect, ErrorObject, Extensions, Id, Outcome, code};
 
 use super::Routes;
-
-/// The method of a request.
-#[derive(Deserialize)]
-struct Request {
-    method: Option<serde_json::Value>,
-}
 
 impl Routes {
     /// The error for an operation that is not idempotent.
@@ -34,41 +27,41 @@ impl Routes {
         Some(error.with_data(&json!({ "reason": reason })))
     }
 
-    /// The error reply to JSON-RPC with a call that is not idempotent. None of the calls is executed.
-    pub(super) fn refuse_repetition(
+    /// The reply to JSON-RPC. If one of the calls is not idempotent, none is executed. Only operations are called: the
+    /// methods of other protocols, such as `tools/call`, would call others.
+    pub(super) async fn repeat(
         &self,
-        json: &[u8],
-        (formats, body): (Formats, Bytes),
-        extensions: &Extensions,
-    ) -> Option<Reply> {
-        let error = methods(json).iter().find_map(|method| self.repetition_error(method))?;
-        let reply = match self.rpc.read_in(formats, body, extensions.clone()) {
-            Incoming::Call(mut call) => {
+        formats: Formats,
+        body: Bytes,
+        extensions: Extensions,
+    ) -> Reply {
+        let rpc = self.rpc.clone().without_protocol_methods();
+        let (incoming, encoding) = rpc.read_with_encoding(formats, body, extensions);
+        let error = match &incoming {
+            Incoming::Call(call) => self.repetition_error(&call.method()),
+            Incoming::Batch(batch) => {
+                batch.methods().find_map(|method| self.repetition_error(&method))
+            }
+            _ => None,
+        };
+        let reply = match (error, incoming) {
+            (Some(error), Incoming::Call(mut call)) => {
                 let id = call.id();
                 let outcome = Outcome::error(error);
                 if let Some(recording) = call.take_recording() {
                     recording.end(&outcome);
                 }
-                self.rpc.reply(outcome, id.as_ref())
+                rpc.reply(outcome, id.as_ref())
             }
-            Incoming::Batch(batch) => {
+            (Some(error), Incoming::Batch(batch)) => {
                 batch.refuse(&error);
-                Reply::error(error, Some(&trunkline::Id::NULL))
+                Reply::error(error, Some(&Id::NULL))
             }
-            // Other replies are the same as of `/execute`.
-            _ => return None,
+            (_, incoming) => match rpc.answer_incoming(incoming, encoding).await {
+                Ok((reply, _)) => return reply,
+                Err(error) => Reply::error(error.into(), Some(&Id::NULL)),
+            },
         };
-        Some(reply.into_format(formats.reply))
+        reply.into_format(formats.reply)
     }
-}
-
-/// The called methods. An unreadable body has none.
-fn methods(json: &[u8]) -> Vec<String> {
-    let requests: Vec<Request> = if json.trim_ascii_start().starts_with(b"[") {
-        serde_json::from_slice(json).unwrap_or_default()
-    } else {
-        serde_json::from_slice(json).into_iter().collect()
-    };
-    let name = |request: Request| request.method?.as_str().map(str::to_owned);
-    requests.into_iter().filter_map(name).collect()
 }

@@ -82,7 +82,17 @@ async fn in_batches() {
     let refused = json!({ "error": { "code": -32600, "data": { "reason": REFUSED } }, "id": null });
     check(JSON, &format!("[{look},{ring}]"), 200, refused.clone(), 0).await;
     let ring = rpc("bell.ring", "");
-    check(JSON, &format!("[{look},{ring}]"), 200, refused, 0).await;
+    check(JSON, &format!("[{look},{ring}]"), 200, refused.clone(), 0).await;
+    for unreadable in ["1", "{}", r#"{"jsonrpc":"2.0","method":1}"#, r#"{"method":["a"]}"#, "[]"] {
+        check(JSON, &format!("[{unreadable},{ring}]"), 200, refused.clone(), 0).await;
+        check(JSON, &format!("[{look},{ring},{unreadable}]"), 200, refused.clone(), 0).await;
+    }
+    let escaped = ring.replace("bell", "b\\u0065ll");
+    check(JSON, &format!("[{escaped}]"), 200, refused.clone(), 0).await;
+    let twice = ring.replace("\"method\"", "\"method\":\"bell.look\",\"method\"");
+    check(JSON, &format!("[{twice}]"), 200, json!([{ "error": { "code": -32600 } }]), 0).await;
+    let edn = "[1 {:jsonrpc \"2.0\" :method :bell.ring}]";
+    check(EDN, edn, 200, json!("*is not idempotent*"), 0).await;
     let results = json!([{ "result": "*" }, { "result": "*" }]);
     check(JSON, &format!("[{look},{look}]"), 200, results, 2).await;
 }
