@@ -10,12 +10,14 @@
 mod claims;
 #[cfg(feature = "jwt")]
 pub mod jwt;
+mod policy_snapshot;
 mod principal;
 mod resource;
 mod scopes;
 mod tokens;
 
 pub use claims::Claims;
+pub use policy_snapshot::PolicySnapshot;
 pub use principal::{Identity, Principal};
 pub use resource::{ProtectedResource, ResourceUrl, ResourceUrlError};
 pub use scopes::{ScopeHierarchy, Scopes};

@@ -12,7 +12,7 @@ use trunkline_core::extensions::{Extensions, Origin};
 use trunkline_core::extract::FromCall;
 use trunkline_core::trace_context::{TraceContext, TraceState};
 
-use trunkline_access::Principal;
+use trunkline_access::{PolicySnapshot, Principal};
 
 /// The head of a request, shared by the calls of its body.
 pub(crate) struct Head {
@@ -21,6 +21,7 @@ pub(crate) struct Head {
     endpoint: &'static str,
     protocol: &'static str,
     extensions: http::Extensions,
+    policy: Option<PolicySnapshot>,
     /// The header `traceparent`. It is ignored if it is repeated (Trace Context, section 3.2).
     trace: Option<TraceContext>,
     /// The header `tracestate`, if there is a trace. Repeated headers are one list.
@@ -33,6 +34,7 @@ impl Head {
         peer: Option<SocketAddr>,
         endpoint: &'static str,
         protocol: &'static str,
+        policy: Option<PolicySnapshot>,
     ) -> Self {
         let Parts { mut headers, extensions, .. } = parts;
         let (mut trace, mut traces) = (None, 0);
@@ -49,7 +51,7 @@ impl Head {
         }
         let trace = trace.filter(|_| traces == 1);
         let trace_state = trace.and_then(|_| trace_state(&headers));
-        Self { headers, peer, endpoint, protocol, extensions, trace, trace_state }
+        Self { headers, peer, endpoint, protocol, extensions, policy, trace, trace_state }
     }
 }
 
@@ -86,6 +88,8 @@ impl Origin for Head {
             any(self.extensions.get::<Principal>())
         } else if key == TypeId::of::<Peer>() {
             any(self.extensions.get::<Peer>())
+        } else if key == TypeId::of::<PolicySnapshot>() {
+            any(self.policy.as_ref())
         } else {
             None
         }

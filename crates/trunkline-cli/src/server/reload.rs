@@ -201,7 +201,7 @@ impl Reloader {
                 CHECK_TIMEOUT.as_secs()
             );
         };
-        let prepared = prepared?;
+        let mut prepared = prepared?;
         // Nothing is awaited from here on.
         let previous_rules = self.live.rules.current();
         // Before the queries, so that the previous rules never apply to new queries.
@@ -209,9 +209,11 @@ impl Reloader {
         if let Some(queries) = prepared.queries
             && let Err(error) = self.live.queries.replace(queries)
         {
-            self.live.rules.replace(Rules::clone(&previous_rules));
+            self.live.rules.replace(previous_rules);
             return Err(anyhow::Error::new(error).context("invalid queries"));
         }
+        // With the tokens, so that a request is never checked only with rules for other tokens.
+        prepared.http.policy = Some(self.live.rules.policy());
         if let Some(sessions) = &self.live.sessions {
             sessions.replace_tokens(prepared.http.bearer.clone());
         }

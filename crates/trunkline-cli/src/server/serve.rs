@@ -179,6 +179,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     let (mut reloads, reload_endpoint) = reload::triggers(&rules)?;
     let reload_state = ReloadState::new();
     let keys = access::guard(&arguments.access, &mut http, &SignedKeys::default()).await?;
+    http.policy = Some(rules.policy());
     let tls = arguments.tls.open()?;
     let is_https = tls.is_some();
     let console = arguments.console.console(&addresses, &http, is_https);

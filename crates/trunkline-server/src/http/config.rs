@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use trunkline_access::{ProtectedResource, Tokens};
+use trunkline_access::{PolicySnapshot, ProtectedResource, Tokens};
 
 use super::authority::Hosts;
 use super::status::StatusPolicy;
@@ -47,6 +47,9 @@ pub struct HttpConfig {
     /// The accepted tokens, listed or signed (`Authorization: Bearer …`). Default: none, and no token is
     /// required.
     pub bearer: Tokens,
+    /// The rules for calls of the requests that these tokens authenticate. A request whose calls run after tokens and
+    /// rules were replaced is checked with both. Default: none.
+    pub policy: Option<PolicySnapshot>,
     /// The service as an OAuth resource. Default: none.
     ///
     /// Its metadata is served without authentication at [its paths](ProtectedResource::metadata_paths), and the
@@ -69,6 +72,7 @@ impl Default for HttpConfig {
             headers: HeaderMap::new(),
             request_ids: false,
             bearer: Tokens::default(),
+            policy: None,
             protected_resource: None,
         }
     }

@@ -77,7 +77,9 @@ impl Admitted {
     }
 
     fn extensions(&self, parts: Parts) -> Extensions {
-        Extensions::from_origin(Head::new(parts, None, self.endpoint.name, self.endpoint.protocol))
+        let Endpoint { name, protocol, .. } = self.endpoint;
+        let policy = self.guard.settings.policy.clone();
+        Extensions::from_origin(Head::new(parts, None, name, protocol, policy))
     }
 
     /// Refuses a request with a method that its path does not support.

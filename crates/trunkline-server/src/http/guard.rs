@@ -16,6 +16,7 @@ use super::endpoint::Endpoint;
 use super::fields::Fields;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
+use super::validity::CurrentTokens;
 use super::{authority, bearer, body, origin};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_history::History;
@@ -25,9 +26,15 @@ use trunkline_history::History;
 pub(super) struct Guard {
     pub(super) rpc: Dispatcher,
     pub(super) settings: HttpConfig,
+    pub(super) tokens: CurrentTokens,
 }
 
 impl Guard {
+    pub(super) fn new(rpc: Dispatcher, settings: HttpConfig) -> Self {
+        let tokens = CurrentTokens::new(settings.bearer.clone());
+        Self { rpc, settings, tokens }
+    }
+
     /// Checks the host, origin, token and framing of a request, before its body is read. `fields` are its header
     /// fields.
     pub(super) fn admit(&self, parts: &Parts, fields: &Fields<'_>) -> Result<Caller, Refusal> {

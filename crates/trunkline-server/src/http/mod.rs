@@ -57,6 +57,7 @@ mod routes;
 mod service;
 mod session;
 mod status;
+mod validity;
 
 /// Replies are never compressed.
 #[cfg(not(feature = "compression"))]

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::routing::post;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use tower::{Service, layer::layer_fn};
@@ -319,6 +320,13 @@ where
         principal: Option<Principal>,
         format: Format,
     ) -> Answer {
+        let authorization = match &*self.access {
+            RouteAccess::Session(sessions) if !parts.headers.contains_key(AUTHORIZATION) => {
+                sessions.authorization(&parts.headers)
+            }
+            _ => parts.headers.get(AUTHORIZATION).cloned(),
+        };
+        let caller = principal.clone().zip(authorization);
         if let Some(principal) = principal {
             parts.extensions.insert(principal);
         }
@@ -328,6 +336,7 @@ where
         Box::pin(async move {
             let Ok(response) = answer.await;
             let response = response.map(ReplyBody::from_axum);
+            let response = admitted.guard.tokens.limit(response, caller);
             Ok(admitted.guard.reserve(&admitted.endpoint, response, None, format))
         })
     }

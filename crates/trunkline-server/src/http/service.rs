@@ -12,12 +12,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, AUTHORIZATION, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body::Body;
 use tower::{Layer, Service, service_fn};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
+use trunkline_access::Principal;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::format::{Format, Formats};
 
@@ -36,7 +37,7 @@ use super::respond::respond;
 use super::response_headers::ResponseHeaders;
 use super::routes::{MessageHandler, Routes, layered};
 use super::{negotiate, origin, request_id};
-use crate::request::{Head, Peer};
+use crate::request::{Head, Headers, Peer};
 use trunkline_core::dispatch::Dispatcher;
 
 /// A service of HTTP requests for JSON-RPC calls and routes. Serve it with a [`Server`](crate::Server), or mount it
@@ -71,7 +72,7 @@ impl HttpService {
     /// Creates a service.
     #[must_use]
     pub fn with_config(rpc: Dispatcher, settings: HttpConfig) -> Self {
-        Self::new(Inner::new(Guard { rpc, settings }, Vec::new(), Vec::new()))
+        Self::new(Inner::new(Guard::new(rpc, settings), Vec::new(), Vec::new()))
     }
 
     fn new(inner: Inner) -> Self {
@@ -93,16 +94,18 @@ impl HttpService {
     }
 
     /// Replaces the configuration, for all clones and for requests that have not begun. Connections and routes, with
-    /// their state, remain. Sessions have their own [tokens](super::Sessions::replace_tokens).
+    /// their state, remain; streams of events end if their token is not accepted any more. Sessions have their own [tokens](super::Sessions::replace_tokens).
     pub fn replace_config(&self, settings: HttpConfig) {
         self.change(|Inner { guard, addresses, routes, .. }| {
             let mut settings = settings;
             for address in &addresses {
                 settings.hosts.allow_address(*address);
             }
-            let rpc = guard.rpc.clone();
-            Inner::new(Guard { rpc, settings }, addresses, routes)
+            let Guard { rpc, tokens, .. } = Arc::unwrap_or_clone(guard);
+            Inner::new(Guard { rpc, settings, tokens }, addresses, routes)
         });
+        let guard = Arc::clone(&self.current().guard);
+        guard.tokens.replace(guard.settings.bearer.clone());
     }
 
     fn change(&self, change: impl FnOnce(Inner) -> Inner) {
@@ -287,11 +290,13 @@ impl Inner {
                             return service.refuse(&endpoint, &refusal, None, formats.reply);
                         }
                     }
-                    service.call(target, extensions(&endpoint, parts, peer), formats, body).await
+                    let extensions = extensions(&target, &service.guard, parts, peer);
+                    service.call(target, extensions, formats, body).await
                 }));
             }
         }
-        Step::Call(target, extensions(&endpoint, parts, peer), formats, body)
+        let extensions = extensions(&target, &self.guard, parts, peer);
+        Step::Call(target, extensions, formats, body)
     }
 
     /// Completes a request, without the headers of all responses.
@@ -330,8 +335,10 @@ impl Inner {
         };
         if let Target::Messages(_, handler, coding) = target {
             let status_policy = guard.settings.status_policy;
+            let caller = caller(&extensions);
             let message = Message { extensions, body, formats, status_policy };
             let response = handler.answer(message).await;
+            let response = guard.tokens.limit(response, caller);
             return coding.apply(guard.reserve(&endpoint, response, None, formats.reply));
         }
         match guard.rpc.handle_reserved(formats, body, extensions).await {
@@ -408,8 +415,21 @@ enum Step<B> {
     Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
 }
 
-fn extensions(endpoint: &Endpoint, parts: Parts, peer: Option<SocketAddr>) -> Extensions {
-    Extensions::from_origin(Head::new(parts, peer, endpoint.name, endpoint.protocol))
+/// The caller of a request, with its token.
+fn caller(extensions: &Extensions) -> Option<(Principal, HeaderValue)> {
+    let authorization = Headers::of(extensions)?.get(AUTHORIZATION)?;
+    Some((Principal::of(extensions)?.clone(), authorization.clone()))
+}
+
+fn extensions(
+    target: &Target,
+    guard: &Guard,
+    parts: Parts,
+    peer: Option<SocketAddr>,
+) -> Extensions {
+    let Endpoint { name, protocol, .. } = target.endpoint();
+    let policy = guard.settings.policy.clone();
+    Extensions::from_origin(Head::new(parts, peer, name, protocol, policy))
 }
 
 async fn route<B>(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
-use trunkline_access::Principal;
+use trunkline_access::{PolicySnapshot, Principal};
 use trunkline_core::call::{Call, Description};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
@@ -182,7 +182,17 @@ impl Policy {
                 }
                 requirement::check(requirements.iter(), principal)
             }
-            Self::Shared { rules, target } => rules.current().check(target, call),
+            Self::Shared { rules, target } => {
+                let current = rules.current();
+                let of_request =
+                    PolicySnapshot::of(call.extensions()).and_then(PolicySnapshot::get::<Rules>);
+                current.check(target, call)?;
+                // The rules were replaced after the request was authenticated. Neither of them may be evaded.
+                match of_request.filter(|rules| !Arc::ptr_eq(rules, &current)) {
+                    Some(rules) => rules.check(target, call),
+                    None => Ok(()),
+                }
+            }
         }
     }
 

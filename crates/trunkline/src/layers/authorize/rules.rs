@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use trunkline_access::{Principal, Scopes};
+use trunkline_access::{PolicySnapshot, Principal, Scopes};
 use trunkline_core::call::{Call, Description, Effect};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::operation::{Operation, Pattern};
@@ -229,11 +229,20 @@ impl SharedRules {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the rules, for calls that have not been checked yet.
+    /// Replaces the rules, for calls that have not been checked yet. Those of requests that were authenticated
+    /// [with other rules](Self::policy) are checked with both.
     ///
     /// Patterns are not compared with the names of methods: a misspelt name leaves methods unprotected.
-    pub fn replace(&self, rules: Rules) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    pub fn replace(&self, rules: impl Into<Arc<Rules>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = rules.into();
+    }
+}
+
+impl SharedRules {
+    /// The current rules, for [`HttpConfig::policy`](crate::http::HttpConfig::policy).
+    #[must_use]
+    pub fn policy(&self) -> PolicySnapshot {
+        PolicySnapshot::new(self.current())
     }
 }
 

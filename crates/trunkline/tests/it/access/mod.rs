@@ -4,6 +4,7 @@ mod authorize;
 mod identity;
 mod keys;
 mod protected_resource;
+mod replaced;
 mod roles;
 mod rotation;
 mod scopes;

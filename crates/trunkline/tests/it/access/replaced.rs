@@ -1,0 +1,138 @@
+//! Tokens and rules that are replaced while requests and streams of them are open.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::pending;
+use http::Request;
+use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::Value;
+use trunkline::Router;
+use trunkline::access::Principal;
+use trunkline::http::{
+    Event, EventStream, HttpConfig, HttpService, ReplyBody, ResponseFuture, Routes, SessionConfig,
+    Sessions,
+};
+use trunkline::layers::authorize::{Role, Rules, SharedRules, principal};
+
+fn config(tokens: &[(&str, &str)], rules: &SharedRules) -> HttpConfig {
+    let mut config = HttpConfig { policy: Some(rules.policy()), ..HttpConfig::default() };
+    for (name, token) in tokens {
+        config.bearer.allow_principal(Principal::new(*name), *token);
+    }
+    config
+}
+
+fn role(operation: &str) -> Rules {
+    let mut role = Role::new("reader", [operation]);
+    role.members = Some(principal("ada"));
+    Rules::new().role(role)
+}
+
+/// The code of the error of a call whose body arrives after tokens and rules were replaced.
+async fn call_during_a_reload(before: Rules, after: Rules) -> Option<i64> {
+    let rules = SharedRules::from(before);
+    let rpc = Router::new().method("stop", || "stopped").authorize_shared(&rules).build().unwrap();
+    let service = rpc.http_with(config(&[("ada", "old")], &rules));
+    let (sender, body) = tokio::sync::mpsc::channel::<Result<_, std::io::Error>>(1);
+    let body = futures_util::stream::unfold(body, async |mut body| {
+        body.recv().await.map(|frame| (frame, body))
+    });
+    let request = Request::post("/")
+        .header("host", "localhost")
+        .header("authorization", "Bearer old")
+        .header("content-type", "application/json");
+    let request = request.body(StreamBody::new(Box::pin(body))).unwrap();
+    let mut response = pin!(service.handle(request));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(response.as_mut().poll(&mut cx).is_pending(), "the body has not arrived");
+    rules.replace(after);
+    service.replace_config(config(&[("bob", "new")], &rules));
+    let call = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"stop"}"#);
+    sender.send(Ok(http_body::Frame::data(call))).await.unwrap();
+    drop(sender);
+    let reply = response.await.into_body().collect().await.unwrap().to_bytes();
+    let reply: Value = serde_json::from_slice(&reply).unwrap();
+    reply["error"]["code"].as_i64()
+}
+
+#[tokio::test]
+async fn a_request_is_checked_with_the_rules_of_its_token_and_with_the_current_ones() {
+    let rows = [
+        ("neither", Rules::new(), Rules::new(), None),
+        ("permitted by both", role("*"), role("*"), None),
+        ("the last role is removed", role("read"), Rules::new(), Some(-32008)),
+        ("the role is extended", role("read"), role("*"), Some(-32008)),
+        ("roles are added", Rules::new(), role("read"), Some(-32008)),
+        ("the role is restricted", role("*"), role("read"), Some(-32008)),
+    ];
+    for (name, before, after, expected) in rows {
+        assert_eq!(call_during_a_reload(before, after).await, expected, "{name}");
+    }
+}
+
+/// A service whose streams never end by themselves: events at `/events` and, as replies to messages, at `/messages`;
+/// other bytes at `/bytes`.
+fn streams(sessions: &Sessions, config: HttpConfig) -> HttpService {
+    let events = || EventStream::new(pending::<Event>()).into_response();
+    let bytes = || {
+        let frames = pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();
+        http::Response::new(ReplyBody::stream(StreamBody::new(frames)))
+    };
+    let router = axum::Router::new()
+        .route("/events", axum::routing::get(async move || events()))
+        .route("/bytes", axum::routing::get(async move || bytes()));
+    let routes = Routes::new("streams", router)
+        .sessions(sessions)
+        .messages("/messages", move |_| ResponseFuture::ready(events()));
+    Router::new().build().unwrap().http_with(config).merge(routes)
+}
+
+#[tokio::test]
+async fn streams_of_events_end_when_their_token_is_not_accepted_any_more() {
+    let rules = SharedRules::default();
+    let before = config(&[("ada", "kept"), ("bob", "removed"), ("eve", "renamed")], &rules);
+    let after = config(&[("ada", "kept"), ("mallory", "renamed"), ("new", "added")], &rules);
+    let sessions = Sessions::new(
+        before.bearer.clone(),
+        SessionConfig::new(|_| http::Response::new(ReplyBody::default())),
+    );
+    let cookie = sessions.sign_in("removed", &http::HeaderMap::new()).await.unwrap();
+    let cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
+    let service = streams(&sessions, before);
+    let bearer = |token: &str| ("authorization", format!("Bearer {token}"));
+    let rows = [
+        ("GET", "/events", bearer("kept"), false),
+        ("GET", "/events", bearer("removed"), true),
+        ("GET", "/events", bearer("renamed"), true),
+        ("GET", "/events", ("cookie", cookie), true),
+        ("POST", "/messages", bearer("kept"), false),
+        ("POST", "/messages", bearer("removed"), true),
+        // It would look complete.
+        ("GET", "/bytes", bearer("removed"), false),
+    ];
+    let mut bodies = Vec::new();
+    for (method, path, (header, value), ends) in rows {
+        let request = Request::builder().method(method).uri(path).header("host", "localhost");
+        let request = request.header(header, &value).header("content-type", "application/json");
+        let response = service.handle(request.body(Full::from("{}")).unwrap()).await;
+        assert_eq!(response.status(), 200, "{path}, {value}");
+        let mut frames = response.into_body().into_data_stream();
+        // The first event of a stream may be a comment.
+        let poll = |frames: &mut http_body_util::BodyDataStream<ReplyBody>| {
+            frames.poll_next_unpin(&mut Context::from_waker(Waker::noop()))
+        };
+        while let Poll::Ready(frame) = poll(&mut frames) {
+            assert!(frame.is_some(), "{path}, {value}: open before the change");
+        }
+        bodies.push((format!("{path}, {value}"), frames, ends));
+    }
+    service.replace_config(after);
+    for (row, frames, ends) in bodies {
+        let ended = tokio::time::timeout(Duration::from_millis(50), frames.count()).await;
+        assert_eq!(ended.is_ok(), ends, "{row}");
+    }
+}
