@@ -69,5 +69,6 @@ mod tool;
 mod tools;
 mod tools_eras;
 mod transfer;
+mod transfer_links;
 mod transfer_overlap;
 mod url_secrets;

@@ -1,8 +1,7 @@
 //! `trunkline export`.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
 use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, Exported};
 
+use super::draft::draft_of;
 use super::progress::Progress;
 use super::{Access, Source, runtime};
 use crate::terminal::{lines, output};
@@ -185,19 +185,4 @@ impl Target {
             }
         }
     }
-}
-
-/// Creates a file with a random name, `NAME.*.part`, in the folder of a file, which it replaces when it is complete. It
-/// is removed if it is dropped before.
-fn draft_of(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let mut prefix = path.file_name().unwrap_or_default().to_owned();
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    // The permissions of an ordinary new file, under the user's mask.
-    builder.prefix(&prefix).suffix(".part").permissions(Permissions::from_mode(0o666));
-    builder.tempfile_in(folder)
 }

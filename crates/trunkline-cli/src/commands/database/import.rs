@@ -105,9 +105,9 @@ fn import(arguments: &Arguments) -> anyhow::Result<u64> {
     let runtime = runtime()?;
     let database = runtime.block_on(arguments.source.open(Access::Write))?;
     let rejects = match &arguments.rejects {
-        Some(path) => Rejects::new(path.clone()),
+        Some(path) => Rejects::at(path.clone()),
         None if is_stdin => Rejects::of_stdin()?,
-        None => Rejects::new(with_suffix(&arguments.file, ".rejects")),
+        None => Rejects::next_to_import(with_suffix(&arguments.file, ".rejects")),
     };
     let batch = ImportBatch {
         table_name: arguments.table.clone(),

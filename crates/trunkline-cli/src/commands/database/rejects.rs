@@ -7,19 +7,30 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use trunkline_sql::transfer::RejectedRecord;
 
-use super::lock::lock;
+use super::lock::{lock, open, without_links};
 
 /// A file with a JSON object for each rejected record: its line, the reason, and the record. It is locked, so that no other
 /// import removes the records, and is removed if it has none.
 pub(super) struct Rejects {
     path: PathBuf,
+    options: OpenOptions,
     file: Option<File>,
     size: u64,
 }
 
 impl Rejects {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, file: None, size: 0 }
+    /// A file that the user has named.
+    pub(super) fn at(path: PathBuf) -> Self {
+        let mut options = File::options();
+        options.append(true);
+        Self { path, options, file: None, size: 0 }
+    }
+
+    /// A file next to the one that is imported.
+    pub(super) fn next_to_import(path: PathBuf) -> Self {
+        let mut rejects = Self::at(path);
+        without_links(&mut rejects.options);
+        rejects
     }
 
     /// That of an import from stdin: the first of `stdin.rejects`, `stdin.2.rejects`, … that no other import has locked.
@@ -30,12 +41,13 @@ impl Rejects {
                 1 => PathBuf::from("stdin.rejects"),
                 number => PathBuf::from(format!("stdin.{number}.rejects")),
             };
-            let locked = lock(options().create(true), &path);
-            let locked = locked.with_context(|| {
-                format!("cannot write {}; give --rejects another file", path.display())
+            let mut rejects = Self::next_to_import(path);
+            let locked = lock(rejects.options.create(true), &rejects.path);
+            rejects.file = locked.with_context(|| {
+                format!("cannot write {}; give --rejects another file", rejects.path.display())
             })?;
-            if let Some(file) = locked {
-                return Ok(Self { path, file: Some(file), size: 0 });
+            if rejects.file.is_some() {
+                return Ok(rejects);
             }
             number += 1;
         }
@@ -52,15 +64,15 @@ impl Rejects {
 
     /// Opens the file, and keeps the first bytes of an earlier one.
     pub(super) fn begin(&mut self, size: u64) -> anyhow::Result<()> {
-        let context = || format!("cannot write {}", self.path.display());
+        let path = self.path.display().to_string();
+        let context = || format!("cannot write {path}");
         let is_special = fs::metadata(&self.path).is_ok_and(|found| !found.is_file());
         let file = match self.file.take() {
             Some(file) => Some(file),
-            None if is_special => Some(options().open(&self.path).with_context(context)?),
-            None => lock(options().create(size == 0), &self.path).with_context(context)?,
+            None if is_special => Some(open(&self.options, &self.path).with_context(context)?),
+            None => lock(self.options.create(size == 0), &self.path).with_context(context)?,
         };
         let Some(file) = file else {
-            let path = self.path.display();
             bail!("{path} is locked by another import; give --rejects another file");
         };
         if !is_special {
@@ -94,10 +106,4 @@ impl Drop for Rejects {
             drop(fs::remove_file(&self.path));
         }
     }
-}
-
-fn options() -> OpenOptions {
-    let mut options = File::options();
-    options.append(true);
-    options
 }

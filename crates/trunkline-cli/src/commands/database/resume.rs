@@ -10,7 +10,8 @@ use ring::digest;
 use serde::{Deserialize, Serialize};
 use trunkline_sql::transfer::ExportFormat;
 
-use super::lock::lock;
+use super::draft::draft_of;
+use super::lock::{lock, without_links};
 use super::progress::Progress;
 use super::records::CsvOptions;
 use crate::config::Location;
@@ -105,7 +106,8 @@ impl StateFile {
     /// Creates an empty file, unless it exists.
     pub(super) fn lock(path: PathBuf) -> anyhow::Result<Self> {
         let mut options = File::options();
-        let file = lock(options.read(true).write(true).create(true).truncate(false), &path);
+        options.read(true).write(true).create(true).truncate(false);
+        let file = lock(without_links(&mut options), &path);
         match file.with_context(|| format!("cannot write {}", path.display()))? {
             Some(file) => Ok(Self { path, file }),
             None => bail!(
@@ -165,13 +167,11 @@ impl StateFile {
 
     /// Replaces the file, so that it is never incomplete. The new one is locked before other processes can open it.
     fn replace(self, text: &[u8]) -> io::Result<Self> {
-        let mut new = self.path.as_os_str().to_owned();
-        new.push(".new");
-        let mut file = File::create(&new)?;
-        file.lock()?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)?;
+        let mut draft = draft_of(&self.path)?;
+        draft.as_file().lock()?;
+        draft.write_all(text)?;
+        draft.as_file().sync_all()?;
+        let file = draft.persist(&self.path).map_err(|error| error.error)?;
         Ok(Self { file, ..self })
     }
 }
