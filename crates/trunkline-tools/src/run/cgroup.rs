@@ -1,7 +1,7 @@
 //! Cgroups, which limit the number of processes also for root.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -154,11 +154,47 @@ impl Cgroup {
 
     /// Kills all processes in it. Returns whether there were any.
     fn kill(&self) -> bool {
-        let Ok(members) = fs::read_to_string(self.path.join("cgroup.procs")) else { return false };
-        for member in members.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
-            let _ = kill_process(member, Signal::KILL);
+        let Ok(members) = self.members() else { return false };
+        // All at once, in version 2 since Linux 5.14.
+        let kill = OpenOptions::new().write(true).open(self.path.join("cgroup.kill"));
+        if kill.and_then(|mut file| file.write_all(b"1")).is_err() {
+            let is_member =
+                |process| self.members().is_ok_and(|members| members.contains(&process));
+            for member in &members {
+                kill_if(*member, is_member);
+            }
         }
         !members.is_empty()
+    }
+
+    fn members(&self) -> io::Result<Vec<Pid>> {
+        let text = fs::read_to_string(self.path.join("cgroup.procs"))?;
+        Ok(text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect())
+    }
+}
+
+/// Kills a process that is not a child of this one, so that its id may belong to another process by now. The condition
+/// is checked while a descriptor of the process is open: if it holds, the descriptor is of that process, or of one that
+/// has ended.
+#[cfg(target_os = "linux")]
+fn kill_if(process: Pid, condition: impl Fn(Pid) -> bool) {
+    use rustix::io::Errno;
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    match pidfd_open(process, PidfdFlags::empty()) {
+        Ok(opened) if condition(process) => drop(pidfd_send_signal(opened, Signal::KILL)),
+        // It has ended.
+        Ok(_) | Err(Errno::SRCH) => {}
+        // Before Linux 5.3, or without a free descriptor.
+        Err(_) if condition(process) => drop(kill_process(process, Signal::KILL)),
+        Err(_) => {}
+    }
+}
+
+/// Other systems have neither cgroups nor descriptors of processes.
+#[cfg(not(target_os = "linux"))]
+fn kill_if(process: Pid, condition: impl Fn(Pid) -> bool) {
+    if condition(process) {
+        drop(kill_process(process, Signal::KILL));
     }
 }
 
@@ -173,7 +209,10 @@ impl Drop for Cgroup {
 
 #[cfg(test)]
 mod tests {
-    use super::{CgroupParent, NAME_PREFIX, candidates, creator, is_running};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    use super::{CgroupParent, NAME_PREFIX, Pid, candidates, creator, is_running, kill_if};
 
     #[track_caller]
     fn check(line: &str, expected: &[&str]) {
@@ -191,7 +230,7 @@ mod tests {
             [None; 3]
         );
         assert!(is_running(std::process::id()));
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
         let since = std::time::Instant::now();
         while is_running(ended.id()) {
             assert!(since.elapsed().as_secs() < 20, "the process becomes a zombie");
@@ -200,18 +239,33 @@ mod tests {
         assert!(ended.wait().unwrap().success());
     }
 
+    /// A process whose id was that of a member is not signalled.
+    #[test]
+    fn only_members_are_killed() {
+        for (is_member, expected) in [(false, None), (true, Some(9))] {
+            let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            let id = Pid::from_raw(other.id().cast_signed()).unwrap();
+            kill_if(id, |process| {
+                assert_eq!(process, id);
+                is_member
+            });
+            // Without a signal, it ends with its stdin.
+            drop(other.stdin.take());
+            assert_eq!(other.wait().unwrap().signal(), expected);
+        }
+    }
+
     /// Passes without a check where no cgroups can be created.
     #[test]
     #[cfg(target_os = "linux")]
     fn sweep_ends_processes() {
         let Some(parent) = CgroupParent::find() else { return };
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
         ended.wait().unwrap();
         let left = parent.path.join(format!("{NAME_PREFIX}{}-0", ended.id()));
         std::fs::create_dir(&left).unwrap();
-        let mut members: Vec<_> = (0..20)
-            .map(|_| std::process::Command::new("sleep").arg("1000").spawn().unwrap())
-            .collect();
+        let mut members: Vec<_> =
+            (0..20).map(|_| Command::new("sleep").arg("1000").spawn().unwrap()).collect();
         for member in &members {
             std::fs::write(left.join("cgroup.procs"), member.id().to_string()).unwrap();
         }
