@@ -72,6 +72,8 @@ fn refusals() {
     let (folder, _) = with_content(CONTENT);
     fs::write(folder.path().join("x.csv"), "id,nme\n1,a\n").unwrap();
     fs::write(folder.path().join("x.txt"), "").unwrap();
+    let header: Vec<String> = (0..200_000).map(|number| format!("c{number}")).collect();
+    fs::write(folder.path().join("wide.csv"), header.join(",") + "\n").unwrap();
     for (arguments, code, message) in [
         (&["export", "--db", "a.db"][..], 2, "--table"),
         (&["export", "--db", "b.db", "--table", "item"], 1, "b.db does not exist"),
@@ -91,6 +93,13 @@ fn refusals() {
         (&["import", "--db", "a.db", "--table", "item", "x.txt"], 1, "give --format"),
         (&["import", "--db", "a.db", "--table", "item", "y.csv"], 1, "cannot open y.csv"),
         (&["import", "--db", "a.db", "--table", "none", "x.csv"], 1, "unknown table"),
+        (&["import", "--db", "a.db", "--table", "item", "wide.csv"], 1, "more than 1600 fields"),
+        (
+            &["import", "--db", "a.db", "--table", "item", "--format", "csv", "/dev/zero"],
+            1,
+            "/dev/zero is not a regular file",
+        ),
+        (&["import", "--db", "a.db", "--table", "item", "--format", "csv", "."], 1, "regular file"),
         (&["backup", "--db", "a.db", "a.db"], 1, "is the database itself"),
         (&["backup", "--db", "b.db", "c.db"], 1, "does not exist"),
         (&["backup", "--db", "postgres://localhost/x", "c.db"], 1, "use pg_dump"),
@@ -283,6 +292,24 @@ fn failed_imports_can_begin_again() {
     ok(&folder, &restart);
     let left = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 2);
+}
+
+/// A record of a stream without an end.
+#[test]
+fn records_have_a_maximum_size() {
+    let (folder, _) = with_content(CONTENT);
+    for (format, message) in [
+        ("csv", "line 1: the record has more than 16777216 bytes"),
+        ("ndjson", "line 1: the record has more than 16777216 bytes"),
+        ("json", "expected a JSON array of objects"),
+    ] {
+        let arguments = ["import", "--db", "a.db", "--table", "copy", "--format", format, "-"];
+        let mut import = command(&folder, &arguments);
+        import.stdin(fs::File::open("/dev/zero").unwrap());
+        let ended = run(&mut import);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(message), "{format}: {ended:?}");
+    }
 }
 
 #[test]

@@ -112,6 +112,7 @@ impl ProfileTable {
 
     /// The requested columns of the table.
     pub(crate) fn columns<'t>(&self, table: &'t Table) -> Result<Vec<&'t Column>, Error> {
+        table.dialect.check_names("columns", self.columns.as_ref().map_or(0, Vec::len))?;
         match self.columns.as_deref() {
             None => Ok(table.visible_columns().collect()),
             Some([]) => {

@@ -1,3 +1,5 @@
+use std::collections::{HashMap, HashSet};
+
 use bytes::Bytes;
 
 use super::error::Error;
@@ -47,16 +49,10 @@ impl RowEncoder {
 
     /// Writes the beginning of the text. Columns of equal names get numbers in objects.
     pub(crate) fn begin(&mut self, columns: Vec<ResultColumn>) {
-        let mut names: Vec<String> = Vec::with_capacity(columns.len());
-        for column in &columns {
-            let mut name = column.name.clone();
-            let mut number = 2;
-            while self.format != ExportFormat::Csv && names.contains(&name) {
-                name = format!("{}_{number}", column.name);
-                number += 1;
-            }
-            names.push(name);
-        }
+        let names = match self.format {
+            ExportFormat::Csv => columns.iter().map(|column| column.name.clone()).collect(),
+            ExportFormat::NdJson | ExportFormat::Json => distinct_names(&columns),
+        };
         match self.format {
             ExportFormat::Csv => {
                 for (index, name) in names.iter().enumerate() {
@@ -155,6 +151,24 @@ impl RowEncoder {
 fn too_many_rows(max: u64) -> Error {
     Error::OverLimit {
         message: format!(
+/// The names of columns, with a number after those that are not the first of their name.
+fn distinct_names(columns: &[ResultColumn]) -> Vec<String> {
+    let mut known = HashSet::with_capacity(columns.len());
+    // The next number of each repeated name.
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut names = Vec::with_capacity(columns.len());
+    for column in columns {
+        let mut name = column.name.clone();
+        while !known.insert(name.clone()) {
+            let number = numbers.entry(&column.name).or_insert(2);
+            name = format!("{}_{number}", column.name);
+            *number += 1;
+        }
+        names.push(name);
+    }
+    names
+}
+
             "the export has more than {max} rows; narrow it, or raise the maximum (--max-export-rows)"
         ),
     }
@@ -255,3 +269,6 @@ mod tests {
         assert!(encoder.row(|_, _| Ok::<_, Error>(())).is_err());
     }
 }
+        let names = ["a", "a_2", "a", "a", "a_2"];
+        let row = ["1", "2", "3", "4", "5"];
+        check(NdJson, &names, &[&row], "{\"a\":1,\"a_2\":2,\"a_3\":3,\"a_4\":4,\"a_2_2\":5}\n");

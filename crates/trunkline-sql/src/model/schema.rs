@@ -32,6 +32,22 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
+impl Dialect {
+    /// Refuses a list of more columns than a table can have, before any of them is looked up. The maximum is that of
+    /// PostgreSQL, and for SQLite that of the connections of this crate.
+    pub(crate) fn check_names(self, argument: &'static str, count: usize) -> Result<(), Error> {
+        let max = match self {
+            Self::Sqlite => 500,
+            Self::Postgres => 1_600,
+        };
+        if count <= max {
+            return Ok(());
+        }
+        let message = format!("`{argument}` has {count} columns; a table has at most {max}");
+        Err(Error::OverLimit { message })
+    }
+}
+
 /// An existing table, with the names in the spelling of the schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {

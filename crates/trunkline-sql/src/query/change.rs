@@ -288,10 +288,12 @@ pub(crate) fn returning(
             let reason = "the list is empty; send true for all columns";
             return Err(Error::argument("returning", reason));
         }
-        Some(Returning::Columns(names)) => names
-            .iter()
-            .map(|name| table.open_column(name, "returning").map(|column| quote(&column.name)))
-            .collect::<Result<_, _>>()?,
+        Some(Returning::Columns(names)) => {
+            table.dialect.check_names("returning", names.len())?;
+            let column = |name: &String| table.open_column(name, "returning");
+            let quoted = |name| column(name).map(|column| quote(&column.name));
+            names.iter().map(quoted).collect::<Result<_, _>>()?
+        }
     };
     if names.is_empty() {
         let reason = "all columns of the table are masked";

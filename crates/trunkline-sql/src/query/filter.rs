@@ -34,6 +34,7 @@ impl<'t> Filter<'t> {
         values: Vec<Value>,
     ) -> Result<Self, Error> {
         let dialect = table.dialect;
+        dialect.check_names("filters", filters.len())?;
         let mut filter = Self { dialect, sql: String::new(), values, columns: Vec::new() };
         for (name, condition) in filters {
             let column = table.open_column(name, "filters")?;

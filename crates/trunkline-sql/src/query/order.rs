@@ -24,15 +24,16 @@ pub(super) fn by(table: &Table, order: Option<&OrderBy>) -> Result<Order, Error>
     let mut terms = match order {
         None => Vec::new(),
         Some(OrderBy::Text(text)) => parse_text(table, text)?,
-        Some(OrderBy::Terms(terms)) => terms
-            .iter()
-            .map(|term| match term {
+        Some(OrderBy::Terms(terms)) => {
+            table.dialect.check_names("order_by", terms.len())?;
+            let read = |term: &OrderTerm| match term {
                 OrderTerm::Text(text) => parse_term(table, text),
                 OrderTerm::Column { column, desc } => {
                     Ok(Term::of(order_column(table, column)?, *desc))
                 }
-            })
-            .collect::<Result<_, _>>()?,
+            };
+            terms.iter().map(read).collect::<Result<_, _>>()?
+        }
     };
     let desc = terms.last().is_some_and(|term| term.desc);
     let identity = table.row_identity();
@@ -117,7 +118,10 @@ fn parse_text(table: &Table, text: &str) -> Result<Vec<Term>, Error> {
     match parse_term(table, text) {
         Ok(term) => Ok(vec![term]),
         Err(error @ Error::Masked { .. }) => Err(error),
-        Err(_) => text.split(',').map(|term| parse_term(table, term)).collect(),
+        Err(_) => {
+            table.dialect.check_names("order_by", text.split(',').count())?;
+            text.split(',').map(|term| parse_term(table, term)).collect()
+        }
     }
 }
 

@@ -174,9 +174,13 @@ fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t st
         Some([]) => Err(Error::argument("columns", "the list is empty; omit it for all columns")),
         Some([all]) if all == "*" && table.column(all).is_err() => columns(table, None),
         Some([one]) if table.column(one).is_err() => {
+            table.dialect.check_names("columns", one.split(',').count())?;
             one.split(',').map(|name| column_name(table, name.trim())).collect()
         }
-        Some(names) => names.iter().map(|name| column_name(table, name)).collect(),
+        Some(names) => {
+            table.dialect.check_names("columns", names.len())?;
+            names.iter().map(|name| column_name(table, name)).collect()
+        }
     }
 }
 

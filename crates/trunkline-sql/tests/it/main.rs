@@ -19,6 +19,7 @@ mod inspections;
 mod leaves_no_trace;
 mod limits;
 mod list;
+mod name_lists;
 mod operations;
 mod raw;
 mod raw_writes;

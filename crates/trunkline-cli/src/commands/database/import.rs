@@ -1,6 +1,7 @@
 //! `trunkline import`.
 
-use std::fs::File;
+use std::collections::HashSet;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -183,7 +184,12 @@ impl Import {
         progress: &Progress,
     ) -> anyhow::Result<()> {
         let path = &arguments.file;
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let cannot_open = || format!("cannot open {}", path.display());
+        // A device may have no end, and a pipe cannot be read twice.
+        if !fs::metadata(path).with_context(cannot_open)?.is_file() {
+            bail!("{} is not a regular file; read it from stdin, as the file -", path.display());
+        }
+        let file = File::open(path).with_context(cannot_open)?;
         let identity = Identity::of(&file, arguments.source.location(), &arguments.table, progress)
             .with_context(|| format!("cannot read {}", path.display()))?
             .with_format(format, &options);
@@ -230,9 +236,10 @@ impl Import {
         let request =
             DescribeTable { table_name: self.batch.table_name.clone(), ..DescribeTable::default() };
         let table = self.runtime.block_on(self.database.describe_table(request))?;
-        let is_known =
-            |name: &&String| table.columns.iter().any(|one| one.name.eq_ignore_ascii_case(name));
-        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        let known: HashSet<String> =
+            table.columns.iter().map(|one| one.name.to_ascii_lowercase()).collect();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(&name.to_ascii_lowercase()))
+        {
             let columns: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
             bail!(
                 "unknown column `{}` in the header of the CSV file; the columns of {} are {}",

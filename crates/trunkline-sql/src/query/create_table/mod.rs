@@ -2,6 +2,8 @@ mod definition;
 mod literal;
 mod tokens;
 
+use std::collections::HashSet;
+
 use super::identifier::quote;
 use crate::model::create_table::{CreateTable, PrimaryKey};
 use crate::model::error::Error;
@@ -19,7 +21,10 @@ pub(crate) fn create_table(
 ) -> Result<String, Error> {
     check_name(&request.table_name, dialect)
         .map_err(|reason| Error::argument("table_name", reason))?;
-    let mut columns = Vec::with_capacity(request.schema.0.len());
+    let count = request.schema.0.len();
+    dialect.check_names("schema", count)?;
+    let mut columns = Vec::with_capacity(count);
+    let mut known = HashSet::with_capacity(count);
     for (name, spec) in &request.schema.0 {
         let bad = |reason: String| bad_column(name, reason);
         // Names that are reserved for tables are allowed for columns.
@@ -29,7 +34,7 @@ pub(crate) fn create_table(
         if dialect == Dialect::Postgres && name.len() > MAX_NAME {
             return Err(bad(TOO_LONG.to_owned()));
         }
-        if columns.iter().any(|(other, _): &(&str, _)| other.eq_ignore_ascii_case(name)) {
+        if !known.insert(name.to_ascii_lowercase()) {
             return Err(bad("duplicate column; case is ignored".to_owned()));
         }
         columns.push((name.as_str(), Definition::of(spec, dialect).map_err(bad)?));

@@ -1,6 +1,7 @@
 //! CSV (RFC 4180). The crate `csv` does not distinguish an empty field, which is NULL, from an empty text in quotes, and
 //! does not limit the size of a record whose quote is not closed.
 
+use std::collections::HashSet;
 use std::io::BufRead;
 
 use anyhow::bail;
@@ -8,6 +9,9 @@ use serde_json::Value as Json;
 use trunkline_sql::transfer::RejectedRecord;
 
 use super::{Item, RecordReader, record};
+
+/// Maximum number of fields of a record: the most columns of a table in PostgreSQL. SQLite has fewer.
+const MAX_FIELDS: usize = 1_600;
 
 struct Field {
     text: String,
@@ -22,6 +26,7 @@ impl<R: BufRead> RecordReader<R> {
             Err(reason) => bail!("invalid header of the CSV file: {reason}"),
         };
         let mut names: Vec<String> = Vec::with_capacity(fields.len());
+        let mut known = HashSet::with_capacity(fields.len());
         for (index, field) in fields.into_iter().enumerate() {
             let name = match index {
                 0 => field.text.trim_start_matches('\u{feff}').to_owned(),
@@ -30,7 +35,7 @@ impl<R: BufRead> RecordReader<R> {
             if name.is_empty() {
                 bail!("empty column name in the header of the CSV file");
             }
-            if names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+            if !known.insert(name.to_ascii_lowercase()) {
                 bail!("duplicate column `{}` in the header of the CSV file", name.escape_debug());
             }
             names.push(name);
@@ -107,6 +112,9 @@ fn split(row: &[u8], delimiter: u8) -> Result<Vec<Field>, String> {
                 (Field { text, is_quoted: false }, &rest[end..])
             }
         };
+        if fields.len() == MAX_FIELDS {
+            return Err(format!("more than {MAX_FIELDS} fields"));
+        }
         fields.push(field);
         match after.split_first() {
             None => return Ok(fields),
