@@ -72,12 +72,100 @@ fn check_repetition(sql: &str, phase: &str, expected: (i32, &str, bool)) {
 }
 
 #[test]
-fn only_a_complete_import_has_no_checkpoint() {
+fn interrupted_imports_have_a_checkpoint() {
     const RESTORED: &str = "DROP TABLE trunkline_import; DELETE FROM t";
+    const NONE: &str = "has no checkpoint";
     check_repetition("", "running", (1, "continuing after line", true));
     check_repetition("", "ending", (1, "continuing after line", true));
-    check_repetition(RESTORED, "running", (1, "has no checkpoint", true));
-    check_repetition("DROP TABLE trunkline_import", "ending", (0, "complete already", false));
+    check_repetition(RESTORED, "running", (1, NONE, true));
+    check_repetition(RESTORED, "ending", (1, NONE, true));
+    check_repetition("DROP TABLE trunkline_import", "ending", (1, NONE, true));
+}
+
+/// The end of an import is interrupted by triggers, at each of its steps.
+#[test]
+fn the_database_records_that_an_import_is_complete() {
+    // The file of rejected records has those of one import.
+    const COMPLETE: (i32, &str) = (3, "complete already\ninserted 0 rows");
+    let (folder, path) = with_content(TABLE);
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("t.csv"), "id\n1\nx\n2\n").unwrap();
+    let database = Connection::open(&path).unwrap();
+    let rows = || {
+        let rows = "SELECT coalesce(group_concat(id), '') FROM t";
+        database.query_row(rows, [], |row| row.get::<_, String>(0)).unwrap()
+    };
+    let check = |(code, message): (i32, &str), expected: &str| {
+        let ended =
+            run(&mut command(&folder, &["import", "--db", "a.db", "--table", "t", "t.csv"]));
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stderr.contains(message), "{ended:?}");
+        assert_eq!(rows(), expected, "{ended:?}");
+    };
+    let execute = |sql: &str| database.execute_batch(sql).unwrap();
+    let interrupt = |condition: &str| {
+        execute(&format!(
+            "CREATE TABLE IF NOT EXISTS trunkline_import (id TEXT PRIMARY KEY, checkpoint TEXT NOT NULL);
+             CREATE TRIGGER interrupt BEFORE DELETE ON trunkline_import WHEN {condition}
+             BEGIN SELECT RAISE(ABORT, 'interrupted'); END"
+        ));
+    };
+    let state = file("t.csv.import");
+    // Before the checkpoint is removed.
+    interrupt("old.id NOT LIKE 'complete-%'");
+    check((1, "interrupted"), "1,2");
+    let kept = fs::read(&state).unwrap();
+    execute("DROP TRIGGER interrupt");
+    // Before the record is removed, without and with a state file.
+    interrupt("old.id LIKE 'complete-%'");
+    check((1, "interrupted"), "1,2");
+    assert!(!state.exists());
+    fs::write(&state, &kept).unwrap();
+    check((1, "complete already"), "1,2");
+    assert!(!state.exists());
+    execute("DROP TRIGGER interrupt");
+    check(COMPLETE, "1,2");
+    assert_eq!(fs::read_to_string(file("t.csv.rejects")).unwrap().lines().count(), 1);
+    assert_eq!(names(&folder, ".import"), [""; 0]);
+    // The database is one of an earlier time.
+    execute("DELETE FROM t");
+    fs::write(&state, &kept).unwrap();
+    check((1, "has no checkpoint"), "");
+    fs::remove_file(&state).unwrap();
+    check((3, "inserted 2 rows"), "1,2");
+    // A complete import can be repeated, and the record of another file or table is not used.
+    check((3, "inserted 2 rows"), "1,2,1,2");
+}
+
+/// An import that was interrupted continues only with the same file, table and format.
+#[test]
+fn other_imports_do_not_continue() {
+    let (folder, path) = with_content(&format!("{TABLE}; CREATE TABLE u (id INTEGER)"));
+    let file = |name: &str| folder.path().join(name);
+    let text = "{\"id\": 1}\n".repeat(1_500);
+    // The second transaction fails.
+    fs::write(file("t.json"), format!("[{}, {{\"id\"", text.trim_end().replace('\n', ",")))
+        .unwrap();
+    let import = |table: &str, format: &str| {
+        let arguments = ["import", "--db", "a.db", "--table", table, "--format", format, "t.json"];
+        run(&mut command(&folder, &arguments))
+    };
+    assert_eq!(import("t", "json").code, Some(1));
+    for (table, format, message) in [
+        ("u", "json", "another table"),
+        ("t", "ndjson", "another format"),
+        ("t", "json", "continuing after line"),
+    ] {
+        let ended = import(table, format);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(message), "{message}: {ended:?}");
+    }
+    fs::write(file("t.json"), "[]").unwrap();
+    assert!(import("t", "json").stderr.contains("another content of the file"));
+    let database = Connection::open(&path).unwrap();
+    let rows = "SELECT (SELECT count(*) FROM t) || ',' || (SELECT count(*) FROM u)";
+    let rows: String = database.query_row(rows, [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, "1500,0");
 }
 
 #[test]

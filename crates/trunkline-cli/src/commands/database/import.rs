@@ -19,7 +19,7 @@ use trunkline_sql::{Database, DescribeTable, Error};
 use super::progress::Progress;
 use super::records::{CsvOptions, Item, Position, RecordReader};
 use super::rejects::Rejects;
-use super::resume::{Identity, Phase, StateFile};
+use super::resume::{Identity, ImportState, Phase, StateFile};
 use super::{Access, Source, runtime};
 use crate::terminal::output;
 
@@ -196,9 +196,11 @@ impl Import {
         let mut reader =
             RecordReader::new(BufReader::with_capacity(1 << 16, file), format, options)?;
         self.check_columns(reader.header())?;
+        let completion = identity.completion_id(path).with_context(cannot_open)?;
         let state = StateFile::lock(with_suffix(path, ".import"))?;
         let state = if arguments.restart {
-            if let Some(id) = state.id() {
+            let ids = state.id().into_iter().chain([completion.clone()]);
+            for id in ids {
                 self.checkpoint(CheckpointRequest::End { id })?;
             }
             state.begin(identity)?
@@ -208,28 +210,46 @@ impl Import {
         let id = state.id().to_owned();
         let found = self.checkpoint(CheckpointRequest::Read { id: id.clone() })?;
         self.id = Some(id.clone());
-        match (state.phase(), found) {
-            (Phase::Ending, None) => {
-                output::message("the import was complete already\n");
-                return state.remove();
-            }
-            (Phase::Running, None) => bail!(
+        if let Some(checkpoint) = found {
+            reader.resume(self.restore(&checkpoint)?)?;
+        } else if let Some(complete) = self.completion(&completion)? {
+            output::message("the import was complete already\n");
+            self.counts.rejected = rejected_before(&complete)?;
+            return self.forget(state, completion);
+        } else if state.phase() == Phase::Running {
+            bail!(
                 "the database has no checkpoint of the interrupted import in {}; use the same server and search path, \
                  or import the file from its beginning with --restart",
                 state.path().display()
-            ),
-            (_, Some(checkpoint)) => reader.resume(self.restore(&checkpoint)?)?,
-            (Phase::Starting, None) => {
-                self.rejects.begin(0)?;
-                let checkpoint = self.at(Position::default(), Vec::new())?;
-                self.checkpoint(CheckpointRequest::Begin(checkpoint))?;
-            }
+            );
+        } else {
+            self.rejects.begin(0)?;
+            let checkpoint = self.at(Position::default(), Vec::new())?;
+            self.checkpoint(CheckpointRequest::Begin(checkpoint))?;
         }
         let state = state.enter(Phase::Running)?;
         self.run(&mut reader, progress, Some(state.size()))?;
-        let state = state.enter(Phase::Ending)?;
+        // The database always has a checkpoint or this record, until the state file is removed: without them, its
+        // content is of another time.
+        if self.completion(&completion)?.is_none() {
+            let rejected = Vec::new();
+            let counted = json!({ "rejected": self.counts.rejected });
+            let complete = Checkpoint { id: completion.clone(), state: counted, rejected };
+            self.checkpoint(CheckpointRequest::Begin(complete))?;
+        }
         self.checkpoint(CheckpointRequest::End { id })?;
-        state.remove()
+        self.forget(state, completion)
+    }
+
+    /// The record that the import is complete.
+    fn completion(&self, id: &str) -> anyhow::Result<Option<Checkpoint>> {
+        self.checkpoint(CheckpointRequest::Read { id: id.to_owned() })
+    }
+
+    /// Removes what identifies a complete import.
+    fn forget(&self, state: ImportState, completion: String) -> anyhow::Result<()> {
+        state.remove()?;
+        self.checkpoint(CheckpointRequest::End { id: completion }).map(drop)
     }
 
     fn check_columns(&self, names: &[String]) -> anyhow::Result<()> {
@@ -350,17 +370,14 @@ impl Import {
 
     /// Restores the state of an interrupted import.
     fn restore(&mut self, checkpoint: &Checkpoint) -> anyhow::Result<Position> {
-        let invalid = || "the table trunkline_import has an invalid checkpoint; remove its row";
-        let number = |name: &str| checkpoint.state.get(name).and_then(serde_json::Value::as_u64);
-        let position = checkpoint.state.get("position").cloned().with_context(invalid)?;
-        let position: Position = serde_json::from_value(position).with_context(invalid)?;
+        let position = checkpoint.state.get("position").cloned().context(INVALID)?;
+        let position: Position = serde_json::from_value(position).context(INVALID)?;
         // Those of the last transaction may be missing in the file.
-        self.rejects.begin(number("rejects_bytes").with_context(invalid)?)?;
+        self.rejects.begin(number(checkpoint, "rejects_bytes")?)?;
         let mut rejected = checkpoint.rejected.clone();
         rejected.sort_by_key(|rejected| rejected.line);
         self.rejects.append(&rejected)?;
-        let before = number("rejected").with_context(invalid)?;
-        self.counts.rejected = before + rejected.len() as u64;
+        self.counts.rejected = rejected_before(checkpoint)? + rejected.len() as u64;
         self.counts.inserted = 0;
         output::message(&format!("continuing after line {}\n", position.line));
         Ok(position)
@@ -369,4 +386,15 @@ impl Import {
     fn checkpoint(&self, request: CheckpointRequest) -> anyhow::Result<Option<Checkpoint>> {
         Ok(self.runtime.block_on(self.database.checkpoint(request))?)
     }
+}
+
+const INVALID: &str = "the table trunkline_import has an invalid checkpoint; remove its row";
+
+fn number(checkpoint: &Checkpoint, name: &str) -> anyhow::Result<u64> {
+    checkpoint.state.get(name).and_then(serde_json::Value::as_u64).context(INVALID)
+}
+
+/// The number of records that were rejected before the last batch of a checkpoint.
+fn rejected_before(checkpoint: &Checkpoint) -> anyhow::Result<u64> {
+    number(checkpoint, "rejected")
 }

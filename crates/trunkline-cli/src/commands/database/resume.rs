@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -34,10 +35,9 @@ pub(super) struct Identity {
 pub(super) enum Phase {
     /// The database may have no checkpoint yet.
     Starting,
-    /// The database has a checkpoint.
+    /// The database has a checkpoint, or the record of a complete import.
+    #[serde(alias = "ending")]
     Running,
-    /// All records are in the table. The database may have no checkpoint any more.
-    Ending,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ impl Identity {
         })?;
         let mut file = file;
         file.rewind()?;
-        let sha256 = context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hexadecimal(context.finish());
         let database = match location {
             Location::File(path) => fs::canonicalize(path)?.display().to_string(),
             #[cfg(feature = "postgres")]
@@ -100,6 +100,23 @@ impl Identity {
         };
         self
     }
+
+    /// The id of the record that the import of a file is complete, in its database. It is the same for each import of
+    /// the same content from the same path to the same table.
+    pub(super) fn completion_id(&self, file: &Path) -> io::Result<String> {
+        let path = fs::canonicalize(file)?;
+        let mut context = digest::Context::new(&digest::SHA256);
+        for part in [path.as_os_str().as_bytes(), self.sha256.as_bytes(), self.table.as_bytes()] {
+            context.update(&(part.len() as u64).to_le_bytes());
+            context.update(part);
+        }
+        context.update(self.format.as_bytes());
+        Ok(format!("complete-{}", hexadecimal(context.finish())))
+    }
+}
+
+fn hexadecimal(digest: digest::Digest) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl StateFile {
