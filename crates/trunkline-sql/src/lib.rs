@@ -89,7 +89,8 @@ pub mod schema {
 pub mod transfer {
     pub use crate::model::exact_json::read_json;
     pub use crate::model::export::{
-        ExportFormat, ExportRows, ExportSender, ExportSource, Exported, UnknownFormat,
+        ExportFormat, ExportRows, ExportSender, ExportSource, ExportText, Exported,
+        NoSpreadsheetFormat, UnknownFormat,
     };
     pub use crate::model::import::{
         CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, ImportRecord, Imported,

@@ -26,15 +26,16 @@ use trunkline::protocol::Reply;
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, Rpc, code};
 
 use crate::databases::Databases;
-use crate::model::export::{ExportFormat, ExportSender};
+use crate::model::export::{ExportFormat, ExportSender, ExportText};
 use crate::operations::ExportTarget;
 
 /// Returns the route of exports. `rpc` serves the operations of the databases in this namespace, usually `db`.
 ///
 /// `GET /db/NAME/query?sql=SELECT…` returns all rows of a reading statement as CSV, NDJSON or JSON, according to the
 /// parameter `format` or the header `Accept`; the default is JSON. The parameters `params` (JSON) and `timeout_ms` are
-/// those of `execute_raw_query`. `POST` takes the same as a JSON object. The timeout and the maximum number of rows are
-/// those of exports ([`QueryLimits`](crate::QueryLimits)). Disconnecting ends the statement.
+/// those of `execute_raw_query`. With `spreadsheet_safe=true`, texts in CSV are not formulas of spreadsheets
+/// ([`ExportText`](crate::transfer::ExportText)). `POST` takes the same as a JSON object. The timeout and the maximum
+/// number of rows are those of exports ([`QueryLimits`](crate::QueryLimits)). Disconnecting ends the statement.
 ///
 /// If an error occurs after the first row, the connection is closed before the end of the response (HTTP/1.1), or the
 /// stream is reset (HTTP/2). A complete response is therefore a complete export.
@@ -60,6 +61,7 @@ struct Query {
     sql: Option<String>,
     params: Option<Json>,
     format: Option<String>,
+    spreadsheet_safe: bool,
     timeout_ms: Option<Json>,
 }
 
@@ -91,6 +93,11 @@ impl Route {
     ) -> Result<Response<ReplyBody>, ErrorObject> {
         let query = query?;
         let format = format(query.format.as_deref(), Headers::of(&extensions))?;
+        let text = match query.spreadsheet_safe {
+            true => ExportText::spreadsheet_safe(format)
+                .map_err(|error| invalid(&format!("`spreadsheet_safe`: {error}")))?,
+            false => format.into(),
+        };
         let (method, mut params) = self.call(database)?;
         let sql = query.sql.ok_or_else(|| invalid(&"`sql` is missing"))?;
         params.insert("query".to_owned(), sql.into());
@@ -101,7 +108,7 @@ impl Route {
         let wait = ClientWait::default();
         let waiting = wait.begin();
         extensions.insert(wait);
-        extensions.insert(ExportTarget { format, parts: sender });
+        extensions.insert(ExportTarget { format: text, parts: sender });
         let mut call = Call::request(&Id::NULL, &method, &params)?;
         *call.extensions_mut() = extensions;
         let mut rpc = self.rpc.clone();
@@ -154,12 +161,18 @@ impl Query {
             match name {
                 "sql" => query.sql = Some(value),
                 "format" => query.format = Some(value),
+                "spreadsheet_safe" => {
+                    query.spreadsheet_safe = value
+                        .parse()
+                        .map_err(|_| invalid(&"`spreadsheet_safe`: expected `true` or `false`"))?;
+                }
                 "params" => query.params = Some(json(&value)?),
                 "timeout_ms" => query.timeout_ms = Some(json(&value)?),
                 _ => {
                     let name = name.escape_debug();
                     return Err(invalid(&format!(
-                        "unknown parameter `{name}`; the parameters are `sql`, `params`, `format` and `timeout_ms`"
+                        "unknown parameter `{name}`; the parameters are `sql`, `params`, `format`, \
+                         `spreadsheet_safe` and `timeout_ms`"
                     )));
                 }
             }

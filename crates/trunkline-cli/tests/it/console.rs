@@ -157,6 +157,30 @@ fn the_console_is_served_on_loopback_addresses_by_default() {
     }
 }
 
+/// The page of a table and the query box link to CSV whose texts are not formulas.
+#[test]
+fn pages_link_to_exports_for_spreadsheets() {
+    let (folder, _path) =
+        with_content("CREATE TABLE f (a TEXT); INSERT INTO f VALUES ('=cmd|x'), ('y')");
+    let mut command = trunkline(folder.path());
+    command.args(["--db", "a.db", "--port", "0", "--data-dir", "data"]);
+    let server = Server::start(command);
+    let query = [("sql", "SELECT a FROM f")];
+    for page in [
+        get(&server, "/console/databases/main/tables/f", &[]),
+        send(&server, "/console/databases/main/query", &[ORIGIN], &query),
+    ] {
+        let (before, _) = page.text.split_once(">CSV for spreadsheets</a>").expect(&page.text);
+        let link = before.rsplit_once("<a href=\"").unwrap().1.split('"').next().unwrap();
+        let link = link.replace("&#38;", "&").replace("&amp;", "&");
+        let mut connection = server.connect();
+        let request = format!("GET {link} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let mut body = connection.ask(&request).body;
+        connection.chunks(|chunk| body.extend_from_slice(chunk));
+        assert_eq!(String::from_utf8_lossy(&body), "a\n'=cmd|x\ny\n", "{link}");
+    }
+}
+
 /// Names and values that would be code if they were not escaped.
 const HOSTILE: &str = r#"
     CREATE TABLE "<img src=x onerror=alert(1)>""'&" (id INTEGER PRIMARY KEY, "<b>""'&" TEXT, u TEXT);

@@ -66,6 +66,21 @@ fn formats() {
         (all.to_owned(), "application/x-ndjson", "application/x-ndjson", ndjson),
         (all.to_owned(), "application/jsonl", "application/x-ndjson", ndjson),
         (
+            format!(
+                "sql={}&format=csv&spreadsheet_safe=true",
+                encoded("SELECT -1 AS n, '=cmd|x' AS \"@f\", '-1.50' AS d")
+            ),
+            "*/*",
+            "text/csv",
+            "n,'@f,d\n-1,'=cmd|x,-1.50\n",
+        ),
+        (
+            format!("sql={}&spreadsheet_safe=false", encoded("SELECT '=cmd|x' AS a")),
+            "text/csv",
+            "text/csv",
+            "a\n=cmd|x\n",
+        ),
+        (
             "sql=SELECT+1+AS+a,+2+AS+a".to_owned(),
             "*/*",
             "application/json",
@@ -91,6 +106,9 @@ fn formats() {
     let body = json!({"sql": "SELECT name FROM item WHERE id = :id", "params": {"id": 1}, "format": "csv"});
     let export = read(server.connect(), &post("/db/main/query", &[], &body));
     assert_eq!(String::from_utf8_lossy(&export.body), "name\n\"a, \"\"b\"\"\"\n");
+    let body = json!({"sql": "SELECT '+1' AS a", "format": "csv", "spreadsheet_safe": true});
+    let export = read(server.connect(), &post("/db/main/query", &[], &body));
+    assert_eq!(String::from_utf8_lossy(&export.body), "a\n'+1\n");
 }
 
 #[test]
@@ -104,6 +122,8 @@ fn errors_before_the_first_row() {
         ("main", "", 400, Value::Null),
         ("main", "sql=SELECT+1&format=xml", 400, Value::Null),
         ("main", "sql=SELECT+1&x=1", 400, Value::Null),
+        ("main", "sql=SELECT+1&format=json&spreadsheet_safe=true", 400, Value::Null),
+        ("main", "sql=SELECT+1&format=csv&spreadsheet_safe=1", 400, Value::Null),
         ("main", "sql=SELECT+1&params=[", 400, Value::Null),
         ("main", "sql=SELECT+1&params=[1]", 400, json!("bad_params")),
         ("main", "sql=SELECT+1&timeout_ms=x", 400, Value::Null),

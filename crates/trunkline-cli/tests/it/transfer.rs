@@ -65,6 +65,15 @@ fn exports_can_be_imported() {
     let ended =
         ok(&folder, &["export", "--db", "a.db", "--sql", "SELECT id FROM item ORDER BY id DESC"]);
     assert_eq!((&*ended.stdout, &*ended.stderr), ("id\n3\n2\n1\n", ""));
+    let formulas = "SELECT '=cmd|x' AS \"=a\", '@SUM(1,1)' AS b, char(9) || 'x' AS c, -1 AS d";
+    for (option, expected) in [
+        (None, "=a,b,c,d\n=cmd|x,\"@SUM(1,1)\",\"\tx\",-1\n"),
+        (Some("--spreadsheet-safe"), "'=a,b,c,d\n'=cmd|x,\"'@SUM(1,1)\",\"'\tx\",-1\n"),
+    ] {
+        let arguments = ["export", "--db", "a.db", "--sql", formulas].into_iter().chain(option);
+        let ended = ok(&folder, &arguments.collect::<Vec<_>>());
+        assert_eq!((&*ended.stdout, &*ended.stderr), (expected, ""));
+    }
 }
 
 #[test]
@@ -79,6 +88,20 @@ fn refusals() {
         (&["export", "--db", "b.db", "--table", "item"], 1, "b.db does not exist"),
         (&["export", "--db", "a.db", "--table", "itm"], 1, "did you mean `item`?"),
         (&["export", "--db", "a.db", "--sql", "DELETE FROM item"], 1, "not allowed"),
+        (
+            &[
+                "export",
+                "--db",
+                "a.db",
+                "--table",
+                "item",
+                "--format",
+                "json",
+                "--spreadsheet-safe",
+            ],
+            1,
+            "only csv can be safe for spreadsheets",
+        ),
         (
             &["export", "--db", "a.db", "--table", "item", "--format", "xml"],
             2,

@@ -65,6 +65,21 @@ impl DatabaseVisit {
         self.visit.failed(SECTION, error)
     }
 
+    /// The links to all rows of a statement, with their labels.
+    pub(super) fn exports(&self, sql: &str) -> Vec<(&'static str, String)> {
+        let database = text::encode(&self.database.name);
+        let url = |further: &[(&str, &str)]| {
+            let pairs = [&[("sql", sql)], further].concat();
+            format!("/db/{database}/query{}", text::query(&pairs))
+        };
+        vec![
+            ("CSV", url(&[("format", "csv")])),
+            ("CSV for spreadsheets", url(&[("format", "csv"), ("spreadsheet_safe", "true")])),
+            ("NDJSON", url(&[("format", "ndjson")])),
+            ("JSON", url(&[("format", "json")])),
+        ]
+    }
+
     pub(super) fn head(&self, tab: &'static str) -> Head {
         let ConsoleDatabase { name, engine, is_writable, .. } = &self.database;
         Head {

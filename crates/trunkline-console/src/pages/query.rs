@@ -73,7 +73,7 @@ pub(super) async fn run(visit: DatabaseVisit) -> Result<Response, Refused> {
                 None => String::new(),
             };
             page_of.is_truncated = result.get("truncated") == Some(&Json::Bool(true));
-            page_of.exports = exports(&visit, &page_of.sql);
+            page_of.exports = visit.exports(&page_of.sql);
             draw(&mut page_of, &visit, result);
             page_of.view = Some(ResultView::of(result, called.bytes));
         }
@@ -120,14 +120,6 @@ fn add_steps(steps: &[Json], depth: usize, plan: &mut Vec<Step>) {
         });
         add_steps(step.items("steps"), depth + 1, plan);
     }
-}
-
-fn exports(visit: &DatabaseVisit, sql: &str) -> Vec<(&'static str, String)> {
-    let database = text::encode(&visit.database.name);
-    let export = |format: &str| {
-        format!("/db/{database}/query{}", text::query(&[("sql", sql), ("format", format)]))
-    };
-    vec![("CSV", export("csv")), ("NDJSON", export("ndjson")), ("JSON", export("json"))]
 }
 
 /// Adds the chart, and the choices of its axes.

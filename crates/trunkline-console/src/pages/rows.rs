@@ -194,10 +194,6 @@ pub(super) async fn list(
             without: url(&[], Some(index)),
         });
     let sql = format!("SELECT * FROM \"{}\"", table.replace('"', "\"\""));
-    let export = |format: &'static str| {
-        let query = text::query(&[("sql", &sql), ("format", format)]);
-        format!("/db/{}/query{query}", text::encode(&visit.database.name))
-    };
     let hint = called.result.get("hint").and_then(Json::as_str).unwrap_or_default();
     Ok(page(&RowsPage {
         layout: visit.visit.layout(format!("{table} · {}", visit.database.name), SECTION),
@@ -212,11 +208,7 @@ pub(super) async fn list(
         first: url(&[], None),
         next: next.map(|cursor| url(&[("cursor", cursor)], None)),
         millis: text::millis(called.millis),
-        exports: vec![
-            ("CSV", export("csv")),
-            ("NDJSON", export("ndjson")),
-            ("JSON", export("json")),
-        ],
+        exports: visit.exports(&sql),
         hint: if next.is_none() { hint.to_owned() } else { String::new() },
         table: shown,
         head,

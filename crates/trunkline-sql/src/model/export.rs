@@ -18,7 +18,7 @@ pub struct ExportRows {
     /// The rows.
     pub source: ExportSource,
     /// The form of the text.
-    pub format: ExportFormat,
+    pub format: ExportText,
     /// A shorter timeout than [`QueryLimits::export_timeout`](crate::QueryLimits).
     pub timeout: Option<Duration>,
 }
@@ -49,6 +49,50 @@ pub enum ExportFormat {
     /// A JSON array of objects.
     Json,
 }
+
+/// The form of the text of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExportText {
+    /// The format.
+    pub format: ExportFormat,
+    /// Whether texts that a spreadsheet could read as formulas begin with an apostrophe, in CSV: names of columns, and
+    /// values of text that begin with `=`, `+`, `-` or `@`, also after white space, or with a tab or a line break.
+    /// Numbers are not changed. Without it, a cell such as `=HYPERLINK("http://…")` is computed when the file is
+    /// opened.
+    pub spreadsheet_safe: bool,
+}
+
+impl ExportText {
+    /// The format without changes of texts.
+    #[must_use]
+    pub fn new(format: ExportFormat) -> Self {
+        Self { format, spreadsheet_safe: false }
+    }
+
+    /// CSV for spreadsheets, whose texts are not formulas.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpreadsheetFormat`] for other formats than CSV.
+    pub fn spreadsheet_safe(format: ExportFormat) -> Result<Self, NoSpreadsheetFormat> {
+        match format {
+            ExportFormat::Csv => Ok(Self { format, spreadsheet_safe: true }),
+            ExportFormat::NdJson | ExportFormat::Json => Err(NoSpreadsheetFormat),
+        }
+    }
+}
+
+impl From<ExportFormat> for ExportText {
+    fn from(format: ExportFormat) -> Self {
+        Self::new(format)
+    }
+}
+
+/// A format other than CSV is not for spreadsheets.
+#[derive(Debug, thiserror::Error)]
+#[error("only csv can be safe for spreadsheets")]
+pub struct NoSpreadsheetFormat;
 
 impl ExportFormat {
     /// All formats.
@@ -102,13 +146,18 @@ pub struct Exported {
 
 impl ExportRows {
     /// Exports a table or view.
-    pub fn table(name: impl Into<String>, format: ExportFormat) -> Self {
-        Self { source: ExportSource::Table(name.into()), format, timeout: None }
+    pub fn table(name: impl Into<String>, format: impl Into<ExportText>) -> Self {
+        Self { source: ExportSource::Table(name.into()), format: format.into(), timeout: None }
     }
 
     /// Exports the rows of a reading statement.
-    pub fn query(sql: impl Into<String>, params: Option<Params>, format: ExportFormat) -> Self {
-        Self { source: ExportSource::Query { sql: sql.into(), params }, format, timeout: None }
+    pub fn query(
+        sql: impl Into<String>,
+        params: Option<Params>,
+        format: impl Into<ExportText>,
+    ) -> Self {
+        let source = ExportSource::Query { sql: sql.into(), params };
+        Self { source, format: format.into(), timeout: None }
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 
 use super::error::Error;
-use super::export::{ExportFormat, Exported};
+use super::export::{ExportFormat, ExportText, Exported};
 use super::json_text;
 use super::rowset::ResultColumn;
 use super::visibility::ResultMasks;
@@ -15,6 +15,7 @@ const PART: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
     format: ExportFormat,
+    spreadsheet_safe: bool,
     max_rows: u64,
     masks: ResultMasks,
     columns: Vec<ResultColumn>,
@@ -27,9 +28,11 @@ pub(crate) struct RowEncoder {
 }
 
 impl RowEncoder {
-    pub(crate) fn new(format: ExportFormat, max_rows: u64) -> Self {
+    pub(crate) fn new(text: ExportText, max_rows: u64) -> Self {
+        let ExportText { format, spreadsheet_safe } = text;
         Self {
             format,
+            spreadsheet_safe,
             max_rows,
             masks: ResultMasks::default(),
             columns: Vec::new(),
@@ -57,7 +60,7 @@ impl RowEncoder {
             ExportFormat::Csv => {
                 for (index, name) in names.iter().enumerate() {
                     self.separate(index);
-                    write_field(&mut self.text, name);
+                    write_text(&mut self.text, name.as_bytes(), self.spreadsheet_safe);
                 }
                 self.text.push(b'\n');
             }
@@ -104,7 +107,7 @@ impl RowEncoder {
                 if self.columns.len() == 1 && self.cell == b"null" {
                     self.text.extend_from_slice(b"\"\"");
                 }
-                write_value(&mut self.text, &self.cell);
+                write_value(&mut self.text, &self.cell, self.spreadsheet_safe);
             } else {
                 self.text.extend_from_slice(&self.keys[index]);
                 let start = self.text.len();
@@ -148,9 +151,6 @@ impl RowEncoder {
     }
 }
 
-fn too_many_rows(max: u64) -> Error {
-    Error::OverLimit {
-        message: format!(
 /// The names of columns, with a number after those that are not the first of their name.
 fn distinct_names(columns: &[ResultColumn]) -> Vec<String> {
     let mut known = HashSet::with_capacity(columns.len());
@@ -169,43 +169,70 @@ fn distinct_names(columns: &[ResultColumn]) -> Vec<String> {
     names
 }
 
+fn too_many_rows(max: u64) -> Error {
+    Error::OverLimit {
+        message: format!(
             "the export has more than {max} rows; narrow it, or raise the maximum (--max-export-rows)"
         ),
     }
 }
 
 /// Writes the JSON of a value as a field of CSV.
-fn write_value(text: &mut Vec<u8>, json: &[u8]) {
+fn write_value(text: &mut Vec<u8>, json: &[u8], spreadsheet_safe: bool) {
     match json.first() {
         Some(b'n') => {}
         Some(b'"') => {
             // Most texts have no escape sequences.
             let bare = &json[1..json.len() - 1];
             if bare.contains(&b'\\') {
-                write_field(text, &serde_json::from_slice::<String>(json).unwrap_or_default());
+                let field = serde_json::from_slice::<String>(json).unwrap_or_default();
+                write_text(text, field.as_bytes(), spreadsheet_safe);
             } else {
-                write_bare(text, bare);
+                write_text(text, bare, spreadsheet_safe);
             }
         }
-        Some(b'{' | b'[') => write_field(text, &String::from_utf8_lossy(json)),
+        Some(b'{' | b'[') => write_field(text, b"", json),
         _ => text.extend_from_slice(json),
     }
 }
 
-/// Writes a text, in quotes if it has a separator, or is empty, since an empty field is NULL.
-fn write_field(text: &mut Vec<u8>, field: &str) {
-    write_bare(text, field.as_bytes());
+fn write_text(text: &mut Vec<u8>, field: &[u8], spreadsheet_safe: bool) {
+    let prefix: &[u8] = if spreadsheet_safe && may_be_formula(field) { b"'" } else { b"" };
+    write_field(text, prefix, field);
 }
 
-fn write_bare(text: &mut Vec<u8>, field: &[u8]) {
+/// Whether a spreadsheet could read a text as a formula, also after it has removed white space.
+fn may_be_formula(field: &[u8]) -> bool {
+    /// The characters with which formulas begin. Some spreadsheets accept the fullwidth forms of them.
+    const FIRST: [&str; 8] = ["=", "+", "-", "@", "\u{ff1d}", "\u{ff0b}", "\u{ff0d}", "\u{ff20}"];
+    let is_separator = matches!(field.first(), Some(b'\t' | b'\r' | b'\n'));
+    let rest = field.trim_ascii_start();
+    is_separator
+        || (FIRST.iter().any(|first| rest.starts_with(first.as_bytes())) && !is_negative(field))
+}
+
+/// Whether a text is a negative number, as the values of exact types are.
+fn is_negative(field: &[u8]) -> bool {
+    let Some(digits) = field.strip_prefix(b"-") else { return false };
+    let mut parts = digits.split(|byte| *byte == b'.');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.next().is_some_and(is_number)
+        && parts.next().is_none_or(is_number)
+        && parts.next().is_none()
+}
+
+/// Writes a field, in quotes if it has a separator, or is empty, since an empty field is NULL.
+fn write_field(text: &mut Vec<u8>, prefix: &[u8], field: &[u8]) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     let has_space = field.first().is_some_and(u8::is_ascii_whitespace)
         || field.last().is_some_and(u8::is_ascii_whitespace);
     if !field.is_empty() && !has_space && !field.iter().any(is_special) {
+        text.extend_from_slice(prefix);
         text.extend_from_slice(field);
         return;
     }
     text.push(b'"');
+    text.extend_from_slice(prefix);
     for byte in field {
         if *byte == b'"' {
             text.push(b'"');
@@ -217,11 +244,11 @@ fn write_bare(text: &mut Vec<u8>, field: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, ExportFormat, ResultColumn, RowEncoder};
+    use super::{Error, ExportFormat, ExportText, ResultColumn, RowEncoder};
 
     #[track_caller]
-    fn check(format: ExportFormat, names: &[&str], rows: &[&[&str]], expected: &str) {
-        let mut encoder = RowEncoder::new(format, 2);
+    fn check(format: impl Into<ExportText>, names: &[&str], rows: &[&[&str]], expected: &str) {
+        let mut encoder = RowEncoder::new(format.into(), 2);
         let column = |name: &&str| ResultColumn { name: (*name).to_owned(), declared_type: None };
         encoder.begin(names.iter().map(column).collect());
         for row in rows {
@@ -248,6 +275,9 @@ mod tests {
             &rows,
             "{\"a\":1,\"b,c\":\"x\",\"a_2\":null}\n{\"a\":-2.5,\"b,c\":\"\",\"a_2\":\"é \\\"\\n,\"}\n",
         );
+        let names = ["a", "a_2", "a", "a", "a_2"];
+        let row = ["1", "2", "3", "4", "5"];
+        check(NdJson, &names, &[&row], "{\"a\":1,\"a_2\":2,\"a_3\":3,\"a_4\":4,\"a_2_2\":5}\n");
         check(Json, &["a"], &rows, "[\n{\"a\":1},\n{\"a\":-2.5}\n]\n");
         check(Json, &["a"], &[], "[\n]\n");
         check(Csv, &["a"], &[], "a\n");
@@ -262,13 +292,45 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_not_formulas_of_spreadsheets() {
+        let safe = ExportText::spreadsheet_safe(ExportFormat::Csv).unwrap();
+        for (value, expected) in [
+            ("\"=cmd|' /C calc'!A0\"", "'=cmd|' /C calc'!A0"),
+            ("\"@SUM(1,1)\"", "\"'@SUM(1,1)\""),
+            ("\"+1+1\"", "'+1+1"),
+            ("\"-1+1\"", "'-1+1"),
+            ("\"-\"", "'-"),
+            ("\"-1.\"", "'-1."),
+            ("\"-1.2.3\"", "'-1.2.3"),
+            ("\" =1+1\"", "\"' =1+1\""),
+            ("\"\\t=1\"", "\"'\t=1\""),
+            ("\"\\tx\"", "\"'\tx\""),
+            ("\"\\r=1\"", "\"'\r=1\""),
+            ("\"\\n=1\"", "\"'\n=1\""),
+            ("\"\\u003d1\"", "'=1"),
+            ("\"\u{ff1d}1\"", "'\u{ff1d}1"),
+            // Neither numbers nor other texts are changed.
+            ("-2.5", "-2.5"),
+            ("-1e300", "-1e300"),
+            ("\"-12.50\"", "-12.50"),
+            ("\"-7\"", "-7"),
+            ("\"a=b\"", "a=b"),
+            ("\"'=1\"", "'=1"),
+            ("\"\"", "\"\""),
+            ("null", "\"\""),
+            ("{\"$blob\":\"AA==\"}", "\"{\"\"$blob\"\":\"\"AA==\"\"}\""),
+        ] {
+            check(safe, &["a"], &[&[value]], &format!("a\n{expected}\n"));
+        }
+        check(safe, &["=1+1", "b"], &[], "'=1+1,b\n");
+        check(ExportFormat::Csv, &["=1"], &[&["\"@x\""]], "=1\n@x\n");
+    }
+
+    #[test]
     fn the_number_of_rows_is_limited() {
-        let mut encoder = RowEncoder::new(ExportFormat::Csv, 1);
+        let mut encoder = RowEncoder::new(ExportFormat::Csv.into(), 1);
         encoder.begin(Vec::new());
         assert!(encoder.row(|_, _| Ok::<_, Error>(())).is_ok());
         assert!(encoder.row(|_, _| Ok::<_, Error>(())).is_err());
     }
 }
-        let names = ["a", "a_2", "a", "a", "a_2"];
-        let row = ["1", "2", "3", "4", "5"];
-        check(NdJson, &names, &[&row], "{\"a\":1,\"a_2\":2,\"a_3\":3,\"a_4\":4,\"a_2_2\":5}\n");

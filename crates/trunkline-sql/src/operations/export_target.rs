@@ -4,14 +4,14 @@ use trunkline::{Call, ErrorObject};
 
 use crate::database::Database;
 use crate::model::error::Error;
-use crate::model::export::{ExportFormat, ExportRows, ExportSender};
+use crate::model::export::{ExportRows, ExportSender, ExportText};
 use crate::model::read::{RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 
 /// The receiver of the rows of a call, as an extension of the call.
 #[derive(Clone, Debug)]
 pub(crate) struct ExportTarget {
-    pub(crate) format: ExportFormat,
+    pub(crate) format: ExportText,
     pub(crate) parts: ExportSender,
 }
 

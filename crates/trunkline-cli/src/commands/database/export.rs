@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
-use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, Exported};
+use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, ExportText, Exported};
 
 use super::draft::draft_of;
 use super::progress::Progress;
@@ -32,6 +32,12 @@ pub(crate) struct Arguments {
     /// csv, ndjson or json [default: by the name of the file, or csv]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ExportFormat>,
+    /// Prevent formulas of spreadsheets in CSV
+    ///
+    /// Texts that begin with =, +, - or @, or with a tab or a line break, get an apostrophe. A spreadsheet computes
+    /// others when it opens the file: a cell could start programs or send other cells to a server.
+    #[arg(long)]
+    spreadsheet_safe: bool,
     /// File to write [default: stdout]
     ///
     /// An existing file is replaced when the export is complete. Until then, the rows are in a file FILE.*.part.
@@ -52,6 +58,10 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn export(arguments: &Arguments) -> anyhow::Result<()> {
     let format = arguments.format.or_else(|| format_of(arguments.output.as_deref()?));
     let format = format.unwrap_or(ExportFormat::Csv);
+    let format = match arguments.spreadsheet_safe {
+        true => ExportText::spreadsheet_safe(format).context("invalid --spreadsheet-safe")?,
+        false => format.into(),
+    };
     let request = match (&arguments.table, &arguments.sql) {
         (Some(table), _) => ExportRows::table(table, format),
         (None, Some(sql)) => ExportRows::query(sql, None, format),
