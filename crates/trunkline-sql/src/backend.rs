@@ -75,6 +75,11 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// The reason why the last calls could not read or change the database. It is safe to send to a client.
     fn problem(&self) -> Option<String>;
 
+    /// [`Database::warnings`](crate::Database::warnings). By default, there are none.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
     /// [`Database::on_change`](crate::Database::on_change). By default, listeners are never called.
     fn on_change(&self, _listener: ChangeListener) {}
 

@@ -69,6 +69,11 @@ impl Database {
         self.backend.problem()
     }
 
+    /// Warnings for the operator about the privileges of the role in PostgreSQL, each with SQL that avoids it.
+    pub fn warnings(&self) -> &[String] {
+        self.backend.warnings()
+    }
+
     /// Calls `listener` after each committed change by a call, before the call returns; and after changes by other
     /// processes, which the next [check](Self::check_for_changes) or the next write detects. The listener must not
     /// block, nor add listeners. It may be called although nothing has changed.

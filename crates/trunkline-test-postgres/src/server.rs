@@ -30,7 +30,9 @@ pub fn create_database(script: &str) -> String {
         let roles = "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); \
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') THEN \
             CREATE ROLE app LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE filer LOGIN; CREATE ROLE keeper LOGIN PASSWORD 'sesame'; \
-            GRANT pg_read_server_files TO filer; GRANT reader TO app; END IF; END $$";
+            CREATE ROLE auditor LOGIN; GRANT pg_read_server_files TO filer; GRANT reader TO app; \
+            IF current_setting('server_version_num')::int >= 140000 THEN GRANT pg_read_all_data TO auditor; \
+            END IF; END IF; END $$";
         psql("postgres", "postgres", roles);
     });
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -240,6 +240,9 @@ async fn health(subject: &str, database: &Database, report: &mut Report) {
     let access = if database.is_writable() { "writable" } else { "read-only" };
     let pooler = pooler(&health);
     report.ok(subject, &format!("{} {}, {access}{pooler}", health.engine, health.version));
+    for warning in database.warnings() {
+        report.warning(subject, &warning.replace('\n', " "));
+    }
     for HealthProblem { problem, remedy, .. } in &health.problems {
         report.warning(subject, &format!("{problem}; {remedy}"));
     }

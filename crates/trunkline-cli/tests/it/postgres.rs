@@ -216,7 +216,7 @@ fn refused_starts() {
             &[
                 privileged,
                 "CREATE ROLE trunkline LOGIN",
-                "GRANT pg_read_all_data TO trunkline;",
+                "GRANT SELECT ON ALL TABLES IN SCHEMA public TO trunkline;",
                 "allow_privileged_role",
             ],
         ),
@@ -241,19 +241,43 @@ fn privileges_are_reported() {
         "[databases.a]\nurl = '{}'\nallow_privileged_role = true",
         url_of("postgres", &name)
     );
-    let app = url_of("app", &name);
+    let (app, auditor) = (url_of("app", &name), url_of("auditor", &name));
     for (arguments, config, expected) in [
         (&[][..], config.as_str(), Some("role `postgres`: it is a superuser")),
         (&["--db", &app], "", Some("role `app` may change 1 tables")),
         (&["--db", &app, "--writable"], "", None),
         (&["--db", &url_of("reader", &name)], "", None),
+        (
+            &["--db", &auditor],
+            "",
+            Some("role `auditor` may read system tables that contain secrets"),
+        ),
     ] {
         let (server, _folder) = start(arguments, config);
         assert!(server.sql(&json!({"query": "SELECT 1"})).is_ok(), "{arguments:?}");
+        let secret = server.sql(&json!({"query": "SELECT rolpassword FROM pg_authid"}));
+        assert_eq!(secret.unwrap_err()["data"]["kind"], "forbidden", "{arguments:?}");
         let stderr = server.stop().stderr;
         let warnings: Vec<&str> = stderr.lines().filter(|line| line.contains("WARN")).collect();
         assert_eq!(warnings.len(), usize::from(expected.is_some()), "{arguments:?}: {stderr}");
         assert!(stderr.contains(expected.unwrap_or_default()), "{arguments:?}: {stderr}");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+        let ended = run(trunkline(folder.path()).args(["doctor", "--port", "0"]).args(arguments));
+        let is_warning =
+            |line: &&str| line.starts_with("warning  database ") && line.contains(": role `");
+        let warnings: Vec<&str> = ended.stdout.lines().filter(is_warning).collect();
+        assert_eq!(
+            warnings.len(),
+            usize::from(expected.is_some()),
+            "{arguments:?}: {}",
+            ended.stdout
+        );
+        assert!(
+            ended.stdout.contains(expected.unwrap_or_default()),
+            "{arguments:?}: {}",
+            ended.stdout
+        );
     }
 }
 

@@ -226,6 +226,10 @@ impl Backend for Postgres {
         self.pool.problem()
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     fn for_caller(&self, caller: &Caller) -> Result<Option<Arc<dyn Backend>>, Error> {
         let Some(rule) = &self.config().role_rule else { return Ok(None) };
         let role = CallerRole::Named(rule.role_of(caller)?.into());

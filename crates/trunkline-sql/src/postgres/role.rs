@@ -99,6 +99,15 @@ async fn check_role(
             facts.remedy(),
         ));
     }
+    if !facts.secret_tables.is_empty() && !facts.is_superuser {
+        warnings.push(format!(
+            "role `{}` may read system tables that contain secrets, such as passwords: {}; revoke roles such as \
+             `pg_read_all_data`, and grant privileges on each schema:\n{}",
+            facts.role,
+            facts.secret_tables.join(", "),
+            facts.remedy(),
+        ));
+    }
     if config.role_rule.is_some() && facts.bypasses_policies {
         warnings.push(format!(
             "role `{0}` bypasses row-level security: ALTER ROLE {1} NOBYPASSRLS",
@@ -120,6 +129,8 @@ struct Facts {
     /// Number of tables that it can change.
     writable_tables: i64,
     bypasses_policies: bool,
+    /// The system tables with secrets that it can read.
+    secret_tables: Vec<String>,
 }
 
 impl Facts {
@@ -141,7 +152,14 @@ impl Facts {
              WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
              AND pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, \
                                                 'INSERT, UPDATE, DELETE, TRUNCATE')), \
-            (SELECT rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = coalesce($1, current_user::text))";
+            (SELECT rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = coalesce($1, current_user::text)), \
+            ARRAY(SELECT c.relname::text FROM pg_catalog.pg_class AS c \
+                  WHERE c.relnamespace = 'pg_catalog'::pg_catalog.regnamespace AND c.relname IN ('pg_authid', \
+                  'pg_largeobject', 'pg_shadow', 'pg_statistic', 'pg_subscription', 'pg_user_mapping') \
+                  AND pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, 'SELECT') \
+                  UNION SELECT 'pg_settings' \
+                  WHERE pg_catalog.pg_has_role(coalesce($1::name, current_user), 'pg_read_all_settings', 'USAGE') \
+                  ORDER BY 1)";
         let rows = connection.client.query_typed(FACTS, &[(&role, Type::TEXT)]).await?;
         let row = rows.first().expect("a SELECT without FROM returns a row");
         Ok(Self {
@@ -152,6 +170,7 @@ impl Facts {
             dangerous: row.try_get(4)?,
             writable_tables: row.try_get(5)?,
             bypasses_policies: row.try_get(6)?,
+            secret_tables: row.try_get(7)?,
         })
     }
 
@@ -168,7 +187,9 @@ impl Facts {
         format!(
             "CREATE ROLE trunkline LOGIN PASSWORD '…';\n\
              GRANT CONNECT ON DATABASE {} TO trunkline;\n\
-             GRANT pg_read_all_data TO trunkline;",
+             GRANT USAGE ON SCHEMA public TO trunkline;\n\
+             GRANT SELECT ON ALL TABLES IN SCHEMA public TO trunkline;\n\
+             ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO trunkline;",
             quote(&self.database)
         )
     }

@@ -15,6 +15,7 @@ mod objects;
 mod pgbouncer;
 mod repeated;
 mod rules;
+mod secrets;
 mod transfer;
 mod values;
 mod visibility;

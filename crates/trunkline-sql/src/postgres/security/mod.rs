@@ -1,6 +1,7 @@
-//! The statements and functions that callers may use.
+//! The statements, functions and system tables that callers may use.
 
 mod functions;
+mod secrets;
 mod statement;
 mod tokens;
 

@@ -1,4 +1,5 @@
 use super::functions::is_forbidden;
+use super::secrets::has_secrets;
 use super::tokens::{Token, tokens};
 use crate::model::error::Error;
 use crate::query::raw;
@@ -136,7 +137,7 @@ fn check_alteration(statement: &[Token]) -> Result<(), Error> {
 }
 
 /// Refuses functions that must not be called, also in the notation of columns: `t.f` and `(a).f` are `f(a)`. Refuses
-/// temporary objects, which would outlive the call, and changes of settings by their view.
+/// system tables with secrets, temporary objects, which would outlive the call, and changes of settings by their view.
 fn check_names(statement: &[Token]) -> Result<(), Error> {
     const TEMPORARY: [&str; 4] = ["temp", "temporary", "local", "global"];
     let has_word = |word| statement.iter().any(|token: &Token| token.is(word));
@@ -149,6 +150,11 @@ fn check_names(statement: &[Token]) -> Result<(), Error> {
         if (is_call || follows_dot) && is_forbidden(name) {
             let hint = if is_call { "" } else { "; name a column without its table, or rename it" };
             return forbidden(format!("the function {name:?} is not allowed{hint}"));
+        }
+        if has_secrets(name) {
+            return forbidden(format!(
+                "the system table {name:?} contains secrets, which are not for callers"
+            ));
         }
         // `SELECT … INTO TEMP t`.
         let is_into_temporary =
@@ -244,6 +250,10 @@ mod tests {
             ("WITH x AS (SELECT 1) UPDATE pg_settings SET setting = 'x'", NEVER),
             ("CREATE VIEW v AS TABLE pg_settings", NEVER),
             ("SELECT * FROM pg_settings", READ),
+            ("SELECT * FROM pg_catalog.PG_Authid", NEVER),
+            ("CREATE VIEW v AS TABLE \"pg_shadow\"", NEVER),
+            ("SELECT * FROM pg_toast.pg_toast_2619", NEVER),
+            ("SELECT 'pg_authid', \"PG_AUTHID\" FROM pg_roles", READ),
             ("EXPLAIN (ANALYZE, FORMAT JSON) DELETE FROM t", READ),
             ("EXPLAIN ((SELECT 1))", READ),
             ("EXPLAIN EXECUTE s1", NEVER),
