@@ -35,11 +35,15 @@ fn within_rules<T>(
     sql: &str,
     work: impl FnOnce(&mut Session<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    check_kind(sql)?;
     let scope = schema::scope(session)?;
     let names = tokens::names(sql);
     let is_hidden = |name: &&Name| scope.hidden.contains(&name.text.to_ascii_lowercase());
     let hidden: Vec<&Name> = names.iter().filter(is_hidden).collect();
-    check_names(session, &scope, sql, &hidden)?;
+    let absent = match absent_error(session, &scope, sql, &hidden)? {
+        Some(error) if is_unknown_table(&error) => return Err(error),
+        absent => absent,
+    };
     check_index_hints(session, &scope, &names)?;
     let (outcome, refusal) = in_scope(session, &scope, |session| {
         drop(session.prepare(sql)?);
@@ -47,52 +51,95 @@ fn within_rules<T>(
         check_joins(&scope, &opened, sql)?;
         work(session)
     });
-    match (outcome, refusal) {
-        (Err(_), Some(refusal)) => Err(refused(refusal, hidden.first().copied())),
-        (outcome, _) => outcome,
+    match (outcome, refusal, absent) {
+        (Err(_), Some(Refusal::Hidden), Some(absent)) => Err(absent),
+        (Err(error), refusal, _) => Err(refused(error, refusal)),
+        (outcome, ..) => outcome,
     }
 }
 
-/// Refuses a statement that names a hidden table, with the error of a table that does not exist: that of the same
-/// statement with another name in its place. A column may have the name of a hidden table.
-fn check_names(
+/// Refuses statements that change rows or the schema, and further statements, before they are compiled: their errors
+/// depend on the names of all tables, views, indexes and triggers.
+fn check_kind(sql: &str) -> Result<(), Error> {
+    const READING: [&str; 3] = ["select", "values", "pragma"];
+    match tokens::verb(sql) {
+        Some(verb) if !READING.contains(&verb.as_str()) => {
+            let reason = format!(
+                "rules hide or mask tables of this database, so only SELECT, VALUES, WITH, EXPLAIN and PRAGMA are \
+                 permitted in SQL, not {verb:?}"
+            );
+            Err(Error::Forbidden { reason })
+        }
+        _ if tokens::has_several_statements(sql) => Err(Error::MultipleStatements),
+        // Without a verb, SQLite reports a syntax error.
+        _ => Ok(()),
+    }
+}
+
+/// The error of the same statement with names of no tables in the place of hidden ones, if it has one. A column may have
+/// the name of a hidden table.
+fn absent_error(
     session: &mut Session<'_>,
     scope: &Arc<SqlScope>,
     sql: &str,
     hidden: &[&Name],
-) -> Result<(), Error> {
+) -> Result<Option<Error>, Error> {
     if hidden.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|error| Error::Failure(error.into()))?;
-    let prefix = format!("absent_{:016x}_", u64::from_ne_bytes(random));
-    let mut spellings: Vec<&str> = Vec::new();
-    let (mut text, mut end) = (String::with_capacity(sql.len()), 0);
-    for name in hidden {
-        let known = spellings.iter().position(|one| one.eq_ignore_ascii_case(&name.text));
-        let index = known.unwrap_or_else(|| {
-            spellings.push(&name.text);
-            spellings.len() - 1
-        });
-        text.push_str(&sql[end..name.range.start]);
-        text.push_str(&format!("{}{prefix}{index}{}", quote_of(name), quote_of(name)));
-        end = name.range.end;
-    }
-    text.push_str(&sql[end..]);
-    let (compiled, _) = in_scope(session, scope, |session| session.prepare(&text).map(drop));
-    match compiled {
-        Err(Error::Sql { message, .. })
-            if message.starts_with(NO_TABLE) && message.contains(&prefix) =>
-        {
-            let name = message[NO_TABLE.len()..].to_owned();
-            let replace = |name: String, (index, spelling): (usize, &&str)| {
-                name.replace(&format!("{prefix}{index}"), spelling)
-            };
-            // From the last one, since the first number is the beginning of others.
-            Err(no_such_table(&spellings.iter().enumerate().rev().fold(name, replace)))
+    let renamed = Renamed::new(sql, hidden)?;
+    let (compiled, refusal) =
+        in_scope(session, scope, |session| session.prepare(&renamed.text).map(drop));
+    Ok(compiled.err().map(|error| renamed.restore(refused(error, refusal))))
+}
+
+/// A statement with other names.
+struct Renamed<'n> {
+    text: String,
+    prefix: String,
+    /// The names that were replaced.
+    names: Vec<&'n str>,
+    /// The places after the other names, and how much further they are than in the original.
+    shifts: Vec<(usize, isize)>,
+}
+
+impl<'n> Renamed<'n> {
+    fn new(sql: &str, hidden: &[&'n Name]) -> Result<Self, Error> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| Error::Failure(error.into()))?;
+        let prefix = format!("absent_{:016x}_", u64::from_ne_bytes(random));
+        let (mut names, mut shifts): (Vec<&str>, _) = (Vec::new(), Vec::new());
+        let (mut text, mut end) = (String::with_capacity(sql.len()), 0);
+        for name in hidden {
+            let known = names.iter().position(|one| one.eq_ignore_ascii_case(&name.text));
+            let index = known.unwrap_or_else(|| {
+                names.push(&name.text);
+                names.len() - 1
+            });
+            let quote = usize::from(name.is_quoted);
+            text.push_str(&sql[end..name.range.start + quote]);
+            text.push_str(&format!("{prefix}{index}"));
+            end = name.range.end - quote;
+            shifts.push((text.len(), text.len().cast_signed() - end.cast_signed()));
         }
-        _ => Ok(()),
+        text.push_str(&sql[end..]);
+        Ok(Self { text, prefix, names, shifts })
+    }
+
+    /// The error of this statement as one of the original.
+    fn restore(&self, error: Error) -> Error {
+        let Error::Sql { message, offset, .. } = error else { return error };
+        // From the last one, since the first number is the beginning of others.
+        let numbered = self.names.iter().enumerate().rev();
+        let message = numbered.fold(message, |message, (index, name)| {
+            message.replace(&format!("{}{index}", self.prefix), name)
+        });
+        let offset = offset.map(|offset| {
+            let before = self.shifts.iter().rfind(|(place, _)| *place <= offset);
+            offset.saturating_add_signed(before.map_or(0, |(_, shift)| -shift))
+        });
+        let (table, column) = place_of_mistake(&message);
+        Error::Sql { message, offset, table, column, candidates: Vec::new() }
     }
 }
 
@@ -121,26 +168,19 @@ fn check_index_hints(
     Ok(())
 }
 
-fn quote_of(name: &Name) -> &'static str {
-    if name.is_quoted { "\"" } else { "" }
+fn is_unknown_table(error: &Error) -> bool {
+    matches!(error, Error::Sql { message, .. } if message.starts_with("no such table: "))
 }
 
-const NO_TABLE: &str = "no such table: ";
-
-/// The error of SQLite for an unknown table.
-fn no_such_table(name: &str) -> Error {
-    let message = format!("{NO_TABLE}{name}");
-    let (table, column) = place_of_mistake(&message);
-    Error::Sql { message, offset: None, table, column, candidates: Vec::new() }
-}
-
-fn refused(refusal: Refusal, hidden: Option<&Name>) -> Error {
+/// The error of a statement, or the reason why the authorizer refused it. A syntax error may follow a refusal: SQLite
+/// compiles the beginning of a statement before it reads the rest.
+fn refused(error: Error, refusal: Option<Refusal>) -> Error {
     let forbidden = |reason: &str| Error::Forbidden { reason: reason.to_owned() };
-    match (refusal, hidden) {
-        (Refusal::Masked { table, column }, _) => Error::Masked { table, column, argument: None },
-        (Refusal::Hidden, Some(name)) => no_such_table(&name.text),
-        (Refusal::Hidden, None) => forbidden("it reads more than tables and views"),
-        (Refusal::Schema, _) => forbidden(
+    match refusal.filter(|_| matches!(error, Error::Forbidden { .. })) {
+        None => error,
+        Some(Refusal::Masked { table, column }) => Error::Masked { table, column, argument: None },
+        Some(Refusal::Hidden) => forbidden("it reads more than tables and views"),
+        Some(Refusal::Schema) => forbidden(
             "rules hide tables of this database; use list_tables and describe_table to read the schema",
         ),
     }

@@ -414,7 +414,7 @@ fn column_names(session: &mut Session<'_>, sql: &str) -> Result<Vec<String>, Err
     Ok(names)
 }
 
-/// Whether a text contains the name of a table that callers do not see.
+/// Whether a text contains the name of a table that callers do not see. Quotes in names are doubled in the text.
 pub(super) fn mentions_hidden(session: &mut Session<'_>, text: &str) -> Result<bool, Error> {
     if session.config().rules.is_empty() {
         return Ok(false);
@@ -422,14 +422,17 @@ pub(super) fn mentions_hidden(session: &mut Session<'_>, text: &str) -> Result<b
     scope(session)?;
     let named = named_tables(session)?;
     let hidden = named.iter().filter(|(name, kind)| !session.shows(name, kind));
+    let names = tokens::names(text);
     let text = text.to_lowercase();
     let is_word_part = |character: char| character.is_alphanumeric() || character == '_';
     let contains = |(name, _): &(String, String)| {
+        let is_name = names.iter().any(|one| one.text.eq_ignore_ascii_case(name));
         let name = name.to_lowercase();
-        text.match_indices(&name).any(|(start, _)| {
-            let rest = text.get(start + name.len()..).unwrap_or_default();
-            !text[..start].ends_with(is_word_part) && !rest.starts_with(is_word_part)
-        })
+        is_name
+            || text.match_indices(&name).any(|(start, _)| {
+                let rest = text.get(start + name.len()..).unwrap_or_default();
+                !text[..start].ends_with(is_word_part) && !rest.starts_with(is_word_part)
+            })
     };
     Ok(hidden.into_iter().any(contains))
 }

@@ -21,6 +21,8 @@ mod limits;
 mod list;
 mod name_lists;
 mod operations;
+#[path = "../../src/sqlite/tokens/random.rs"]
+mod random;
 mod raw;
 mod raw_writes;
 mod records;

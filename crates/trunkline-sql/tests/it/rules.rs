@@ -1,10 +1,12 @@
 //! SQL of callers under rules.
 
+use serde_json::json;
 use trunkline_sql::VisibilityRules;
 use trunkline_sql::sqlite::SqliteConfig;
 
 use crate::checks;
 use crate::fixture::Fixture;
+use crate::random::Random;
 use crate::visibility::fixture;
 
 #[test]
@@ -12,6 +14,142 @@ fn sql_of_callers_is_restricted() {
     let fixture = fixture(false);
     let run = |operation: &str, arguments| fixture.call(operation, arguments);
     checks::check_all(&run, include_str!("../data/rules.sql.jsonl"));
+}
+
+/// Random statements in which `NAME` is a hidden table have the outcome of those with the name of no table.
+#[track_caller]
+fn check_random_statements(count: usize) {
+    let fixture = fixture(false);
+    let mut random = Random::new();
+    let seed = random.seed();
+    for _ in 0..count {
+        let template = statement(&mut random, 0);
+        for name in ["salary", "pay", "salary_text", "salary_amount"] {
+            let outcome = |name: &str| {
+                let sql = template.replace("NAME", name);
+                let outcome = fixture.call("execute_raw_query", json!({ "query": sql }));
+                let shown = outcome.map(|result| result["rows"].to_string()).map_err(|error| {
+                    format!("{:?} {error}", (error.details().kind, error.details().offset))
+                });
+                let shown = shown.unwrap_or_else(|error| error);
+                let shown = shown.split("; did you mean").next().unwrap_or_default();
+                (shown.to_lowercase().replace(name, "NAME"), sql)
+            };
+            // Of the same length, for offsets.
+            let absent = "zzqqxx_yyvvkkww".get(..name.len()).unwrap();
+            let ((found, sql), (expected, _)) = (outcome(name), outcome(absent));
+            assert_eq!(found, expected, "{sql:?}, SEED={seed}");
+        }
+    }
+}
+
+#[test]
+fn outcomes_do_not_depend_on_hidden_tables() {
+    check_random_statements(300);
+}
+
+#[test]
+#[ignore = "takes long: `cargo xtask soak` runs it"]
+fn outcomes_of_many_statements_do_not_depend_on_hidden_tables() {
+    check_random_statements(20_000);
+}
+
+/// A statement that reads, at most four levels deep.
+fn statement(random: &mut Random, depth: usize) -> String {
+    const EXPRESSIONS: &[&str] = &[
+        "*",
+        "1",
+        "id",
+        "amount",
+        "nocolumn",
+        "NAME.amount",
+        "NAME.*",
+        "NAME",
+        "\"NAME\"",
+        "'NAME'",
+        "count(*)",
+        "rowid",
+        "NAME(1)",
+        "$a(')",
+        ":b::c",
+        "max(total)",
+        "o.total",
+        "main.NAME.amount",
+        "(1, 2) IN NAME",
+        "1 IN main.NAME",
+        "row_number() OVER (ORDER BY id)",
+    ];
+    const TABLES: &[&str] = &[
+        "orders AS o",
+        "NAME",
+        "main.NAME",
+        "temp.NAME",
+        "[NAME]",
+        "'NAME'",
+        "\"NAME\"",
+        "orders NAME",
+        "NAME AS o",
+        "NAME('x')",
+        "json_each('[1]') AS NAME",
+        "pragma_table_info('NAME')",
+        "customer",
+        "totals",
+        "NAME INDEXED BY NAME_amount",
+        "orders INDEXED BY NAME",
+        "NAME NOT INDEXED",
+        "no.NAME",
+        "sqlite_schema",
+    ];
+    const JOINS: &[&str] = &[",", "JOIN", "NATURAL JOIN", "LEFT JOIN", "CROSS JOIN"];
+    const ENDS: &[&str] = &[
+        "",
+        "",
+        "WHERE 1 IN NAME",
+        "ORDER BY 1",
+        "GROUP BY NAME",
+        "LIMIT 1",
+        "HAVING 1",
+        "; SELECT * FROM NAME",
+        "-- NAME",
+        "/* NAME",
+        "WINDOW NAME AS ()",
+        "USING (id)",
+        "ON NAME.id = 1",
+        "'",
+        ";",
+        "(",
+    ];
+    const SPACES: &[&str] = &[" ", " ", "\n", " \u{feff}", "/**/", "-- '\n", "\t\x0b"];
+    let nested = depth < 3;
+    let column = match random.below(6) {
+        0 if nested => format!("({})", statement(random, depth + 1)),
+        1 if nested => format!("EXISTS ({})", statement(random, depth + 1)),
+        _ => random.one_of(EXPRESSIONS).to_owned(),
+    };
+    let mut tables = random.one_of(TABLES).to_owned();
+    for _ in 0..random.below(3) {
+        let table = match random.below(5) {
+            0 if nested => format!("({})", statement(random, depth + 1)),
+            _ => random.one_of(TABLES).to_owned(),
+        };
+        tables = format!("{tables} {} {table}", random.one_of(JOINS));
+    }
+    let before = match random.below(8) {
+        0 if nested => format!("WITH NAME AS ({}) ", statement(random, depth + 1)),
+        1 if nested => {
+            format!("WITH a(NAME) AS ({}), b AS (SELECT * FROM a) ", statement(random, depth + 1))
+        }
+        2 if depth == 0 => "EXPLAIN ".to_owned(),
+        3 if depth == 0 => "EXPLAIN QUERY PLAN ".to_owned(),
+        _ => String::new(),
+    };
+    let end = match random.below(8) {
+        0 if nested => format!("UNION {}", statement(random, depth + 1)),
+        1 if nested => format!("WHERE id IN ({})", statement(random, depth + 1)),
+        _ => random.one_of(ENDS).to_owned(),
+    };
+    let text = format!("{before}SELECT {column} FROM {tables} {end}");
+    text.split(' ').map(|part| part.to_owned() + random.one_of(SPACES)).collect()
 }
 
 #[test]

@@ -242,6 +242,19 @@ fn definitions_of_existing_tables_omit_hidden_ones() {
 }
 
 #[test]
+fn definitions_that_name_a_hidden_table_with_quotes_are_omitted() {
+    let script = r#"CREATE TABLE "a""b" (id INTEGER PRIMARY KEY);
+                    CREATE TABLE c (id INTEGER REFERENCES "a""b" (id));
+                    CREATE TABLE d (id INTEGER);"#;
+    let rules = VisibilityRules::default().deny("a\"b".parse().unwrap());
+    let fixture = Fixture::of(script, SqliteConfig { rules, ..SqliteConfig::default() });
+    for (table, is_shown) in [("c", false), ("d", true)] {
+        let found = fixture.call("describe_table", json!({ "table_name": table })).unwrap();
+        assert_eq!(found["ddl"].is_string(), is_shown, "{found}");
+    }
+}
+
+#[test]
 fn inspections_apply_the_rules() {
     let fixture = fixture(false);
     check(&fixture, "profile_table", json!({ "table_name": "salary" }), "unknown_table");
