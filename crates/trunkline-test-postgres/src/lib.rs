@@ -11,7 +11,7 @@ mod sharing_proxy;
 
 pub use pgbouncer::{PgBouncer, PoolMode};
 pub use server::{
-    Shutdown, certificate, create_database, create_roles, free_address, own, process, psql,
+    Shutdown, certificate, create_database, create_roles, free_address, log_of, own, process, psql,
     psql_at, start_again, stop, unprivileged, url, url_of,
 };
 pub use sharing_proxy::SharingProxy;

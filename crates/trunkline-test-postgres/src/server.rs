@@ -125,6 +125,12 @@ pub fn process() -> u32 {
     fs::read_to_string(file).unwrap().lines().next().unwrap().parse().unwrap()
 }
 
+/// The lines of the private server's log about a database.
+pub fn log_of(database: &str) -> Vec<String> {
+    let (log, prefix) = (supervisor().log(), format!("{database} "));
+    log.lines().filter_map(|line| line.strip_prefix(&prefix)).map(str::to_owned).collect()
+}
+
 /// The private server, which must have been started.
 fn supervisor() -> std::sync::MutexGuard<'static, Supervisor> {
     url();
@@ -237,6 +243,7 @@ fn start() -> String {
         format!("unix_socket_directories={}", folder.display()),
         "fsync=off".to_owned(),
         "max_connections=200".to_owned(),
+        "log_line_prefix=%d ".to_owned(),
         "max_prepared_transactions=2".to_owned(),
         "ssl=on".to_owned(),
         format!("ssl_cert_file={}", folder.join("server.crt").display()),

@@ -10,6 +10,7 @@ use crate::model::error::Error;
 use crate::model::schema::{
     Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
 };
+use crate::model::visibility::VisibilityRules;
 
 /// A table with the facts that only descriptions use.
 pub(super) struct CatalogTable {
@@ -72,20 +73,42 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         None => transaction.look_up(&by_index, params).await?,
         Some(_) => Vec::new(),
     };
-    if found.is_empty() {
-        // In any case. This compares the names of all tables.
-        let among_all = format!(
-            "{TABLE}, {is_equal} {READABLE} \
-             AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \
-             ORDER BY 7 DESC, 5 DESC LIMIT 2"
-        );
-        found = transaction.look_up(&among_all, &[(&name, Type::TEXT)]).await?;
+    // In any case. This compares the names of all tables.
+    let among_all = format!(
+        "{TABLE}, {is_equal} {READABLE} \
+         AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \
+         ORDER BY 7 DESC, 5 DESC LIMIT 2"
+    );
+    let all_params: &[(&(dyn ToSql + Sync), Type)] = &[(&name, Type::TEXT)];
+    let is_by_index = !found.is_empty();
+    if !is_by_index {
+        found = transaction.look_up(&among_all, all_params).await?;
     }
     let row = match found.as_slice() {
-        [one] => one,
+        [one] => Some(one),
         // One is equal, or visible by its name alone.
-        [first, second] if rank(first)? > rank(second)? => first,
-        _ => return Err(unknown_table(transaction, name).await?),
+        [first, second] if rank(first)? > rank(second)? => Some(first),
+        _ => None,
+    };
+    let rules = transaction.rules();
+    let relation = match row {
+        row if rules.is_empty() => row.map(|row| (row, None)),
+        row => {
+            // The names that the rules hide are not looked up further, like those of no table.
+            let row = row.filter(|row| is_visible_by_name(rules, row));
+            let oid = row.map_or(Ok(0), |row| row.try_get(0))?;
+            let relations = visibility::relations(transaction, Among::Oids(&[oid])).await?;
+            let relation = relations.into_iter().find(|relation| relation.oid == oid);
+            let relation = relation.filter(|relation| relation.is_visible(rules));
+            row.zip(relation).map(|(row, relation)| (row, Some(relation)))
+        }
+    };
+    let Some((row, relation)) = relation else {
+        // The time of a call must not show whether a hidden table exists.
+        if is_by_index {
+            transaction.look_up(&among_all, all_params).await?;
+        }
+        return Err(unknown_table(transaction, name).await?);
     };
     let oid: u32 = row.try_get(0)?;
     let is_visible: bool = row.try_get(4)?;
@@ -104,29 +127,20 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         unique_key,
         constraints: Vec::new(),
     };
-    if !apply_rules(transaction, oid, &mut table).await? {
-        return Err(unknown_table(transaction, name).await?);
+    if let Some(relation) = relation {
+        table.mask_columns(rules, relation.names());
+        if table.has_masks() {
+            table.constraints = constraints(transaction, oid).await?;
+        }
     }
     Ok(CatalogTable { oid, table, comment: row.try_get(5)?, columns: facts })
 }
 
-/// Masks the columns of a table, and returns whether callers see it.
-async fn apply_rules(
-    transaction: &Transaction,
-    oid: u32,
-    table: &mut Table,
-) -> Result<bool, Error> {
-    let rules = transaction.rules();
-    if rules.is_empty() {
-        return Ok(true);
-    }
-    let found = visibility::relations(transaction, Among::Oids(&[oid])).await?;
-    let Some(relation) = found.first() else { return Ok(false) };
-    table.mask_columns(rules, relation.names());
-    if table.has_masks() {
-        table.constraints = constraints(transaction, oid).await?;
-    }
-    Ok(relation.is_visible(rules))
+/// Whether the patterns of the rules show a table. `row` begins with [`TABLE`].
+fn is_visible_by_name(rules: &VisibilityRules, row: &Row) -> bool {
+    let name: Result<(String, String), _> =
+        row.try_get(2).and_then(|schema| Ok((schema, row.try_get(1)?)));
+    name.is_ok_and(|(schema, name)| rules.is_visible(Some(&schema), &name))
 }
 
 /// The constraints, unique indexes, policies and partition keys of a table and of its partitions and child tables. The
@@ -254,16 +268,15 @@ pub(super) async fn visible_tables(
     names: &[&str],
 ) -> Result<Vec<VisibleTable>, Error> {
     let sql = format!(
-        "SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, pg_catalog.pg_table_is_visible(c.oid) \
+        "SELECT c.oid, c.relname::text, n.nspname::text, c.relkind::text, pg_catalog.pg_table_is_visible(c.oid) \
          {READABLE} AND c.relname = ANY($1) ORDER BY c.oid"
     );
-    let found = transaction.look_up(&sql, &[(&names, Type::TEXT_ARRAY)]).await?;
-    let oids: Vec<u32> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    let relations = match oids.as_slice() {
-        [] => Vec::new(),
-        oids => visibility::relations(transaction, Among::Oids(oids)).await?,
-    };
+    let mut found = transaction.look_up(&sql, &[(&names, Type::TEXT_ARRAY)]).await?;
     let rules = transaction.rules();
+    found.retain(|row| is_visible_by_name(rules, row));
+    let oids: Vec<u32> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    // Also if there are none: the time of a call must not show whether a hidden table exists.
+    let relations = visibility::relations(transaction, Among::Oids(&oids)).await?;
     let mut tables = Vec::new();
     for row in &found {
         let oid: u32 = row.try_get(0)?;
@@ -273,8 +286,8 @@ pub(super) async fn visible_tables(
         };
         let mut table = Table {
             dialect: Dialect::Postgres,
-            schema: Some(row.try_get(1)?),
-            name: row.try_get(2)?,
+            schema: Some(row.try_get(2)?),
+            name: row.try_get(1)?,
             kind: kind_of(row.try_get(3)?),
             without_rowid: true,
             columns: columns(transaction, oid).await?.0,
@@ -304,16 +317,26 @@ pub(super) async fn table_names(transaction: &Transaction) -> Result<Vec<String>
 }
 
 async fn unknown_table(transaction: &Transaction, name: &str) -> Result<Error, Error> {
-    let names = table_names(transaction).await?;
-    // A table of another schema is found by its name, too.
-    let same = |known: &&String| {
-        known.rsplit('.').next().is_some_and(|bare| bare.eq_ignore_ascii_case(name))
-    };
-    let mut candidates: Vec<String> = names.iter().filter(same).cloned().collect();
-    candidates.sort_unstable();
-    candidates.truncate(3);
-    if candidates.is_empty() {
-        candidates = nearest_names(name, names.iter());
-    }
+    let candidates = similar_tables(transaction, name).await?;
     Ok(Error::UnknownTable { table: name.to_owned(), candidates })
+}
+
+/// The names of tables that are similar to an unknown name.
+pub(super) async fn similar_tables(
+    transaction: &Transaction,
+    name: &str,
+) -> Result<Vec<String>, Error> {
+    let names = table_names(transaction).await?;
+    let bare = |name: &str| name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    // A table of another schema is found by its name, too.
+    let mut same: Vec<String> =
+        names.iter().filter(|known| bare(known) == bare(name)).cloned().collect();
+    if same.is_empty() {
+        // Names of the search path have no schema.
+        let found = nearest_names(name, names.iter());
+        return Ok(if found.is_empty() { nearest_names(&bare(name), names.iter()) } else { found });
+    }
+    same.sort_unstable();
+    same.truncate(3);
+    Ok(same)
 }

@@ -35,18 +35,10 @@ pub(super) fn is_applicable(error: &Error) -> bool {
 }
 
 async fn tables_like(transaction: &Transaction, name: &str) -> Result<Vec<String>, Error> {
-    match catalog::table(transaction, name).await {
-        // Names of the search path have no schema.
-        Err(Error::UnknownTable { candidates, .. }) if candidates.is_empty() => {
-            let Some((_, bare)) = name.rsplit_once('.') else { return Ok(candidates) };
-            let names = catalog::table_names(transaction).await?;
-            Ok(nearest_names(bare, names.iter()))
-        }
-        Err(Error::UnknownTable { candidates, .. }) => Ok(candidates),
-        // The name has upper-case letters, and the statement has it without quotes, or the other way round.
-        Ok(table) if table.full_name() != name => Ok(vec![table.full_name()]),
-        _ => Ok(Vec::new()),
-    }
+    let mut names = catalog::similar_tables(transaction, name).await?;
+    // The statement may have a name with upper-case letters without quotes, or the other way round.
+    names.retain(|known| known != name);
+    Ok(names)
 }
 
 /// The similar columns of the tables whose names are in the statement.

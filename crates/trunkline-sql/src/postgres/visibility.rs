@@ -104,6 +104,7 @@ pub(super) async fn lookup_functions(
 }
 
 /// The relations to look up.
+#[derive(Clone, Copy)]
 pub(super) enum Among<'a> {
     /// All tables and views that callers may use.
     All,
@@ -161,7 +162,12 @@ pub(super) async fn relations(
 ) -> Result<Vec<Relation>, Error> {
     let (filter, oids) = match among {
         Among::All => (READABLE, &[][..]),
-        Among::Oids(oids) => ("FROM pg_catalog.pg_class AS c WHERE c.oid = ANY($1)", oids),
+        // With a small view, so that the same lookups run if there are no tables, or tables and no views.
+        Among::Oids(oids) => (
+            "FROM pg_catalog.pg_class AS c \
+             WHERE c.oid = ANY($1 || 'pg_catalog.pg_group'::pg_catalog.regclass::pg_catalog.oid)",
+            oids,
+        ),
     };
     let sql = format!(
         "WITH RECURSIVE reach(root, node, is_type, way, viewed) AS ( \
@@ -201,7 +207,7 @@ pub(super) async fn relations(
          UNION ALL SELECT r.root, 'pg_catalog', '', TRUE, NULL, 0, FALSE FROM reach AS r \
          WHERE r.is_type AND r.node = ANY({LOOKUP_TYPES}) ORDER BY 1",
         // One statement with one number of parameters.
-        if oids.is_empty() { "AND $1::oid[] IS NOT NULL" } else { "" },
+        if matches!(among, Among::All) { "AND $1::oid[] IS NOT NULL" } else { "" },
     );
     let params: &[(&(dyn ToSql + Sync), Type)] = &[(&oids, Type::OID_ARRAY)];
     let mut relations: Vec<Relation> = Vec::new();

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use trunkline_sql::postgres::PostgresConfig;
 use trunkline_sql::{Error, MaskKey, VisibilityRules};
 
-use crate::fixture::{Fixture, call, kind};
+use crate::fixture::{Fixture, call, connect, kind};
+use crate::server::{log_of, url_of};
 
 pub(crate) fn rules() -> VisibilityRules {
     let rules = VisibilityRules::default().mask_key(MaskKey::new(b"key"));
@@ -14,9 +15,12 @@ pub(crate) fn rules() -> VisibilityRules {
     masks.fold(rules, |rules, text| rules.mask(text.parse().unwrap()))
 }
 
+fn config(writable: bool) -> PostgresConfig {
+    PostgresConfig { rules: rules(), writable, ..PostgresConfig::default() }
+}
+
 pub(crate) fn fixture(writable: bool) -> Fixture {
-    let config = PostgresConfig { rules: rules(), writable, ..PostgresConfig::default() };
-    Fixture::with(include_str!("../data/visibility.postgres.sql"), config)
+    Fixture::with(include_str!("../data/visibility.postgres.sql"), config(writable))
 }
 
 /// The text of a result or an error as a client receives it.
@@ -220,4 +224,57 @@ fn inspections_apply_the_rules() {
         !health["problems"].to_string().replace("salary_id", "").contains("salary"),
         "{health}"
     );
+}
+
+/// Calls with the names of hidden tables and views run the same statements as those with the name of no table, so that
+/// their time does not show that these exist.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn hidden_names_are_looked_up_like_absent_ones() {
+    let fixture = fixture(true);
+    let name = &fixture.name;
+    fixture.look(&format!("ALTER ROLE app IN DATABASE {name} SET log_statement = 'all'"));
+    let database = fixture.runtime.block_on(connect(&url_of("app", name), config(true)));
+    let database = database.unwrap().into();
+    let statements = |operation: &str, arguments: &str, name: &str| {
+        let before = log_of(&fixture.name).len();
+        let arguments = arguments.replace("NAME", name).parse().unwrap();
+        let outcome = fixture.runtime.block_on(call(&database, operation, arguments));
+        assert!(outcome.is_err(), "{operation} {name}: {outcome:?}");
+        let is_lookup = |line: &String| line.starts_with("LOG:  execute ");
+        let lookup =
+            |line: &str| line.split_once(": ").unwrap().1.split_once(": ").unwrap().1.to_owned();
+        let lines = log_of(&fixture.name).split_off(before);
+        let lookups: Vec<String> =
+            lines.iter().filter(|line| is_lookup(line)).map(|line| lookup(line)).collect();
+        lookups
+    };
+    for (operation, arguments) in [
+        ("execute_raw_query", json!({ "query": "SELECT * FROM NAME" })),
+        ("execute_raw_query", json!({ "query": "SELECT total FROM orders, public.NAME" })),
+        (
+            "execute_raw_query",
+            json!({ "query": "SELECT nocolumn FROM orders JOIN NAME USING (id)" }),
+        ),
+        ("explain_query", json!({ "query": "SELECT 1 FROM NAME" })),
+        ("query_records", json!({ "table_name": "NAME" })),
+        ("describe_table", json!({ "table_name": "public.NAME" })),
+        ("profile_table", json!({ "table_name": "NAME" })),
+        ("insert_record", json!({ "table_name": "NAME", "data": { "id": 9 } })),
+        (
+            "update_record",
+            json!({ "table_name": "NAME", "filters": { "id": 9 }, "data": { "id": 8 } }),
+        ),
+        ("delete_record", json!({ "table_name": "NAME", "filters": { "id": 9 } })),
+    ] {
+        let arguments = arguments.to_string();
+        let mut expected = statements(operation, &arguments, "zzqqxx");
+        expected.sort_unstable();
+        assert!(expected.len() > 2, "{operation}: {expected:?}");
+        for name in ["salary", "SALARY", "pay", "nested_pay", "contact"] {
+            let mut found = statements(operation, &arguments, name);
+            found.sort_unstable();
+            assert_eq!(found, expected, "{operation} {arguments} {name}");
+        }
+    }
 }
