@@ -159,6 +159,26 @@ fn changes_by_sql_are_refused() {
     checks::check_changes(&run, WRITES);
 }
 
+/// SQLite reads a smaller index instead of the table, so the rows have its order. `docs/operations/security.md` says so.
+#[test]
+fn the_order_of_an_indexed_masked_column_is_visible() {
+    let rules = VisibilityRules::default().mask("customer.email".parse().unwrap());
+    let script = "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT, email TEXT UNIQUE);
+                  INSERT INTO customer VALUES (1, 'Ada', 'c'), (2, 'Ben', 'a'), (3, 'Cyd', 'b');";
+    let fixture = Fixture::of(script, SqliteConfig { rules, ..SqliteConfig::default() });
+    for (sql, expected) in [
+        ("SELECT id FROM customer", json!([[2], [3], [1]])),
+        ("SELECT id FROM customer NOT INDEXED", json!([[1], [2], [3]])),
+        ("SELECT id FROM customer ORDER BY id", json!([[1], [2], [3]])),
+        ("SELECT id, name FROM customer", json!([[1, "Ada"], [2, "Ben"], [3, "Cyd"]])),
+    ] {
+        let found = fixture.call("execute_raw_query", json!({ "query": sql })).unwrap();
+        assert_eq!(found["rows"], expected, "{sql}");
+    }
+    let found = fixture.call("query_records", json!({ "table_name": "customer", "columns": "id" }));
+    assert_eq!(found.unwrap()["rows"], json!([[1], [2], [3]]));
+}
+
 #[test]
 fn constraints_do_not_show_masked_values() {
     let rules = checks::COMPARED_MASKS.iter();
