@@ -75,7 +75,7 @@ pub trait Backend: Debug + Send + Sync + 'static {
     /// The reason why the last calls could not read or change the database. It is safe to send to a client.
     fn problem(&self) -> Option<String>;
 
-    /// [`Database::warnings`](crate::Database::warnings). By default, there are none.
+    /// [`Database::warnings`](crate::Database::warnings). The default is an empty list.
     fn warnings(&self) -> &[String] {
         &[]
     }

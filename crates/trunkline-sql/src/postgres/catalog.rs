@@ -275,7 +275,7 @@ pub(super) async fn visible_tables(
     let rules = transaction.rules();
     found.retain(|row| is_visible_by_name(rules, row));
     let oids: Vec<u32> = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    // Also if there are none: the time of a call must not show whether a hidden table exists.
+    // Also for an empty list: the time of a call must not show whether a hidden table exists.
     let relations = visibility::relations(transaction, Among::Oids(&oids)).await?;
     let mut tables = Vec::new();
     for row in &found {

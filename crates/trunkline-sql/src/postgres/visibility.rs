@@ -162,7 +162,7 @@ pub(super) async fn relations(
 ) -> Result<Vec<Relation>, Error> {
     let (filter, oids) = match among {
         Among::All => (READABLE, &[][..]),
-        // With a small view, so that the same lookups run if there are no tables, or tables and no views.
+        // With a small view, so that the same lookups run for an empty list and for tables without views.
         Among::Oids(oids) => (
             "FROM pg_catalog.pg_class AS c \
              WHERE c.oid = ANY($1 || 'pg_catalog.pg_group'::pg_catalog.regclass::pg_catalog.oid)",

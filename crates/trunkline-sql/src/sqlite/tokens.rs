@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-/// A part of a text. White space and comments are no tokens.
+/// A part of a text. White space and comments are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     kind: Kind,
@@ -97,7 +97,7 @@ pub(super) fn has_several_statements(sql: &str) -> bool {
 }
 
 /// The keyword that decides the kind of a statement, in lower case: with `WITH`, that of the statement after the common
-/// table expressions. `None` if there is none, which is a syntax error.
+/// table expressions. `None` if it is missing, which is a syntax error.
 pub(super) fn verb(sql: &str) -> Option<String> {
     const AFTER_WITH: [&str; 6] = ["select", "values", "insert", "replace", "update", "delete"];
     let tokens = tokens(sql);
@@ -198,7 +198,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// The bytes of words and of the names of variables.
+/// A byte of an identifier or of the name of a variable.
 fn is_word_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
 }

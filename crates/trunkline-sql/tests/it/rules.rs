@@ -159,7 +159,7 @@ fn changes_by_sql_are_refused() {
     checks::check_changes(&run, WRITES);
 }
 
-/// SQLite reads a smaller index instead of the table, so the rows have its order. `docs/operations/security.md` says so.
+/// SQLite reads a smaller index instead of the table, so the rows have its order. See `docs/operations/security.md`.
 #[test]
 fn the_order_of_an_indexed_masked_column_is_visible() {
     let rules = VisibilityRules::default().mask("customer.email".parse().unwrap());
