@@ -6,10 +6,11 @@ use serde::Deserialize;
 use trunkline::BoxError;
 use trunkline::client::http::{Roots, UrlError};
 
-use super::client_id::{self, RegisteredClient, SecretMethod};
+use super::client_id::{RegisteredClient, SecretMethod};
 use super::error::OAuthError;
 use super::fetch::{FetchConfig, Fetcher};
 use super::form::Form;
+use super::reply;
 use super::secret::Secret;
 
 /// Obtains assertions for the JWT bearer grant (RFC 7523, section 2.1).
@@ -103,10 +104,7 @@ impl IdentityProvider {
         let client = self.client.client_id();
         let message = client.authenticate(form, &self.issuer, SecretMethod::Basic)?;
         let reply = self.fetcher.post(&self.token_endpoint, message).await?;
-        if !reply.status.is_success() {
-            return Err(client_id::refused("token exchange", &reply));
-        }
-        let found: Exchanged = client_id::parse(&reply)?;
+        let found: Exchanged = reply::read("token exchange", &reply)?;
         if found.issued_token_type != ID_JAG {
             let reason = "`issued_token_type` is not that of an ID-JAG".to_owned();
             return Err(OAuthError::Malformed { url: reply.url, reason });

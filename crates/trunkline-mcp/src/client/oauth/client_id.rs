@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trunkline::access::jwt::SigningKey;
 
-use super::error::{OAuthError, printable};
-use super::fetch::{Document, Fetcher, Message};
+use super::error::OAuthError;
+use super::fetch::{Fetcher, Message};
 use super::form::{self, Form};
 use super::metadata::ServerMetadata;
 use super::pkce;
+use super::reply;
 use super::secret::Secret;
 
 /// A client that is registered at an authorization server.
@@ -72,9 +73,11 @@ pub(super) struct ClientId {
 #[derive(Deserialize)]
 struct Registered {
     client_id: String,
+    #[serde(default, deserialize_with = "reply::text")]
     client_secret: Option<Secret>,
-    #[serde(default)]
-    client_secret_expires_at: u64,
+    #[serde(default, deserialize_with = "reply::seconds")]
+    client_secret_expires_at: Option<u64>,
+    #[serde(default, deserialize_with = "reply::text")]
     token_endpoint_auth_method: Option<String>,
 }
 
@@ -209,17 +212,18 @@ impl Registration {
             "application_type": application_type(redirect_uri),
         });
         let reply = fetcher.post(endpoint, Message::Json(document.to_string())).await?;
-        if !reply.status.is_success() {
-            return Err(refused("client registration", &reply));
+        let found: Registered = reply::read("client registration", &reply)?;
+        if found.client_id.is_empty() {
+            let reason = "`client_id` is empty".to_owned();
+            return Err(OAuthError::Malformed { url: reply.url, reason });
         }
-        let found: Registered = parse(&reply)?;
         Ok(Self {
             issuer: server.issuer.clone(),
             redirect_uri: redirect_uri.to_owned(),
             id: found.client_id,
             secret: found.client_secret,
             method: found.token_endpoint_auth_method.or_else(|| Some(method.to_owned())),
-            secret_expires_at: Some(found.client_secret_expires_at).filter(|time| *time > 0),
+            secret_expires_at: found.client_secret_expires_at.filter(|time| *time > 0),
         })
     }
 
@@ -244,31 +248,6 @@ fn application_type(redirect_uri: &str) -> &'static str {
     let url = redirect_uri.parse::<trunkline::client::http::Url>();
     let is_web = url.is_ok_and(|url| !super::fetch::is_loopback(url.host()));
     if is_web { "web" } else { "native" }
-}
-
-pub(super) fn parse<'a, T: Deserialize<'a>>(reply: &'a Document) -> Result<T, OAuthError> {
-    serde_json::from_slice(&reply.body).map_err(|error| OAuthError::Malformed {
-        url: reply.url.clone(),
-        // The position only: the message could contain a part of the reply.
-        reason: format!("unexpected JSON at column {}", error.column()),
-    })
-}
-
-/// The error in a reply, or its status.
-pub(super) fn refused(request: &'static str, reply: &Document) -> OAuthError {
-    #[derive(Deserialize)]
-    struct Refusal {
-        error: String,
-        error_description: Option<String>,
-    }
-    match serde_json::from_slice::<Refusal>(&reply.body) {
-        Ok(refusal) if reply.status.is_client_error() => OAuthError::Refused {
-            request,
-            error: printable(&refusal.error),
-            description: refusal.error_description.as_deref().map(printable),
-        },
-        _ => reply.status_error(),
-    }
 }
 
 pub(super) fn unix_time(time: SystemTime) -> u64 {

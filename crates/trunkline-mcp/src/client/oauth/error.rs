@@ -132,6 +132,39 @@ pub enum OAuthError {
     Interrupted,
 }
 
+/// The errors of token requests (RFC 6749, sections 4.1.2.1 and 5.2).
+impl OAuthError {
+    /// Whether the grant is expired, revoked, or that of another client. Other errors leave a refresh token valid.
+    pub(super) fn is_invalid_grant(&self) -> bool {
+        matches!(self, Self::Refused { error, .. } if error == "invalid_grant")
+    }
+
+    /// Whether the server does not know the client, or does not let it request tokens.
+    pub(super) fn is_invalid_client(&self) -> bool {
+        const CODES: [&str; 2] = ["invalid_client", "unauthorized_client"];
+        matches!(self, Self::Refused { error, .. } if CODES.contains(&error.as_str()))
+    }
+
+    /// Whether the server refused the request, and would refuse it again.
+    pub(super) fn is_final(&self) -> bool {
+        const TEMPORARY: [&str; 3] = ["temporarily_unavailable", "server_error", "slow_down"];
+        match self {
+            Self::Refused { error, .. } => !TEMPORARY.contains(&error.as_str()),
+            Self::Status { status, .. } => is_refusal(*status),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a status refuses the request itself. A later request may succeed after other errors.
+pub(super) fn is_refusal(status: StatusCode) -> bool {
+    let is_temporary = matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
+    );
+    status.is_client_error() && !is_temporary
+}
+
 fn suffix(description: &Option<String>) -> String {
     description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use trunkline::client::http::Url;
 
 use super::error::{OAuthError, printable};
+use super::reply;
 use super::scopes::Scopes;
 
 /// The maximum number of authorization servers that are considered.
@@ -14,9 +15,9 @@ const MAX_SERVERS: usize = 10;
 pub(super) struct ResourceMetadata {
     /// The resource identifier, sent as `resource`.
     pub(super) resource: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reply::or_default")]
     pub(super) authorization_servers: Vec<String>,
-    #[serde(default, deserialize_with = "scopes")]
+    #[serde(default, deserialize_with = "reply::scopes")]
     pub(super) scopes_supported: Scopes,
 }
 
@@ -27,19 +28,14 @@ pub(super) struct ServerMetadata {
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
     pub(super) registration_endpoint: Option<String>,
-    #[serde(default, deserialize_with = "scopes")]
+    #[serde(default, deserialize_with = "reply::scopes")]
     pub(super) scopes_supported: Scopes,
     code_challenge_methods_supported: Option<Vec<String>>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reply::or_default")]
     pub(super) authorization_response_iss_parameter_supported: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reply::or_default")]
     pub(super) client_id_metadata_document_supported: bool,
-}
-
-fn scopes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Scopes, D::Error> {
-    Option::<Vec<String>>::deserialize(deserializer)
-        .map(|list| Scopes::new(list.unwrap_or_default()))
 }
 
 impl ResourceMetadata {

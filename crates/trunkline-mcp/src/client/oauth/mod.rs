@@ -21,6 +21,7 @@
 //! | URLs | `https`, except on this machine; no redirects; private networks only if the MCP server is in one |
 //! | tokens | sent to the MCP server that they are for; refresh tokens to the endpoint that issued them |
 //! | stores | clients, also of several processes, can share one: before tokens are refreshed, it is read again |
+//! | refresh tokens | discarded after the error `invalid_grant` only |
 //! | 403 `insufficient_scope` | authorization with the additional scopes, a limited number of times |
 
 mod assertion;
@@ -37,6 +38,7 @@ mod loopback;
 mod metadata;
 mod pkce;
 mod redirect;
+mod reply;
 mod scopes;
 mod secret;
 mod store;
@@ -80,7 +82,9 @@ struct Inner {
     server: Url,
     config: OAuthConfig,
     fetcher: Fetcher,
-    state: Arc<Mutex<State>>,
+    /// Locked while a user decides: one decision is the answer to all refused requests.
+    authorizing: Mutex<()>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
@@ -96,8 +100,8 @@ struct State {
 enum Renewal {
     /// Whether to send the request again.
     Done(bool),
-    /// New tokens with these scopes are required. Earlier ones are discarded if the server refused them.
-    Obtain { discovery: Box<Discovery>, scopes: Scopes, is_refused: bool },
+    /// New tokens with these scopes are required.
+    Obtain { discovery: Box<Discovery>, scopes: Scopes, credentials: Box<Credentials> },
 }
 
 impl OAuth {
@@ -122,7 +126,8 @@ impl OAuth {
             max_reply: config.max_reply,
         };
         let fetcher = Fetcher::new(server.clone(), fetch);
-        Ok(Self(Arc::new(Inner { server, config, fetcher, state: Arc::default() })))
+        let (authorizing, state) = Default::default();
+        Ok(Self(Arc::new(Inner { server, config, fetcher, authorizing, state })))
     }
 
     /// Discards the tokens, and returns whether there were any. The next refused request starts a new authorization.
@@ -178,8 +183,9 @@ impl Inner {
         let Some(tokens) = self.load(&mut state).await?.tokens.clone() else { return Ok(None) };
         let is_due = tokens.expire_within(self.config.expiry_margin);
         if is_due && let Err(error) = self.refresh(&mut state, &tokens).await {
-            // The token is still accepted for a while.
-            if tokens.expire_within(std::time::Duration::ZERO) {
+            // The token is still accepted for a while, or its refusal starts a new authorization.
+            let is_expired = tokens.expire_within(std::time::Duration::ZERO);
+            if is_expired && !(error.is_final() && self.can_authorize()) {
                 return Err(error);
             }
             tracing::debug!(%error, "the access token was not refreshed");
@@ -193,42 +199,71 @@ impl Inner {
             let (server, other) = (self.server.to_string(), challenge.url.clone());
             return Err(OAuthError::OtherServer { server, other });
         }
-        let mut state = Arc::clone(&self.state).lock_owned().await;
+        if self.has_newer(&mut *self.state.lock().await, &challenge).await? {
+            return Ok(true);
+        }
+        let _turn = self.authorizing.lock().await;
         let inner = Arc::clone(self);
         // As for `token`: the use of a refresh token is not interrupted.
         let renewing = tokio::spawn(async move {
-            let renewal = inner.renew(&mut state, &challenge).await;
-            (state, renewal)
+            let mut state = inner.state.lock().await;
+            inner.renew(&mut state, &challenge).await
         });
-        let (mut state, renewal) = renewing.await.map_err(|_| OAuthError::Interrupted)?;
-        let (discovery, scopes, is_refused) = match renewal? {
+        let (discovery, scopes, mut credentials) = match renewing
+            .await
+            .map_err(|_| OAuthError::Interrupted)??
+        {
             Renewal::Done(is_done) => return Ok(is_done),
-            Renewal::Obtain { discovery, scopes, is_refused } => (discovery, scopes, is_refused),
+            Renewal::Obtain { discovery, scopes, credentials } => (discovery, scopes, credentials),
         };
-        let issuer = &discovery.server.issuer;
         let flow =
             Flow { config: &self.config, fetcher: &self.fetcher, discovery: &discovery, scopes };
-        let credentials = self.load(&mut state).await?;
-        if is_refused {
-            credentials.tokens = None;
-        }
-        credentials.registration.take_if(|known| !known.is_valid_at(issuer));
-        let obtained = flow.run(credentials).await;
-        let obtained = obtained.map(|tokens| credentials.tokens = Some(tokens));
+        // A user may take minutes: meanwhile, neither the tokens nor the store are locked.
+        let obtained = flow.run(&mut credentials).await;
+        let mut state = self.state.lock().await;
         state.refreshed = None;
-        // Also after a failure, for a new registration.
-        let saved = self.save(&mut state).await;
-        obtained.and(saved).map(|()| true)
+        match obtained {
+            Ok(tokens) => {
+                credentials.tokens = Some(tokens);
+                state.credentials = Some(*credentials);
+                let _lock = self.lock_store().await?;
+                self.save(&mut state).await.map(|()| true)
+            }
+            Err(error) => {
+                if let Err(error) = self.keep_client(&mut state, *credentials).await {
+                    tracing::debug!(%error, "the registration of the client was not saved");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Saves the client of a failed authorization for the next one, unless earlier tokens need the earlier client.
+    async fn keep_client(&self, state: &mut State, failed: Credentials) -> Result<(), OAuthError> {
+        let _lock = self.lock_store().await?;
+        let known = self.reload(state).await?;
+        let (tokens, client) = (known.tokens.as_ref(), known.registration.as_ref());
+        if tokens.zip(client).is_some_and(|(tokens, client)| tokens.are_of(client)) {
+            return Ok(());
+        }
+        known.registration = failed.registration;
+        known.issuer = failed.issuer;
+        self.save(state).await
+    }
+
+    /// Whether there are tokens that were obtained after a request was sent, here or by another client of the store.
+    async fn has_newer(
+        &self,
+        state: &mut State,
+        challenge: &Challenge,
+    ) -> Result<bool, OAuthError> {
+        Ok(is_newer(self.load(state).await?, challenge)
+            || is_newer(self.reload(state).await?, challenge))
     }
 
     /// Handles a refused request with tokens of the store, or by refreshing them.
     async fn renew(&self, state: &mut State, challenge: &Challenge) -> Result<Renewal, OAuthError> {
-        let is_newer = |credentials: &mut Credentials| {
-            let tokens = credentials.tokens.as_ref();
-            tokens.is_some_and(|tokens| challenge.token.as_deref() != Some(tokens.access.expose()))
-        };
-        // The tokens were obtained after the request was sent, here or by another client of the store.
-        if is_newer(self.load(state).await?) || is_newer(self.reload(state).await?) {
+        if self.has_newer(state, challenge).await? {
             return Ok(Renewal::Done(true));
         }
         let known = self.load(state).await?.tokens.clone();
@@ -238,7 +273,7 @@ impl Inner {
         }
         let is_refused = challenge.status == StatusCode::UNAUTHORIZED;
         let may_refresh = is_refused && self.may_refresh(state, known.as_ref());
-        if matches!(self.config.grant, Grant::Stored) && !may_refresh {
+        if !self.can_authorize() && !may_refresh {
             return Ok(Renewal::Done(false));
         }
         self.admit_attempt(state)?;
@@ -247,21 +282,37 @@ impl Inner {
         let known = known.filter(|known| {
             known.issuer == discovery.server.issuer && known.resource == discovery.resource
         });
+        let mut is_client_refused = false;
         if let Some(tokens) = known.as_ref().filter(|_| may_refresh) {
             let _lock = self.lock_store().await?;
-            if is_newer(self.reload(state).await?) {
+            if is_newer(self.reload(state).await?, challenge) {
                 return Ok(Renewal::Done(true));
             }
             state.refreshed = Some(Instant::now());
-            if self.refresh(state, tokens).await? {
-                return Ok(Renewal::Done(true));
+            match self.refresh(state, tokens).await {
+                Ok(true) => return Ok(Renewal::Done(true)),
+                Ok(false) => {}
+                Err(error) if error.is_final() && self.can_authorize() => {
+                    tracing::debug!(%error, "the access token was not refreshed");
+                    is_client_refused = error.is_invalid_client();
+                }
+                Err(error) => return Err(error),
             }
         }
-        if matches!(self.config.grant, Grant::Stored) {
+        if !self.can_authorize() {
             return Ok(Renewal::Done(false));
         }
         let scopes = self.scopes(bearer.scope, &discovery, known.as_ref());
-        Ok(Renewal::Obtain { discovery, scopes, is_refused })
+        let mut credentials = Box::new(self.load(state).await?.clone());
+        credentials
+            .registration
+            .take_if(|known| is_client_refused || !known.is_valid_at(&discovery.server.issuer));
+        Ok(Renewal::Obtain { discovery, scopes, credentials })
+    }
+
+    /// Whether new tokens can be obtained without those of the store.
+    fn can_authorize(&self) -> bool {
+        !matches!(self.config.grant, Grant::Stored)
     }
 
     /// Whether refused tokens can be refreshed. Tokens that were just refreshed are refused for another reason.
@@ -304,15 +355,18 @@ impl Inner {
         before.union(&required).union(&Scopes::new(&self.config.scopes))
     }
 
-    /// Refreshes tokens. Returns false if that is not possible; then they are discarded.
+    /// Refreshes tokens. Returns false if that is not possible. Tokens are discarded if their refresh token is invalid,
+    /// and stay after any other error: the authorization server may accept them later, or from another client.
     async fn refresh(&self, state: &mut State, tokens: &Tokens) -> Result<bool, OAuthError> {
         let credentials = self.load(state).await?;
-        let refreshed = match self.client_of(tokens, credentials) {
-            Some(client) => tokens.refresh(&self.fetcher, client).await?,
-            None => None,
+        let client = self.client_of(tokens, credentials);
+        let Some((client, refresh)) = client.zip(tokens.refresh.as_ref()) else { return Ok(false) };
+        credentials.tokens = match tokens.refresh(refresh, &self.fetcher, client).await {
+            Ok(refreshed) => Some(refreshed),
+            Err(error) if error.is_invalid_grant() => None,
+            Err(error) => return Err(error),
         };
-        let is_refreshed = refreshed.is_some();
-        credentials.tokens = refreshed;
+        let is_refreshed = credentials.tokens.is_some();
         self.save(state).await?;
         Ok(is_refreshed)
     }
@@ -371,6 +425,12 @@ impl Inner {
         state.attempts.push_back(now);
         Ok(())
     }
+}
+
+/// Whether a refused request was sent without these tokens.
+fn is_newer(credentials: &Credentials, challenge: &Challenge) -> bool {
+    let tokens = credentials.tokens.as_ref();
+    tokens.is_some_and(|tokens| challenge.token.as_deref() != Some(tokens.access.expose()))
 }
 
 /// Whether a 403 asks for scopes that were not requested before.

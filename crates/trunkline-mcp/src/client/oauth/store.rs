@@ -16,7 +16,7 @@ use super::tokens::Credentials;
 /// Keeps tokens and registered clients. The key is the URL of the MCP server.
 ///
 /// Each [`OAuth`](super::OAuth) loads its credentials first, and again before it replaces tokens, and saves them after each
-/// change. While it uses a refresh token, which may be valid only once, it has the lock.
+/// change. While it uses a refresh token, which may be valid only once, it has the lock, but not while a user decides.
 pub trait TokenStore: Send + Sync {
     /// The credentials for a server, if there are any.
     ///

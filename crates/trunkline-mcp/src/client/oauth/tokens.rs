@@ -4,10 +4,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::client_id::{self, ClientId, Registration, SecretMethod, unix_time};
+use super::client_id::{ClientId, Registration, SecretMethod, unix_time};
 use super::error::OAuthError;
 use super::fetch::{Document, Fetcher};
 use super::form::Form;
+use super::reply;
 use super::scopes::Scopes;
 use super::secret::Secret;
 
@@ -54,12 +55,12 @@ pub(super) struct Target {
 struct TokenReply {
     access_token: Secret,
     token_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reply::seconds")]
     expires_in: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reply::text")]
     refresh_token: Option<Secret>,
-    #[serde(default)]
-    scope: Option<String>,
+    #[serde(default, deserialize_with = "reply::scopes")]
+    scope: Scopes,
 }
 
 /// The maximum length of a token in bytes.
@@ -80,10 +81,7 @@ impl Target {
     }
 
     fn tokens(&self, reply: &Document, scopes: &Scopes) -> Result<Tokens, OAuthError> {
-        if !reply.status.is_success() {
-            return Err(client_id::refused("token request", reply));
-        }
-        let found: TokenReply = client_id::parse(reply)?;
+        let found: TokenReply = reply::read("token request", reply)?;
         let malformed = |reason: &str| OAuthError::Malformed {
             url: reply.url.clone(),
             reason: reason.to_owned(),
@@ -103,7 +101,6 @@ impl Target {
         }
         let lifetime = found.expires_in.map(Duration::from_secs);
         let expires_at = lifetime.and_then(|lifetime| SystemTime::now().checked_add(lifetime));
-        let granted = found.scope.map(Scopes::from).unwrap_or_default();
         Ok(Tokens {
             issuer: self.issuer.clone(),
             resource: self.resource.clone(),
@@ -113,7 +110,7 @@ impl Target {
             access: found.access_token,
             refresh: found.refresh_token,
             expires_at: expires_at.map(unix_time),
-            scopes: scopes.clone().union(&granted),
+            scopes: scopes.clone().union(&found.scope),
         })
     }
 }
@@ -122,10 +119,10 @@ impl Tokens {
     /// Refreshes the tokens (RFC 6749, section 6). The refresh token stays if it is not replaced.
     pub(super) async fn refresh(
         &self,
+        refresh: &Secret,
         fetcher: &Fetcher,
         client: ClientId,
-    ) -> Result<Option<Self>, OAuthError> {
-        let Some(refresh) = &self.refresh else { return Ok(None) };
+    ) -> Result<Self, OAuthError> {
         let target = Target {
             issuer: self.issuer.clone(),
             resource: self.resource.clone(),
@@ -135,15 +132,14 @@ impl Tokens {
         };
         let form = Form::default().with("grant_type", "refresh_token");
         let form = form.with("refresh_token", refresh.expose());
-        match target.request(fetcher, form, &self.scopes).await {
-            Ok(mut tokens) => {
-                tokens.refresh = tokens.refresh.or_else(|| self.refresh.clone());
-                Ok(Some(tokens))
-            }
-            // The refresh token has expired or was revoked.
-            Err(OAuthError::Refused { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let mut tokens = target.request(fetcher, form, &self.scopes).await?;
+        tokens.refresh.get_or_insert_with(|| refresh.clone());
+        Ok(tokens)
+    }
+
+    /// Whether they were issued to this client.
+    pub(super) fn are_of(&self, client: &Registration) -> bool {
+        self.issuer == client.issuer && self.client_id == client.client_id().id
     }
 
     /// Whether the access token expires within `margin`. Without a known lifetime it does not.

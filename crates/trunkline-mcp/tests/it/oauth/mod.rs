@@ -1,6 +1,7 @@
 //! OAuth for clients, with an authorization server in this process.
 
 mod flows;
+mod refusals;
 mod renewal;
 mod world;
 

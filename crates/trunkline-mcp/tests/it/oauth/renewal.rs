@@ -13,7 +13,7 @@ use super::{cause, challenge, interactive};
 use crate::support::{in_time, until};
 
 /// The grants of the requests to the token endpoint, and the scopes of authorization requests.
-fn short(log: &[String]) -> Vec<String> {
+pub(super) fn short(log: &[String]) -> Vec<String> {
     let lines = log.iter().filter(|line| !line.starts_with("GET "));
     lines
         .map(|line| {
@@ -24,12 +24,12 @@ fn short(log: &[String]) -> Vec<String> {
 }
 
 /// Expires in 20 s, and is refreshed 30 s before that: always.
-fn short_lived() -> Rules {
+pub(super) fn short_lived() -> Rules {
     let token = json!({ "expires_in": 20, "refresh_token": "r1" });
     Rules { token, ..Rules::default() }
 }
 
-async fn authorized(rules: Rules, config: OAuthConfig) -> (World, OAuth) {
+pub(super) async fn authorized(rules: Rules, config: OAuthConfig) -> (World, OAuth) {
     let world = World::start(rules).await;
     let oauth = OAuth::new(&world.mcp(), config).unwrap();
     assert_eq!(challenge(&oauth, &world, 401, "Bearer scope=a").await, Ok(true));
@@ -254,11 +254,13 @@ async fn files_keep_credentials() {
     let config = || OAuthConfig { store: Arc::new(FileStore::new(&folder)), ..interactive() };
     let (world, oauth) = authorized(short_lived(), config()).await;
     drop(oauth);
-    let files: Vec<_> =
+    let mut files: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
-    let [file] = &files[..] else { panic!("{files:?}") };
+    files.sort();
+    let [file, lock] = &files[..] else { panic!("{files:?}") };
+    assert_eq!(lock, &file.with_extension("lock"));
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&folder), mode(file)), (0o700, 0o600));
+    assert_eq!((mode(&folder), mode(file), mode(lock)), (0o700, 0o600, 0o600));
 
     // Another process refreshes the token with the registered client.
     let oauth = OAuth::new(&world.mcp(), config()).unwrap();

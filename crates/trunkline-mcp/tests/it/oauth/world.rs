@@ -36,6 +36,10 @@ pub(super) struct Rules {
     /// The reply to a token request.
     pub(super) token: Value,
     pub(super) token_status: u16,
+    /// The body of the reply to a token request, if it is not that document.
+    pub(super) token_text: Option<&'static str>,
+    /// The client id that the token endpoint does not know.
+    pub(super) refused_client: Option<&'static str>,
     pub(super) token_delay: Duration,
     /// The rest of the redirect's query, after `state`.
     pub(super) redirect: &'static str,
@@ -51,6 +55,8 @@ impl Default for Rules {
             client: json!({}),
             token: json!({}),
             token_status: 200,
+            token_text: None,
+            refused_client: None,
             token_delay: Duration::ZERO,
             redirect: "code=c0de&iss=O",
         }
@@ -167,11 +173,16 @@ impl World {
             .filter_map(|name| Some(format!(" {name}={}", form.get(name)?)))
             .collect();
         self.record(format!("token {grant} {client}{rest}"));
+        if rules.refused_client == Some(get("client_id")) {
+            let error = json!({ "error": "invalid_client" }).to_string();
+            return (StatusCode::UNAUTHORIZED, error).into_response();
+        }
         let mut tokens = self.0.tokens.lock().unwrap();
         *tokens += 1;
         let mut reply = json!({ "access_token": format!("t{tokens}"), "token_type": "Bearer" });
         self.merge(&mut reply, &rules.token);
-        (StatusCode::from_u16(rules.token_status).unwrap(), reply.to_string()).into_response()
+        let text = rules.token_text.map_or_else(|| reply.to_string(), str::to_owned);
+        (StatusCode::from_u16(rules.token_status).unwrap(), text).into_response()
     }
 
     fn register(&self, body: &[u8], rules: &Rules) -> Response {
