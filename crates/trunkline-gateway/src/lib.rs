@@ -19,6 +19,7 @@ mod backoff;
 mod caller;
 mod config;
 mod connection;
+mod definition;
 mod error;
 mod filter;
 mod gateway;
@@ -38,7 +39,7 @@ pub use filter::{ToolFilter, ToolPattern};
 pub use gateway::Gateway;
 pub use name::{UpstreamName, UpstreamNameError};
 pub use operations::management;
-pub use status::{RejectedItem, UpstreamState, UpstreamStatus};
+pub use status::{RejectedItem, UnapprovedTool, UpstreamState, UpstreamStatus};
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

@@ -34,6 +34,9 @@ pub struct UpstreamStatus {
     /// The pinned tools that are not offered, since they changed or were added after they were approved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
+    /// The definitions of the tools under `changed` and `withheld`, for a review.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unapproved: Vec<UnapprovedTool>,
     /// The tools, resources and prompts that cannot be offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<RejectedItem>,
@@ -53,6 +56,26 @@ pub enum UpstreamState {
     Failed,
     /// The gateway was stopped.
     Stopped,
+}
+
+/// A definition of a tool that is not approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+#[non_exhaustive]
+pub struct UnapprovedTool {
+    /// The upstream's name of the tool.
+    pub name: String,
+    /// The digest of the definition, which approves it.
+    pub digest: String,
+    /// The digest of the approved definition. Missing if the tool was added after the others were approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_digest: Option<String>,
+    /// The members that differ from the approved definition: `-` approved, `+` current. All members, if the tool was
+    /// added, or if the approved definition was too large to be stored.
+    pub difference: Vec<String>,
+    /// Whether the difference is incomplete, since it is too large for the list of upstreams.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 /// A tool, resource or prompt that cannot be offered.

@@ -1,10 +1,8 @@
 //! The tools of an upstream as operations.
 
-use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -14,13 +12,18 @@ use trunkline::{Operation, Schema};
 use trunkline_mcp::client::{List, Tool};
 use trunkline_mcp::{Prompt, Resource, ResourceTemplate, ToolError};
 
-use crate::approvals::Digest;
+use crate::approvals::{Approval, Approved, Reviewed};
 use crate::config::UpstreamConfig;
+use crate::definition::{Digest, ReviewedDefinition};
 use crate::name::UpstreamName;
-use crate::status::RejectedItem;
+use crate::status::{RejectedItem, UnapprovedTool};
 
 /// The maximum size of an item of a list in bytes. Every client receives the items in its lists.
 const MAX_ITEM: usize = 256 << 10;
+
+/// The maximum size of the differences of an upstream in the status, and of that of a tool, in bytes.
+const MAX_DIFFERENCES: usize = 64 << 10;
+const MAX_DIFFERENCE: usize = 8 << 10;
 
 /// A tool that can be offered.
 #[derive(Debug)]
@@ -177,6 +180,20 @@ impl Selection {
         Ok(selection)
     }
 
+    /// The definitions that are not approved. Their differences are limited.
+    pub(crate) fn unapproved(&self, approvals: &[Approval]) -> Vec<UnapprovedTool> {
+        let mut room = MAX_DIFFERENCES;
+        let mut all = Vec::new();
+        for (tool, approval) in self.offered.iter().zip(approvals) {
+            if let Some(tool) = tool.unapproved(approval, room.min(MAX_DIFFERENCE)) {
+                let size: usize = tool.difference.iter().map(String::len).sum();
+                room = room.saturating_sub(size);
+                all.push(tool);
+            }
+        }
+        all
+    }
+
     fn reject(&mut self, name: String, reason: String) {
         /// The texts come from the server.
         const MAX_NAME: usize = 128;
@@ -199,8 +216,32 @@ impl OfferedTool {
         {
             return Err(error.to_string());
         }
-        let digest = digest_of(&tool.object).map_err(invalid)?;
+        let digest = ReviewedDefinition::of(&tool.object).map_err(invalid)?.digest();
         Ok(Self { tool, exposed, prefixed, definition, digest })
+    }
+
+    pub(crate) fn reviewed(&self) -> Reviewed<'_> {
+        Reviewed { tool: &self.tool.name, digest: &self.digest, object: &self.tool.object }
+    }
+
+    /// The difference from the approved definition, of at most `room` bytes, unless this one is approved.
+    pub(crate) fn unapproved(&self, approval: &Approval, room: usize) -> Option<UnapprovedTool> {
+        let approved = match approval {
+            Approval::Approved => return None,
+            Approval::Changed(approved) => Some(approved),
+            Approval::Added => None,
+        };
+        let earlier = approved.and_then(Approved::definition);
+        // The digest was computed from it.
+        let current = ReviewedDefinition::of(&self.tool.object).unwrap_or_default();
+        let difference = current.difference(earlier.as_ref(), room);
+        Some(UnapprovedTool {
+            name: self.tool.name.clone(),
+            digest: self.digest.0.clone(),
+            approved_digest: approved.map(|approved| approved.digest().0.clone()),
+            difference: difference.lines,
+            truncated: difference.is_truncated,
+        })
     }
 
     /// The schema of the whole result.
@@ -240,82 +281,4 @@ fn check_size(item: &RawValue) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("the definition has {size} bytes; the limit is {MAX_ITEM}"))
-}
-
-/// The digest of the members that a model or a user sees: title, description, schemas and annotations. The order of
-/// members and the spaces do not matter.
-fn digest_of(tool: &RawValue) -> Result<Digest, serde_json::Error> {
-    const MEMBERS: [&str; 5] =
-        ["title", "description", "inputSchema", "outputSchema", "annotations"];
-    let object: BTreeMap<String, Value> = serde_json::from_str(tool.get())?;
-    let mut text = String::new();
-    for member in MEMBERS {
-        write_canonical(&mut text, object.get(member).unwrap_or(&Value::Null));
-        text.push('\n');
-    }
-    let digest = digest(&SHA256, text.as_bytes());
-    let mut digits = String::with_capacity(64);
-    for byte in digest.as_ref() {
-        // Writing to a string never fails.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    Ok(Digest(digits))
-}
-
-/// Appends JSON whose objects are sorted by key.
-fn write_canonical(text: &mut String, value: &Value) {
-    match value {
-        Value::Object(members) => {
-            let members: BTreeMap<_, _> = members.iter().collect();
-            text.push('{');
-            for (name, value) in members {
-                *text += &Value::from(name.as_str()).to_string();
-                text.push(':');
-                write_canonical(text, value);
-                text.push(',');
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                write_canonical(text, item);
-                text.push(',');
-            }
-            text.push(']');
-        }
-        value => *text += &value.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(one: Value, other: Value, is_same: bool) {
-        let digest = |value: &Value| digest_of(&serde_json::value::to_raw_value(value).unwrap());
-        assert_eq!(digest(&one).unwrap() == digest(&other).unwrap(), is_same, "{one} {other}");
-    }
-
-    #[test]
-    fn digests_of_definitions() {
-        let tool = || json!({"name": "a", "description": "b", "inputSchema": {"type": "object", "x": [1, 2]}});
-        let with = |member: &str, value: Value| {
-            let mut tool = tool();
-            tool[member] = value;
-            tool
-        };
-        check(tool(), tool(), true);
-        check(tool(), with("name", "c".into()), true);
-        check(tool(), with("_meta", json!({"a": 1})), true);
-        check(tool(), with("inputSchema", json!({"x": [1, 2], "type": "object"})), true);
-        check(tool(), with("inputSchema", json!({"x": [2, 1], "type": "object"})), false);
-        check(tool(), with("description", "c".into()), false);
-        check(tool(), with("title", "c".into()), false);
-        check(tool(), with("outputSchema", json!({})), false);
-        check(tool(), with("annotations", json!({"readOnlyHint": true})), false);
-        // Text that moves from one member to another.
-        check(json!({"title": "a"}), json!({"description": "a"}), false);
-    }
 }

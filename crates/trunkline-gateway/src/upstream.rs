@@ -1,5 +1,6 @@
 //! An upstream: its task, which keeps a connection and the list of tools, and the calls of its tools.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,15 +15,16 @@ use trunkline::{DynamicOperations, Router};
 use trunkline_mcp::client::{CallOptions, CompletionTarget, Error};
 use trunkline_mcp::{CompletionParams, CompletionValues, SubscribedResource};
 
-use crate::approvals::{Approval, Approvals, Digest};
+use crate::approvals::{Approval, Approvals};
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Relay};
 use crate::config::{GatewayConfig, UpstreamConfig};
 use crate::connection::{Connection, reason};
+use crate::definition::Digest;
 use crate::error::UpstreamError;
 use crate::name::UpstreamName;
 use crate::running_call::{Elapsed, Reply, RunningCall, Subject, Waiting};
-use crate::status::{RejectedItem, UpstreamState, UpstreamStatus};
+use crate::status::{RejectedItem, UnapprovedTool, UpstreamState, UpstreamStatus};
 use crate::subscriptions::{Refusal, Subscriptions};
 use crate::tools::{OfferedTool, Selection};
 
@@ -61,7 +63,18 @@ struct State {
     /// The tools of the last list that the configuration allows.
     selection: Arc<Selection>,
     approvals: Vec<Approval>,
+    /// The definitions that are not approved.
+    unapproved: Vec<UnapprovedTool>,
     has_attempted: bool,
+}
+
+/// The reason why no tool was approved.
+#[derive(Debug)]
+pub(crate) enum ApproveError {
+    /// The upstream does not offer such a tool.
+    UnknownTool,
+    /// The definition has another digest, which is returned.
+    OtherDigest(String),
 }
 
 /// The minimum time between two lists.
@@ -86,6 +99,7 @@ impl Upstream {
             failures: 0,
             selection: Arc::default(),
             approvals: Vec::new(),
+            unapproved: Vec::new(),
             has_attempted: false,
         };
         Self {
@@ -165,24 +179,49 @@ impl Upstream {
         }
     }
 
-    /// Approves the current definitions of tools: of one, or of all. Returns how many there are.
-    pub(crate) async fn approve(self: &Arc<Self>, tool: Option<&str>) -> usize {
+    /// Approves the definitions of tools, by name and digest, if all of them are current. The error has the name.
+    pub(crate) async fn approve(
+        self: &Arc<Self>,
+        tools: BTreeMap<String, String>,
+    ) -> Result<(), (String, ApproveError)> {
         let _turn = self.publishing.lock().await;
         let selection = Arc::clone(&self.lock().selection);
-        let tools =
-            selection.offered.iter().filter(|one| tool.is_none_or(|name| one.tool.name == name));
-        let tools: Vec<_> = tools.map(|one| (one.tool.name.clone(), one.digest.clone())).collect();
-        let count = tools.len();
-        if count > 0 {
-            self.review(selection, tools).await;
+        let mut current = HashMap::<&str, Vec<&Digest>>::new();
+        for one in &selection.offered {
+            current.entry(&one.tool.name).or_default().push(&one.digest);
         }
-        count
+        for (tool, digest) in &tools {
+            let digests = current.get(&**tool).map(Vec::as_slice).unwrap_or_default();
+            let error = match digests {
+                [] => ApproveError::UnknownTool,
+                all if all.iter().any(|one| one.0 == *digest) => continue,
+                [first, ..] => ApproveError::OtherDigest(first.0.clone()),
+            };
+            return Err((tool.clone(), error));
+        }
+        let tools = tools.into_iter().map(|(tool, digest)| (tool, Digest(digest)));
+        self.review(selection, tools.collect()).await;
+        Ok(())
+    }
+
+    /// The whole difference of a tool that is not approved.
+    pub(crate) fn unapproved(&self, tool: &str) -> Option<UnapprovedTool> {
+        let (offered, approval) = {
+            let state = self.lock();
+            let mut tools = state.selection.offered.iter().zip(&state.approvals);
+            let found = tools.find(|(offered, approval)| {
+                offered.tool.name == tool && **approval != Approval::Approved
+            });
+            let (offered, approval) = found?;
+            (Arc::clone(offered), approval.clone())
+        };
+        offered.unapproved(&approval, usize::MAX)
     }
 
     pub(crate) fn status(&self) -> UpstreamStatus {
         let state = self.lock();
         let withheld = self.withheld(&state);
-        let changed = state.flagged(|approval| approval == Approval::Changed);
+        let changed = state.flagged(|approval| matches!(approval, Approval::Changed(_)));
         let retry_in = state.retry_at.map(|at| at.saturating_duration_since(Instant::now()));
         UpstreamStatus {
             name: self.name.to_string(),
@@ -196,13 +235,14 @@ impl Upstream {
             prompts: state.selection.prompts.len(),
             changed: if self.config.pin { Vec::new() } else { changed },
             withheld,
+            unapproved: state.unapproved.clone(),
             rejected: state.selection.rejected.clone(),
         }
     }
 
     fn withheld(&self, state: &State) -> Vec<String> {
         if self.config.pin {
-            state.flagged(|approval| approval != Approval::Approved)
+            state.flagged(|approval| *approval != Approval::Approved)
         } else {
             Vec::new()
         }
@@ -276,20 +316,27 @@ impl Upstream {
         let review = tokio::task::spawn_blocking(move || {
             let Self { name, config, approvals, .. } = &*upstream;
             approvals.approve(name, explicit);
-            let tools = reviewed.offered.iter().map(|one| (one.tool.name.as_str(), &one.digest));
-            approvals.review(name, config.pin, tools)
+            let tools = reviewed.offered.iter().map(|one| one.reviewed());
+            let (approvals, saved) = approvals.review(name, config.pin, tools);
+            let unapproved = reviewed.unapproved(&approvals);
+            (approvals, unapproved, saved)
         });
         // It fails only when the runtime stops.
-        let Ok((approvals, saved)) = review.await else { return };
+        let Ok((approvals, unapproved, saved)) = review.await else { return };
         if let Err(error) = saved {
             let upstream = &self.name;
             tracing::error!(%upstream, %error, "approvals are lost when the process ends");
         }
-        self.replace(selection, approvals);
+        self.replace(selection, approvals, unapproved);
     }
 
     /// Registers tools by their approvals.
-    fn replace(self: &Arc<Self>, selection: Arc<Selection>, approvals: Vec<Approval>) {
+    fn replace(
+        self: &Arc<Self>,
+        selection: Arc<Selection>,
+        approvals: Vec<Approval>,
+        unapproved: Vec<UnapprovedTool>,
+    ) {
         let is_offered = |approval: &Approval| !self.config.pin || *approval == Approval::Approved;
         let tools = selection.offered.iter().zip(&approvals);
         let tools = tools.filter(|(_, approval)| is_offered(approval)).map(|(tool, _)| tool);
@@ -311,6 +358,7 @@ impl Upstream {
         }
         let mut state = self.lock();
         (state.selection, state.approvals) = (selection, approvals);
+        state.unapproved = unapproved;
     }
 
     fn log_flagged(&self, selection: &Selection, approvals: &[Approval]) {
@@ -318,7 +366,7 @@ impl Upstream {
         for (tool, approval) in selection.offered.iter().zip(approvals) {
             let problem = match approval {
                 Approval::Approved => continue,
-                Approval::Changed => "the definition changed after it was approved",
+                Approval::Changed(_) => "the definition changed after it was approved",
                 Approval::Added => "the tool was added after the others were approved",
             };
             let (upstream, tool) = (&self.name, &tool.prefixed);
@@ -453,9 +501,9 @@ impl Upstream {
 
 impl State {
     /// The names of the tools with such an approval.
-    fn flagged(&self, is_flagged: impl Fn(Approval) -> bool) -> Vec<String> {
+    fn flagged(&self, is_flagged: impl Fn(&Approval) -> bool) -> Vec<String> {
         let tools = self.selection.offered.iter().zip(&self.approvals);
-        let tools = tools.filter(|(_, approval)| is_flagged(**approval));
+        let tools = tools.filter(|(_, approval)| is_flagged(approval));
         tools.map(|(tool, _)| tool.tool.name.clone()).collect()
     }
 }

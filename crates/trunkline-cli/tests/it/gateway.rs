@@ -278,6 +278,48 @@ fn the_flag_replaces_the_upstream_of_the_file() {
     assert_eq!(server.call("up.list_tables", &json!({}))["result"]["isError"], false);
 }
 
+/// An upstream whose tool `list_tables` is not the approved one, and is withheld.
+fn start_with_withheld_tool(folder: &Path) -> Server {
+    let file = format!(
+        "[upstreams.up]\ncommand = [{:?}, 'mcp', '--db', 'tpch.db']\nallow = ['list_tables']\npin = true\n",
+        env!("CARGO_BIN_EXE_trunkline")
+    );
+    fs::write(folder.join("trunkline.toml"), file).unwrap();
+    let approved = json!({ "digest": "0".repeat(64), "definition": { "title": "Earlier" } });
+    let approvals = json!({ "version": 2, "upstreams": { "up": { "list_tables": approved } } });
+    fs::create_dir(folder.join("data")).unwrap();
+    fs::write(folder.join("data/upstreams.json"), approvals.to_string()).unwrap();
+    let mut command = trunkline(folder);
+    command.args(["--db", "tpch.db", "--data-dir", "data", "--listen", "127.0.0.1:0"]);
+    let server = Server::start_without_data_directory(command);
+    until_ready(&server, "up");
+    server
+}
+
+#[test]
+fn withheld_tools_are_approved_with_the_command_line() {
+    let (folder, _) = tpch();
+    let server = start_with_withheld_tool(folder.path());
+    let url = format!("http://{}/", server.address);
+    let call = |arguments: &[&str]| {
+        let mut command = trunkline(folder.path());
+        run(command.args(["call", &url]).args(arguments))
+    };
+    let list = call(&["gateway.upstreams", "upstream=up", "tool=list_tables"]);
+    let list: Value = serde_json::from_str(&list.stdout).unwrap();
+    let found = &list["upstreams"][0]["unapproved"][0];
+    assert_eq!(found["difference"][0], r#"- title: "Earlier""#, "{list}");
+    let approve = |digest: &str| {
+        let tools = format!("tools={}", json!({ "list_tables": digest }));
+        call(&["gateway.approve", "upstream=up", &tools])
+    };
+    let refused = approve(&"0".repeat(64));
+    assert!(refused.code == Some(1) && refused.stderr.contains("another digest"), "{refused:?}");
+    assert_eq!(server.call("up.list_tables", &json!({}))["error"]["code"], -32601);
+    assert_eq!(approve(found["digest"].as_str().unwrap()).code, Some(0));
+    assert_eq!(server.call("up.list_tables", &json!({}))["result"]["isError"], false);
+}
+
 #[test]
 fn refused_upstreams() {
     #[track_caller]

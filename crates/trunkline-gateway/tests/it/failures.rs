@@ -138,6 +138,16 @@ async fn management_shows_the_states() {
         }],
     });
     assert_eq!(list, expected);
+    for params in [json!([]), json!({ "upstream": "up" }), json!({ "upstream": null })] {
+        assert_eq!(
+            service.call("gateway.upstreams", params.clone()).await,
+            Ok(list.clone()),
+            "{params}"
+        );
+    }
+    let none = Client::new(Http::connect(&service.url).unwrap());
+    let none = none.call::<serde_json::Value>("gateway.upstreams", ()).await.unwrap();
+    assert_eq!(none, list);
     // They are not tools.
     assert_eq!(service.tools(), ["up__a"]);
     assert!(service.call("gateway.reconnect", json!({ "upstream": "up" })).await.is_ok());
