@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use trunkline::protocol::excerpt;
-use trunkline::{Operation, Schema};
+use trunkline::{BuildError, Operation, Schema};
 use trunkline_mcp::client::{List, Tool};
 use trunkline_mcp::{Prompt, Resource, ResourceTemplate, ToolError};
 
@@ -94,31 +94,53 @@ pub(crate) struct OtherLists {
 }
 
 impl Selection {
+    /// Nothing, since the operations cannot be registered.
+    pub(crate) fn rejected(error: &BuildError) -> Self {
+        let mut selection = Self::default();
+        selection.reject("*".to_owned(), error.to_string());
+        selection
+    }
+
     /// Adds resources and prompts. URIs stay unchanged, since results contain them.
     pub(crate) fn add(&mut self, upstream: &UpstreamName, lists: OtherLists) {
         let OtherLists { resources, templates, prompts, has_completions } = lists;
         self.has_completions = has_completions;
-        let mut uris = HashSet::new();
+        let (mut uris, mut names) = (HashSet::new(), HashSet::new());
         for mut resource in self.read::<Resource>("resources/list", resources) {
-            if uris.insert(resource.uri.clone()) {
+            let is_new = uris.insert(resource.uri.clone());
+            if is_new && self.takes_name(&mut names, upstream.exposed(&resource.uri), &resource.uri)
+            {
                 resource.name = upstream.prefixed(&resource.name);
                 self.resources.push(resource);
             }
         }
+        names.clear();
         for mut template in self.read::<ResourceTemplate>("resources/templates/list", templates) {
-            if uris.insert(template.uri_template.clone()) {
+            let uri = &template.uri_template;
+            let is_new = uris.insert(uri.clone());
+            if is_new && self.takes_name(&mut names, upstream.exposed(uri), uri) {
                 template.name = upstream.prefixed(&template.name);
                 self.templates.push(template);
             }
         }
-        let mut names = HashSet::new();
+        names.clear();
         for mut prompt in self.read::<Prompt>("prompts/list", prompts) {
             let exposed = upstream.exposed(&prompt.name);
-            if names.insert(exposed.clone()) {
+            if self.takes_name(&mut names, exposed.clone(), &prompt.name) {
                 let name = std::mem::replace(&mut prompt.name, upstream.prefixed(&exposed));
                 self.prompts.push(OfferedPrompt { name, exposed, prompt });
             }
         }
+    }
+
+    /// Whether no other item has this name of a method. Otherwise, the item is rejected.
+    fn takes_name(&mut self, names: &mut HashSet<String>, exposed: String, item: &str) -> bool {
+        let is_new = names.insert(exposed);
+        if !is_new {
+            let reason = "another item has the same name".to_owned();
+            self.reject(item.to_owned(), reason);
+        }
+        is_new
     }
 
     fn read<T: DeserializeOwned>(

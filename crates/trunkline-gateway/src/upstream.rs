@@ -350,15 +350,22 @@ impl Upstream {
         self.log_flagged(&selection, &approvals);
         let operations = self.offer(&selection, tools);
         let router = operations.into_iter().fold(Router::new(), Router::operation);
-        let mut selection = selection;
-        if let Err(error) = self.operations.replace(router.layer(ValidateLayer::new())) {
-            tracing::error!(upstream = %self.name, %error, "tool refresh failed; keeping the previous tools");
-            let rejected = RejectedItem { name: "*".to_owned(), reason: error.to_string() };
-            selection = Arc::new(Selection { rejected: vec![rejected], ..Selection::default() });
-        }
+        let replaced = self.operations.replace(router.layer(ValidateLayer::new()));
+        let published = match replaced {
+            Ok(()) => (selection, approvals, unapproved),
+            Err(error) => {
+                // The previous tools may have been changed, withheld or removed by the upstream.
+                tracing::error!(upstream = %self.name, %error, "tool refresh failed; nothing is offered");
+                let selection = Arc::new(Selection::rejected(&error));
+                if let Err(error) = self.operations.replace(Router::new()) {
+                    tracing::error!(upstream = %self.name, %error, "the previous tools are still offered");
+                    return;
+                }
+                (selection, Vec::new(), Vec::new())
+            }
+        };
         let mut state = self.lock();
-        (state.selection, state.approvals) = (selection, approvals);
-        state.unapproved = unapproved;
+        (state.selection, state.approvals, state.unapproved) = published;
     }
 
     fn log_flagged(&self, selection: &Selection, approvals: &[Approval]) {

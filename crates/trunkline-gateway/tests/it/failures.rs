@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use trunkline::Router;
 use trunkline::client::{Client, Http};
-use trunkline_gateway::UpstreamState;
+use trunkline_gateway::{GatewayConfig, UpstreamState};
 
 use crate::support::{Mode, PATIENCE, Scripted, Service, tools};
 
@@ -208,4 +209,57 @@ async fn p99_of_lists() -> Duration {
     assert_eq!(hanging.unwrap_err()["code"], -32004);
     times.sort_unstable();
     times[REQUESTS * 99 / 100]
+}
+
+/// A list whose operations cannot be registered: the service has a method of this name.
+#[tokio::test]
+async fn tools_that_cannot_be_registered() {
+    let upstream = Scripted::start(tools(&["a"])).await;
+    let router = Router::new().method("up.taken", || "mine");
+    let upstreams = vec![("up", upstream.config())];
+    let service = Service::start_with_router(router, upstreams, GatewayConfig::default()).await;
+    assert_eq!((service.tools(), service.status("up").tools), (vec!["up__a".to_owned()], 1));
+
+    // The earlier tools are not offered any more: their definitions are outdated.
+    upstream.change(|script| script.tools = tools(&["b", "taken"]));
+    let status = service.until("up", |status| !status.rejected.is_empty()).await;
+    assert_eq!((status.tools, status.rejected[0].name.as_str()), (0, "*"), "{status:?}");
+    assert_eq!(service.tools(), [""; 0]);
+    for method in ["up.a", "up.b"] {
+        assert_eq!(service.call(method, json!({})).await.unwrap_err()["code"], -32601, "{method}");
+    }
+    assert_eq!(service.call("up.taken", json!([])).await, Ok(json!("mine")));
+
+    upstream.change(|script| script.tools = tools(&["a", "b"]));
+    let status = service.until("up", |status| status.rejected.is_empty()).await;
+    assert_eq!((service.tools().len(), status.tools), (2, 2));
+    assert!(service.call("up.a", json!({})).await.is_ok());
+}
+
+/// Names of other items that are the same after they were shortened.
+#[tokio::test]
+async fn resources_with_the_same_method_name() {
+    const URIS: [&str; 2] = ["x:.....././/././././//", "x://////..//./..././//"];
+    for (method, list, uri) in [
+        ("resources/list", "resources", "uri"),
+        ("resources/templates/list", "resourceTemplates", "uriTemplate"),
+        ("prompts/list", "prompts", "name"),
+    ] {
+        let upstream = Scripted::start(tools(&["a"])).await;
+        let items = URIS.map(|text| json!({ "name": "n", uri: text }));
+        upstream.change(|script| {
+            script.others.insert(method, json!({ list: items }));
+            script.others.entry("resources/list").or_insert_with(|| json!({ "resources": [] }));
+        });
+        let service = Service::start(vec![("up", upstream.config())]).await;
+        let status = service.status("up");
+        assert_eq!(
+            (status.tools, status.resources + status.prompts),
+            (1, 1),
+            "{method}: {status:?}"
+        );
+        assert_eq!(status.rejected.len(), 1, "{method}: {status:?}");
+        assert_eq!(status.rejected[0].name, URIS[1], "{method}");
+        assert!(service.call("up.a", json!({})).await.is_ok(), "{method}");
+    }
 }

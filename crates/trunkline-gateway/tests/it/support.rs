@@ -190,9 +190,18 @@ impl Service {
         upstreams: Vec<(&str, UpstreamConfig)>,
         config: GatewayConfig,
     ) -> Self {
+        Self::start_with_router(Router::new(), upstreams, config).await
+    }
+
+    /// A service with other operations, too.
+    pub(crate) async fn start_with_router(
+        router: Router,
+        upstreams: Vec<(&str, UpstreamConfig)>,
+        config: GatewayConfig,
+    ) -> Self {
         let upstreams = upstreams.into_iter().map(|(name, config)| (name.parse().unwrap(), config));
         let gateway = Gateway::new(upstreams, config).unwrap();
-        let router = gateway.add_to(Router::new()).merge(management(&gateway));
+        let router = gateway.add_to(router).merge(management(&gateway));
         let mut settings = McpConfig::new("gateway", "1");
         settings.output_schemas = true;
         let mcp = Mcp::new(router.build().unwrap(), settings).unwrap();
