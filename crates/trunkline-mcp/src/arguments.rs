@@ -20,11 +20,12 @@ impl Arguments {
         if self.0.accepts(arguments) {
             return Ok(());
         }
+        let message = |faults: &Faults| format!("Invalid arguments for {name}:{}", lines(faults));
+        self.0.check_names(arguments).map_err(|faults| message(&faults))?;
         let DistinctKeys(value) = match serde_json::from_slice(arguments) {
             Ok(value) => value,
             Err(error) => return Err(format!("Invalid arguments for {name}: {error}")),
         };
-        let message = |faults: &Faults| format!("Invalid arguments for {name}:{}", lines(faults));
         self.0.check(&value, arguments.len()).map_err(|faults| message(&faults))
     }
 }

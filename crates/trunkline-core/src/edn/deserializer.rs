@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, Map
 use serde::forward_to_deserialize_any;
 use trunkline_edn::{Error, Map, Value, Vector, json};
 
-use crate::params::ParamsError;
+use crate::params::{MAX_UNKNOWN, ParamsError};
 
 /// Deserializes the params of a call as a whole.
 #[derive(Clone, Copy)]
@@ -65,6 +65,9 @@ fn named<'de>(
         match fields.iter().find(|field| **field == name) {
             Some(field) => bound.push((*field, value)),
             None => unknown.push(name.into_owned()),
+        }
+        if unknown.len() == MAX_UNKNOWN {
+            break;
         }
     }
     if unknown.is_empty() {

@@ -3,7 +3,7 @@
 use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::error::ParamsError;
+use super::error::{MAX_UNKNOWN, ParamsError};
 use super::integer::Integer;
 use crate::envelope::{Elements, Members};
 
@@ -128,11 +128,12 @@ impl<'de, 'n> Binder<'de, 'n> {
     }
 }
 
-/// All names that are not declared, so that the error lists them all.
+/// The first names that are not declared, so that the error lists several misspelled ones.
 fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
     let mut members = Members::new(text);
     std::iter::from_fn(|| members.next_member())
         .filter(|(name, _)| !declared.iter().any(|declared| name.is(text, declared)))
+        .take(MAX_UNKNOWN)
         .map(|(name, _)| name.unescape(text))
         .collect()
 }

@@ -28,7 +28,7 @@ pub enum ParamsError {
     /// be lost silently.
     #[error("unknown param")]
     Unknown {
-        /// The unknown names.
+        /// The first unknown names, 10 at most.
         params: Vec<String>,
         /// The names that the method declares.
         declared: Vec<&'static str>,
@@ -52,6 +52,9 @@ pub enum ParamsError {
     #[error("{0}")]
     Shape(String),
 }
+
+/// The maximum number of unknown names in an error.
+pub(crate) const MAX_UNKNOWN: usize = 10;
 
 impl From<ParamsError> for ErrorObject {
     fn from(error: ParamsError) -> Self {

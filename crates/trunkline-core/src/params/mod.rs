@@ -17,6 +17,8 @@ use binder::Binder;
 #[cfg(feature = "edn")]
 pub(crate) use declared::fields as declared_fields;
 use deserializer::ParamsDeserializer;
+#[cfg(feature = "edn")]
+pub(crate) use error::MAX_UNKNOWN;
 pub use error::ParamsError;
 pub use function::may_be_absent;
 pub use function::{Arguments, Function, Param, param};

@@ -119,6 +119,7 @@ fn checked(
     if validator.accepts(text) {
         return Ok(());
     }
+    validator.check_names(text)?;
     let params = serde_json::from_slice(text).map_err(|error| Faults::whole(error.to_string()))?;
     let params = params::by_name(description, params).map_err(Faults::whole)?;
     // The value read above has unique members, the text that the handler reads may have duplicates.

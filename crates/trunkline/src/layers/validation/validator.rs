@@ -1,5 +1,9 @@
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use trunkline_core::schema::Schema;
 
@@ -12,6 +16,8 @@ pub struct Validator {
     program: Program,
     /// None if the schema has other keywords.
     shape: Option<Shape>,
+    /// The names of the params, if no others are allowed.
+    names: Option<HashSet<String>>,
 }
 
 /// An invalid or unsupported JSON Schema.
@@ -48,7 +54,7 @@ impl Validator {
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
         let schema = schema.validated();
         let program = compile(schema).map_err(|reason| SchemaError { reason })?;
-        Ok(Self { program, shape: Shape::of(schema) })
+        Ok(Self { program, shape: Shape::of(schema), names: closed_names(schema) })
     }
 
     /// Whether a scan of the JSON text of params by name shows that it matches the schema and has no duplicate
@@ -60,6 +66,24 @@ impl Validator {
     pub fn accepts(&self, params: &[u8]) -> bool {
         let shape = self.shape.as_ref().filter(|_| params.starts_with(b"{"));
         shape.is_some_and(|shape| shape.matches(params))
+    }
+
+    /// Checks the names in the JSON text of large params by name, before a value is made of it.
+    ///
+    /// # Errors
+    /// If the schema allows no others than its own names, and there is one.
+    pub fn check_names(&self, params: &[u8]) -> Result<(), Faults> {
+        let Some(names) = self.names.as_ref().filter(|_| params.starts_with(b"{")) else {
+            return Ok(());
+        };
+        if params.len() <= MAX_LISTED_BYTES {
+            return Ok(());
+        }
+        let mut has_unknown = false;
+        let members = Names { names, has_unknown: &mut has_unknown };
+        // Faults of the text are found when it is read.
+        drop(serde_json::Deserializer::from_slice(params).deserialize_map(members));
+        if has_unknown { Err(unknown_place()) } else { Ok(()) }
     }
 
     /// Checks params by name, whose JSON text has `size` bytes. The faults of large params are the names of
@@ -83,11 +107,50 @@ impl Validator {
     fn places(&self, params: &Value) -> Faults {
         let at_fault = Run::new(&self.program, MAX_STEPS).invalid_members(params);
         let faults: Faults = at_fault.into_iter().map(Fault::of_param).collect();
-        if faults.is_empty() {
-            Faults::whole("a required param is missing, or a name is unknown".to_owned())
-        } else {
-            faults
+        if faults.is_empty() { unknown_place() } else { faults }
+    }
+}
+
+/// The faults of large params without an invalid value.
+fn unknown_place() -> Faults {
+    Faults::whole("a required param is missing, or a name is unknown".to_owned())
+}
+
+/// The names of the members, if the schema allows no others.
+fn closed_names(schema: &Value) -> Option<HashSet<String>> {
+    let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    if !is_closed || schema.get("patternProperties").is_some() {
+        return None;
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    Some(properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default())
+}
+
+/// Whether an object has other names than these. Reads it up to the first one.
+struct Names<'n> {
+    names: &'n HashSet<String>,
+    has_unknown: &'n mut bool,
+}
+
+#[derive(Deserialize)]
+struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
+
+impl<'de> Visitor<'de> for Names<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<Name<'_>>()? {
+            if !self.names.contains(&*name.0) {
+                *self.has_unknown = true;
+                return Err(A::Error::custom("unknown name"));
+            }
+            members.next_value::<IgnoredAny>()?;
         }
+        Ok(())
     }
 }
 
@@ -241,5 +304,27 @@ mod tests {
             &[r#"{"a":{"b":1}}"#, r#"{"a":1}"#],
             &[r#"{"a":{}}"#, r#"{"a":{"b":1,"b":2}}"#, r#"{"a":{"b":[]}}"#, r#"{"a":[]}"#],
         );
+    }
+
+    #[test]
+    fn names_of_large_params() {
+        let properties = json!({ "a": true, "\u{e9}\n": true });
+        let closed = json!({ "properties": properties, "additionalProperties": false });
+        let open = json!({ "properties": properties });
+        let patterns = json!({ "patternProperties": { "b": true }, "additionalProperties": false });
+        let long = "x".repeat(super::MAX_LISTED_BYTES);
+        for (schema, params, is_refused) in [
+            (&closed, format!(r#"{{"a":"{long}","\u00e9\n":{{"b":1}}}}"#), false),
+            (&closed, format!(r#"{{"a":"{long}","b":1}}"#), true),
+            (&closed, format!(r#"{{"b":1,"a":"{long}"}}"#), true),
+            (&closed, r#"{"b":1}"#.to_owned(), false),
+            (&closed, format!(r#"["{long}"]"#), false),
+            (&open, format!(r#"{{"b":"{long}"}}"#), false),
+            (&patterns, format!(r#"{{"b":"{long}"}}"#), false),
+        ] {
+            let validator = Validator::new(&schema.clone().into()).unwrap();
+            let found = validator.check_names(params.as_bytes());
+            assert_eq!(found.is_err(), is_refused, "{schema} {}", &params[..20.min(params.len())]);
+        }
     }
 }

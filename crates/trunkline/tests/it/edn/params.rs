@@ -178,6 +178,10 @@ fn a_struct_takes_its_fields_by_name_and_by_position() {
     refused::<Point>("[1 2 3]", ["too many params: 3 given, at most 2 expected"; 2], declared);
     let unknown = json!({ "params": ["z", "1"], "declared": ["x", "y"] });
     refused::<Point>("{:x 1 :z 2 1 :y}", ["unknown param"; 2], unknown);
+    let many: String = (0..12).map(|number| format!(":p{number} 1 ")).collect();
+    let first: Vec<_> = (0..10).map(|number| format!("p{number}")).collect();
+    let unknown = json!({ "params": first, "declared": ["x", "y"] });
+    refused::<Point>(&format!("{{:x 1 {many}}}"), ["unknown param"; 2], unknown);
 }
 
 #[test]
