@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trunkline_core::extensions::Extensions;
 
-/// What the callers of a request may do, as configured when the request was authenticated: tokens and rules may be
-/// replaced before its calls run. The type is that of the layers that check calls. Cloning is cheap.
+/// The rules for the callers of a request, as configured when it was authenticated: tokens and rules may be replaced
+/// before its calls run. The type is that of the layers that check calls. Cloning is cheap.
 #[derive(Clone)]
 pub struct PolicySnapshot(Arc<dyn Any + Send + Sync>);
 

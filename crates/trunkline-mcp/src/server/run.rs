@@ -109,7 +109,7 @@ impl Server {
         if let Some(part) = new_responses {
             let new: BTreeMap<String, Map<String, Value>> = serde_json::from_slice(call.text(part))
                 .map_err(|_| Fault::Params("`inputResponses` must be an object of objects"))?;
-            // A response without its request would confirm a call that nobody was asked about. The call asks again.
+            // A response without its request would confirm a call of which the user was not asked. The call asks again.
             let new = new.into_iter().filter(|(key, _)| requests.contains(key));
             responses.extend(new.map(|(key, response)| (key, response.into())));
         }

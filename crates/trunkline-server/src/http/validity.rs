@@ -1,4 +1,4 @@
-//! Streams of events end when their token is no longer accepted.
+//! The end of event streams whose token is not accepted any more.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError, RwLock};
