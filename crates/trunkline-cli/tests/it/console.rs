@@ -6,9 +6,9 @@ use crate::access::Issuer;
 use crate::support::{Reply, Server, post, tpch, trunkline, with_content};
 
 /// The text of a page, with its status and headers.
-struct Page {
-    reply: Reply,
-    text: String,
+pub(crate) struct Page {
+    pub(crate) reply: Reply,
+    pub(crate) text: String,
 }
 
 fn ask(server: &Server, request: &str) -> Page {
@@ -17,7 +17,7 @@ fn ask(server: &Server, request: &str) -> Page {
     Page { reply, text }
 }
 
-fn get(server: &Server, path: &str, headers: &[&str]) -> Page {
+pub(crate) fn get(server: &Server, path: &str, headers: &[&str]) -> Page {
     let mut request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n");
     for header in headers {
         request += &format!("{header}\r\n");
@@ -25,9 +25,9 @@ fn get(server: &Server, path: &str, headers: &[&str]) -> Page {
     ask(server, &(request + "\r\n"))
 }
 
-const ORIGIN: &str = "Origin: http://localhost";
+pub(crate) const ORIGIN: &str = "Origin: http://localhost";
 
-fn send(server: &Server, path: &str, headers: &[&str], fields: &[(&str, &str)]) -> Page {
+pub(crate) fn send(server: &Server, path: &str, headers: &[&str], fields: &[(&str, &str)]) -> Page {
     let fields = fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
     let body = fields.collect::<Vec<_>>().join("&");
     let mut request = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::console::{ORIGIN, get, send};
 use crate::support::{PATIENCE, Server, post, run, runs, tpch, trunkline};
 
 /// The command of an MCP server over stdio.
@@ -317,6 +318,30 @@ fn withheld_tools_are_approved_with_the_command_line() {
     assert!(refused.code == Some(1) && refused.stderr.contains("another digest"), "{refused:?}");
     assert_eq!(server.call("up.list_tables", &json!({}))["error"]["code"], -32601);
     assert_eq!(approve(found["digest"].as_str().unwrap()).code, Some(0));
+    assert_eq!(server.call("up.list_tables", &json!({}))["result"]["isError"], false);
+}
+
+#[test]
+fn withheld_tools_are_approved_in_the_console() {
+    let (folder, _) = tpch();
+    let server = start_with_withheld_tool(folder.path());
+    let page = get(&server, "/console/tools", &[]).text;
+    let digest = page.split("name=\"digest\" value=\"").nth(1).unwrap();
+    let digest = &digest[..64];
+    assert!(page.contains("- title: &#34;Earlier&#34;"), "{page}");
+    let approve = |digest: &str| {
+        let fields = [
+            ("action", "approve"),
+            ("upstream", "up"),
+            ("tool", "list_tables"),
+            ("digest", digest),
+        ];
+        send(&server, "/console/tools", &[ORIGIN], &fields)
+    };
+    assert!(approve(&"0".repeat(64)).text.contains("another digest"));
+    assert_eq!(server.call("up.list_tables", &json!({}))["error"]["code"], -32601);
+    let location = approve(digest).reply.header("location").map(str::to_owned);
+    assert_eq!(location.as_deref(), Some("/console/tools?done=approved"));
     assert_eq!(server.call("up.list_tables", &json!({}))["result"]["isError"], false);
 }
 

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::operations;
 use crate::console::{Layout, Problem, Visit, page, see_other};
@@ -28,9 +28,17 @@ struct Upstream {
     failures: String,
     last_error: String,
     retry: String,
-    /// Tools that changed or are withheld until they are approved.
-    unapproved: Vec<String>,
+    unapproved: Vec<Unapproved>,
     rejected: Vec<(String, String)>,
+}
+
+/// A tool that changed, or is withheld until it is approved.
+struct Unapproved {
+    name: String,
+    digest: String,
+    difference: Vec<String>,
+    /// The form that shows the whole difference, if this one is not.
+    more: Option<String>,
 }
 
 #[derive(Template)]
@@ -54,7 +62,7 @@ pub(super) async fn show(visit: Visit) -> Response {
     let notice = match visit.fields.text("done") {
         "reloaded" => "The tools were reloaded.",
         "reconnected" => "A connection attempt was started. Reload the page to see its result.",
-        "approved" => "The tools were approved.",
+        "approved" => "The tool was approved.",
         _ => "",
     };
     page(&tools_page(&visit, notice, None).await)
@@ -109,10 +117,26 @@ impl ToolsPage {
 
 impl Upstream {
     fn of(status: &Json) -> Self {
-        let names = |name: &str| status.items(name).iter().map(Json::plain).collect::<Vec<_>>();
+        let name = status.text("name");
+        let unapproved = |tool: &Json| {
+            let tool_name = tool.text("name");
+            let params = json!({ "upstream": name, "tool": tool_name }).to_string();
+            let form = format!(
+                "{}{}",
+                operations::href("gateway.upstreams"),
+                text::query(&[("params", &params)])
+            );
+            Unapproved {
+                digest: tool.text("digest"),
+                difference: tool.items("difference").iter().map(Json::plain).collect(),
+                more: (tool.text("truncated") == "true").then_some(form),
+                name: tool_name,
+            }
+        };
+        let unapproved = status.items("unapproved").iter().map(unapproved).collect();
         let state = status.text("state");
         Self {
-            name: status.text("name"),
+            name,
             target: status.text("target"),
             class: match state.as_str() {
                 "ready" => "ok",
@@ -130,7 +154,7 @@ impl Upstream {
                 .and_then(Json::as_f64)
                 .map(text::millis)
                 .unwrap_or_default(),
-            unapproved: [names("changed"), names("withheld")].concat(),
+            unapproved,
             rejected: status
                 .items("rejected")
                 .iter()
@@ -148,7 +172,12 @@ pub(super) async fn act(visit: Visit) -> Response {
     let (method, params, done) = match visit.fields.text("action") {
         "reload" => ("agent.reload_tools", Map::new(), "reloaded"),
         "reconnect" => ("gateway.reconnect", upstream(), "reconnected"),
-        "approve" => ("gateway.approve", upstream(), "approved"),
+        "approve" => {
+            let mut params = upstream();
+            let (tool, digest) = (visit.fields.text("tool"), visit.fields.text("digest"));
+            params.insert("tools".to_owned(), json!({ tool: digest }));
+            ("gateway.approve", params, "approved")
+        }
         _ => return see_other("/console/tools"),
     };
     match visit.call(method, &params).await {
