@@ -253,8 +253,8 @@ async fn answers_to_other_calls_are_refused() {
     short.input_timeout = Duration::from_millis(50);
     let upstreams = vec![("up", upstream.config.clone()), ("short", short)];
     let service = Service::start(upstreams).await;
-    let call = |tool: &str, arguments: Value, (answers, state): (Value, Value)| {
-        let mut params = json!({
+    let call = |tool: &str, arguments: Value, answers: Value| {
+        let params = json!({
             "name": tool,
             "arguments": arguments,
             "inputResponses": answers,
@@ -263,18 +263,15 @@ async fn answers_to_other_calls_are_refused() {
                 "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
             },
         });
-        if !state.is_null() {
-            params["requestState"] = state;
-        }
         service.call("tools/call", params)
     };
     let accepted = json!({ "action": "accept", "content": { "name": "Ada" } });
-    let begin = async |tool: &str| -> (Value, Value) {
-        let found = call(tool, json!({}), (json!({}), Value::Null)).await.unwrap();
+    let begin = async |tool: &str| -> Value {
+        let found = call(tool, json!({}), json!({})).await.unwrap();
         assert_eq!(found["resultType"], "input_required", "{found}");
         let (key, request) = found["inputRequests"].as_object().unwrap().iter().next().unwrap();
         assert_eq!(request["params"]["requestedSchema"]["required"], json!(["name"]));
-        (json!({ key: accepted }), found["requestState"].clone())
+        json!({ key: accepted })
     };
     let check = |found: Result<Value, Value>, is_error: bool, text: &str| {
         let found = found.unwrap();
@@ -283,17 +280,12 @@ async fn answers_to_other_calls_are_refused() {
     };
     const ENDED: &str = "has ended";
     let answers = begin("up__name").await;
-    // The state belongs to another call.
-    for (tool, arguments) in [("up__name", json!({ "x": 1 })), ("up__ask", json!({}))] {
-        let error = call(tool, arguments, answers.clone()).await.unwrap_err();
-        assert_eq!(error["code"], -32602, "{tool}: {error}");
-    }
-    check(call("up__name", json!({}), answers.clone()).await, false, "Ada");
-    check(call("up__name", json!({}), answers.clone()).await, true, ENDED);
-    // An answer to a question that was not asked is ignored, and the call asks its own.
     let forged = json!({ "upstream/up/00000000000000000000000000000000/1": accepted });
-    let found = call("up__name", json!({}), (forged, answers.1)).await.unwrap();
-    assert_eq!(found["resultType"], "input_required", "{found}");
+    check(call("up__name", json!({}), forged).await, true, ENDED);
+    check(call("up__name", json!({ "x": 1 }), answers.clone()).await, true, ENDED);
+    check(call("up__ask", json!({}), answers.clone()).await, true, ENDED);
+    check(call("up__name", json!({}), answers.clone()).await, false, "Ada");
+    check(call("up__name", json!({}), answers).await, true, ENDED);
 
     let answers = begin("short__name").await;
     tokio::time::sleep(Duration::from_millis(300)).await;
