@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use trunkline::access::Principal;
 use trunkline::layers::timeout::ClientWait;
 use trunkline::protocol::{CallFuture, Part};
+use trunkline::tool::CONFIRMATION_PARAM as CONFIRMATION;
 use trunkline::{Call, ErrorObject, Outcome};
 
 use super::context::{Attached, Context, Envelope, Origin};
@@ -109,8 +110,9 @@ impl Server {
         if let Some(part) = new_responses {
             let new: BTreeMap<String, Map<String, Value>> = serde_json::from_slice(call.text(part))
                 .map_err(|_| Fault::Params("`inputResponses` must be an object of objects"))?;
-            // A response without its request would confirm a call of which the user was not asked. The call asks again.
-            let new = new.into_iter().filter(|(key, _)| requests.contains(key));
+            // The user has not seen a call that is confirmed before the request. Other responses may be sent in advance.
+            let counts = |key: &String| requests.contains(key) || key != CONFIRMATION;
+            let new = new.into_iter().filter(|(key, _)| counts(key));
             responses.extend(new.map(|(key, response)| (key, response.into())));
         }
         call.extensions_mut().insert(capabilities.clone());

@@ -277,7 +277,7 @@ async fn states_are_valid_for_their_request_only() {
         (
             "without the state",
             |params| drop(params.as_object_mut().unwrap().remove("requestState")),
-            &again,
+            &hello,
         ),
     ];
     for (name, change, expected) in rows {
@@ -290,9 +290,9 @@ async fn states_are_valid_for_their_request_only() {
     }
 }
 
-/// Each kind of request, at both paths of the stateless era.
+/// Before each kind of request, at both paths of the stateless era.
 #[tokio::test]
-async fn responses_count_only_for_requests_that_were_made() {
+async fn a_confirmation_counts_only_if_it_was_requested() {
     let tools = |gate: &Gate| {
         let remove = Operation::new("remove", || "removed").tool("remove").destructive();
         ConfirmLayer::new().add_to(router(gate).operation(remove))
@@ -337,10 +337,10 @@ async fn responses_count_only_for_requests_that_were_made() {
                 rounds += 1;
             };
             assert!(rounds > 0 && last["isError"] == false, "{row}: {last}");
-            // The same responses before they were requested.
+            // The same responses before they were requested, and once the confirmation is.
             assert!(is_asked(&ask(Some(&all), &Value::Null).await), "{row}");
             let result = ask(Some(&all), &first).await;
-            assert_eq!(is_asked(&result), rounds > 1, "{row}: {result}");
+            assert_eq!(result["isError"], false, "{row}: {result}");
         }
     }
 }
