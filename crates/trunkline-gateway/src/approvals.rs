@@ -272,8 +272,8 @@ impl Document {
         let size = |tools: &Tools| tools.values().map(Approved::size).sum::<usize>();
         let total: usize = self.upstreams.values().map(size).sum();
         let Some(approved) = self.upstreams.get_mut(upstream.as_str()) else { return };
-        let mut room = MAX_UPSTREAM.saturating_sub(size(approved));
-        room = room.min(MAX_ALL.saturating_sub(total));
+        let mut budget = MAX_UPSTREAM.saturating_sub(size(approved));
+        budget = budget.min(MAX_ALL.saturating_sub(total));
         for Reviewed { tool, digest, object } in tools {
             let Some(known) = approved.get_mut(tool) else { continue };
             if known.definition.is_some() || known.digest != *digest {
@@ -282,8 +282,8 @@ impl Document {
             let Ok(definition) = ReviewedDefinition::of(object) else { continue };
             let definition = to_raw_value(&definition).expect("JSON serialises into memory");
             let size = definition.get().len();
-            if size <= MAX_DEFINITION.min(room) {
-                room -= size;
+            if size <= MAX_DEFINITION.min(budget) {
+                budget -= size;
                 let digest = digest.clone();
                 *known = Approved { digest, definition: Some(definition) };
             }

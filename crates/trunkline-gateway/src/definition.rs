@@ -26,7 +26,7 @@ pub(crate) struct Difference {
     /// Whether lines are missing, or the last one is incomplete.
     pub(crate) is_truncated: bool,
     /// The maximum size of further lines in bytes.
-    room: usize,
+    budget: usize,
 }
 
 const MEMBERS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
@@ -54,9 +54,9 @@ impl ReviewedDefinition {
         Digest(digits)
     }
 
-    /// The members that differ from those of an earlier definition, or all. The lines have at most `room` bytes.
-    pub(crate) fn difference(&self, earlier: Option<&Self>, room: usize) -> Difference {
-        let mut difference = Difference { lines: Vec::new(), is_truncated: false, room };
+    /// The members that differ from those of an earlier definition, or all. The lines have at most `budget` bytes.
+    pub(crate) fn difference(&self, earlier: Option<&Self>, budget: usize) -> Difference {
+        let mut difference = Difference { lines: Vec::new(), is_truncated: false, budget };
         for member in MEMBERS {
             let before = earlier.and_then(|earlier| earlier.0.get(member));
             difference.compare(&mut member.to_owned(), before, self.0.get(member));
@@ -100,7 +100,7 @@ impl Difference {
 
     fn push(&mut self, sign: char, path: &str, value: &Value) {
         let mut line = format!("{sign} ");
-        if line.len() > self.room {
+        if line.len() > self.budget {
             self.is_truncated = true;
             return;
         }
@@ -112,13 +112,13 @@ impl Difference {
             } else {
                 line.extend(char.escape_unicode());
             }
-            if line.len() > self.room {
+            if line.len() > self.budget {
                 line.truncate(start);
                 self.is_truncated = true;
                 break;
             }
         }
-        self.room -= line.len();
+        self.budget -= line.len();
         self.lines.push(line);
     }
 }
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn long_differences() {
         let long = definition(&json!({"title": "é".repeat(10), "description": "b"}));
-        for room in 0..40 {
-            let found = long.difference(None, room);
+        for budget in 0..40 {
+            let found = long.difference(None, budget);
             let size: usize = found.lines.iter().map(String::len).sum();
-            assert!(size <= room && found.is_truncated, "{room} {found:?}");
+            assert!(size <= budget && found.is_truncated, "{budget} {found:?}");
         }
         let found = long.difference(None, 100);
         assert_eq!((found.lines.len(), found.is_truncated), (2, false));

@@ -204,12 +204,12 @@ impl Selection {
 
     /// The definitions that are not approved. Their differences are limited.
     pub(crate) fn unapproved(&self, approvals: &[Approval]) -> Vec<UnapprovedTool> {
-        let mut room = MAX_DIFFERENCES;
+        let mut budget = MAX_DIFFERENCES;
         let mut all = Vec::new();
         for (tool, approval) in self.offered.iter().zip(approvals) {
-            if let Some(tool) = tool.unapproved(approval, room.min(MAX_DIFFERENCE)) {
+            if let Some(tool) = tool.unapproved(approval, budget.min(MAX_DIFFERENCE)) {
                 let size: usize = tool.difference.iter().map(String::len).sum();
-                room = room.saturating_sub(size);
+                budget = budget.saturating_sub(size);
                 all.push(tool);
             }
         }
@@ -246,8 +246,8 @@ impl OfferedTool {
         Reviewed { tool: &self.tool.name, digest: &self.digest, object: &self.tool.object }
     }
 
-    /// The difference from the approved definition, of at most `room` bytes, unless this one is approved.
-    pub(crate) fn unapproved(&self, approval: &Approval, room: usize) -> Option<UnapprovedTool> {
+    /// The difference from the approved definition, of at most `budget` bytes, unless this one is approved.
+    pub(crate) fn unapproved(&self, approval: &Approval, budget: usize) -> Option<UnapprovedTool> {
         let approved = match approval {
             Approval::Approved => return None,
             Approval::Changed(approved) => Some(approved),
@@ -256,7 +256,7 @@ impl OfferedTool {
         let earlier = approved.and_then(Approved::definition);
         // The digest was computed from it.
         let current = ReviewedDefinition::of(&self.tool.object).unwrap_or_default();
-        let difference = current.difference(earlier.as_ref(), room);
+        let difference = current.difference(earlier.as_ref(), budget);
         Some(UnapprovedTool {
             name: self.tool.name.clone(),
             digest: self.digest.0.clone(),

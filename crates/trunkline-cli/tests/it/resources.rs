@@ -215,3 +215,19 @@ fn until(is_so: impl Fn() -> bool) {
         thread::yield_now();
     }
 }
+
+/// Methods of MCP would call operations that are not idempotent.
+#[test]
+fn repeat_calls_operations_only() {
+    let folder = place();
+    let server = serve(folder.path(), &[]);
+    let call = |path: &str, method: &str| {
+        let params = json!({ "name": "unknown" });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        server.connect().ask(&post(path, &[], &call)).json()["error"]["code"].take()
+    };
+    assert_eq!(call("/execute", "tools/call"), -32001, "an unknown tool of MCP");
+    for method in ["tools/call", "prompts/get", "unknown"] {
+        assert_eq!(call("/repeat", method), -32601, "{method}");
+    }
+}

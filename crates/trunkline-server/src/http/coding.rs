@@ -32,20 +32,22 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// gzip, if the client accepts it and does not prefer the reply as it is.
+    /// gzip, if the client accepts it and does not prefer the unchanged reply.
     ///
-    /// Malformed elements of the list are ignored, since the reply as it is suits every client.
+    /// Malformed elements of the list are ignored: every client accepts the unchanged reply.
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
         let (mut gzip, mut identity, mut others) = (None, None, None);
         let values = headers.get_all(ACCEPT_ENCODING).iter();
         for element in values.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(',')) {
             let (coding, parameters) = element.split_once(';').unwrap_or((element, ""));
             let Some(weight) = weight(parameters) else { continue };
-            match coding.trim().to_ascii_lowercase().as_str() {
-                "gzip" | "x-gzip" => gzip = Some(weight),
-                "identity" => identity = Some(weight),
-                "*" => others = Some(weight),
-                _ => {}
+            let is = |name: &str| coding.trim().eq_ignore_ascii_case(name);
+            if is("gzip") || is("x-gzip") {
+                gzip = Some(weight);
+            } else if is("identity") {
+                identity = Some(weight);
+            } else if is("*") {
+                others = Some(weight);
             }
         }
         let gzip = gzip.or(others).unwrap_or(0);
@@ -64,7 +66,7 @@ impl Coding {
         }
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         headers.remove(CONTENT_LENGTH);
-        // A strong tag stands for the bytes of one coding (section 8.8.3.3).
+        // A strong tag identifies the bytes of one coding (section 8.8.3.3).
         if let Some(tag) = headers.get_mut(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\"")) {
             let weak = [b"W/", tag.as_bytes()].concat();
             *tag = HeaderValue::from_bytes(&weak).expect("the tag was a valid value");

@@ -7,16 +7,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::pending;
-use http::Request;
+use http::{Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 use trunkline::Router;
 use trunkline::access::Principal;
+use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Keys};
 use trunkline::http::{
     Event, EventStream, HttpConfig, HttpService, ReplyBody, ResponseFuture, Routes, SessionConfig,
     Sessions,
 };
 use trunkline::layers::authorize::{Role, Rules, SharedRules, principal};
+
+use super::signer::Signer;
 
 fn config(tokens: &[(&str, &str)], rules: &SharedRules) -> HttpConfig {
     let mut config = HttpConfig { policy: Some(rules.policy()), ..HttpConfig::default() };
@@ -80,7 +83,7 @@ fn streams(sessions: &Sessions, config: HttpConfig) -> HttpService {
     let events = || EventStream::new(pending::<Event>()).into_response();
     let bytes = || {
         let frames = pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();
-        http::Response::new(ReplyBody::stream(StreamBody::new(frames)))
+        Response::new(ReplyBody::stream(StreamBody::new(frames)))
     };
     let router = axum::Router::new()
         .route("/events", axum::routing::get(async move || events()))
@@ -96,10 +99,8 @@ async fn streams_of_events_end_when_their_token_is_not_accepted_any_more() {
     let rules = SharedRules::default();
     let before = config(&[("ada", "kept"), ("bob", "removed"), ("eve", "renamed")], &rules);
     let after = config(&[("ada", "kept"), ("mallory", "renamed"), ("new", "added")], &rules);
-    let sessions = Sessions::new(
-        before.bearer.clone(),
-        SessionConfig::new(|_| http::Response::new(ReplyBody::default())),
-    );
+    let sessions =
+        Sessions::new(before.bearer.clone(), SessionConfig::new(|_| Response::default()));
     let cookie = sessions.sign_in("removed", &http::HeaderMap::new()).await.unwrap();
     let cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
     let service = streams(&sessions, before);
@@ -134,5 +135,34 @@ async fn streams_of_events_end_when_their_token_is_not_accepted_any_more() {
     for (row, frames, ends) in bodies {
         let ended = tokio::time::timeout(Duration::from_millis(50), frames.count()).await;
         assert_eq!(ended.is_ok(), ends, "{row}");
+    }
+}
+
+#[tokio::test]
+async fn streams_of_events_end_when_their_token_has_expired() {
+    let signer = Signer::new(Algorithm::Es256);
+    let header = serde_json::json!({ "alg": "ES256", "kid": "k", "typ": "JWT" });
+    let keys = Keys::jwks(&super::set([signer.named_jwk("k")])).unwrap();
+    let jwt = Jwt::new(keys, JwtConfig { leeway: Duration::ZERO, ..JwtConfig::default() });
+    let config = HttpConfig { bearer: jwt.into(), ..HttpConfig::default() };
+    let sessions =
+        Sessions::new(config.bearer.clone(), SessionConfig::new(|_| Response::default()));
+    let service = streams(&sessions, config);
+    let mut bodies = Vec::new();
+    for (name, valid_for, ends) in [("soon", 2, true), ("later", 600, false)] {
+        let claims = serde_json::json!({ "sub": name, "exp": super::now() + valid_for });
+        let token = format!("Bearer {}", signer.sign(&header, &claims));
+        let request = Request::get("/events").header("host", "localhost");
+        let request = request.header("authorization", token).body(Full::<Bytes>::default());
+        let response = service.handle(request.unwrap()).await;
+        assert_eq!(response.status(), 200, "{name}");
+        bodies.push((name, response.into_body().into_data_stream(), ends));
+    }
+    std::thread::sleep(Duration::from_millis(2_100));
+    // The time between two checks passes at once.
+    tokio::time::pause();
+    for (name, frames, ends) in bodies {
+        let ended = tokio::time::timeout(Duration::from_secs(65), frames.count()).await;
+        assert_eq!(ended.is_ok(), ends, "{name}");
     }
 }
