@@ -4,8 +4,8 @@
 //! of its request, and repeats the request with the answer. In between, the call of the upstream waits in [`Waiting`],
 //! so that the upstream executes it once.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ fn ask(
 }
 
 impl Waiting {
-    /// At most `max` calls, each for at most the time `keep`.
+    /// At most `max` calls, each for at most the time `keep`. Beyond, the oldest call of the owner who has most ends.
     pub(crate) fn new(max: usize, keep: Duration) -> Self {
         Self { calls: Mutex::default(), changed: Notify::new(), max, keep }
     }
@@ -205,16 +205,33 @@ impl Waiting {
 
     fn add(&self, call: RunningCall) {
         let mut calls = self.lock();
-        let oldest = if calls.len() >= self.max { calls.pop_front() } else { None };
         calls.push_back((Instant::now() + self.keep, call));
+        let owners = calls.iter().map(|(_, call)| call.subject.owner.as_deref());
+        let surplus = if calls.len() > self.max { oldest_of_most(owners) } else { None };
+        let ended = surplus.and_then(|index| calls.remove(index));
         drop(calls);
-        drop(oldest);
+        drop(ended);
         self.changed.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(Instant, RunningCall)>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The index of the oldest call of the owner who has most, if possible that of the last call, which is not returned itself.
+fn oldest_of_most<'c>(owners: impl ExactSizeIterator<Item = Option<&'c str>>) -> Option<usize> {
+    let mut owners: Vec<_> = owners.collect();
+    let mut counts = HashMap::<_, usize>::new();
+    for owner in &owners {
+        *counts.entry(*owner).or_default() += 1;
+    }
+    let last = owners.pop()?;
+    let first = owners.iter().enumerate().min_by_key(|(_, owner)| {
+        let count = counts.get(*owner).copied().unwrap_or_default();
+        (Reverse(count), **owner != last)
+    });
+    first.map(|(index, _)| index)
 }
 
 impl std::fmt::Debug for Waiting {
@@ -250,4 +267,32 @@ fn prefix(upstream: &UpstreamName) -> Option<String> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).ok()?;
     Some(format!("{}{:032x}/", common_prefix(upstream), u128::from_ne_bytes(random)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::oldest_of_most;
+
+    #[track_caller]
+    fn check(owners: &str, expected: Option<usize>) {
+        let owners = owners.split(' ').map(|owner| (owner != "-").then_some(owner));
+        let all: Vec<_> = owners.collect();
+        assert_eq!(oldest_of_most(all.iter().copied()), expected, "{all:?}");
+    }
+
+    #[test]
+    fn calls_end_of_the_owner_who_has_most() {
+        check("a", None);
+        check("a a a", Some(0));
+        check("a b b", Some(1));
+        check("b a b b", Some(0));
+        check("a b b a b", Some(1));
+        check("a - -", Some(1));
+        // Others get space from it.
+        check("a b b c", Some(1));
+        // The caller has as many as another one.
+        check("b b a a", Some(2));
+        // More callers than calls: each can end one.
+        check("a b c", Some(0));
+    }
 }

@@ -25,7 +25,7 @@ use crate::log_level::LogLevel;
 use crate::node_message::NodeMessage;
 use crate::nodes::SessionRecord;
 use crate::server::{Mcp, Server};
-use crate::session::{SseClients, is_same, owner_key, random_id};
+use crate::session::{SseClients, caller_key, is_same, owner_key, random_id};
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
@@ -211,6 +211,7 @@ impl Streams {
 fn sse_record(opener: &Extensions) -> SessionRecord {
     SessionRecord {
         owner: owner_key(opener),
+        caller: caller_key(opener),
         version: None,
         capabilities: String::new(),
         level: LogLevel::Info,

@@ -19,7 +19,8 @@ pub use self::stored::StoredNodes;
 /// messages between the servers. Each method is atomic, and durable when its future completes.
 pub trait Nodes: fmt::Debug + Send + Sync + 'static {
     /// Adds a session, and sets its [`since`](SessionRecord::since). If there are `max` already, the least recently
-    /// used one is removed, first those whose client has sent nothing since `initialize`. False if all are in use.
+    /// used one of the caller who has most, including the new one, is removed, first those whose client has sent nothing
+    /// since `initialize`. False if all of them are in use.
     fn create_session(
         &self,
         id: String,
@@ -107,6 +108,9 @@ impl NodesError {
 pub struct SessionRecord {
     /// The key of the caller that has opened it. `None` without authentication.
     pub owner: Option<String>,
+    /// The key of the caller in whose share of the sessions it is: the owner, or else the address.
+    #[serde(default)]
+    pub caller: String,
     /// The revision of the protocol. `None` for a stream of HTTP+SSE.
     pub version: Option<String>,
     /// The capabilities of the client, as JSON.

@@ -16,7 +16,8 @@ const SCHEMA: Schema = Schema {
     file: "nodes.sqlite",
     // `tlnd`.
     application_id: 0x746c_6e64,
-    migrations: &["
+    migrations: &[
+        "
         CREATE TABLE secret (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
         CREATE TABLE mcp_session (
             id TEXT PRIMARY KEY,
@@ -41,8 +42,13 @@ const SCHEMA: Schema = Schema {
             body TEXT NOT NULL,
             created_s INTEGER NOT NULL
         ) STRICT;
-    "],
-    postgres: &[r#"
+    ",
+        "
+        ALTER TABLE mcp_session ADD COLUMN caller TEXT NOT NULL DEFAULT '';
+    ",
+    ],
+    postgres: &[
+        r#"
         CREATE TABLE secret (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
         CREATE TABLE mcp_session (
             id text COLLATE "C" PRIMARY KEY,
@@ -67,7 +73,11 @@ const SCHEMA: Schema = Schema {
             body text NOT NULL,
             created_s bigint NOT NULL
         );
-    "#],
+    "#,
+        r#"
+        ALTER TABLE mcp_session ADD COLUMN caller text COLLATE "C" NOT NULL DEFAULT '';
+    "#,
+    ],
 };
 
 /// The time for which messages and events are stored.
@@ -184,14 +194,15 @@ impl Nodes for StoredNodes {
     ) -> NodesFuture<'_, bool> {
         let idle = self.idle;
         Box::pin(self.write(session.capabilities.len(), move |connection| {
-            if !has_space(connection, idle, max)? {
+            if !has_space(connection, idle, &session.caller, max)? {
                 return Ok(false);
             }
             let since = last_message(connection)?;
             let record = text(&SessionRecord { since, ..session.clone() });
-            let insert = "INSERT INTO mcp_session (id, record, used_s, is_confirmed) \
-                          VALUES (?1, ?2, ?3, ?4)";
-            let values = [(&id).into(), (&record).into(), now().into(), false.into()];
+            let insert = "INSERT INTO mcp_session (id, record, used_s, is_confirmed, caller) \
+                          VALUES (?1, ?2, ?3, ?4, ?5)";
+            let (time, caller) = (now().into(), (&session.caller).into());
+            let values = [(&id).into(), (&record).into(), time, false.into(), caller];
             connection.execute(insert, &values)?;
             Ok(true)
         }))
@@ -364,8 +375,13 @@ fn last_message(connection: &Connection) -> Result<u64, StoreError> {
     Ok(last.map_or(0, unsigned))
 }
 
-/// Whether a session can be added, after another one was removed if necessary.
-fn has_space(connection: &Connection, idle: Duration, max: usize) -> Result<bool, StoreError> {
+/// Whether a session can be added, after another one was removed if necessary: one of the caller who would have most.
+fn has_space(
+    connection: &Connection,
+    idle: Duration,
+    caller: &str,
+    max: usize,
+) -> Result<bool, StoreError> {
     let count = |connection: &Connection| {
         let count = "SELECT count(*) FROM mcp_session";
         let count = connection.query_row(count, &[], |row| row.get::<i64>(0))?;
@@ -375,11 +391,19 @@ fn has_space(connection: &Connection, idle: Duration, max: usize) -> Result<bool
         return Ok(true);
     }
     remove_expired(connection, idle)?;
-    let oldest = "DELETE FROM mcp_session WHERE id IN (SELECT id FROM mcp_session \
-                  WHERE NOT is_confirmed OR used_s <= ?1 ORDER BY is_confirmed, used_s LIMIT 1)";
+    let oldest = "DELETE FROM mcp_session WHERE id IN (SELECT id FROM mcp_session JOIN (\
+                      SELECT caller AS of_caller, \
+                          count(*) + CASE WHEN caller = ?2 THEN 1 ELSE 0 END AS sessions \
+                      FROM mcp_session GROUP BY caller\
+                  ) AS counts ON caller = of_caller \
+                  WHERE (NOT is_confirmed OR used_s <= ?1) \
+                      AND sessions > (SELECT count(*) FROM mcp_session WHERE caller = ?2) \
+                  ORDER BY sessions DESC, CASE WHEN caller = ?2 THEN 0 ELSE 1 END, \
+                      is_confirmed, used_s LIMIT 1)";
     if !count(connection)? {
         // Those in use are written each minute.
-        connection.execute(oldest, &[before(USE_INTERVAL * 2).into()])?;
+        let unused = before(USE_INTERVAL * 2);
+        connection.execute(oldest, &[unused.into(), caller.into()])?;
     }
     count(connection)
 }

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use trunkline::Extensions;
-use trunkline::access::Principal;
 use trunkline::stream::Key;
 
 use super::{Mcp, Server};
@@ -16,7 +15,9 @@ use crate::changes::ChangeSet;
 use crate::message_queue::Queued;
 use crate::node_message::{Membership, NodeMessage};
 use crate::nodes::{EventContent, MESSAGE_PAGE, NodesError, SessionRecord, StreamEvent};
-use crate::session::{EventReader, HttpSession, Position, RETRY, Replay, owner_key, random_start};
+use crate::session::{
+    EventReader, HttpSession, Position, RETRY, Replay, caller_key, owner_key, random_start,
+};
 use crate::subscription::Subscription;
 
 /// The interval in which messages of other nodes are read.
@@ -221,16 +222,15 @@ impl Server {
         sender: &Extensions,
         shared: Option<(String, u64)>,
     ) -> Arc<HttpSession> {
-        let owner = Principal::of(sender).cloned();
         let memory = self.rpc.limits().memory.clone();
         let first = shared.as_ref().map_or(0, |(_, start)| *start);
         let replay = Replay::new(self.settings.replay_bytes, memory, first);
         let (Some(membership), Some((id, _))) = (&self.membership, shared) else {
-            return Arc::new(HttpSession::new(owner, replay, &self.settings.closing, first));
+            return Arc::new(HttpSession::new(sender, replay, &self.settings.closing, first));
         };
         // While the server stops, the client can still respond to its requests, through another node.
         let closing = CancellationToken::new();
-        let session = HttpSession::new(owner, replay, &closing, first);
+        let session = HttpSession::new(sender, replay, &closing, first);
         session.session.share(id, Arc::clone(membership));
         Arc::new(session)
     }
@@ -365,6 +365,7 @@ impl Server {
 pub(crate) fn record_of(session: &HttpSession, sender: &Extensions) -> SessionRecord {
     SessionRecord {
         owner: owner_key(sender),
+        caller: caller_key(sender),
         version: session.session.version().map(|version| version.as_str().to_owned()),
         capabilities: serde_json::to_string(session.session.capabilities().as_map())
             .unwrap_or_default(),

@@ -22,7 +22,7 @@ use crate::subscription::Subscription;
 
 pub(crate) use self::replay::{EventReader, Next, Position, RETRY, Replay, StreamId};
 pub(crate) use self::sessions::{
-    Activity, HttpSession, SessionError, Sessions, is_same, random_id, random_start,
+    Activity, HttpSession, SessionError, Sessions, caller_key, is_same, random_id, random_start,
 };
 pub(crate) use self::shared::{SharedSession, SseClients, owner_key, unavailable};
 

@@ -1,4 +1,6 @@
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,8 +9,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline::Extensions;
 use trunkline::access::Principal;
+use trunkline::http::Peer;
 
-use super::{Replay, Session};
+use super::{Replay, Session, owner_key};
 
 /// The sessions of HTTP clients, by id (2025-11-25, "Session Management").
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct HttpSession {
     pub(crate) session: Arc<Session>,
     pub(crate) replay: Arc<Replay>,
     owner: Option<Principal>,
+    /// The [key](caller_key) of the caller in whose share the session is.
+    caller: String,
     last_used: Mutex<Instant>,
     /// Whether the client has sent a message after `initialize`.
     is_confirmed: AtomicBool,
@@ -46,7 +51,7 @@ pub(crate) enum SessionError {
 
 impl HttpSession {
     pub(crate) fn new(
-        owner: Option<Principal>,
+        sender: &Extensions,
         replay: Replay,
         closing: &CancellationToken,
         last_request: u64,
@@ -54,7 +59,8 @@ impl HttpSession {
         Self {
             session: Arc::new(Session::new(closing, last_request)),
             replay: Arc::new(replay),
-            owner,
+            owner: Principal::of(sender).cloned(),
+            caller: caller_key(sender),
             last_used: Mutex::new(Instant::now()),
             is_confirmed: AtomicBool::new(false),
             active: AtomicUsize::new(0),
@@ -98,12 +104,13 @@ impl Sessions {
         self.max > 0
     }
 
-    /// Adds a session and returns its id. If there are too many, another one without streams and calls is removed:
-    /// first those whose client has sent nothing since `initialize`, then the least recently used.
+    /// Adds a session and returns its id. If there are too many, another one without streams and calls is removed, of
+    /// the caller who has most sessions, including the new one: first those whose client has sent nothing since
+    /// `initialize`, then the least recently used.
     pub(crate) fn insert(&self, session: Arc<HttpSession>) -> Result<String, SessionError> {
         let id = random_id().ok_or(SessionError::Random)?;
         let mut by_id = self.by_id();
-        self.make_space(&mut by_id)?;
+        self.make_space(&mut by_id, &session.caller)?;
         by_id.insert(id.clone(), session);
         Ok(id)
     }
@@ -115,7 +122,7 @@ impl Sessions {
         if by_id.contains_key(id) {
             return false;
         }
-        if self.make_space(&mut by_id).is_err() {
+        if self.make_space(&mut by_id, &session.caller).is_err() {
             tracing::warn!("more sessions are in use than the maximum");
         }
         session.is_confirmed.store(true, Ordering::Relaxed);
@@ -161,17 +168,29 @@ impl Sessions {
     fn make_space(
         &self,
         by_id: &mut HashMap<String, Arc<HttpSession>>,
+        caller: &str,
     ) -> Result<(), SessionError> {
         by_id.retain(|_, session| !session.is_expired(self.idle));
-        if by_id.len() >= self.max {
-            let idle =
-                by_id.iter().filter(|(_, session)| session.active.load(Ordering::Relaxed) == 0);
-            let oldest = idle.min_by_key(|(_, session)| {
-                (session.is_confirmed.load(Ordering::Relaxed), *session.last_used())
-            });
-            let oldest = oldest.map(|(id, _)| id.clone()).ok_or(SessionError::TooMany)?;
-            by_id.remove(&oldest);
+        if by_id.len() < self.max {
+            return Ok(());
         }
+        let mut counts = HashMap::from([(caller, 1)]);
+        for session in by_id.values() {
+            *counts.entry(&*session.caller).or_default() += 1;
+        }
+        let count = |session: &HttpSession| counts.get(&*session.caller).copied().unwrap_or(0);
+        // A caller with fewer sessions than this one would have keeps them.
+        let own = counts.get(caller).copied().unwrap_or(1);
+        let removable = by_id.iter().filter(|(_, session)| {
+            session.active.load(Ordering::Relaxed) == 0 && count(session) >= own
+        });
+        let oldest = removable.min_by_key(|(_, session)| {
+            let is_confirmed = session.is_confirmed.load(Ordering::Relaxed);
+            let is_other = session.caller != caller;
+            (Reverse(count(session)), is_other, is_confirmed, *session.last_used())
+        });
+        let oldest = oldest.map(|(id, _)| id.clone()).ok_or(SessionError::TooMany)?;
+        by_id.remove(&oldest);
         Ok(())
     }
 
@@ -212,6 +231,19 @@ pub(crate) fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> boo
     one == other || (key(one).is_some() && key(one) == key(other))
 }
 
+/// The key of a caller in bounded stores: its principal, or else its address, of IPv6 the first 64 bits. Senders without
+/// both are one caller.
+pub(crate) fn caller_key(sender: &Extensions) -> String {
+    if let Some(owner) = owner_key(sender) {
+        return owner;
+    }
+    let address = Peer::of(sender).0.map(|peer| match peer.ip().to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address => address,
+    });
+    address.map(|address| address.to_string()).unwrap_or_default()
+}
+
 /// 128 random bits in hexadecimal. `None` if the random number generator of the system fails.
 pub(crate) fn random_id() -> Option<String> {
     let mut bytes = [0; 16];
@@ -232,15 +264,21 @@ mod tests {
     use std::time::Duration;
 
     use tokio_util::sync::CancellationToken;
+    use trunkline::access::Principal;
+    use trunkline::http::Peer;
     use trunkline::{Extensions, Limits};
 
-    use super::{HttpSession, Replay, SessionError, Sessions};
+    use super::{HttpSession, Replay, SessionError, Sessions, caller_key};
 
     const IDLE: Duration = Duration::from_secs(60);
 
     fn session() -> Arc<HttpSession> {
+        session_of(&Extensions::new())
+    }
+
+    fn session_of(sender: &Extensions) -> Arc<HttpSession> {
         let replay = Replay::new(0, Limits::default().memory, 0);
-        Arc::new(HttpSession::new(None, replay, &CancellationToken::new(), 0))
+        Arc::new(HttpSession::new(sender, replay, &CancellationToken::new(), 0))
     }
 
     fn has(sessions: &Sessions, id: &str) -> bool {
@@ -261,6 +299,65 @@ mod tests {
         tokio::time::advance(IDLE).await;
         assert!(!has(&sessions, &id));
         assert!(!has(&sessions, "unknown"));
+    }
+
+    /// A caller at an address.
+    fn at(address: &str) -> Extensions {
+        let mut sender = Extensions::new();
+        sender.insert(Peer(Some(address.parse().unwrap())));
+        sender
+    }
+
+    #[test]
+    fn keys_of_callers() {
+        let mut ada = at("192.0.2.1:1");
+        ada.insert(Principal::new("ada"));
+        let mut unnamed = at("192.0.2.1:1");
+        unnamed.insert(Principal::new(""));
+        let senders = [
+            (Extensions::new(), ""),
+            (at("192.0.2.1:1"), "192.0.2.1"),
+            (at("[::ffff:192.0.2.1]:2"), "192.0.2.1"),
+            (at("[2001:db8:1:2:3:4:5:6]:7"), "2001:db8:1:2::"),
+            (ada, r#"[null,"ada"]"#),
+            (unnamed, "{}"),
+        ];
+        for (sender, expected) in senders {
+            assert_eq!(caller_key(&sender), expected);
+        }
+    }
+
+    /// Callers add sessions, by their letters, and use them at once. `expected` has the callers of those that remain.
+    #[track_caller]
+    fn check_shares(max: usize, added: &str, expected: &str) {
+        let sessions = Sessions::new(max, IDLE);
+        let mut ids = Vec::new();
+        for letter in added.bytes() {
+            let sender = at(&format!("192.0.2.{letter}:1"));
+            let id = sessions.insert(session_of(&sender)).unwrap();
+            sessions.find(&id, &sender).unwrap();
+            ids.push((id, letter));
+        }
+        let rest = ids.iter().filter(|(id, _)| sessions.peek(id).is_some());
+        let mut rest: Vec<u8> = rest.map(|(_, letter)| *letter).collect();
+        rest.sort_unstable();
+        assert_eq!(String::from_utf8_lossy(&rest), expected, "{max} {added}");
+    }
+
+    #[tokio::test]
+    async fn callers_have_shares() {
+        // A caller with many sessions removes its own.
+        check_shares(3, "abbbbbbbbb", "abb");
+        check_shares(3, "aabbbbbbbb", "aab");
+        check_shares(4, "aabbbbbbbb", "aabb");
+        check_shares(4, "aaaabcddddd", "abcd");
+        // Others get space from it.
+        check_shares(3, "aaab", "aab");
+        check_shares(3, "aaabc", "abc");
+        check_shares(3, "aaabb", "aab");
+        // More callers than sessions: each can replace one.
+        check_shares(2, "abc", "bc");
+        check_shares(2, "abccc", "bc");
     }
 
     #[tokio::test(start_paused = true)]

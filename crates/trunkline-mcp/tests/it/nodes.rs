@@ -11,8 +11,13 @@ use trunkline_mcp::nodes::{
 const IDLE: Duration = Duration::from_secs(60);
 
 fn record() -> SessionRecord {
+    record_of("ada")
+}
+
+fn record_of(caller: &str) -> SessionRecord {
     SessionRecord {
-        owner: Some("ada".to_owned()),
+        owner: Some(caller.to_owned()),
+        caller: caller.to_owned(),
         version: Some("2025-11-25".to_owned()),
         capabilities: "{}".to_owned(),
         level: LogLevel::Info,
@@ -23,6 +28,40 @@ fn record() -> SessionRecord {
 
 fn text(text: &str) -> String {
     text.to_owned()
+}
+
+/// Callers add sessions, by their letters. `expected` has the callers of those that remain.
+#[track_caller]
+fn check_shares(
+    max: usize,
+    added: &'static str,
+    expected: &'static str,
+) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let folder = tempfile::tempdir().unwrap();
+        let nodes = StoredNodes::open(folder.path(), IDLE).unwrap();
+        let mut ids = Vec::new();
+        for (number, caller) in added.chars().enumerate() {
+            let id = format!("{caller}{number}");
+            let record = record_of(&caller.to_string());
+            assert!(nodes.create_session(id.clone(), record, max).await.unwrap(), "{place}");
+            ids.push(id);
+        }
+        let kept = nodes.keep_sessions(ids).await.unwrap();
+        let mut kept: Vec<char> = kept.iter().filter_map(|id| id.chars().next()).collect();
+        kept.sort_unstable();
+        assert_eq!(kept.into_iter().collect::<String>(), expected, "{place}");
+    }
+}
+
+#[tokio::test]
+async fn callers_have_shares() {
+    check_shares(3, "abbbbbbbbb", "abb").await;
+    check_shares(3, "aabbbbbbbb", "aab").await;
+    check_shares(4, "aabbbbbbbb", "aabb").await;
+    check_shares(3, "aaabc", "abc").await;
+    check_shares(2, "abccc", "bc").await;
 }
 
 #[tokio::test]

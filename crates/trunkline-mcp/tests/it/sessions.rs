@@ -116,6 +116,38 @@ async fn sessions_belong_to_their_principal() {
     }
 }
 
+/// A caller that opens many sessions, and uses them, ends its own.
+#[tokio::test]
+async fn callers_do_not_end_the_sessions_of_others() {
+    let mut http = HttpConfig::default();
+    for name in ["ada", "bob"] {
+        http.bearer.allow_principal(Principal::new(name), name);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = StoredNodes::open(folder.path(), Duration::from_secs(60)).unwrap();
+    let nodes: Arc<dyn Nodes> = Arc::new(nodes);
+    for nodes in [None, Some(nodes)] {
+        let settings = McpConfig { sessions: 4, nodes, ..settings() };
+        let server = serve(settings, http.clone()).await;
+        let open = async |name: &str| {
+            let headers = format!("{BOTH}Authorization: Bearer {name}\r\n");
+            let opened = ask(&server, &headers, &initialize()).await;
+            let id = opened.header("mcp-session-id").map(str::to_owned);
+            id.map(|id| format!("{headers}Mcp-Session-Id: {id}\r\n"))
+        };
+        let ping =
+            async |session: &str| ask(&server, session, &legacy("ping", json!({}))).await.status;
+        let ada = open("ada").await.unwrap();
+        assert_eq!(ping(&ada).await, 200);
+        for _ in 0..20 {
+            // Nodes refuse a session while all those of the caller were used just now.
+            let Some(bob) = open("bob").await else { continue };
+            assert_eq!(ping(&bob).await, 200);
+        }
+        assert_eq!(ping(&ada).await, 200);
+    }
+}
+
 #[tokio::test]
 async fn the_revision_of_every_message_is_checked() {
     let server = serving().await;
