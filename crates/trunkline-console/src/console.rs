@@ -12,15 +12,14 @@ use http::header::{
 };
 use http::uri::Authority;
 use http::{HeaderValue, Method, StatusCode, Uri};
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tower_service::Service;
 use trunkline::access::Principal;
 use trunkline::http::{Context, Form, Headers, form_fields};
 use trunkline::layers::authorize::is_visible_to;
 use trunkline::protocol::RegisteredOperation;
 use trunkline::tool::Confirmed;
-use trunkline::{Call, ErrorObject, Extensions, Id, Rpc, code};
+use trunkline::{Call, Effect, ErrorObject, Extensions, Id, Rpc, code};
 
 use crate::assets;
 use crate::config::{ConsoleConfig, ConsoleDatabase};
@@ -89,6 +88,8 @@ pub(crate) struct Visit {
     pub(crate) console: Console,
     pub(crate) extensions: Extensions,
     pub(crate) fields: Fields,
+    /// Whether the user has seen what the submitted form does, and agreed.
+    is_confirmed: bool,
     uri: Uri,
 }
 
@@ -107,15 +108,15 @@ impl FromRequest<Console> for Visit {
         let (console, uri) = (console.clone(), request.uri().clone());
         if request.method() == Method::POST {
             let form = Form::from_request(request, &console).await;
-            let Form { fields, mut extensions, .. } = form.map_err(IntoResponse::into_response)?;
-            // The user has confirmed the call.
-            extensions.insert(Confirmed);
-            return Ok(Self { console, extensions, fields: Fields(fields), uri });
+            let Form { fields, extensions, .. } = form.map_err(IntoResponse::into_response)?;
+            let fields = Fields(fields);
+            let is_confirmed = fields.get("confirm") == Some("yes");
+            return Ok(Self { console, extensions, fields, is_confirmed, uri });
         }
         let context = Context::from_request_parts(&mut request.into_parts().0, &console).await;
         let Context { extensions, .. } = context.map_err(IntoResponse::into_response)?;
         let fields = Fields(form_fields(uri.query().unwrap_or_default().as_bytes()));
-        Ok(Self { console, extensions, fields, uri })
+        Ok(Self { console, extensions, fields, is_confirmed: false, uri })
     }
 }
 
@@ -139,22 +140,54 @@ impl Visit {
         databases.iter().filter(is_permitted).cloned().collect()
     }
 
-    /// Calls an operation as the user, through all layers.
+    /// Calls an operation as the user, through all layers. A call that may change or delete data fails with
+    /// [`code::CONFIRMATION`] until its form is confirmed, with or without a layer that asks for confirmations.
     pub(crate) async fn call(
         &self,
         method: &str,
-        params: &impl Serialize,
+        params: &Map<String, Value>,
+    ) -> Result<Called, ErrorObject> {
+        self.call_if(method, params, self.is_confirmed).await
+    }
+
+    /// Calls an operation for a button that says what it does to which object, which is the confirmation.
+    pub(crate) async fn call_for_button(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Called, ErrorObject> {
+        self.call_if(method, params, true).await
+    }
+
+    async fn call_if(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+        is_confirmed: bool,
     ) -> Result<Called, ErrorObject> {
         let found = self.console.find(method);
-        let (rpc, _) = found.ok_or_else(|| ErrorObject::method_not_found(method))?;
+        let (rpc, operation) = found.ok_or_else(|| ErrorObject::method_not_found(method))?;
+        let effect = operation.description().effect_of(params);
         let mut call = Call::request(&Id::from(1), method, params)?;
         *call.extensions_mut() = self.extensions.clone();
+        if is_confirmed {
+            call.extensions_mut().insert(Confirmed);
+        } else if !matches!(effect, Some(Effect::ReadOnly | Effect::Additive)) {
+            let reason = format!("`{method}` may change or delete data; confirm the call");
+            let error = ErrorObject::new(code::CONFIRMATION, "Confirmation required");
+            return Err(error.with_data(&json!({ "reason": reason, "operation": method })));
+        }
         let began = Instant::now();
         let Ok(outcome) = Service::call(&mut rpc.clone(), call).await;
         let millis = began.elapsed().as_secs_f64() * 1_000.0;
         let text = outcome.as_result().map_err(Clone::clone)?;
         let result = Json::parse(text).map_err(|error| ErrorObject::internal(&error))?;
         Ok(Called { result, bytes: text.len(), millis })
+    }
+
+    /// Whether the form of the call is to be shown with the question whether to run it.
+    pub(crate) fn asks(&self, error: &ErrorObject) -> bool {
+        error.code() == code::CONFIRMATION && !self.is_confirmed
     }
 
     /// The URL of this server, without a path, as the browser knows it.
@@ -337,7 +370,7 @@ pub(crate) fn see_other(path: &str) -> Response {
 }
 
 /// The params of a call in a field, as JSON.
-pub(crate) fn object(text: &str) -> Result<serde_json::Map<String, Value>, String> {
+pub(crate) fn object(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err("the params must be a JSON object".to_owned()),

@@ -326,6 +326,36 @@ fn calls_are_validated_confirmed_and_recorded() {
     assert!(!change.text.contains("Repeat the call") && change.text.contains("Open in the form"));
 }
 
+/// With and without `--confirm-destructive`, and each time: the box for changes is not ticked afterwards.
+#[test]
+fn statements_that_change_data_are_confirmed() {
+    for flags in [&["--writable"][..], &["--writable", "--confirm-destructive"]] {
+        let (_folder, server) = sample(flags);
+        let path = "/console/databases/main/query";
+        let sql = "DELETE FROM lineitem WHERE l_orderkey = 1";
+        let count =
+            || server.sql(&json!({"query": "SELECT count(*) FROM lineitem WHERE l_orderkey = 1"}));
+        let before = count();
+        let run = |fields: &[(&str, &str)]| {
+            let page = send(&server, path, &[ORIGIN], &[&[("action", "run")], fields].concat());
+            assert!(!page.text.contains(r#"value="yes" checked"#), "{fields:?}: {}", page.text);
+            page.text
+        };
+        let refused = run(&[("sql", sql)]);
+        assert!(refused.contains("allow changes") || refused.contains("read_only"), "{refused}");
+        let question = run(&[("sql", sql), ("changes", "yes")]);
+        assert!(question.contains("Confirm and run") && question.contains(sql), "{question}");
+        assert_eq!(count(), before, "{flags:?}");
+        let done = run(&[("sql", sql), ("changes", "yes"), ("confirm", "yes")]);
+        assert!(done.contains("rows_affected"), "{done}");
+        assert_eq!(count(), Ok(json!([[0]])), "{flags:?}");
+        let linked = get(&server, &format!("{path}?changes=yes&confirm=yes&sql=DELETE"), &[]);
+        assert!(!linked.text.contains(r#"value="yes" checked"#), "{}", linked.text);
+        let read = run(&[("sql", "SELECT 41 + 1"), ("changes", "")]);
+        assert!(read.contains(">42<") && !read.contains("Confirm and run"), "{read}");
+    }
+}
+
 #[test]
 fn tables_have_pages_filters_and_whole_values() {
     let (folder, _path) = with_content(

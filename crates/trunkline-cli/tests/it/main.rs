@@ -26,6 +26,7 @@ mod doctor;
 mod edn;
 mod edn_endpoints;
 mod endpoints;
+mod entry_points;
 mod execute;
 mod exports;
 mod gateway;

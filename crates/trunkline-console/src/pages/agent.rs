@@ -95,7 +95,7 @@ pub(super) async fn send(visit: Visit) -> Response {
     let conversation = fields.text("conversation").to_owned();
     if fields.get("action") == Some("delete") {
         let params = Map::from_iter([("conversation_id".to_owned(), Value::from(conversation))]);
-        return match visit.call("agent.delete_conversation", &params).await {
+        return match visit.call_for_button("agent.delete_conversation", &params).await {
             Ok(_) => see_other("/console/agent"),
             Err(error) => visit.failed(SECTION, &error),
         };
@@ -111,7 +111,8 @@ pub(super) async fn send(visit: Visit) -> Response {
             params.insert(name.to_owned(), value.into());
         }
     }
-    let replied = visit.call("agent.chat", &params).await;
+    // The agent asks for the confirmation of its calls itself.
+    let replied = visit.call_for_button("agent.chat", &params).await;
     let conversation = match &replied {
         Ok(called) => called.result.text("conversation_id"),
         Err(_) => conversation,

@@ -186,12 +186,6 @@ pub(super) async fn call(Path(name): Path<String>, visit: Visit) -> Response {
     };
     let mut page_of = form_page(&visit, &operation, &sent);
     page_of.is_json = is_json;
-    let effect = description.effect_of(&sent);
-    let needs_confirmation = !matches!(effect, Some(Effect::ReadOnly | Effect::Additive));
-    if needs_confirmation && visit.fields.get("confirm") != Some("yes") {
-        page_of.confirm = true;
-        return page(&page_of);
-    }
     let mut status = http::StatusCode::OK;
     page_of.answer = Some(match visit.call(&name, &sent).await {
         Ok(called) => Answer {
@@ -199,6 +193,10 @@ pub(super) async fn call(Path(name): Path<String>, visit: Visit) -> Response {
             view: ResultView::of(&called.result, called.bytes),
             problem: None,
         },
+        Err(error) if visit.asks(&error) => {
+            page_of.confirm = true;
+            return page(&page_of);
+        }
         Err(error) => {
             let problem = Problem::of(&error);
             // As for calls over JSON-RPC, only refusals because of the caller have a status.

@@ -30,7 +30,8 @@ struct QueryPage {
     layout: Layout,
     head: Head,
     sql: String,
-    allow_changes: bool,
+    /// Whether the statement waits for a confirmation.
+    confirm: bool,
     view: Option<ResultView>,
     plan: Vec<Step>,
     problem: Option<Problem>,
@@ -56,7 +57,7 @@ pub(super) async fn run(visit: DatabaseVisit) -> Result<Response, Refused> {
     let mut params = Map::from_iter([("query".to_owned(), Value::from(&*page_of.sql))]);
     let is_plan = fields.get("action") == Some("plan");
     let operation = if is_plan { "explain_query" } else { "execute_raw_query" };
-    if page_of.allow_changes && !is_plan {
+    if visit.database.is_writable && fields.get("changes") == Some("yes") && !is_plan {
         params.insert("read_only".to_owned(), false.into());
     }
     match visit.call(operation, params).await {
@@ -77,6 +78,7 @@ pub(super) async fn run(visit: DatabaseVisit) -> Result<Response, Refused> {
             draw(&mut page_of, &visit, result);
             page_of.view = Some(ResultView::of(result, called.bytes));
         }
+        Err(error) if visit.visit.asks(&error) => page_of.confirm = true,
         Err(error) => page_of.problem = Some(Problem::of(&error)),
     }
     Ok(page(&page_of))
@@ -89,9 +91,9 @@ fn query_page(visit: &DatabaseVisit) -> QueryPage {
     let shared = format!("{}/query{}", head.base, text::query(&[("sql", &sql)]));
     QueryPage {
         layout: visit.visit.layout(format!("Query · {}", visit.database.name), SECTION),
-        allow_changes: visit.database.is_writable && fields.get("changes") == Some("yes"),
         head,
         sql,
+        confirm: false,
         view: None,
         plan: Vec::new(),
         problem: None,

@@ -121,7 +121,7 @@ pub(super) async fn list(Path(kind): Path<String>, visit: Visit) -> Result<Respo
             Json::Null
         }
     };
-    let status = visit.call(&format!("{kind}.status"), &json!({})).await;
+    let status = visit.call(&format!("{kind}.status"), &Map::new()).await;
     let total = status.ok().and_then(|called| called.result.get("counts")?.get("total")?.as_f64());
     let items = found.items("items");
     let mut table = Table::of_objects(items).unwrap_or_default();
@@ -266,7 +266,7 @@ pub(super) async fn show(
     visit: Visit,
 ) -> Result<Response, Refused> {
     checked(&visit, &kind)?;
-    let record = match visit.call(&format!("{kind}.read"), &json!({ "id": id })).await {
+    let record = match visit.call(&format!("{kind}.read"), &one("id", &id)).await {
         Ok(called) => called.result,
         Err(error) => return Ok(visit.failed(SECTION, &error)),
     };
@@ -297,7 +297,7 @@ pub(super) async fn create(Path(kind): Path<String>, visit: Visit) -> Result<Res
     let shown = params.clone();
     let request = request_id();
     params.insert("metadata".to_owned(), json!({ "requestId": request }));
-    match visit.call(&format!("{kind}.create"), &params).await {
+    match visit.call_for_button(&format!("{kind}.create"), &params).await {
         Ok(called) => Ok(done(&item_href(&kind, &called.result.text("id")), "created", &request)),
         Err(error) => {
             let fields = schema_form::fields(&schema, &shown);
@@ -322,8 +322,9 @@ pub(super) async fn change(
         metadata["ifVersion"] = version.into();
     }
     if visit.fields.get("action") == Some("delete") {
-        let params = json!({ "id": id, "metadata": metadata });
-        return Ok(match visit.call(&format!("{kind}.delete"), &params).await {
+        let mut params = one("id", &id);
+        params.insert("metadata".to_owned(), metadata);
+        return Ok(match visit.call_for_button(&format!("{kind}.delete"), &params).await {
             Ok(_) => done(&base(&kind), "deleted", &request),
             Err(error) => visit.failed(SECTION, &error),
         });
@@ -331,7 +332,7 @@ pub(super) async fn change(
     let schema = input(&visit, &format!("{kind}.update"));
     let mut sent = visit.fields.0.clone();
     sent.push((format!("{}id", schema_form::PREFIX), id.clone()));
-    let read = visit.call(&format!("{kind}.read"), &json!({ "id": id })).await;
+    let read = visit.call(&format!("{kind}.read"), &one("id", &id)).await;
     let record = match read {
         Ok(called) => called.result,
         Err(error) => return Ok(visit.failed(SECTION, &error)),
@@ -354,7 +355,7 @@ pub(super) async fn change(
     params.retain(|name, value| name == "id" || before.get(name) != Some(value));
     let shown = params.clone();
     params.insert("metadata".to_owned(), metadata);
-    match visit.call(&format!("{kind}.update"), &params).await {
+    match visit.call_for_button(&format!("{kind}.update"), &params).await {
         Ok(_) => Ok(done(&href, "updated", &request)),
         Err(error) => {
             let mut values = before;
@@ -374,7 +375,7 @@ fn refused(mut form: FormPage, error: &ErrorObject) -> Response {
 }
 
 async fn revert(visit: &Visit, kind: &str, request: &str, href: &str) -> Response {
-    match visit.call(&format!("{kind}.revert"), &json!({ "requestId": request })).await {
+    match visit.call_for_button(&format!("{kind}.revert"), &one("requestId", request)).await {
         Ok(called) => {
             let status = called.result.text("status");
             // The record of a reverted creation does not exist any more.
@@ -382,7 +383,7 @@ async fn revert(visit: &Visit, kind: &str, request: &str, href: &str) -> Respons
                 true => true,
                 false => {
                     let id = visit.fields.text("id");
-                    visit.call(&format!("{kind}.read"), &json!({ "id": id })).await.is_ok()
+                    visit.call(&format!("{kind}.read"), &one("id", &id)).await.is_ok()
                 }
             };
             done(if exists { href } else { &href[..base(kind).len()] }, &status, "")
@@ -393,6 +394,11 @@ async fn revert(visit: &Visit, kind: &str, request: &str, href: &str) -> Respons
 
 fn done(href: &str, what: &str, request: &str) -> Response {
     see_other(&format!("{href}{}", text::query(&[("done", what), ("request", request)])))
+}
+
+/// Params with one member.
+fn one(name: &str, value: &str) -> Map<String, Value> {
+    Map::from_iter([(name.to_owned(), value.into())])
 }
 
 /// A unique id of a change, with which it can be undone.

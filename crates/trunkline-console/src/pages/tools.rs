@@ -180,7 +180,7 @@ pub(super) async fn act(visit: Visit) -> Response {
         }
         _ => return see_other("/console/tools"),
     };
-    match visit.call(method, &params).await {
+    match visit.call_for_button(method, &params).await {
         Ok(_) => see_other(&format!("/console/tools{}", text::query(&[("done", done)]))),
         Err(error) => page(&tools_page(&visit, "", Some(Problem::of(&error))).await),
     }
