@@ -183,6 +183,8 @@ fn postgres(workspace: &Workspace) -> Result<()> {
     let advice =
         "PostgreSQL and PgBouncer are required: `apt-get install postgresql pgbouncer` on Debian";
     suite::run(workspace, &["--test=postgres"], &["--include-ignored"]).context(advice)?;
+    suite::run(workspace, &["--lib"], &["tests::texts_are_split", "--include-ignored"])
+        .context(advice)?;
     suite::run(workspace, &["--test=it"], &["postgres::", "--include-ignored"]).context(advice)
 }
 

@@ -35,6 +35,8 @@ mod operations;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod query;
+#[cfg(test)]
+mod random;
 mod routes;
 #[cfg(feature = "sample")]
 pub mod sample;

@@ -288,6 +288,4 @@ fn unquoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod random;
-#[cfg(test)]
 mod tests;

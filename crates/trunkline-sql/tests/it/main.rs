@@ -21,7 +21,7 @@ mod limits;
 mod list;
 mod name_lists;
 mod operations;
-#[path = "../../src/sqlite/tokens/random.rs"]
+#[path = "../../src/random.rs"]
 mod random;
 mod raw;
 mod raw_writes;

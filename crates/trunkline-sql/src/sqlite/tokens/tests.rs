@@ -2,8 +2,8 @@ use std::ops::Range;
 
 use rusqlite::{Connection, Error};
 
-use super::random::Random;
 use super::{Kind, checks, explained, names, tokens, verb};
+use crate::random::Random;
 
 #[track_caller]
 fn check(sql: &str, expected: &[&str]) {
