@@ -150,7 +150,7 @@ impl Visit {
         self.call_if(method, params, self.is_confirmed).await
     }
 
-    /// Calls an operation for a button that says what it does to which object, which is the confirmation.
+    /// Calls an operation for a button that names the change and its object, which is the confirmation.
     pub(crate) async fn call_for_button(
         &self,
         method: &str,

@@ -448,7 +448,7 @@ impl Drop for StdioClient {
     }
 }
 
-/// The client over stdio started the server, with the rights of its user: there are no roles.
+/// The client over stdio started the server, with the rights of its user; roles do not apply.
 #[test]
 fn stdio_passes_each_check() {
     let place = folder(CONFIG);

@@ -21,6 +21,22 @@ pub(crate) enum Attack {
     Sse { clients: usize, calls: usize },
     /// Each sends a body of 1 MiB without its last byte.
     Bodies { connections: usize },
+    /// Each repeats a change whose params have 1 MB in 120 levels.
+    Nested { connections: usize },
+    /// Each repeats `create_table` with 60,000 columns.
+    WideTables { connections: usize },
+}
+
+impl Attack {
+    /// The further arguments of the server.
+    pub(crate) fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Nested { .. } | Self::WideTables { .. } => {
+                &["--db", "a.db", "--writable", "--audit-log", "audit.jsonl"]
+            }
+            _ => &[],
+        }
+    }
 }
 
 /// Runs an attack for a while. The connections are open until the returned value is dropped.
@@ -55,6 +71,18 @@ pub(crate) fn run(attack: Attack, address: SocketAddr, hold: Duration) -> Runtim
                     attackers.spawn(stall(address, request.clone().into()));
                 }
             }
+            Attack::Nested { connections } => {
+                let request = Bytes::from(post("/", &nested_change()));
+                for _ in 0..connections {
+                    attackers.spawn(repeat(address, request.clone()));
+                }
+            }
+            Attack::WideTables { connections } => {
+                let request = Bytes::from(post("/", &wide_table()));
+                for _ in 0..connections {
+                    attackers.spawn(repeat(address, request.clone()));
+                }
+            }
         }
         sleep(hold).await;
         // The tasks never end by themselves.
@@ -69,6 +97,23 @@ fn batch() -> String {
         .map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"rpc.discover"}}"#))
         .collect();
     format!("[{}]", members.join(","))
+}
+
+/// A change with 1 MB of numbers in the innermost of 120 arrays.
+fn nested_change() -> String {
+    let numbers = vec!["123456789"; 100_000].join(",");
+    let (open, close) = ("[".repeat(110), "]".repeat(110));
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"db.delete_record","params":{{"table_name":"t","filters":{{"a":{{"in":{open}{numbers}{close}}}}}}}}}"#
+    )
+}
+
+fn wide_table() -> String {
+    let columns: Vec<String> = (0..60_000).map(|index| format!(r#""c{index}":"TEXT""#)).collect();
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"db.create_table","params":{{"table_name":"t","schema":{{{}}}}}}}"#,
+        columns.join(",")
+    )
 }
 
 /// A call of a tool whose result has 1 MB.
@@ -91,6 +136,21 @@ async fn stall(address: SocketAddr, request: Vec<u8>) {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let _ = socket.write_all(&request).await;
     std::future::pending::<()>().await;
+}
+
+/// Sends a request again when its reply has arrived.
+async fn repeat(address: SocketAddr, request: Bytes) {
+    loop {
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        loop {
+            let mut reply = [0; 16 << 10];
+            let is_sent = socket.write_all(&request).await.is_ok();
+            // The replies are errors of less than 16 KiB.
+            if !is_sent || !matches!(socket.read(&mut reply).await, Ok(1..)) {
+                break;
+            }
+        }
+    }
 }
 
 async fn http2(address: SocketAddr, streams: usize) {

@@ -34,7 +34,11 @@ const HOLD: Duration = Duration::from_secs(10);
 fn check(name: &str, attack: Attack) {
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
-    let (target, address) = Target::serve(BUDGET);
+    let directory = tempfile::tempdir().unwrap();
+    rusqlite::Connection::open(directory.path().join("a.db"))
+        .and_then(|connection| connection.execute_batch("CREATE TABLE t (a)"))
+        .unwrap();
+    let (target, address) = Target::serve_in(directory.path(), attack.arguments(), BUDGET);
     let begun = target.memory();
     let prober = health::Prober::start(address);
     let attackers = attack::run(attack, address, HOLD);
@@ -80,6 +84,16 @@ fn stalled_event_streams() {
 #[test]
 fn incomplete_bodies() {
     check("4,000 bodies without their last byte", Attack::Bodies { connections: 4_000 });
+}
+
+#[test]
+fn nested_params() {
+    check("6 connections with nested params", Attack::Nested { connections: 6 });
+}
+
+#[test]
+fn wide_tables() {
+    check("6 connections with tables of 60,000 columns", Attack::WideTables { connections: 6 });
 }
 
 /// The server stops reading when it holds enough replies.

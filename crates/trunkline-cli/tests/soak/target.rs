@@ -18,14 +18,6 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A server of an empty database over HTTP with a memory budget of this many bytes, and its address.
-    pub(crate) fn serve(budget: usize) -> (Self, SocketAddr) {
-        let directory = TempDir::new().unwrap();
-        let (mut target, address) = Self::serve_in(directory.path(), &[], budget);
-        target.directory = Some(directory);
-        (target, address)
-    }
-
     /// A server over HTTP in a directory, with further arguments, and its address.
     pub(crate) fn serve_in(
         directory: &Path,

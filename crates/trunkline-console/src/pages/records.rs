@@ -383,7 +383,7 @@ async fn revert(visit: &Visit, kind: &str, request: &str, href: &str) -> Respons
                 true => true,
                 false => {
                     let id = visit.fields.text("id");
-                    visit.call(&format!("{kind}.read"), &one("id", &id)).await.is_ok()
+                    visit.call(&format!("{kind}.read"), &one("id", id)).await.is_ok()
                 }
             };
             done(if exists { href } else { &href[..base(kind).len()] }, &status, "")

@@ -61,7 +61,9 @@ pub(crate) fn spans(sql: &str) -> Result<Vec<(Token, Range<usize>)>, Error> {
         let (token, length) = match first {
             ' ' | '\t' | '\n' | '\r' | '\x0c' => (None, 1),
             // White space since PostgreSQL 16.
-            '\x0b' => return Err(refused("a vertical tab must not separate words; use a space")),
+            '\x0b' => {
+                return Err(refused("a vertical tab is not accepted as white space; use a space"));
+            }
             '-' if rest.starts_with("--") => (None, rest.find(['\n', '\r']).unwrap_or(rest.len())),
             '/' if rest.starts_with("/*") => (None, comment(rest)?),
             '\'' if is_prefixed => {

@@ -312,7 +312,7 @@ async fn compare(
             First::Token(found) if found.start == 0 => found.end,
             other => return Err(format!("{other:?} at {}", range.start)),
         };
-        // For the server, `n` of `n'a'` is a token of its own.
+        // For the server, `n` of `n'a'` is a separate token.
         if *token == Token::Value && length == 1 && text[range.clone()].starts_with(['n', 'N']) {
             match first_token(client, &text[range.start + 1..]).await {
                 First::Token(found) if found.start == 0 => length += found.end,
