@@ -197,7 +197,10 @@ fn empty(schema: Schema) -> rusqlite::Result<rusqlite::Connection> {
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
-    spawn_blocking(work).await.map_err(|_| StoreError::Panicked)
+    spawn_blocking(work).await.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => StoreError::of_panic(&*panic),
+        Err(_) => StoreError::Closed,
+    })
 }
 
 /// The problem of a file that could not be opened, without its path.

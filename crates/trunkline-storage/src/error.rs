@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -62,6 +63,14 @@ pub enum StoreError {
     Panicked,
 }
 
+/// The messages of rusqlite's panics when SQLite has no memory for a value or a name. It reports all other failed
+/// allocations as errors.
+const OUT_OF_MEMORY: [&str; 3] = [
+    "unexpected SQLITE_TEXT column type with NULL data",
+    "unexpected SQLITE_BLOB column type with NULL data",
+    "Null pointer from sqlite3_column_name: Out of memory?",
+];
+
 /// An error of the database.
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
@@ -80,8 +89,14 @@ impl WorkError for StoreError {
 impl StoreError {
     /// Whether the error is a fault of the storage, after which the connection may be unusable.
     pub(crate) fn is_fault(&self) -> bool {
-        matches!(self, Self::Failed(_) | Self::Unavailable { .. } | Self::Unreachable(_))
-            || self.is_of_memory()
+        matches!(
+            self,
+            Self::Failed(_)
+                | Self::Unavailable { .. }
+                | Self::Unreachable(_)
+                | Self::OutOfMemory { .. }
+                | Self::Panicked
+        )
     }
 
     /// Whether the server cannot be reached, which is logged once for each outage, or its connection was lost during a
@@ -106,9 +121,23 @@ impl StoreError {
         Self::Failed(cause.into())
     }
 
-    /// Whether memory may have run out. rusqlite panics in a few places then.
+    /// The error of work that panicked with this payload.
+    pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Self {
+        let message = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("(no message)");
+        if OUT_OF_MEMORY.contains(&message) {
+            return Self::OutOfMemory { limit: heap_limit() };
+        }
+        tracing::error!(message, "work on the database panicked");
+        Self::Panicked
+    }
+
+    /// Whether memory ran out.
     pub(crate) fn is_of_memory(&self) -> bool {
-        matches!(self, Self::OutOfMemory { .. } | Self::Panicked)
+        matches!(self, Self::OutOfMemory { .. })
     }
 }
 
@@ -192,7 +221,7 @@ impl OpenError {
         }
     }
 
-    /// Whether memory may have run out.
+    /// Whether memory ran out.
     pub(crate) fn is_of_memory(&self) -> bool {
         matches!(self, Self::Open { source, .. } if source.is_of_memory())
     }
@@ -207,5 +236,28 @@ impl From<OpenError> for StoreError {
                 None => Self::Failed(Arc::new(error)),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+
+    use super::StoreError;
+
+    #[track_caller]
+    fn check(payload: impl Any + Send, is_of_memory: bool) {
+        let error = StoreError::of_panic(&payload);
+        assert_eq!(error.is_of_memory(), is_of_memory, "{error:?}");
+        assert!(error.is_fault(), "the connection is replaced");
+    }
+
+    #[test]
+    fn panics_of_rusqlite_without_memory_differ_from_others() {
+        check("unexpected SQLITE_TEXT column type with NULL data", true);
+        check("Null pointer from sqlite3_column_name: Out of memory?", true);
+        check("index out of bounds", false);
+        check(String::from("index out of bounds"), false);
+        check(7, false);
     }
 }

@@ -12,7 +12,8 @@ use crate::error::{StoreError, WorkError};
 /// Type-erased work. If it is dropped without an answer, it panicked.
 pub(crate) trait Task: Send {
     fn claim(&self) -> &Arc<Claim>;
-    /// Runs the work, again if it ran before, and returns whether it succeeded.
+    /// Runs the work, and returns whether it succeeded. If it ran before, it runs again, unless it panicked: its state is
+    /// unknown then, and the panic would probably be repeated.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Sets an error as the outcome.
     fn fail(&mut self, error: StoreError);
@@ -53,9 +54,12 @@ where
     }
 
     fn run(&mut self, connection: &Connection) -> bool {
+        if let Some(StoreError::Panicked) = self.fault() {
+            return false;
+        }
         // After a panic, the savepoint or the transaction is rolled back.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
-        let outcome = outcome.unwrap_or_else(|_| Err(StoreError::Panicked.into()));
+        let outcome = outcome.unwrap_or_else(|panic| Err(StoreError::of_panic(&*panic).into()));
         let outcome =
             outcome.and_then(|value| connection.failure().map_or(Ok(value), |e| Err(e.into())));
         self.outcome.insert(outcome).is_ok()

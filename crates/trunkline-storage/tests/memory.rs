@@ -4,8 +4,12 @@
 
 use std::future::pending;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc;
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use trunkline_storage::{Connection, Schema, Store, StoreConfig, StoreError};
 
 const SCHEMA: Schema = Schema {
@@ -21,8 +25,64 @@ const LIMIT: u32 = 16 << 20;
 /// Longer than any passing test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Held by the running test, since the tests share the memory of the process.
+static PROCESS: Mutex<()> = Mutex::const_new(());
+
+/// Work is repeated if memory is lacking, but not after a panic.
+#[tokio::test]
+async fn work_that_panics_runs_once_and_does_not_affect_its_group() {
+    let _process = PROCESS.lock().await;
+    let directory = tempfile::tempdir().unwrap();
+    let _queries = limited();
+    let store = open(directory.path());
+    let runs: [Arc<AtomicU32>; 5] = Default::default();
+    let counts = || runs.each_ref().map(|runs| runs.load(Relaxed));
+    let write = |number: usize, panics: bool, wait: Option<mpsc::Receiver<()>>| {
+        let runs = Arc::clone(&runs[number]);
+        store.write(pending(), 0, move |connection: &Connection| {
+            runs.fetch_add(1, Relaxed);
+            if let Some(wait) = &wait {
+                // Further writes join the group meanwhile. A repeated run does not wait.
+                let _ = wait.recv_timeout(PATIENCE);
+            }
+            connection.execute("INSERT INTO item VALUES ('a')", &[])?;
+            assert!(!panics, "test panic");
+            Ok::<_, StoreError>(())
+        })
+    };
+    let (release, wait) = mpsc::channel();
+    let (first, panicked, last, ()) = tokio::join!(
+        biased;
+        write(0, false, Some(wait)),
+        write(1, true, None),
+        write(2, false, None),
+        async move { release.send(()).unwrap() },
+    );
+    assert!(matches!(panicked, Err(StoreError::Panicked)), "{panicked:?}");
+    assert!(first.is_ok() && last.is_ok(), "{first:?} {last:?}");
+    let read = |number: usize, store: Store| {
+        let runs = Arc::clone(&runs[number]);
+        let read = move |_: &Connection| -> Result<(), StoreError> {
+            runs.fetch_add(1, Relaxed);
+            panic!("test panic")
+        };
+        async move { store.read(pending(), read).await }
+    };
+    let missing = tempfile::tempdir().unwrap();
+    for (number, store) in [(3, store.clone()), (4, deferred(missing.path()))] {
+        let outcome = read(number, store).await;
+        assert!(matches!(outcome, Err(StoreError::Panicked)), "{outcome:?}");
+    }
+    assert_eq!(counts(), [1; 5]);
+    let count = |connection: &Connection| {
+        connection.query_row("SELECT count(*) FROM item", &[], |row| row.get::<u64>(0))
+    };
+    assert_eq!(store.read(pending(), count).await.unwrap(), Some(2));
+}
+
 #[tokio::test]
 async fn works_while_memory_is_used_up() {
+    let _process = PROCESS.lock().await;
     let count = "SELECT count(*) FROM item";
     let large = "SELECT length(randomblob(500000))";
     let insert = "INSERT INTO item VALUES (hex(randomblob(50000)))";
@@ -50,8 +110,7 @@ enum StoreOf {
 async fn run(store: StoreOf, sql: &'static str) -> Result<(), StoreError> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    let queries = rusqlite::Connection::open_in_memory().unwrap();
-    queries.pragma_update_and_check(None, "hard_heap_limit", LIMIT, |_| Ok(())).unwrap();
+    let queries = limited();
     let store = match store {
         StoreOf::Opened => open(place),
         StoreOf::Missing => deferred(place),
@@ -68,6 +127,13 @@ async fn run(store: StoreOf, sql: &'static str) -> Result<(), StoreError> {
     } else {
         execute(&store, sql).await
     }
+}
+
+/// Limits the memory of SQLite.
+fn limited() -> rusqlite::Connection {
+    let queries = rusqlite::Connection::open_in_memory().unwrap();
+    queries.pragma_update_and_check(None, "hard_heap_limit", LIMIT, |_| Ok(())).unwrap();
+    queries
 }
 
 fn open(directory: &Path) -> Store {

@@ -42,7 +42,8 @@ impl Server {
             let mut settings = Settings::clone(&self.0);
             settings.timeout = MIGRATION_WAIT;
             let migrate = || self.migrate(&connect(Arc::new(settings))?);
-            scope.spawn(migrate).join().unwrap_or(Err(StoreError::Panicked.into()))
+            let ended = scope.spawn(migrate).join();
+            ended.unwrap_or_else(|panic| Err(StoreError::of_panic(&*panic).into()))
         });
         migrated.map_err(|problem| match problem {
             Problem::Newer(found) => {
