@@ -548,3 +548,24 @@ fn the_audit_log_has_the_names_of_tokens() {
         assert_eq!(entry["database"], "shop", "{entry}");
     }
 }
+
+/// Positions and duplicates may name another database for the operation than for the rules.
+#[test]
+fn roles_with_databases_refuse_calls_without_a_certain_database() {
+    let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
+    let server = serve(folder.path(), &[]);
+    for (token, params, status) in [
+        ("reader", json!({"database": "hr"}), 200),
+        ("reader", json!({}), 200),
+        ("reader", json!([]), 200),
+        ("reader", json!(["%"]), 403),
+        ("admin", json!(["%"]), 200),
+    ] {
+        let body = rpc("db.list_tables", &params);
+        let reply = server.connect().ask(&post("/", &[&bearer(token)], &body));
+        assert_eq!(reply.status, status, "{token} {params}: {reply:?}");
+        if status == 403 {
+            assert!(reply.json().to_string().contains("send params by name"), "{reply:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::Call;
 use crate::error::ErrorDescription;
 use crate::extensions::Extensions;
+use crate::limits::DistinctKeys;
 use crate::schema::Schema;
 
 /// The description of an operation, which protocols may publish.
@@ -98,15 +99,16 @@ impl Description {
         self.effect_of.map(|effect_of| effect_of(params)).or(self.effect)
     }
 
-    /// The effect of a call, if declared. For params by position, it is the worst effect of the operation.
+    /// The effect of a call, if declared. For params by position, and with a duplicate member, of which the handler may
+    /// read the other one, it is the worst effect of the operation.
     fn effect_of_call(&self, call: &Call) -> Option<Effect> {
         if self.effect_of.is_none() {
             return self.effect;
         }
         match call.params().map(serde_json::from_slice) {
             None => self.effect_of(&Map::new()),
-            Some(Ok(params)) => self.effect_of(&params),
-            Some(Err(_)) => self.effect,
+            Some(Ok(DistinctKeys(Value::Object(params)))) => self.effect_of(&params),
+            Some(_) => self.effect,
         }
     }
 

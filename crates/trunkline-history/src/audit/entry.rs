@@ -17,7 +17,7 @@ pub struct AuditedCall {
     pub operation: String,
     /// `additive`, `destructive`, or `unknown` for an operation without a declared effect.
     pub effect: &'static str,
-    /// The name of the database, for an operation on databases.
+    /// The name of the database, for an operation on databases. `None` if the call does not name it unambiguously.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
     /// The SHA-256 digest of the canonical params, in hexadecimal.

@@ -22,7 +22,8 @@ pub trait DatabaseOperation: Sized {
     #[must_use]
     fn database(self, name: &str) -> Self;
 
-    /// Sets the database of calls without the param `database`, which selects another one by its name.
+    /// Sets the database of calls without the param `database`, which selects another one by its name. That of calls
+    /// with params by position is unknown, so roles with [databases](super::authorize::Role::databases) refuse them.
     #[must_use]
     fn default_database(self, name: &str) -> Self;
 }
@@ -41,12 +42,16 @@ impl<S> DatabaseOperation for Operation<S> {
 const PARAM: &str = "database";
 
 impl CallDatabase {
-    /// The database of a call. `None` if the param is duplicated or not a string.
+    /// The database of a call. `None` if it is unknown: the param is duplicated or not a string, or the params have
+    /// positions, of which the handler may use any as the database.
     pub(super) fn of_call(&self, call: &Call) -> Option<Cow<'_, str>> {
         let default = match self {
             Self::Fixed(name) => return Some(Cow::Borrowed(name)),
             Self::Selected { default } => default,
         };
+        if call.params().is_some_and(has_positions) {
+            return None;
+        }
         let ([named], []) = call.find_members(&[PARAM], ("", &[])).ok()?;
         let Some(named) = named else { return Some(Cow::Borrowed(default)) };
         match serde_json::from_slice::<Option<String>>(call.text(named)).ok()? {
@@ -62,11 +67,9 @@ impl CallDatabase {
             Self::Selected { .. } => None,
         }
     }
+}
 
-    #[cfg(feature = "audit")]
-    pub(super) fn default(&self) -> &str {
-        match self {
-            Self::Fixed(name) | Self::Selected { default: name } => name,
-        }
-    }
+/// Whether params are an array with elements.
+fn has_positions(params: &[u8]) -> bool {
+    params.starts_with(b"[") && serde_json::from_slice::<[u8; 0]>(params).is_err()
 }

@@ -219,11 +219,10 @@ fn describe(call: &Call, effect: Option<Effect>, number: String) -> AuditedCall 
     audited.truncated()
 }
 
-/// The database of an operation on databases.
+/// The database of an operation on databases, if it is known.
 fn database(call: &Call) -> Option<String> {
     let database: &CallDatabase = call.operation()?.description().extensions.get()?;
-    let named = database.of_call(call);
-    Some(named.map_or_else(|| database.default().to_owned(), Cow::into_owned))
+    database.of_call(call).map(Cow::into_owned)
 }
 
 fn peer(call: &Call) -> Option<String> {

@@ -143,7 +143,12 @@ impl RoleTarget {
         if let Some(database) = &self.database {
             let database = database.of_call(call);
             if !roles.iter().any(|role| role.permits_database(database.as_deref())) {
-                return refuse(" on this database");
+                return refuse(match &database {
+                    Some(_) => " on this database",
+                    None => {
+                        " on an unknown database: send params by name, and `database` once, as a string"
+                    }
+                });
             }
         }
         let databases: Option<Vec<_>> = roles.iter().map(|role| role.databases.as_ref()).collect();
