@@ -99,6 +99,8 @@ pub mod protocol {
     pub use trunkline_core::trace_context::{
         Sampler, TraceContext, TraceContextError, TraceId, TraceState,
     };
+
+    pub use crate::layers::read_params::read_params;
 }
 
 pub mod server {

@@ -12,7 +12,7 @@ use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
 use crate::storage_fault::limited;
-use crate::support::{Connection, Server, post, run, trunkline, with_content};
+use crate::support::{Connection, Server, cpu_time, post, run, trunkline, with_content};
 
 const CONTENT: &str = "
     CREATE TABLE team (id INTEGER PRIMARY KEY);
@@ -243,6 +243,34 @@ fn records_and_the_agent_are_logged_with_the_caller() {
             assert!(!entry.to_string().contains("s3cret"), "{entry}");
         }
     }
+    assert_eq!(server.stop().code, Some(0));
+}
+
+/// The digest of params of 1 MB takes about the same CPU time, whatever their depth.
+#[test]
+fn the_cpu_time_of_an_entry_does_not_depend_on_the_depth() {
+    const CALLS: u64 = 2;
+    let (folder, _path) = with_content(CONTENT);
+    let server = Server::start(command(folder.path(), &[]));
+    let mut connection = server.connect();
+    let mut time = |depth: usize| {
+        let row = format!("{}[{}0]{}", "[".repeat(depth), "1,".repeat(500_000), "]".repeat(depth));
+        let before = cpu_time(server.process());
+        for id in 1..=CALLS {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"db.insert_record","params":{{"table_name":"team","data":{{"id":{row}}}}}}}"#
+            );
+            let reply = connection.ask(&post("/rpc", &[], &body)).json();
+            assert_eq!(reply["error"]["code"], -32602, "{reply}");
+        }
+        cpu_time(server.process()) - before
+    };
+    time(1);
+    let (flat, deep) = (time(1), time(110));
+    assert!(deep < 2 * flat, "flat: {flat:?}, deep: {deep:?}");
+    let found = entries(&folder.path().join(LOG));
+    assert_eq!(found.len() as u64, 3 * 2 * CALLS);
+    assert!(found.iter().all(|entry| entry["params_sha256"].is_string()));
     assert_eq!(server.stop().code, Some(0));
 }
 

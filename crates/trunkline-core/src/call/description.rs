@@ -140,7 +140,8 @@ impl Call {
     /// have any.
     #[must_use]
     pub fn effect(&self) -> Option<Effect> {
-        self.operation()?.description().effect_of_call(self)
+        let description = self.operation()?.description();
+        *self.effect.get_or_init(|| description.effect_of_call(self))
     }
 
     /// The JSON text of the params by name, without the members of these names. `None` for params by position.

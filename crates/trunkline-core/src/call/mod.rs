@@ -8,7 +8,7 @@ mod registered;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -39,6 +39,8 @@ pub struct Call {
     params: Option<Span>,
     id: Option<Span>,
     operation: Option<Arc<RegisteredOperation>>,
+    /// The effect, which several layers read. Unset after a change of the operation or the params.
+    effect: OnceLock<Option<Effect>>,
     extensions: Extensions,
     /// Whether the body is exactly the text of this request.
     is_whole: bool,
@@ -63,8 +65,8 @@ impl Call {
     pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
         let Request { method, params, id } = request;
         let method = Some(method);
-        let (operation, rare) = (None, None);
-        Self { body, method, params, id, operation, extensions, is_whole: false, rare }
+        let (operation, effect, rare) = (None, OnceLock::new(), None);
+        Self { body, method, params, id, operation, effect, extensions, is_whole: false, rare }
     }
 
     /// Creates a call in this process. Params that serialise to `null`, such as `()`, are omitted.
@@ -122,6 +124,7 @@ impl Call {
         Self {
             body: self.body.clone(),
             operation: self.operation.clone(),
+            effect: self.effect.clone(),
             extensions: self.extensions.clone(),
             rare,
             ..*self
@@ -229,6 +232,7 @@ impl Call {
         self.method = None;
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
+        self.effect = OnceLock::new();
         self.is_whole = false;
         if let Some(rare) = &mut self.rare {
             rare.encoding = rare.encoding.as_ref().map(Encoding::without_params);
@@ -341,6 +345,7 @@ impl Call {
 
     pub(crate) fn resolve(&mut self, operation: Option<Arc<RegisteredOperation>>) {
         self.operation = operation;
+        self.effect = OnceLock::new();
     }
 
     /// Runs a function if the call is cancelled, for extractors that stop work on other threads. A call is cancelled

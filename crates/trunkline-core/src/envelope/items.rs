@@ -98,14 +98,14 @@ impl<'de> Members<'de> {
 
 /// The offset of the first item of the array or object at `at`. `None` if it is empty.
 #[inline]
-fn first(text: &[u8], at: usize, close: u8) -> Option<usize> {
+pub(super) fn first(text: &[u8], at: usize, close: u8) -> Option<usize> {
     let at = grammar::space(text, at + 1);
     (*text.get(at)? != close).then_some(at)
 }
 
 /// The offset of the item after the one that ends at `at`.
 #[inline]
-fn following(text: &[u8], at: usize, close: u8) -> Option<usize> {
+pub(super) fn following(text: &[u8], at: usize, close: u8) -> Option<usize> {
     match grammar::separator(text, at, close) {
         Ok((true, next)) => Some(grammar::space(text, next)),
         _ => None,

@@ -437,6 +437,13 @@ fn canonical_text_depends_only_on_values() {
         "[1.0,1,12345678901234567890.10,1E2,true,null]",
     );
     check_canonical(r#"["a b","{ }"]"#, r#"["a b","{ }"]"#);
+    check_canonical(
+        r#"{"b":{"d":[{"z":"]","y":{}},[[]]],"c":"}"},"a":[[],{"b":{},"a":0}],"\\":1,"[":2}"#,
+        r#"{"[":2,"\\":1,"a":[[],{"a":0,"b":{}}],"b":{"c":"}","d":[{"y":{},"z":"]"},[[]]]}}"#,
+    );
+    for scalar in ["1", "\"a\"", "null", ""] {
+        check_canonical(scalar, scalar);
+    }
 }
 
 #[track_caller]

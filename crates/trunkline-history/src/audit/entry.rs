@@ -20,8 +20,9 @@ pub struct AuditedCall {
     /// The name of the database, for an operation on databases. `None` if the call does not name it unambiguously.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
-    /// The SHA-256 digest of the canonical params, in hexadecimal.
-    pub params_sha256: String,
+    /// The SHA-256 digest of the canonical params, in hexadecimal. `None` if it was not computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params_sha256: Option<String>,
     /// The name of the caller's principal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,

@@ -25,6 +25,10 @@ pub(super) struct Codes {
     used: Mutex<HashMap<Vec<u8>, u64>>,
 }
 
+/// The request that a code confirms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestDigest([u8; DIGEST]);
+
 /// The reason why a code is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CodeError {
@@ -71,13 +75,13 @@ impl Codes {
     pub(super) fn issue(
         &self,
         caller: Option<&str>,
-        request: &[Vec<u8>; 3],
+        RequestDigest(request): RequestDigest,
         lifetime: Duration,
     ) -> Option<String> {
         let expires = now().saturating_add(lifetime).as_secs();
         let mut content = expires.to_be_bytes().to_vec();
         content.extend_from_slice(&caller_digest(caller));
-        content.extend_from_slice(&request_digest(request));
+        content.extend_from_slice(&request);
         self.key.as_ref()?.seal_bytes(CONTEXT, content)
     }
 
@@ -86,7 +90,7 @@ impl Codes {
         &self,
         code: &str,
         caller: Option<&str>,
-        request: &[Vec<u8>; 3],
+        RequestDigest(request): RequestDigest,
     ) -> Result<(), CodeError> {
         let key = self.key.as_ref().ok_or(CodeError::Invalid)?;
         let content = key.open_bytes(CONTEXT, code).ok_or(CodeError::Invalid)?;
@@ -100,7 +104,7 @@ impl Codes {
         if of_caller != caller_digest(caller) {
             return Err(CodeError::OtherCaller);
         }
-        if of_request != request_digest(request) {
+        if of_request != request {
             return Err(CodeError::OtherCall);
         }
         self.spend(code, expires, now)
@@ -130,8 +134,11 @@ fn caller_digest(caller: Option<&str>) -> [u8; DIGEST] {
     }
 }
 
-fn request_digest(request: &[Vec<u8>; 3]) -> [u8; DIGEST] {
-    shorten(digest_of(&request.each_ref().map(Vec::as_slice)))
+impl RequestDigest {
+    /// The digest of the name and the revision of an operation, and of canonical params.
+    pub(super) fn of(request: &[&[u8]; 3]) -> Self {
+        Self(shorten(digest_of(request)))
+    }
 }
 
 fn shorten(digest: impl AsRef<[u8]>) -> [u8; DIGEST] {
@@ -142,10 +149,10 @@ fn shorten(digest: impl AsRef<[u8]>) -> [u8; DIGEST] {
 mod tests {
     use std::time::Duration;
 
-    use super::{CodeError, Codes, LIFETIME, MAX_USED};
+    use super::{CodeError, Codes, LIFETIME, MAX_USED, RequestDigest};
 
-    fn request(params: &str) -> [Vec<u8>; 3] {
-        [b"delete".to_vec(), Vec::new(), params.as_bytes().to_vec()]
+    fn request(params: &str) -> RequestDigest {
+        RequestDigest::of(&[b"delete", b"", params.as_bytes()])
     }
 
     /// Uses, for the call `1` of `ada`, a code that was issued for another call, after `change`.
@@ -158,12 +165,12 @@ mod tests {
         expected: Result<(), CodeError>,
     ) {
         let codes = Codes::default();
-        let code = change(codes.issue(caller, &request(params), lifetime).unwrap());
-        assert_eq!(codes.accept(&code, Some("ada"), &request("1")), expected);
+        let code = change(codes.issue(caller, request(params), lifetime).unwrap());
+        assert_eq!(codes.accept(&code, Some("ada"), request("1")), expected);
         let again = if expected.is_ok() { Err(CodeError::Used) } else { expected };
-        assert_eq!(codes.accept(&code, Some("ada"), &request("1")), again);
+        assert_eq!(codes.accept(&code, Some("ada"), request("1")), again);
         assert_eq!(
-            Codes::default().accept(&code, Some("ada"), &request("1")),
+            Codes::default().accept(&code, Some("ada"), request("1")),
             Err(CodeError::Invalid),
             "the key is another one"
         );
@@ -188,13 +195,13 @@ mod tests {
     #[test]
     fn another_spelling_of_a_used_code_is_refused() {
         let codes = Codes::default();
-        let code = codes.issue(None, &request("1"), LIFETIME).unwrap();
-        assert_eq!(codes.accept(&code, None, &request("1")), Ok(()));
+        let code = codes.issue(None, request("1"), LIFETIME).unwrap();
+        assert_eq!(codes.accept(&code, None, request("1")), Ok(()));
         for last in ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']) {
             let mut other = code.clone();
             other.pop();
             other.push(last);
-            let outcome = codes.accept(&other, None, &request("1"));
+            let outcome = codes.accept(&other, None, request("1"));
             assert!(matches!(outcome, Err(CodeError::Used | CodeError::Invalid)), "{outcome:?}");
         }
     }
@@ -202,10 +209,10 @@ mod tests {
     #[test]
     fn the_number_of_used_codes_is_limited() {
         let codes = Codes::default();
-        let issue = || codes.issue(None, &request("1"), LIFETIME).unwrap();
+        let issue = || codes.issue(None, request("1"), LIFETIME).unwrap();
         for _ in 0..MAX_USED {
-            assert_eq!(codes.accept(&issue(), None, &request("1")), Ok(()));
+            assert_eq!(codes.accept(&issue(), None, request("1")), Ok(()));
         }
-        assert_eq!(codes.accept(&issue(), None, &request("1")), Err(CodeError::Full));
+        assert_eq!(codes.accept(&issue(), None, request("1")), Err(CodeError::Full));
     }
 }

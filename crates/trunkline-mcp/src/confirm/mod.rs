@@ -14,11 +14,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower::{Layer, Service};
 use trunkline::access::Principal;
-use trunkline::protocol::{CallFuture, Description, canonical, excerpt};
+use trunkline::protocol::{CallFuture, Description, canonical, excerpt, read_params};
 use trunkline::tool::{CONFIRMATION_PARAM as PARAM, Confirmed};
 use trunkline::{Call, Effect, ErrorObject, Outcome, Router, RpcError, code};
 
-use self::codes::{CodeError, Codes, LIFETIME};
+use self::codes::{CodeError, Codes, LIFETIME, RequestDigest};
 use crate::peer::{Elicited, Peer, PeerError, StateKey};
 
 /// A layer that lets callers confirm destructive calls before they run.
@@ -125,18 +125,23 @@ where
         if !needs_confirmation || call.extensions().get::<Confirmed>().is_some() {
             return Either::Left(self.inner.call(call));
         }
-        if let Some(sent_code) = sent_code {
-            let (caller, request) = (caller(&call), canonical_request(&call));
-            return match self.codes.accept(&sent_code, caller.as_deref(), &request) {
-                Ok(()) => Either::Left(self.inner.call(call)),
-                Err(error) => {
-                    Either::Right(CallFuture::ready(Outcome::error(refused_code(error, &call))))
-                }
-            };
-        }
         // The service that is ready makes the call.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
+        if let Some(sent_code) = sent_code {
+            let codes = Arc::clone(&self.codes);
+            return Either::Right(CallFuture::from_future(async move {
+                let (call, request) = match read_params(call, request_digest).await {
+                    Ok(read) => read,
+                    Err(error) => return Outcome::error(error),
+                };
+                if let Err(error) = codes.accept(&sent_code, caller(&call).as_deref(), request) {
+                    return Outcome::error(refused_code(error, &call));
+                }
+                let Ok(outcome) = inner.call(call).await;
+                outcome
+            }));
+        }
         let peer = call.extensions().get::<Peer>().filter(|peer| peer.supports("elicitation"));
         if let Some(peer) = peer.cloned() {
             return Either::Right(CallFuture::from_future(async move {
@@ -163,7 +168,7 @@ where
                     }
                 }
             };
-            Outcome::error(refusal(&codes, &call, preview))
+            Outcome::error(refusal(&codes, call, preview).await)
         }))
     }
 }
@@ -207,15 +212,16 @@ fn caller(call: &Call) -> Option<String> {
 }
 
 /// The operation and the params that a code confirms.
-fn canonical_request(call: &Call) -> [Vec<u8>; 3] {
+fn request_digest(call: &Call) -> RequestDigest {
     let description = call.operation().map(|operation| operation.description());
-    let name = description.map_or_else(Vec::new, |one| one.name.clone().into_bytes());
-    let revision = description.and_then(|one| one.revision.clone()).unwrap_or_default();
-    [name, revision.into_bytes(), canonical(call.params().unwrap_or(b"{}"))]
+    let name = description.map_or("", |one| one.name.as_str());
+    let revision = description.and_then(|one| one.revision.as_deref()).unwrap_or_default();
+    let params = canonical(call.params().unwrap_or(b"{}"));
+    RequestDigest::of(&[name.as_bytes(), revision.as_bytes(), &params])
 }
 
-fn refusal(codes: &Codes, call: &Call, preview: Option<Value>) -> ErrorObject {
-    let operation = call.method();
+async fn refusal(codes: &Codes, call: Call, preview: Option<Value>) -> ErrorObject {
+    let operation = call.method().into_owned();
     let error = ErrorObject::new(code::CONFIRMATION, "Confirmation required");
     if call.params().is_some_and(|params| params.starts_with(b"[")) {
         let reason = format!(
@@ -225,8 +231,11 @@ fn refusal(codes: &Codes, call: &Call, preview: Option<Value>) -> ErrorObject {
             json!({ "kind": "confirmation_required", "reason": reason, "operation": operation });
         return error.with_data(&data);
     }
-    let (caller, request) = (caller(call), canonical_request(call));
-    let Some(issued) = codes.issue(caller.as_deref(), &request, LIFETIME) else {
+    let (call, request) = match read_params(call, request_digest).await {
+        Ok(read) => read,
+        Err(error) => return error,
+    };
+    let Some(issued) = codes.issue(caller(&call).as_deref(), request, LIFETIME) else {
         return ErrorObject::internal(&"the random number generator of the system fails");
     };
     let expires_in = LIFETIME.as_secs();

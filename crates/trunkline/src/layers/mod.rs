@@ -42,6 +42,7 @@ mod future;
 pub mod handle_error;
 pub mod metrics;
 pub mod rate_limit;
+pub(crate) mod read_params;
 pub mod timeout;
 pub mod trace;
 #[cfg(feature = "validation")]

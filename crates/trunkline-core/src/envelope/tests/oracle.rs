@@ -20,7 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::envelope::fault::ScanReason;
-use crate::envelope::{BodyError, parse};
+use crate::envelope::{BodyError, canonical, parse};
 
 const DEPTH: usize = 128;
 
@@ -187,8 +187,58 @@ fn change(text: &mut Vec<u8>, change: &Change) {
     }
 }
 
+/// Values that `serde_json` writes in their canonical form.
+fn values() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    scalar.prop_recursive(8, 64, 6, |inner| {
+        let member = (any::<String>(), inner.clone());
+        prop_oneof![
+            vec(inner, 0..6).prop_map(Value::from),
+            vec(member, 0..6).prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// A text of a value with escapes, white space, and members in the opposite order.
+fn scrambled(value: &Value) -> String {
+    let escaped = |text: &str| {
+        let units = text.encode_utf16().map(|unit| format!("\\u{unit:04X}"));
+        format!("\"{}\"", units.collect::<String>())
+    };
+    match value {
+        Value::String(text) => escaped(text),
+        Value::Array(values) => {
+            format!("[ {} ]", values.iter().map(scrambled).collect::<Vec<_>>().join("\n,"))
+        }
+        Value::Object(members) => {
+            let members = members.iter().rev();
+            let members =
+                members.map(|(name, value)| format!("{}\t: {}", escaped(name), scrambled(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(" , "))
+        }
+        other => other.to_string(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn canonical_text_is_that_of_sorted_values(value in values()) {
+        for text in [value.to_string(), scrambled(&value)] {
+            let found = String::from_utf8(canonical(text.as_bytes())).unwrap();
+            prop_assert_eq!(found, value.to_string(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn canonical_text_of_invalid_text_does_not_panic(pieces in vec(select(PIECES), 0..24)) {
+        let _ = canonical(pieces.concat().as_bytes());
+    }
 
     #[test]
     fn agrees_with_serde_json_on_random_bytes(text in vec(any::<u8>(), 0..64)) {

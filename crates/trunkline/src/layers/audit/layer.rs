@@ -25,12 +25,15 @@ use trunkline_server::request::Peer;
 use trunkline_server::unix;
 
 use crate::code;
+use crate::layers::authorize;
 use crate::layers::call_database::CallDatabase;
+use crate::layers::read_params::{are_long, read_params};
 
 /// Writes calls that change data to an [audit log](AuditLog).
 ///
 /// Add it before the layers that may refuse a call, such as rate limits, so that these refusals are not logged. Those
-/// of access rules, which are checked inside of all layers, are logged as errors.
+/// of access rules, which are checked inside of all layers, are logged as errors, with the worst effect of the operation
+/// and without the digest of the params if these have more than 64 KiB.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -96,19 +99,37 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        let effect = call.effect();
-        if effect == Some(Effect::ReadOnly) || call.operation().is_none() {
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        let are_long = are_long(&call);
+        let may_change = call.operation().is_some_and(|operation| {
+            let description = operation.description();
+            are_long && description.effect_of.is_some() || call.effect() != Some(Effect::ReadOnly)
+        });
+        if !may_change {
             return Either::Left(self.inner.call(call));
         }
         // The service that is ready makes the call.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
-        let log = self.layer.log.clone();
-        let number = self.layer.calls.next();
+        let Self { layer: AuditLayer { log, calls }, .. } = self.clone();
         Either::Right(CallFuture::from_future(async move {
-            let audited = describe(&call, effect, number);
             let since = Instant::now();
+            // A caller without permission must not cause the work for long params.
+            let sent = if are_long && authorize::check(&mut call).is_err() {
+                SentParams::unread(&call)
+            } else {
+                let sent;
+                (call, sent) = match read_params(call, SentParams::read).await {
+                    Ok(read) => read,
+                    Err(error) => return Outcome::error(error),
+                };
+                sent
+            };
+            if sent.effect == Some(Effect::ReadOnly) {
+                let Ok(outcome) = inner.call(call).await;
+                return outcome;
+            }
+            let audited = describe(&call, sent, calls.next());
             let mut running = Running { log, audited, since, unfinished: Some("cancelled") };
             if let Err(error) = running.begin().await {
                 return Outcome::error(refusal(&error));
@@ -194,7 +215,28 @@ impl CallNumbers {
     }
 }
 
-fn describe(call: &Call, effect: Option<Effect>, number: String) -> AuditedCall {
+/// The part of an entry that depends on the params.
+struct SentParams {
+    effect: Option<Effect>,
+    sha256: Option<String>,
+}
+
+impl SentParams {
+    fn read(call: &Call) -> Self {
+        let effect = call.effect();
+        let digest = || digest(&SHA256, &canonical(call.params().unwrap_or_default()));
+        let sha256 = (effect != Some(Effect::ReadOnly)).then(|| hexadecimal(digest()));
+        Self { effect, sha256 }
+    }
+
+    /// With the worst effect of the operation.
+    fn unread(call: &Call) -> Self {
+        let effect = call.operation().and_then(|operation| operation.description().effect);
+        Self { effect, sha256: None }
+    }
+}
+
+fn describe(call: &Call, sent: SentParams, number: String) -> AuditedCall {
     let extensions = call.extensions();
     let principal = Principal::of(extensions);
     let audited = AuditedCall {
@@ -202,13 +244,13 @@ fn describe(call: &Call, effect: Option<Effect>, number: String) -> AuditedCall 
         operation: call
             .operation()
             .map_or_else(String::new, |operation| operation.name().to_owned()),
-        effect: match effect {
+        effect: match sent.effect {
             Some(Effect::Additive) => "additive",
             Some(Effect::Destructive) => "destructive",
             Some(Effect::ReadOnly) | None => "unknown",
         },
         database: database(call),
-        params_sha256: hexadecimal(digest(&SHA256, &canonical(call.params().unwrap_or_default()))),
+        params_sha256: sent.sha256,
         principal: principal.map(|principal| principal.name().to_owned()),
         issuer: principal.and_then(Principal::issuer).map(str::to_owned),
         peer: peer(call),

@@ -77,6 +77,19 @@ pub fn is_visible_to(description: &Description, principal: Option<&Principal>) -
     })
 }
 
+/// Checks a call as the [`Rules`] and the declared scopes of its operation will do inside of all layers.
+///
+/// # Errors
+/// The refusal. Requirements of an [`AuthorizeLayer`] that was added as a layer are not considered.
+#[cfg(feature = "audit")]
+pub(crate) fn check(call: &mut Call) -> Result<(), ErrorObject> {
+    let Some(operation) = call.operation().cloned() else { return Ok(()) };
+    let policies: Option<&Policies> = operation.description().extensions.get();
+    policies.map_or(Ok(()), |Policies(policies)| {
+        policies.iter().try_for_each(|policy| policy.check(call))
+    })
+}
+
 impl AuthorizeLayer {
     /// Requires this of each call.
     #[must_use]
