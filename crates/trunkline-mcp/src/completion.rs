@@ -20,13 +20,36 @@ pub struct Completion {
 
 /// A prompt by its name, or a resource template by its text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(tag = "type")]
+#[serde(try_from = "Reference")]
 pub(crate) enum Target {
-    #[serde(rename = "ref/prompt")]
-    Prompt { name: String },
+    Prompt {
+        name: String,
+    },
     /// Also the URI of a resource, which has nothing to complete.
-    #[serde(rename = "ref/resource")]
-    Resource { uri: String },
+    Resource {
+        uri: String,
+    },
+}
+
+/// A target as in the protocol. An enum with tags would make values of its unknown members.
+#[derive(Deserialize)]
+struct Reference {
+    #[serde(rename = "type")]
+    kind: String,
+    name: Option<String>,
+    uri: Option<String>,
+}
+
+impl TryFrom<Reference> for Target {
+    type Error = &'static str;
+
+    fn try_from(reference: Reference) -> Result<Self, Self::Error> {
+        match (&*reference.kind, reference.name, reference.uri) {
+            ("ref/prompt", Some(name), _) => Ok(Self::Prompt { name }),
+            ("ref/resource", _, Some(uri)) => Ok(Self::Resource { uri }),
+            _ => Err("it is neither a ref/prompt with a name nor a ref/resource with a URI"),
+        }
+    }
 }
 
 /// The params of an operation that completes a value.

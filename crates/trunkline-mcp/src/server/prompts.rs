@@ -1,10 +1,12 @@
 //! `prompts/get` and `completion/complete`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, de};
 use trunkline::protocol::CallFuture;
 use trunkline::{Call, ErrorObject, Outcome, code};
 
@@ -16,29 +18,61 @@ use crate::era::Era;
 use crate::fault::Fault;
 use crate::prompt::write_prompt;
 use crate::protocol::method;
-use crate::request::string;
+use crate::request::{members, string};
 use crate::resource::is_missing;
 
-/// The params of `completion/complete`.
-#[derive(Deserialize)]
-struct Complete {
-    #[serde(rename = "ref")]
-    target: Target,
-    argument: Argument,
-    #[serde(default)]
-    context: Option<KnownArguments>,
-}
-
+/// The argument of `completion/complete`.
 #[derive(Deserialize)]
 struct Argument {
     name: String,
     value: String,
 }
 
+/// The context of `completion/complete`.
 #[derive(Default, Deserialize)]
-struct KnownArguments {
+struct Known {
     #[serde(default)]
-    arguments: Option<BTreeMap<String, String>>,
+    arguments: Option<KnownArguments>,
+}
+
+/// The arguments that are known, 100 at most.
+#[derive(Default)]
+struct KnownArguments(BTreeMap<String, String>);
+
+/// The maximum number of known arguments.
+const MAX_KNOWN: usize = 100;
+
+impl<'de> Deserialize<'de> for KnownArguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = KnownArguments;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "an object of at most {MAX_KNOWN} texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut members: A,
+            ) -> Result<KnownArguments, A::Error> {
+                let mut known = BTreeMap::new();
+                while let Some((name, value)) = members.next_entry()? {
+                    if known.len() == MAX_KNOWN {
+                        return Err(A::Error::invalid_length(
+                            MAX_KNOWN + 1,
+                            &self as &dyn de::Expected,
+                        ));
+                    }
+                    known.insert(name, value);
+                }
+                Ok(KnownArguments(known))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
 }
 
 impl Server {
@@ -84,8 +118,11 @@ impl Server {
         call: Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
-        let params = call.params().and_then(|params| serde_json::from_slice(params).ok());
-        let Complete { target, argument, context: known } = params.ok_or(Fault::Params(
+        let [target, argument, known] = members(&call, ["ref", "argument", "context"])?;
+        let target = target.and_then(|part| serde_json::from_slice::<Target>(call.text(part)).ok());
+        let argument =
+            argument.and_then(|part| serde_json::from_slice::<Argument>(call.text(part)).ok());
+        let (target, argument) = target.zip(argument).ok_or(Fault::Params(
             "`ref` must be a ref/prompt with a name or a ref/resource with a URI, \
              and `argument` must have the texts `name` and `value`",
         ))?;
@@ -103,8 +140,12 @@ impl Server {
             }
         };
         let attached = Attached::none(context.era);
-        let known = known.unwrap_or_default().arguments.unwrap_or_default();
-        let known = CompletionParams::new(completion.argument, argument.value, known);
+        let known = known.map(|part| serde_json::from_slice::<Option<Known>>(call.text(part)));
+        let known = known.transpose().map_err(|_| {
+            Fault::Params("`context.arguments` must be an object of at most 100 texts")
+        })?;
+        let known = known.flatten().unwrap_or_default().arguments.unwrap_or_default();
+        let known = CompletionParams::new(completion.argument, argument.value, known.0);
         let form = CompletionForm::of(&operation);
         let call = match form {
             CompletionForm::AsResult => call.redirect_with(Arc::clone(&operation), &known),
