@@ -20,22 +20,27 @@ impl Arguments {
         if self.0.accepts(arguments) {
             return Ok(());
         }
-        let message = |faults: &Faults| format!("Invalid arguments for {name}:{}", lines(faults));
-        self.0.check_names(arguments).map_err(|faults| message(&faults))?;
+        self.check_names(name, arguments)?;
         let DistinctKeys(value) = match serde_json::from_slice(arguments) {
             Ok(value) => value,
             Err(error) => return Err(format!("Invalid arguments for {name}: {error}")),
         };
-        self.0.check(&value, arguments.len()).map_err(|faults| message(&faults))
+        self.0.check(&value, arguments.len()).map_err(|faults| message(name, &faults))
+    }
+
+    /// Checks the names in the JSON text of large arguments, before a value is made of it.
+    pub(crate) fn check_names(&self, name: &str, arguments: &[u8]) -> Result<(), String> {
+        self.0.check_names(arguments).map_err(|faults| message(name, &faults))
     }
 }
 
-fn lines(faults: &Faults) -> String {
-    let mut lines: String = faults.as_slice().iter().map(|fault| format!("\n- {fault}")).collect();
+fn message(name: &str, faults: &Faults) -> String {
+    let mut message = format!("Invalid arguments for {name}:");
+    faults.as_slice().iter().for_each(|fault| message += &format!("\n- {fault}"));
     if faults.has_more() {
-        lines += "\n- and more";
+        message += "\n- and more";
     }
-    lines
+    message
 }
 
 /// The schema of a param, if the schema of all params has one.

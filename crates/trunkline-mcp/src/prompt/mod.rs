@@ -115,6 +115,7 @@ impl PromptSource {
     /// # Errors
     /// A description of the faults.
     pub(crate) fn params(&self, arguments: &Bytes) -> Result<Option<Map<String, Value>>, String> {
+        self.arguments.check_names(&self.name, arguments)?;
         let mut text = Cow::Borrowed(&**arguments);
         let mut params = None;
         if self.is_typed
