@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, Map
 use serde::forward_to_deserialize_any;
 use trunkline_edn::{Error, Map, Value, Vector, json};
 
-use crate::params::{MAX_UNKNOWN, ParamsError};
+use crate::params::{MAX_UNKNOWN, ParamsError, unknown_name};
 
 /// Deserializes the params of a call as a whole.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ fn named<'de>(
         let name = name_of(key);
         match fields.iter().find(|field| **field == name) {
             Some(field) => bound.push((*field, value)),
-            None => unknown.push(name.into_owned()),
+            None => unknown.push(unknown_name(&name)),
         }
         if unknown.len() == MAX_UNKNOWN {
             break;

@@ -3,7 +3,7 @@
 use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::error::{MAX_UNKNOWN, ParamsError};
+use super::error::{MAX_UNKNOWN, ParamsError, unknown_name};
 use super::integer::Integer;
 use crate::envelope::{Elements, Members};
 
@@ -134,7 +134,7 @@ fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
     std::iter::from_fn(|| members.next_member())
         .filter(|(name, _)| !declared.iter().any(|declared| name.is(text, declared)))
         .take(MAX_UNKNOWN)
-        .map(|(name, _)| name.unescape(text))
+        .map(|(name, _)| unknown_name(&name.unescape(text)))
         .collect()
 }
 

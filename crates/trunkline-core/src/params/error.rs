@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::error::{ErrorObject, code};
+use crate::error::{ErrorObject, code, excerpt};
 
 /// The reason why params are invalid for a method.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum ParamsError {
     /// be lost silently.
     #[error("unknown param")]
     Unknown {
-        /// The first unknown names, 10 at most.
+        /// The first unknown names: 10 at most, with 100 characters each.
         params: Vec<String>,
         /// The names that the method declares.
         declared: Vec<&'static str>,
@@ -55,6 +55,11 @@ pub enum ParamsError {
 
 /// The maximum number of unknown names in an error.
 pub(crate) const MAX_UNKNOWN: usize = 10;
+
+/// An unknown name as in an error.
+pub(crate) fn unknown_name(name: &str) -> String {
+    excerpt(name, 100).into_owned()
+}
 
 impl From<ParamsError> for ErrorObject {
     fn from(error: ParamsError) -> Self {

@@ -17,9 +17,9 @@ use binder::Binder;
 #[cfg(feature = "edn")]
 pub(crate) use declared::fields as declared_fields;
 use deserializer::ParamsDeserializer;
-#[cfg(feature = "edn")]
-pub(crate) use error::MAX_UNKNOWN;
 pub use error::ParamsError;
+#[cfg(feature = "edn")]
+pub(crate) use error::{MAX_UNKNOWN, unknown_name};
 pub use function::may_be_absent;
 pub use function::{Arguments, Function, Param, param};
 

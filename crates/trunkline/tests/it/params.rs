@@ -222,6 +222,7 @@ fn too_many_positions_are_refused() {
 fn refuses_unknown_names_and_lists_the_first_ones() {
     let many: Vec<_> = (0..80_000).map(|number| format!(r#""p{number}":1"#)).collect();
     let many = format!("{{{}}}", many.join(","));
+    let long = format!(r#"{{"{}":1}}"#, "n".repeat(100_000));
     let rows = [
         (r#"{"x":1,"y":2,"z":3}"#, json!(["z"])),
         (r#"{"z":3}"#, json!(["z"])),
@@ -229,6 +230,7 @@ fn refuses_unknown_names_and_lists_the_first_ones() {
         (r#"{"\u007a\n":3}"#, json!(["z\n"])),
         (r#"{"":3}"#, json!([""])),
         (r#"{"x ":3}"#, json!(["x "])),
+        (&long, json!(["n".repeat(100) + "…"])),
         (&many, json!((0..10).map(|number| format!("p{number}")).collect::<Vec<_>>())),
     ];
     for (params, unknown) in rows {

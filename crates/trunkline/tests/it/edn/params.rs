@@ -182,6 +182,9 @@ fn a_struct_takes_its_fields_by_name_and_by_position() {
     let first: Vec<_> = (0..10).map(|number| format!("p{number}")).collect();
     let unknown = json!({ "params": first, "declared": ["x", "y"] });
     refused::<Point>(&format!("{{:x 1 {many}}}"), ["unknown param"; 2], unknown);
+    let unknown = json!({ "params": ["n".repeat(100) + "…"], "declared": ["x", "y"] });
+    let long = "n".repeat(1_000);
+    refused::<Point>(&format!("{{:x 1 \"{long}\" 1}}"), ["unknown param"; 2], unknown);
 }
 
 #[test]
