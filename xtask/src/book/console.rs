@@ -39,11 +39,18 @@ impl Sandbox {
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        // An error status is a failure, unless the page shows it.
+        fs::write(folder.join(".curlrc"), "fail-with-body\n")?;
         Ok(Self { folder: folder.to_owned(), path, address })
     }
 
-    /// Runs all commands of the page, in order, and returns what went wrong.
-    pub(super) fn run(&self, page: &Page) -> Vec<String> {
+    /// Writes the files of the page, runs its commands in order, and returns what went wrong.
+    pub(super) fn run(&self, page: &Page) -> Result<Vec<String>> {
+        for (path, content) in &page.files {
+            let path = self.folder.join(path);
+            fs::create_dir_all(path.parent().context("the path is a file")?)?;
+            fs::write(path, content)?;
+        }
         let mut server = None;
         let mut failures = Vec::new();
         for command in &page.commands {
@@ -66,7 +73,7 @@ impl Sandbox {
                 Err(error) => failures.push(format!("{line}: `{text}`: {error:#}")),
             }
         }
-        failures
+        Ok(failures)
     }
 
     /// Starts a server, and waits until it accepts connections and has printed what the page shows.
@@ -115,6 +122,7 @@ impl Sandbox {
             }
         }
         shell.env("PATH", &self.path).env("NO_COLOR", "1").env_remove("CI");
+        shell.env("CURL_HOME", &self.folder);
         shell.env("TRUNKLINE_LISTEN", &address).env("TRUNKLINE_URL", format!("http://{address}"));
         shell.current_dir(&self.folder).stdin(Stdio::null());
         shell

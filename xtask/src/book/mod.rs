@@ -41,9 +41,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         blocks += page.commands.len();
         let name = path.to_string_lossy().replace('/', "-");
         let sandbox = console::Sandbox::new(&folder.join(name), &program)?;
-        failures.extend(
-            sandbox.run(&page).into_iter().map(|failure| format!("{}:{failure}", path.display())),
-        );
+        let failed = sandbox.run(&page)?.into_iter();
+        failures.extend(failed.map(|failure| format!("{}:{failure}", path.display())));
     }
     println!("{blocks} commands were executed");
     if !failures.is_empty() {

@@ -1,9 +1,11 @@
-//! The commands on a page, with the output that the page shows.
+//! The commands on a page, with the output that the page shows, and the files that they use.
 
-/// The `console` blocks of a Markdown page.
+/// The blocks of a Markdown page that are executed, or written for the commands.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) commands: Vec<Command>,
+    /// Paths and contents of blocks whose first line, after `#!`, is a comment with a path.
+    pub(super) files: Vec<(String, String)>,
 }
 
 /// A command after a `$` prompt.
@@ -19,11 +21,21 @@ pub(super) struct Command {
 impl Page {
     pub(super) fn parse(markdown: &str) -> Self {
         let mut commands: Vec<Command> = Vec::new();
+        let mut files = Vec::new();
         let mut is_console = false;
+        // The content of another block. Between blocks, it is the text up to the next fence, which is not a file.
+        let mut content = String::new();
         for (index, line) in markdown.lines().enumerate() {
             if let Some(language) = line.trim_start().strip_prefix("```") {
+                let content = std::mem::take(&mut content);
+                if let Some(path) = path(&content).filter(|_| language.is_empty()) {
+                    files.push((path.to_owned(), content));
+                }
                 is_console = language == "console";
-            } else if is_console {
+            } else if !is_console {
+                content += line;
+                content.push('\n');
+            } else {
                 match commands.last_mut() {
                     Some(last) if last.is_open() => {
                         last.text.push('\n');
@@ -44,8 +56,15 @@ impl Page {
                 }
             }
         }
-        Self { commands }
+        Self { commands, files }
     }
+}
+
+/// The path of a file with this content, relative to the directory of the commands.
+fn path(content: &str) -> Option<&str> {
+    let first = content.lines().find(|line| !line.starts_with("#!"))?;
+    let path = first.strip_prefix("# ").filter(|path| !path.contains(' '))?;
+    path.contains('.').then_some(path)
 }
 
 impl Command {
@@ -104,6 +123,21 @@ mod tests {
         check("```console\n$ echo a \\\n  b\na b\n```\n", &[(2, "echo a \\\n  b", "a b\n")]);
         check("```console\n$ echo 'a\n$ b'\nc\n```\n", &[(2, "echo 'a\n$ b'", "c\n")]);
         check("```console\n$ echo \"it's\"\nit's\n```\n", &[(2, "echo \"it's\"", "it's\n")]);
+    }
+
+    #[test]
+    fn files_of_blocks() {
+        #[track_caller]
+        fn check(markdown: &str, expected: &[(&str, &str)]) {
+            let files = Page::parse(markdown).files;
+            let found: Vec<_> = files.iter().map(|(path, text)| (&**path, &**text)).collect();
+            assert_eq!(found, expected, "{markdown}");
+        }
+        check("a\n```toml\n# a/b.toml\nc = 1\n```\n", &[("a/b.toml", "# a/b.toml\nc = 1\n")]);
+        check("```sh\n#!/bin/sh\n# a.sh\nb\n```\n", &[("a.sh", "#!/bin/sh\n# a.sh\nb\n")]);
+        check("```sh\n# a comment.\nb\n```\n", &[]);
+        check("```console\n$ a\n```\n# b.md\n```toml\nc = 1\n```\n", &[]);
+        check("# A\n```sh\nb\n```\n# c.d\n", &[]);
     }
 
     #[test]
