@@ -22,3 +22,8 @@ pub use principal::{Identity, Principal};
 pub use resource::{ProtectedResource, ResourceUrl, ResourceUrlError};
 pub use scopes::{ScopeHierarchy, Scopes};
 pub use tokens::Tokens;
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -57,3 +57,8 @@ pub use retry::Retry;
 pub use transport::{Message, Transport, TransportFuture};
 #[cfg(unix)]
 pub use unix::Unix;
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -22,3 +22,8 @@ mod text;
 
 pub use config::{ConsoleConfig, ConsoleDatabase, HistoryAccess};
 pub use pages::{routes, sessions};
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -66,3 +66,8 @@ pub use stream::{RecordedBody, StreamRecording};
 pub use subscription::Subscription;
 pub use text::Text;
 pub use trunkline_core::call::Recording;
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -110,9 +110,15 @@ pub mod task_store {
     pub use crate::task::{StoreFuture, TaskQuota, TaskRecord, TaskState, TaskStoreError};
 }
 
-/// The pages of the documentation that have code of this crate.
+/// The README, and the pages of the documentation that have code of this crate.
 #[cfg(doctest)]
 mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/guides/axum.md")]
+    struct Axum;
+
     #[doc = include_str!("../../../docs/reference/mcp.md")]
     struct Reference;
 

@@ -16,3 +16,8 @@ pub mod stream;
 pub mod unix;
 
 pub use server::{Server, ServerHandle};
+
+/// The examples of the README are compiled and run with those of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -108,3 +108,14 @@ pub mod inspection {
     pub use crate::model::profile::{ColumnProfile, ExampleValue, TableProfile};
     pub use crate::model::search::{SchemaMatch, SchemaMatches};
 }
+
+/// The README, and the pages of the documentation that have code of this crate.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
+    #[cfg(feature = "postgres")]
+    #[doc = include_str!("../../../docs/guides/postgresql.md")]
+    struct Postgres;
+}

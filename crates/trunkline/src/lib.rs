@@ -151,8 +151,9 @@ mod pages {
     #[doc = include_str!("../../../docs/getting-started/library.md")]
     struct Library;
 
-    #[doc = include_str!("../../../docs/guides/axum.md")]
-    struct Axum;
+    #[cfg(feature = "jwt")]
+    #[doc = include_str!("../../../docs/guides/authorization.md")]
+    struct Authorization;
 
     #[doc = include_str!("../../trunkline-macros/src/docs/rpc.md")]
     struct RpcMacro;
