@@ -105,6 +105,9 @@ fn check_unit(release: &Release<'_>, root: &Path) -> Result<()> {
         installed.replace("/usr/bin/trunkline", &root.join("usr/bin/trunkline").to_string_lossy());
     let copy = release.staging("unit")?.join("trunkline.service");
     fs::write(&copy, staged)?;
+    let drop_ins = copy.with_extension("service.d");
+    fs::create_dir_all(&drop_ins)?;
+    fs::write(drop_ins.join("documented.conf"), documented_drop_in(workspace)?)?;
     let mut verify = workspace.command("systemd-analyze");
     let verify = verify.args(["verify", "--man=no"]).arg(&copy).output();
     let advice = "`systemd-analyze` is missing or failed (Debian package systemd)";
@@ -125,6 +128,13 @@ fn check_unit(release: &Release<'_>, root: &Path) -> Result<()> {
     .context(advice)?;
     println!("{}", report.lines().last().unwrap_or_default());
     Ok(())
+}
+
+fn documented_drop_in(workspace: &Workspace) -> Result<String> {
+    let page = workspace.read(Path::new("docs/operations/systemd.md"))?;
+    let block = page.split_once("```ini\n").and_then(|(_, rest)| rest.split_once("```"));
+    let (drop_in, _) = block.context("docs/operations/systemd.md shows no drop-in")?;
+    Ok(drop_in.to_owned())
 }
 
 /// Installs the package in a minimal Debian system, uses it, and removes it.

@@ -4,6 +4,8 @@ mod conversations;
 mod guides;
 pub(crate) mod proxy;
 
+pub(crate) use guides::documented;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;

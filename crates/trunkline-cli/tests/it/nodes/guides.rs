@@ -10,9 +10,9 @@ use trunkline_test_postgres::{create_database, free_address, url_of};
 use super::proxy::nginx;
 use super::{Nodes, create, start};
 
-/// The blocks of a page of the guide in a language.
-fn blocks(page: &str, language: &str) -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations");
+/// The blocks of a page of the documentation in a language.
+pub(crate) fn documented(page: &str, language: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let text = fs::read_to_string(folder.join(page)).unwrap();
     let open = format!("```{language}\n");
     let blocks = text.split(&open).skip(1);
@@ -25,7 +25,8 @@ fn a_store_is_restored_with_the_documented_commands() {
     let nodes = Nodes::start();
     create(&nodes.a, "one");
     let restored = url_of("app", &create_database(""));
-    let [dump, restore] = <[String; 2]>::try_from(blocks("backup.md", "sh")).unwrap();
+    let [dump, restore] =
+        <[String; 2]>::try_from(documented("operations/backup.md", "sh")).unwrap();
     assert!(dump.starts_with("pg_dump ") && restore.starts_with("pg_restore "));
     for script in [dump, restore] {
         let mut command = Command::new("sh");
@@ -50,7 +51,7 @@ fn the_documented_configuration_of_nginx_is_valid() {
     let path = folder.path().join("tools.example");
     fs::write(path.with_extension("example.pem"), certificate.cert.pem()).unwrap();
     fs::write(path.with_extension("example.key"), certificate.signing_key.serialize_pem()).unwrap();
-    let blocks = blocks("proxies.md", "nginx");
+    let blocks = documented("operations/proxies.md", "nginx");
     assert_eq!(blocks.len(), 1);
     for block in blocks {
         let block = block.replace("/etc/ssl/tools.example", path.to_str().unwrap());
