@@ -156,6 +156,16 @@ pub(crate) fn parse() -> (Command, Config) {
     (line.command.unwrap_or(Command::Serve(Box::new(line.serve))), config)
 }
 
+/// Parses a command line, without a configuration file.
+///
+/// # Errors
+/// When it is invalid, or asks for help.
+#[cfg(test)]
+pub(crate) fn check_line(words: &[String]) -> Result<(), clap::Error> {
+    let matches = command().try_get_matches_from(words)?;
+    check(&matches, &Line::from_arg_matches(&matches)?)
+}
+
 /// Parses the command line of a server again, with the current configuration file.
 ///
 /// # Errors

@@ -4,6 +4,8 @@ mod arguments;
 mod client;
 mod commands;
 mod config;
+#[cfg(test)]
+mod documentation;
 mod oauth;
 mod server;
 mod shell;

@@ -161,7 +161,11 @@ impl Config {
         }
     }
 
-    fn parse(path: PathBuf, text: &str, command: &Command) -> Result<Self, ConfigError> {
+    /// Parses the text of a file, to whose folder its paths are relative.
+    ///
+    /// # Errors
+    /// When it has mistakes.
+    pub(crate) fn parse(path: PathBuf, text: &str, command: &Command) -> Result<Self, ConfigError> {
         let mut problems = Problems::new(text);
         let folder = Folder::of(&path);
         let mut document = document::parse(text, &mut problems);
