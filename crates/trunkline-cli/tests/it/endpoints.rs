@@ -5,6 +5,7 @@ use std::fs;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::json;
 
+use crate::access::Issuer;
 use crate::call::check;
 use crate::support::{Server, post, run, tpch, trunkline};
 
@@ -96,4 +97,60 @@ fn https() {
         &[],
         &["cannot serve https; check --tls-cert", "text.pem"],
     );
+}
+
+/// An endpoint that needs a flag does not exist without it.
+#[test]
+fn the_reference_lists_endpoints_with_their_flags() {
+    let (folder, _) = tpch();
+    fs::create_dir(folder.path().join("tools")).unwrap();
+    Issuer::new().publish(folder.path());
+    let start = |arguments: &[&str]| {
+        let mut command = trunkline(folder.path());
+        command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]).args(arguments);
+        Server::start_without_data_directory(command)
+    };
+    let plain = start(&[]);
+    let all = start(&["--data-dir", "data", "--log", "--tools", "tools"]);
+    let (url, issuer) = ("https://db.example.com/mcp", "https://login.example");
+    let tokens = ["--jwks", "jwks.json", "--resource-url", url, "--authorization-server", issuer];
+    let resource = start(&tokens);
+    let exists = |server: &Server, method: &str, path: &str| {
+        let path = path.replace("NAME", "main");
+        let fields = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 0";
+        let mut connection = server.connect();
+        let reply = connection.ask(&format!("{method} {path} HTTP/1.1\r\n{fields}\r\n\r\n"));
+        // `/messages` returns 404 for an unknown session, too.
+        let body = String::from_utf8_lossy(&reply.body);
+        let is_absent =
+            ["path not found", "records are off"].iter().any(|part| body.contains(part));
+        reply.status != 404 || !is_absent
+    };
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/endpoints.md");
+    let page = fs::read_to_string(page).unwrap();
+    let mut count = 0;
+    for row in page.lines().filter(|line| line.starts_with("| `") && line.contains(" /")) {
+        let (endpoints, purpose) = row[2..].split_once(" | ").unwrap();
+        let needs_flag = purpose.contains("with `--") || purpose.contains("404 unless");
+        let with_flags = if purpose.contains("--resource-url") { &resource } else { &all };
+        let mut methods = Vec::new();
+        for span in endpoints.split('`').skip(1).step_by(2) {
+            // A span is `GET /a`, `/b` for the same method, or a method for the path of the next one.
+            let (method, path) = span.split_once(' ').unwrap_or(match span.strip_prefix('/') {
+                Some(_) => ("", span),
+                None => (span, ""),
+            });
+            if !method.is_empty() {
+                methods.retain(|(_, has_path)| !has_path);
+                methods.push((method, false));
+            }
+            for (method, has_path) in methods.iter_mut().filter(|_| !path.is_empty()) {
+                *has_path = true;
+                assert!(exists(with_flags, method, path), "{method} {path}: {row}");
+                assert_eq!(exists(&plain, method, path), !needs_flag, "{method} {path}: {row}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 28, "{count}");
 }
