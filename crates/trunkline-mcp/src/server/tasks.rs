@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline::access::Principal;
 use trunkline::protocol::CallFuture;
@@ -71,11 +72,10 @@ impl Server {
         require_tasks(call, context.request)?;
         let [id, responses] = members(call, ["taskId", "inputResponses"])?;
         let id = string(call, id).map(Cow::into_owned).ok_or(Fault::Params(BAD_ID))?;
-        let responses: BTreeMap<String, Map<String, Value>> = match (method, responses) {
-            (TaskMethod::Update, Some(part)) => serde_json::from_slice(call.text(part))
-                .map_err(|_| Fault::Params("`inputResponses` must be an object of objects"))?,
+        let responses = match (method, responses) {
+            (TaskMethod::Update, Some(part)) => call.bytes(part),
             (TaskMethod::Update, None) => return Err(Fault::Params("`inputResponses` is missing")),
-            (TaskMethod::Get | TaskMethod::Cancel, _) => BTreeMap::new(),
+            (TaskMethod::Get | TaskMethod::Cancel, _) => Bytes::from_static(b"{}"),
         };
         let (server, owner) = (Arc::clone(self), owner(call));
         let future = CallFuture::from_future(async move {
@@ -90,6 +90,11 @@ impl Server {
                 }
                 Err(error) => return Outcome::error(ErrorObject::internal_error(&error)),
             };
+            let responses: BTreeMap<String, Map<String, Value>> =
+                match serde_json::from_slice(&responses) {
+                    Ok(responses) => responses,
+                    Err(_) => return Outcome::error(Fault::Params(BAD_RESPONSES).error()),
+                };
             let live = server.tasks.find_live(&id, owner.as_deref());
             match (method, live) {
                 (TaskMethod::Get, _) => return server.task_result(&task),
@@ -147,6 +152,7 @@ impl Unavailable {
 }
 
 const BAD_ID: &str = "`taskId` must be a string: the id of the task";
+const BAD_RESPONSES: &str = "`inputResponses` must be an object of objects";
 const UNKNOWN_TASK: &str = "unknown `taskId`; the task does not exist or has expired";
 const UNKNOWN_TASK_OF_NODES: &str =
     "unknown `taskId`; the task does not exist, has expired, or belongs to another node";

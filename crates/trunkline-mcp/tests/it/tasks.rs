@@ -621,6 +621,14 @@ async fn requests_about_tasks_are_checked() {
         let reply = client.begin(&message, headers).await.ask("").await;
         assert_fits(method, &refused(-32601), &reply.json());
     }
+    // Responses are read after the task was found.
+    for (id, reason) in [(&*id, "`inputResponses` must be"), ("nope", "unknown `taskId`")] {
+        let mut message = about("tasks/update", id);
+        message["params"]["inputResponses"] = json!([7]);
+        let reply = client.ask(&message).await;
+        let found = reply["error"]["data"]["reason"].as_str().unwrap_or_default();
+        assert!(found.starts_with(reason), "{reply}");
+    }
     for method in ["tasks/result", "tasks/list"] {
         assert_fits(method, &refused(-32601), &client.ask(&about(method, &id)).await);
     }
