@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -94,19 +95,21 @@ pub fn supervise(
         |source| SuperviseError::Start { program: program.to_string_lossy().into(), source };
     let mut child = Command::new(&program).args(arguments).spawn().map_err(failed)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let running = Running(Arc::new(Mutex::new(pid)));
+    let watched = running.clone();
     thread::Builder::new()
         .name("watch-stdin".to_owned())
         .spawn(move || {
             if is_closed_stdin() {
-                end(pid);
+                end(&watched);
             }
         })
         .map_err(SuperviseError::Thread)?;
     if let Some(pid) = pid {
-        // Its id stays valid for the thread until its status is taken.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
     }
+    running.forget();
     let status = child.wait().map_err(failed)?;
     end_descendants();
     Ok(exit_code(status))
@@ -125,14 +128,35 @@ fn is_closed_stdin() -> bool {
     }
 }
 
+/// The id of the program, until its status is taken: later, the id may belong to another process. A lock instead of a
+/// descriptor of the process, which systems other than Linux and older kernels do not have.
+#[derive(Clone)]
+struct Running(Arc<Mutex<Option<Pid>>>);
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, Option<Pid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Call this before the status is taken.
+    fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = *self.lock() {
+            // It may have ended meanwhile, and is a zombie then.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
 /// Ends the program. The process ends before if the program ends by itself.
-fn end(program: Option<Pid>) {
-    let Some(program) = program else { return };
+fn end(program: &Running) {
     thread::sleep(GRACE);
-    // Both fail if it has ended meanwhile.
-    let _ = kill_process(program, Signal::TERM);
+    program.signal(Signal::TERM);
     thread::sleep(TERM_GRACE);
-    let _ = kill_process(program, Signal::KILL);
+    program.signal(Signal::KILL);
 }
 
 /// The exit code of a program, or that of shells for a signal.
@@ -140,4 +164,27 @@ fn exit_code(status: ExitStatus) -> ExitCode {
     const SIGNAL_BASE: i32 = 128;
     let code = status.code().or(status.signal().map(|signal| SIGNAL_BASE + signal));
     code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn a_program_whose_status_was_taken_is_not_signalled() {
+        for is_forgotten in [false, true] {
+            let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            let running = Running(Arc::new(Mutex::new(Pid::from_raw(other.id().cast_signed()))));
+            if is_forgotten {
+                running.forget();
+            }
+            running.signal(Signal::KILL);
+            // Without a signal, it ends with its stdin.
+            drop(other.stdin.take());
+            let killed = other.wait().unwrap().signal();
+            assert_eq!(killed, (!is_forgotten).then_some(9));
+        }
+    }
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
+use trunkline::client::child::kill_if;
 
 /// The maximum time at start to end the processes left by killed servers.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -158,43 +158,17 @@ impl Cgroup {
         // All at once, in version 2 since Linux 5.14.
         let kill = OpenOptions::new().write(true).open(self.path.join("cgroup.kill"));
         if kill.and_then(|mut file| file.write_all(b"1")).is_err() {
-            let is_member =
-                |process| self.members().is_ok_and(|members| members.contains(&process));
             for member in &members {
+                let is_member = || self.members().is_ok_and(|members| members.contains(member));
                 kill_if(*member, is_member);
             }
         }
         !members.is_empty()
     }
 
-    fn members(&self) -> io::Result<Vec<Pid>> {
+    fn members(&self) -> io::Result<Vec<u32>> {
         let text = fs::read_to_string(self.path.join("cgroup.procs"))?;
-        Ok(text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect())
-    }
-}
-
-/// Kills a process that is not a child of this one, so that its id may belong to another process by now. The condition
-/// is checked while a descriptor of the process is open: if it holds, the descriptor is of that process, or of one that
-/// has ended.
-#[cfg(target_os = "linux")]
-fn kill_if(process: Pid, condition: impl Fn(Pid) -> bool) {
-    use rustix::io::Errno;
-    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-    match pidfd_open(process, PidfdFlags::empty()) {
-        Ok(opened) if condition(process) => drop(pidfd_send_signal(opened, Signal::KILL)),
-        // It has ended.
-        Ok(_) | Err(Errno::SRCH) => {}
-        // Before Linux 5.3, or without a free descriptor.
-        Err(_) if condition(process) => drop(kill_process(process, Signal::KILL)),
-        Err(_) => {}
-    }
-}
-
-/// Other systems have neither cgroups nor descriptors of processes.
-#[cfg(not(target_os = "linux"))]
-fn kill_if(process: Pid, condition: impl Fn(Pid) -> bool) {
-    if condition(process) {
-        drop(kill_process(process, Signal::KILL));
+        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 }
 
@@ -209,10 +183,9 @@ impl Drop for Cgroup {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
 
-    use super::{CgroupParent, NAME_PREFIX, Pid, candidates, creator, is_running, kill_if};
+    use super::{CgroupParent, NAME_PREFIX, candidates, creator, is_running};
 
     #[track_caller]
     fn check(line: &str, expected: &[&str]) {
@@ -237,22 +210,6 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(ended.wait().unwrap().success());
-    }
-
-    /// A process whose id was that of a member is not signalled.
-    #[test]
-    fn only_members_are_killed() {
-        for (is_member, expected) in [(false, None), (true, Some(9))] {
-            let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-            let id = Pid::from_raw(other.id().cast_signed()).unwrap();
-            kill_if(id, |process| {
-                assert_eq!(process, id);
-                is_member
-            });
-            // Without a signal, it ends with its stdin.
-            drop(other.stdin.take());
-            assert_eq!(other.wait().unwrap().signal(), expected);
-        }
     }
 
     /// Passes without a check where no cgroups can be created.
