@@ -1,9 +1,8 @@
 //! The approved definitions of tools, by their digests.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use trunkline::history::private_file;
 
 use crate::definition::{Digest, ReviewedDefinition};
 use crate::name::UpstreamName;
@@ -327,15 +327,9 @@ fn read(path: &Path) -> Result<Document, ApprovalsError> {
     Ok(document)
 }
 
-/// Locks a file next to that of the approvals, which is replaced when it is written. The lock is not removed: another
-/// process may wait for it.
+/// Locks a file next to that of the approvals, which is replaced when it is written.
 fn lock_file(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.open(path.with_extension("lock"))?;
+    let file = private_file::open_lock(&path.with_extension("lock"))?;
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
@@ -350,27 +344,14 @@ fn lock_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Replaces the file atomically. Only one process may write at a time, since the temporary name is always the same.
 fn write(path: &Path, document: &Document) -> io::Result<()> {
     let text = serde_json::to_vec_pretty(document).expect("JSON serialises into memory");
-    let temporary = path.with_extension("tmp");
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        let mut file =
-            options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    })();
-    if written.is_err() {
-        // It may not have been created.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    private_file::replace(path, &text)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -43,7 +43,7 @@ mod entry;
 mod filter;
 mod history;
 pub mod log;
-mod private_file;
+pub mod private_file;
 mod query;
 mod queue;
 mod recording;

@@ -81,6 +81,23 @@ async fn pinned_tools_are_withheld_until_they_are_approved() {
     assert_eq!(service.tools(), ["up__a", "up__c", "other__a"]);
 }
 
+/// Other users of the folder may put links there, for the names that a gateway uses.
+#[tokio::test]
+async fn links_in_the_folder_are_not_followed() {
+    for (name, is_saved) in [("upstreams.tmp", true), ("upstreams.lock", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, target) = (folder.path().join("upstreams.json"), folder.path().join("target"));
+        std::os::unix::fs::symlink(&target, folder.path().join(name)).unwrap();
+        let mut config = GatewayConfig::default();
+        config.approvals = Some(path.clone());
+        let upstream = Scripted::start(tools(&["a"])).await;
+        let service = Service::start_with(vec![("up", upstream.config())], config).await;
+        assert_eq!(service.tools(), ["up__a"]);
+        service.gateway.stop(std::time::Duration::from_secs(2)).await;
+        assert_eq!((path.exists(), target.exists()), (is_saved, false), "{name}");
+    }
+}
+
 /// A server that swaps the definition after it was reviewed.
 #[tokio::test]
 async fn a_definition_that_changed_since_the_review_is_not_approved() {

@@ -58,7 +58,7 @@ const EXTENSION: &str = ".jsonl";
 impl Files {
     /// Creates the first file of a session.
     pub(super) fn open(folder: &Path, config: LogConfig) -> io::Result<Self> {
-        create_folder(folder)?;
+        private_file::create_folder(folder)?;
         // Some systems do not allow colons in file names.
         let session = time::text(SystemTime::now()).replace(':', "-");
         let (part, file) = create(folder, &session, 1)?;
@@ -86,7 +86,7 @@ impl Files {
         let created = match create(&self.folder, &self.session, next) {
             // The folder was removed.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                create_folder(&self.folder)?;
+                private_file::create_folder(&self.folder)?;
                 create(&self.folder, &self.session, next)
             }
             created => created,
@@ -214,12 +214,4 @@ fn remove_unused(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn create_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

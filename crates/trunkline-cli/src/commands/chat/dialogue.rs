@@ -1,9 +1,8 @@
 //! A chat on a terminal.
 
-use std::fs::DirBuilder;
 use std::io::{self, ErrorKind, Write, stdin, stdout};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, process};
 
 use anstyle::Style;
@@ -15,6 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline::client::http::Url;
+use trunkline::history::private_file::create_folder;
 
 use super::command::{Command, Line};
 use super::completion::Completion;
@@ -162,7 +162,7 @@ fn history_file(editor: &mut Editor) -> Option<PathBuf> {
     let path = history_path()?;
     let loaded = match editor.load_history(&path) {
         Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-            create_directory(&path).map_err(ReadlineError::Io)
+            path.parent().map_or(Ok(()), create_folder).map_err(ReadlineError::Io)
         }
         loaded => loaded,
     };
@@ -182,14 +182,6 @@ fn history_path() -> Option<PathBuf> {
     let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")));
     let path = state?.join("trunkline/chat_history");
     path.is_absolute().then_some(path)
-}
-
-/// Creates the directory of the file, for its owner only.
-fn create_directory(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    path.parent().map_or(Ok(()), |directory| builder.create(directory))
 }
 
 /// Reports that the chat continues without the file.

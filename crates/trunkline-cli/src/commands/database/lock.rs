@@ -2,17 +2,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
-use rustix::io::Errno;
-
-/// Refuses a symbolic link. For files whose names are derived from that of another file, where other users may have put
-/// a link.
-pub(super) fn without_links(options: &mut OpenOptions) -> &mut OpenOptions {
-    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-}
+use trunkline::history::private_file::open;
 
 /// Opens a file and locks it until it is closed. None if another process has locked it.
 pub(super) fn lock(options: &OpenOptions, path: &Path) -> io::Result<Option<File>> {
@@ -39,14 +32,4 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Opens a file.
-pub(super) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
-    options.open(path).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::LOOP.raw_os_error() => {
-            io::Error::new(error.kind(), "it is a symbolic link; remove it")
-        }
-        _ => error,
-    })
 }

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use trunkline::history::private_file::{open, without_links};
 use trunkline_sql::transfer::RejectedRecord;
 
-use super::lock::{lock, open, without_links};
+use super::lock::lock;
 
 /// A file with a JSON object for each rejected record: its line, the reason, and the record. It is locked, so that no other
 /// import removes the records, and is removed if it has none.

@@ -9,10 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use ring::digest;
 use serde::{Deserialize, Serialize};
+use trunkline::history::private_file::without_links;
 use trunkline_sql::transfer::ExportFormat;
 
 use super::draft::draft_of;
-use super::lock::{lock, without_links};
+use super::lock::lock;
 use super::progress::Progress;
 use super::records::CsvOptions;
 use crate::config::Location;

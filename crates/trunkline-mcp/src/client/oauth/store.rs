@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use ring::digest;
 use tokio::time::{Instant, sleep};
 use trunkline::BoxError;
+use trunkline::history::private_file;
 
 use super::tokens::Credentials;
 
@@ -197,34 +198,16 @@ fn load(path: PathBuf) -> Result<Option<Credentials>, FileStoreError> {
     }
 }
 
-/// Writes another file in the folder, and renames it.
 fn save(path: &Path, text: &[u8]) -> Result<(), FileStoreError> {
-    let mut number = [0; 8];
-    let name = match getrandom::fill(&mut number) {
-        Ok(()) => format!("tmp-{:016x}", u64::from_ne_bytes(number)),
-        Err(_) => format!("tmp-{}", std::process::id()),
-    };
-    let temporary = path.with_extension(name);
-    let written = (|| {
-        create_folder(path.parent().unwrap_or(Path::new(".")))?;
-        let mut file = options().create_new(true).open(&temporary)?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    })();
-    written.map_err(|source| {
-        // The error to report is that of writing.
-        drop(fs::remove_file(&temporary));
-        FileStoreError::File { path: path.to_owned(), source }
-    })
+    let created = path.parent().map_or(Ok(()), private_file::create_folder);
+    let written = created.and_then(|()| private_file::replace(path, text));
+    written.map_err(|source| FileStoreError::File { path: path.to_owned(), source })
 }
 
-/// Locks a file, which stays: another process may wait for it.
+/// Locks a file.
 async fn lock(path: PathBuf) -> Result<File, FileStoreError> {
-    let opened = create_folder(path.parent().unwrap_or(Path::new(".")))
-        .and_then(|()| options().create(true).truncate(false).open(&path));
     let failed = |source| FileStoreError::File { path: path.clone(), source };
-    let file = opened.map_err(failed)?;
+    let file = private_file::open_lock(&path).map_err(failed)?;
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
@@ -236,21 +219,4 @@ async fn lock(path: PathBuf) -> Result<File, FileStoreError> {
             Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
         }
     }
-}
-
-/// The options of files for the current user.
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-fn create_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -182,6 +182,23 @@ impl UserAgent for Hesitates {
     }
 }
 
+/// Other users of a shared folder may put links there.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_lock_file_that_is_a_link_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path());
+    drop(store.lock("a").await.unwrap());
+    let lock = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&lock).unwrap();
+    let target = folder.path().join("target");
+    std::os::unix::fs::symlink(&target, &lock).unwrap();
+    let error = store.lock("a").await.unwrap_err();
+    let reason = std::error::Error::source(&*error).unwrap().to_string();
+    assert_eq!(reason, "it is a symbolic link; remove it", "{error}");
+    assert!(!target.exists());
+}
+
 #[tokio::test]
 async fn nothing_is_locked_while_a_user_decides() {
     let folder = tempfile::tempdir().unwrap();
