@@ -5,9 +5,13 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Creates an empty file with a random name, `NAME.*.part`, in the folder of a file, which it may replace. It is removed
-/// if it is dropped before.
-pub(crate) fn draft_of(file: &Path) -> io::Result<NamedTempFile> {
+/// Creates an empty file with a random name, `NAME.*.part`, in the folder of a file, which it may replace when it is
+/// complete. It is removed if it is dropped before. A symbolic link is not followed.
+///
+/// # Errors
+///
+/// Errors of the file system.
+pub fn draft_of(file: &Path) -> io::Result<NamedTempFile> {
     let folder = match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

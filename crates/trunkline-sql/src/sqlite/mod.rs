@@ -23,7 +23,6 @@ mod workers;
 pub use backend::Sqlite;
 pub use backup::{BackupError, BackupSummary, backup};
 pub use config::SqliteConfig;
-#[cfg(feature = "sample")]
-pub(crate) use draft::draft_of;
+pub use draft::draft_of;
 pub use file::create_empty;
 pub use open_error::OpenError;

@@ -11,9 +11,9 @@ use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
+use trunkline_sql::sqlite::draft_of;
 use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, ExportText, Exported};
 
-use super::draft::draft_of;
 use super::progress::Progress;
 use super::{Access, Source, runtime};
 use crate::terminal::{lines, output};

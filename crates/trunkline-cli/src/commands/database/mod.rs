@@ -1,7 +1,6 @@
 //! `trunkline export`, `import` and `backup`: commands on a database, without a server.
 
 mod backup;
-mod draft;
 mod export;
 mod import;
 mod lock;

@@ -10,9 +10,9 @@ use anyhow::{Context, bail};
 use ring::digest;
 use serde::{Deserialize, Serialize};
 use trunkline::history::private_file::without_links;
+use trunkline_sql::sqlite::draft_of;
 use trunkline_sql::transfer::ExportFormat;
 
-use super::draft::draft_of;
 use super::lock::lock;
 use super::progress::Progress;
 use super::records::CsvOptions;
