@@ -19,6 +19,7 @@ use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use crate::model::search::{SchemaMatches, SearchSchema};
+use crate::model::unmatched_rule::UnmatchedRule;
 
 /// The future of a call.
 pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -104,7 +105,7 @@ pub trait Backend: Debug + Send + Sync + 'static {
     }
 
     /// [`Database::unmatched_rules`](crate::Database::unmatched_rules). The default is an empty list.
-    fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
+    fn unmatched_rules(&self) -> Call<'_, Vec<UnmatchedRule>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 

@@ -18,6 +18,7 @@ use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use crate::model::search::{SchemaMatches, SearchSchema};
+use crate::model::unmatched_rule::UnmatchedRule;
 
 /// A database of any engine. Clones share its connections, which end with the last clone.
 ///
@@ -108,13 +109,12 @@ impl Database {
         self.backend.ping(timeout).await
     }
 
-    /// Warnings for the operator about patterns of [rules](crate::VisibilityRules) that match no table, and masks that
-    /// match no column.
+    /// The [rules](crate::VisibilityRules) that match no table or column.
     ///
     /// # Errors
     ///
     /// The errors of every operation ([`execute_raw_query`](Self::execute_raw_query)).
-    pub async fn unmatched_rules(&self) -> Result<Vec<String>, Error> {
+    pub async fn unmatched_rules(&self) -> Result<Vec<UnmatchedRule>, Error> {
         self.backend.unmatched_rules().await
     }
 

@@ -57,6 +57,7 @@ pub use model::profile::ProfileTable;
 pub use model::read::{Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery};
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::search::SearchSchema;
+pub use model::unmatched_rule::UnmatchedRule;
 pub use model::visibility::{
     ColumnMask, Mask, MaskKey, TablePattern, VisibilityError, VisibilityRules,
 };

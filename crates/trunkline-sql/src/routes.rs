@@ -215,7 +215,7 @@ fn refused(error: ErrorObject) -> Response<ReplyBody> {
         (code::BUSY | code::REFUSED, _) => StatusCode::SERVICE_UNAVAILABLE,
         (code::TIMEOUT, _) => StatusCode::GATEWAY_TIMEOUT,
         (code::INTERNAL_ERROR, _) => StatusCode::INTERNAL_SERVER_ERROR,
-        (code::DATABASE, Some("unavailable" | "failure" | "reader_lost")) => {
+        (code::DATABASE, Some("unavailable" | "unmatched_rules" | "failure" | "reader_lost")) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         _ => StatusCode::BAD_REQUEST,

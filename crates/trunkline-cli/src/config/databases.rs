@@ -89,6 +89,7 @@ pub(super) struct DatabaseSection {
     mask: Vec<Spanned<MaskEntry>>,
     #[schemars(with = "Option<Secret>")]
     mask_key: Option<Spanned<Secret>>,
+    allow_unmatched_rules: bool,
 }
 
 /// The forms of databases in error messages.
@@ -189,6 +190,7 @@ impl DatabaseSection {
             deny_tables: std::mem::take(&mut self.deny_tables),
             mask: std::mem::take(&mut self.mask),
             mask_key: self.mask_key.take(),
+            allow_unmatched: self.allow_unmatched_rules,
         }
     }
 

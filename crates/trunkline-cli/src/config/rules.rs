@@ -1,4 +1,5 @@
-//! `allow_tables`, `deny_tables`, `mask` and `mask_key` of `[databases.NAME]`, and the flags of the same rules.
+//! `allow_tables`, `deny_tables`, `mask`, `mask_key` and `allow_unmatched_rules` of `[databases.NAME]`, and the flags of
+//! the same rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,6 +27,7 @@ pub(super) struct RuleKeys {
     pub(super) deny_tables: Vec<Spanned<String>>,
     pub(super) mask: Vec<Spanned<MaskEntry>>,
     pub(super) mask_key: Option<Spanned<Secret>>,
+    pub(super) allow_unmatched: bool,
 }
 
 /// `"customer.email"`, `"customer.email=hash"` or `{ column = "customer.email", with = "hash" }`.
@@ -99,7 +101,7 @@ impl RuleKeys {
                 }
             }
         }
-        rules
+        if self.allow_unmatched { rules.allow_unmatched() } else { rules }
     }
 }
 

@@ -9,7 +9,7 @@ use trunkline_sql::postgres::{Pooling, Postgres, PostgresConfig, PostgresUrl, Ro
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 use trunkline_sql::{Database, DatabaseName, QueryLimits, VisibilityRules};
 
-use super::rules::warn_of_unmatched_rules;
+use super::rules::check_match;
 #[cfg(feature = "postgres")]
 use crate::config::RoleClaim;
 use crate::config::{Location, Position, PostgresSettings, RoleConfig};
@@ -64,7 +64,7 @@ impl Requested {
             }
         };
         if !rules.is_empty() {
-            warn_of_unmatched_rules(name, &database).await;
+            check_match(name, &database).await?;
         }
         Ok(database)
     }

@@ -1,8 +1,11 @@
 //! The flags of rules about tables and columns.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
-use trunkline_sql::{ColumnMask, Database, DatabaseName, Databases, TablePattern, VisibilityRules};
+use clap::builder::BoolishValueParser;
+use trunkline_sql::{
+    ColumnMask, Database, DatabaseName, Databases, TablePattern, UnmatchedRule, VisibilityRules,
+};
 
 use crate::config::RuleArg;
 
@@ -47,6 +50,12 @@ pub(super) struct RuleArgs {
         value_parser = str::parse::<RuleArg<ColumnMask>>
     )]
     mask: Vec<RuleArg<ColumnMask>>,
+    /// Permit rules for tables and columns that do not exist
+    ///
+    /// By default, such a rule prevents the start, and calls are refused if the table or column disappears later, since it
+    /// may have been renamed. Patterns with wildcards can always match nothing.
+    #[arg(long, env = "TRUNKLINE_ALLOW_UNMATCHED_RULES", value_parser = BoolishValueParser::new())]
+    allow_unmatched_rules: bool,
 }
 
 impl RuleArgs {
@@ -69,7 +78,7 @@ impl RuleArgs {
         for RuleArg { rule, .. } in self.mask.iter().filter(|arg| concerns(&arg.database)) {
             rules = rules.mask(rule.clone());
         }
-        rules
+        if self.allow_unmatched_rules { rules.allow_unmatched() } else { rules }
     }
 
     /// Refuses a rule for a database that is not served.
@@ -85,14 +94,24 @@ impl RuleArgs {
     }
 }
 
-/// Logs rules that concern no table or column, which may be mistakes.
-pub(super) async fn warn_of_unmatched_rules(name: &DatabaseName, database: &Database) {
-    match database.unmatched_rules().await {
-        Ok(warnings) => {
-            for warning in warnings {
-                tracing::warn!(database = %name, "{warning}");
-            }
-        }
-        Err(error) => tracing::warn!(database = %name, %error, "rules could not be checked"),
+/// Refuses rules for names that do not exist, and logs patterns that match nothing.
+pub(super) async fn check_match(name: &DatabaseName, database: &Database) -> anyhow::Result<()> {
+    let unmatched = database.unmatched_rules().await;
+    let unmatched =
+        unmatched.with_context(|| format!("the rules of database `{name}` cannot be checked"))?;
+    let (refused, permitted): (Vec<_>, Vec<_>) =
+        unmatched.into_iter().partition(UnmatchedRule::is_refused);
+    for rule in permitted {
+        tracing::warn!(database = %name, "{rule}");
     }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
+    bail!(
+        "rules of database `{name}` match nothing: {}; correct or remove them (NAME= restricts a flag to one \
+         database), or give --allow-unmatched-rules (`allow_unmatched_rules` in the configuration file) if their tables \
+         or columns are created later",
+        refused.join("; ")
+    )
 }

@@ -171,7 +171,7 @@ fn flags_apply_to_one_database_or_to_all() {
     let server = |rules: &[&str]| serve(folder.path(), &[&databases, rules].concat());
     for (rules, sql, expected) in [
         (&["--deny-table", "shop=secret_*"][..], "SELECT count(*) FROM secret_pay", ["sql", "ok"]),
-        (&["--deny-table", "SECRET_PAY,other"], "SELECT count(*) FROM secret_pay", ["sql", "sql"]),
+        (&["--deny-table", "SECRET_PAY,item"], "SELECT count(*) FROM secret_pay", ["sql", "sql"]),
         (&["--allow-table", "hr=item"], "SELECT count(*) FROM customer", ["ok", "sql"]),
         (&["--mask", "hr=customer.email=hash"], "SELECT email FROM customer", ["ok", "masked"]),
         (&["--mask", "customer.*"], "SELECT name FROM customer", ["masked", "masked"]),
@@ -212,7 +212,7 @@ fn the_tools_of_a_child_process_are_restricted() {
         "--mask",
         "customer.email",
     ]);
-    command.args(["--mask", "customer.card", "--deny-table", "absent"]);
+    command.args(["--mask", "customer.card", "--deny-table", "absent_*"]);
     command.stdin(fs::File::open(folder.path().join("input")).unwrap());
     let ended = run(&mut command);
     let replies: Vec<Value> =
@@ -224,7 +224,7 @@ fn the_tools_of_a_child_process_are_restricted() {
     assert_eq!([1, 2, 3, 4].map(is_error), [true, true, false, false], "{replies:?}");
     assert!(!ended.stdout.contains("S3CRET"), "{}", ended.stdout);
     assert!(
-        ended.stderr.contains("no table matches the denied pattern `absent`"),
+        ended.stderr.contains("no table matches the denied pattern `absent_*`"),
         "{}",
         ended.stderr
     );
@@ -280,6 +280,32 @@ fn mistakes_prevent_the_start() {
             "[queries.x]\nsql = 'SELECT * FROM secret_pay'",
             "query `x`: SQL error: no such table: secret_pay",
         ),
+        (
+            &["--db", "hr.db", "--mask", "customer.emial", "--deny-table", "secret_pays"],
+            "",
+            "rules of database `main` match nothing: no table matches the denied pattern `secret_pays` (did you mean \
+             `secret_pay`?); no column matches the mask `customer.emial` (did you mean `customer.email`?); correct or \
+             remove them (NAME= restricts a flag to one database), or give --allow-unmatched-rules",
+        ),
+        (
+            &[
+                "--db",
+                "shop=shop.db",
+                "--db",
+                "new=new.db",
+                "--writable",
+                "--mask",
+                "customer.email",
+            ],
+            "",
+            "rules of database `new` match nothing: no column matches the mask `customer.email`; correct",
+        ),
+        (
+            &[],
+            "[databases.x]\nurl = 'hr.db'\nallow_tables = ['customer', 'orders']",
+            "rules of database `x` match nothing: no table matches the allowed pattern `orders`; correct",
+        ),
+        (&[], "[databases.x]\nurl = 'hr.db'\nallow_unmatched_rules = 'yes'", "3:25: "),
     ] {
         let folder = folder(config);
         fs::write(folder.path().join("short"), "s3cret").unwrap();
@@ -292,22 +318,86 @@ fn mistakes_prevent_the_start() {
     }
 }
 
+/// Patterns with wildcards may match nothing, and with a setting also names.
 #[test]
 fn rules_without_effect_are_reported() {
-    let config = "\
-[databases.x]
-url = 'hr.db'
-allow_tables = ['customer', 'orders']
-mask = ['customer.phone', '*.card=last4']
-";
-    let folder = folder(config);
-    let ended = serve(folder.path(), &[]).stop();
-    for (text, expected) in [
-        ("no table matches the allowed pattern `orders`", true),
-        ("pattern `customer`", false),
-        ("no column matches the mask `customer.phone`", true),
-        ("mask `*.card`", false),
+    for (setting, arguments, names_are_reported) in [
+        ("allow_unmatched_rules = true", &[][..], true),
+        ("", &["--allow-unmatched-rules"], true),
+        ("allow_tables = ['customer']", &[], false),
     ] {
-        assert_eq!(ended.stderr.contains(text), expected, "{text}: {}", ended.stderr);
+        let names = "allow_tables = ['customer', 'orders']";
+        let names = if names_are_reported { names } else { "" };
+        let masks = if names_are_reported { "'customer.phone', " } else { "" };
+        let config = format!(
+            "[databases.x]\nurl = 'hr.db'\n{setting}\n{names}\nmask = [{masks}'*.card=last4', '*.phone']\n"
+        );
+        let folder = folder(&config);
+        let server = serve(folder.path(), arguments);
+        let query = json!({ "query": "SELECT card FROM customer" });
+        let reply = server.call("db.execute_raw_query", &query);
+        assert_eq!(reply["error"]["data"]["kind"], "masked", "{config}: {reply}");
+        let ended = server.stop();
+        for (text, expected) in [
+            ("no table matches the allowed pattern `orders`; it applies", names_are_reported),
+            ("no column matches the mask `customer.phone`; it applies", names_are_reported),
+            ("no column matches the mask `*.phone`; it applies", true),
+            ("pattern `customer`", false),
+            ("mask `*.card`", false),
+        ] {
+            assert_eq!(ended.stderr.contains(text), expected, "{config}{text}: {}", ended.stderr);
+        }
     }
+}
+
+#[test]
+fn every_command_refuses_rules_without_effect() {
+    let arguments = ["--db", "shop.db", "--mask", "customer.mail"];
+    let expected = "no column matches the mask `customer.mail` (did you mean `customer.email`?)";
+    for command in [&["serve", "--port", "0"][..], &["mcp"], &["doctor", "--port", "0"]] {
+        let folder = folder("");
+        let mut started = trunkline(folder.path());
+        started.args(command).args(arguments).stdin(std::process::Stdio::null());
+        let ended = run(&mut started);
+        let text = if command[0] == "doctor" { &ended.stdout } else { &ended.stderr };
+        assert!(text.contains(expected), "{command:?}: {ended:?}");
+        assert_eq!(ended.code, Some(1), "{command:?}: {ended:?}");
+        assert_eq!(text.contains("failed   database main: "), command[0] == "doctor", "{text}");
+    }
+    let folder = folder("");
+    let mut doctor = trunkline(folder.path());
+    doctor.args(["doctor", "--port", "0", "--allow-unmatched-rules"]).args(arguments);
+    let ended = run(&mut doctor);
+    let warning = "warning  database main: no column matches the mask `customer.mail`; it applies";
+    assert!(ended.stdout.contains(warning) && ended.code == Some(0), "{ended:?}");
+}
+
+/// Another process renames a masked column.
+#[test]
+fn a_renamed_column_is_not_served() {
+    let folder = folder(CONFIG);
+    let server = serve(folder.path(), &[]);
+    let rename = |from: &str, to: &str| {
+        let connection = rusqlite::Connection::open(folder.path().join("shop.db")).unwrap();
+        let sql = format!("ALTER TABLE customer RENAME COLUMN {from} TO {to}");
+        connection.execute_batch(&sql).unwrap();
+    };
+    let query = json!({ "table_name": "customer" });
+    let before = server.call("db.query_records", &query);
+    rename("email", "mail");
+    let reply = server.call("db.query_records", &query);
+    let expected = json!({
+        "reason": "the rules of the database do not match its schema; the operator has to correct them",
+        "kind": "unmatched_rules",
+    });
+    assert_eq!(reply["error"]["data"], expected, "{reply}");
+    let (status, body) = get(server.connect(), "/db/shop/query?sql=SELECT+mail+FROM+customer");
+    assert!(status == 503 && body.contains("unmatched_rules"), "{status} {body}");
+    assert_eq!(server.connect().get("/health").json()["status"], "degraded");
+    rename("mail", "email");
+    let after = server.call("db.query_records", &query);
+    assert_eq!(after["result"]["rows"], before["result"]["rows"]);
+    let ended = server.stop();
+    let reason = "no column matches the mask `customer.email` (did you mean `customer.mail`?)";
+    assert!(ended.stderr.contains(reason), "{}", ended.stderr);
 }

@@ -202,6 +202,10 @@ pub enum Error {
     /// call can be retried.
     #[error("the database server cannot be reached; try again later")]
     Unreachable(#[source] BoxError),
+    /// A table or column that a [rule](crate::VisibilityRules) names does not exist: what the rule protects may have been
+    /// renamed. Nothing was read or changed. The source names the rule.
+    #[error("the rules of the database do not match its schema; the operator has to correct them")]
+    UnmatchedRules(#[source] BoxError),
     /// The database file was removed or renamed while it was served.
     #[error("the database file was removed or renamed; calls fail until it is back")]
     Missing,
@@ -390,6 +394,7 @@ impl Error {
             Self::Unavailable(_) | Self::Missing | Self::Replaced | Self::NeedsRecovery => {
                 (Database, "unavailable")
             }
+            Self::UnmatchedRules(_) => (Database, "unmatched_rules"),
             Self::DiskFull => (Database, "disk_full"),
             Self::Failure(_) => (Database, "failure"),
             Self::ReaderLost => (Database, "reader_lost"),

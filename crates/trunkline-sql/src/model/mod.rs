@@ -21,5 +21,6 @@ pub(crate) mod row_encoder;
 pub(crate) mod rowset;
 pub(crate) mod schema;
 pub(crate) mod search;
+pub(crate) mod unmatched_rule;
 pub(crate) mod value;
 pub(crate) mod visibility;

@@ -18,11 +18,15 @@ use super::rowset::ResultColumn;
 ///
 /// A table is visible if it matches one of the allowed patterns, or there are none, and no denied one. Hidden tables do
 /// not exist for callers. A view is hidden, too, if it reads a hidden table or one with masked columns.
+///
+/// While a table or column that a rule names, without wildcards, does not exist, calls fail with
+/// [`Error::UnmatchedRules`]: it may have been renamed.
 #[derive(Clone, Debug, Default)]
 pub struct VisibilityRules {
-    allow: Vec<TablePattern>,
-    deny: Vec<TablePattern>,
-    masks: Vec<ColumnMask>,
+    pub(super) allow: Vec<TablePattern>,
+    pub(super) deny: Vec<TablePattern>,
+    pub(super) masks: Vec<ColumnMask>,
+    pub(super) allows_unmatched: bool,
     key: Option<MaskKey>,
 }
 
@@ -55,6 +59,13 @@ impl VisibilityRules {
     #[must_use]
     pub fn mask_key(mut self, key: MaskKey) -> Self {
         self.key = Some(key);
+        self
+    }
+
+    /// Permits rules for tables and columns that do not exist, for example since they are created later.
+    #[must_use]
+    pub fn allow_unmatched(mut self) -> Self {
+        self.allows_unmatched = true;
         self
     }
 
@@ -98,53 +109,16 @@ impl VisibilityRules {
         Err(Error::Forbidden { reason: reason.to_owned() })
     }
 
-    /// Warnings about patterns that match none of all tables, and masks that match no column.
-    pub(crate) fn unmatched(&self, tables: &[TableNames]) -> Vec<String> {
-        let matches = |pattern: &TablePattern, table: &TableNames| {
-            pattern.matches(table.schema.as_deref(), &table.name)
-        };
-        let matches_table =
-            |pattern: &TablePattern| tables.iter().any(|table| matches(pattern, table));
-        let matches_column = |mask: &ColumnMask| {
-            let mut columns = tables
-                .iter()
-                .filter(|table| matches(&mask.table, table))
-                .flat_map(|table| &table.columns);
-            columns.any(|column| mask.column.matches(None, column))
-        };
-        let patterns = [("allowed", &self.allow), ("denied", &self.deny)];
-        let mut warnings = Vec::new();
-        for (rule, patterns) in patterns {
-            let unmatched = patterns.iter().filter(|pattern| !matches_table(pattern));
-            warnings.extend(unmatched.map(|pattern| {
-                format!("no table matches the {rule} pattern `{pattern}`; it applies to tables that are created later")
-            }));
-        }
-        let unmatched = self.masks.iter().filter(|mask| !matches_column(mask));
-        warnings.extend(unmatched.map(|ColumnMask { table, column, .. }| {
-            format!("no column matches the mask `{table}.{column}`; it applies to columns that are created later")
-        }));
-        warnings
-    }
-
     /// The key of hashes.
     pub(crate) fn key(&self) -> Option<&MaskKey> {
         self.key.as_ref()
     }
 }
 
-/// The names of a table and its columns.
-pub(crate) struct TableNames {
-    /// That of PostgreSQL.
-    pub(crate) schema: Option<String>,
-    pub(crate) name: String,
-    pub(crate) columns: Vec<String>,
-}
-
 /// A pattern of table names: `*` matches any characters, `?` one. Case is ignored. In PostgreSQL, it matches the name of a
 /// table in any schema, or the schema and the name: `sales.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TablePattern(Vec<char>);
+pub struct TablePattern(pub(super) Vec<char>);
 
 /// The text is not a valid [`TablePattern`] or [`ColumnMask`].
 #[derive(Debug, thiserror::Error)]
@@ -162,7 +136,7 @@ pub enum VisibilityError {
 }
 
 impl TablePattern {
-    fn matches(&self, schema: Option<&str>, table: &str) -> bool {
+    pub(super) fn matches(&self, schema: Option<&str>, table: &str) -> bool {
         let is_match = |name: &str| glob(&self.0, &folded(name));
         is_match(table) || schema.is_some_and(|schema| is_match(&format!("{schema}.{table}")))
     }
@@ -262,8 +236,8 @@ impl FromStr for Mask {
 /// [`TablePattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMask {
-    table: TablePattern,
-    column: TablePattern,
+    pub(super) table: TablePattern,
+    pub(super) column: TablePattern,
     mask: Mask,
 }
 

@@ -31,6 +31,7 @@ use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use crate::model::search::{SchemaMatches, SearchSchema};
+use crate::model::unmatched_rule::UnmatchedRule;
 use crate::query::raw;
 
 /// A served PostgreSQL database.
@@ -108,7 +109,22 @@ impl Postgres {
         if access == Access::Write && !self.config().writable {
             return Err(Error::ReadOnly);
         }
-        Transaction::begin(&self.pool, access, self.role()?, timeout).await
+        self.begin_in(&self.pool, access, timeout).await
+    }
+
+    /// Begins a transaction, in which the rules match the schema.
+    async fn begin_in(
+        &self,
+        pool: &Arc<Pool>,
+        access: Access,
+        timeout: Duration,
+    ) -> Result<Transaction, Error> {
+        let transaction = Transaction::begin(pool, access, self.role()?, timeout).await?;
+        let deadline = transaction.deadline();
+        match deadline.limit(visibility::check_names(&transaction, &pool.named)).await {
+            Ok(()) => Ok(transaction),
+            Err(error) => transaction.end(Err(error)).await,
+        }
     }
 
     /// The role that transactions set, if it is not that of the connection.
@@ -133,8 +149,10 @@ impl Postgres {
             self.config().rules.refuse_sql_changes()?;
         }
         security::check(&request.query, access, self.write_remedy())?;
-        let role = self.role()?;
-        let mut transaction = Transaction::start(&self.pool, access, role, timeout).await?;
+        let mut transaction = match self.config().rules.is_empty() {
+            true => Transaction::start(&self.pool, access, self.role()?, timeout).await?,
+            false => self.begin(access, timeout).await?,
+        };
         let deadline = transaction.deadline();
         let outcome = match access {
             Access::Read => deadline.limit(raw_query::read(&mut transaction, request)).await,
@@ -272,7 +290,7 @@ impl Backend for Postgres {
         database_health(CheckHealth) -> DatabaseHealth, Read by database_health;
     }
 
-    fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
+    fn unmatched_rules(&self) -> Call<'_, Vec<UnmatchedRule>> {
         Box::pin(async move {
             let (config, access) = (self.config(), Access::Read);
             if config.rules.is_empty() {
@@ -300,8 +318,7 @@ impl Backend for Postgres {
             let timeout = self.config().limits.export_timeout;
             let timeout = request.timeout.unwrap_or(timeout).min(timeout);
             repeat!(self, {
-                let mut transaction =
-                    Transaction::begin(&self.exports, Access::Read, self.role()?, timeout).await?;
+                let mut transaction = self.begin_in(&self.exports, Access::Read, timeout).await?;
                 let deadline = transaction.deadline();
                 let exported = export_rows::export_rows(&mut transaction, &request, &parts);
                 match deadline.limit(exported).await {

@@ -12,6 +12,7 @@ use super::config::PostgresConfig;
 use super::session::Session;
 use crate::backend::Usage;
 use crate::model::error::Error;
+use crate::model::unmatched_rule::NamedObject;
 
 /// The connections of one database.
 pub(super) struct Pool {
@@ -28,6 +29,8 @@ pub(super) struct Pool {
     outage: Arc<Outage>,
     /// The time of the last attempt to connect by [`Pool::problem`].
     last_probe: Mutex<Option<Instant>>,
+    /// The tables and columns that the rules name, by the last lookup.
+    pub(super) named: Mutex<Arc<[NamedObject]>>,
 }
 
 /// During an outage, [`Pool::problem`] attempts to connect after this time.
@@ -58,6 +61,7 @@ impl Pool {
             returned: Condvar::new(),
             outage,
             last_probe: Mutex::new(None),
+            named: Mutex::new(Arc::default()),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The relations that the rules hide, from the system catalogs.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -7,7 +9,8 @@ use super::security::is_forbidden;
 use super::transaction::Transaction;
 use crate::model::error::Error;
 use crate::model::schema::Table;
-use crate::model::visibility::{TableNames, VisibilityRules};
+use crate::model::unmatched_rule::{NamedObject, TableNames};
+use crate::model::visibility::VisibilityRules;
 use crate::query::change;
 
 /// Functions that begin with `pg_` and are allowed.
@@ -272,4 +275,47 @@ pub(super) async fn names_and_columns(transaction: &Transaction) -> Result<Vec<T
         Ok(TableNames { schema, name, columns: row.try_get(2)? })
     };
     rows.iter().map(table).collect()
+}
+
+/// Checks that the tables and columns that rules name exist. `known` are those that were found before, which are looked
+/// up first, by their indexes.
+///
+/// # Errors
+///
+/// [`Error::UnmatchedRules`], and those of a lookup.
+pub(super) async fn check_names(
+    transaction: &Transaction,
+    known: &Mutex<Arc<[NamedObject]>>,
+) -> Result<(), Error> {
+    if !transaction.rules().must_match() {
+        return Ok(());
+    }
+    let objects = Arc::clone(&known.lock().unwrap_or_else(PoisonError::into_inner));
+    if !objects.is_empty() && exist(transaction, &objects).await? {
+        return Ok(());
+    }
+    let tables = names_and_columns(transaction).await?;
+    transaction.rules().check(&tables)?;
+    let found = transaction.rules().named_objects(&tables);
+    *known.lock().unwrap_or_else(PoisonError::into_inner) = found.into();
+    Ok(())
+}
+
+/// Whether all of these tables and columns exist.
+async fn exist(transaction: &Transaction, objects: &[NamedObject]) -> Result<bool, Error> {
+    const MISSING: &str = "\
+        SELECT count(*) FROM unnest($1::text[], $2::text[], $3::text[]) AS o(schema, name, col) \
+        WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c \
+          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = o.schema::name \
+          WHERE c.relname = o.name::name AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+          AND (o.col IS NULL OR EXISTS (SELECT FROM pg_catalog.pg_attribute AS a \
+            WHERE a.attrelid = c.oid AND a.attname = o.col::name AND NOT a.attisdropped)))";
+    let schemas: Vec<_> = objects.iter().map(|object| object.schema.as_deref()).collect();
+    let names: Vec<_> = objects.iter().map(|object| object.table.as_str()).collect();
+    let columns: Vec<_> = objects.iter().map(|object| object.column.as_deref()).collect();
+    let params: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&schemas, Type::TEXT_ARRAY), (&names, Type::TEXT_ARRAY), (&columns, Type::TEXT_ARRAY)];
+    let rows = transaction.look_up(MISSING, &params).await?;
+    let missing: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+    Ok(missing == 0)
 }

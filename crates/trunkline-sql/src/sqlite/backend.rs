@@ -28,6 +28,7 @@ use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use crate::model::search::{SchemaMatches, SearchSchema};
+use crate::model::unmatched_rule::UnmatchedRule;
 use crate::query::raw;
 
 /// A served SQLite database.
@@ -188,7 +189,7 @@ impl Backend for Sqlite {
         database_health(CheckHealth) -> DatabaseHealth, read by database_health;
     }
 
-    fn unmatched_rules(&self) -> Call<'_, Vec<String>> {
+    fn unmatched_rules(&self) -> Call<'_, Vec<UnmatchedRule>> {
         if self.config().rules.is_empty() {
             return Box::pin(std::future::ready(Ok(Vec::new())));
         }

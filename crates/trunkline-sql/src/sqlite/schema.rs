@@ -8,12 +8,12 @@ use super::security::SqlScope;
 use super::session::{Session, SpecialTables, TableCache};
 use super::tokens;
 use super::value;
-use crate::model::error::Error;
+use crate::model::error::{Error, ErrorClass};
 use crate::model::import::is_checkpoint_table;
 use crate::model::schema::{
     Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
 };
-use crate::model::visibility::TableNames;
+use crate::model::unmatched_rule::TableNames;
 
 impl Session<'_> {
     /// A table or view, cached until the schema changes.
@@ -76,11 +76,15 @@ impl Session<'_> {
         }
     }
 
-    /// Clears the cache if the schema has changed since it was filled.
+    /// Clears the cache if the schema has changed since it was filled. Fails if the rules do not match the new schema.
     fn refresh_table_cache(&mut self) -> Result<(), Error> {
         let versions = self.rows("PRAGMA schema_version", &[], |row| row.get(0))?;
         let schema_version = versions.first().copied().unwrap_or_default();
         if self.tables.schema_version != schema_version {
+            let rules = &self.config().rules;
+            if rules.must_match() {
+                rules.check(&names_and_columns(self)?)?;
+            }
             self.tables = TableCache { schema_version, ..TableCache::default() };
         }
         Ok(())
@@ -322,11 +326,19 @@ pub(super) fn names_and_columns(session: &mut Session<'_>) -> Result<Vec<TableNa
     let mut tables = Vec::new();
     for (name, _) in named_tables(session)? {
         // One that SQLite cannot open has no columns.
-        let found = columns(session, &name).unwrap_or_default();
+        let found = columns(session, &name).or_else(unless_interrupted)?;
         let columns = found.into_iter().filter_map(|column| Some(column.ok()?.name)).collect();
         tables.push(TableNames { schema: None, name, columns });
     }
     Ok(tables)
+}
+
+/// Nothing instead of what cannot be read, unless the call was interrupted.
+pub(super) fn unless_interrupted<T: Default>(error: Error) -> Result<T, Error> {
+    match error.class() {
+        ErrorClass::Request | ErrorClass::Forbidden | ErrorClass::Database => Ok(T::default()),
+        ErrorClass::Limit | ErrorClass::Cancelled | ErrorClass::Retry => Err(error),
+    }
 }
 
 /// The kind that `pragma_table_list` reports.

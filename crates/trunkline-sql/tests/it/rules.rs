@@ -159,6 +159,16 @@ fn changes_by_sql_are_refused() {
     checks::check_changes(&run, WRITES);
 }
 
+#[test]
+fn calls_are_refused_while_a_rule_matches_nothing() {
+    let fixture = fixture(true);
+    let change = |sql: &str| {
+        let connection = rusqlite::Connection::open(&fixture.path).unwrap();
+        connection.execute_batch(sql).unwrap();
+    };
+    checks::check_renamed(&|operation, arguments| fixture.call(operation, arguments), &change);
+}
+
 /// SQLite reads a smaller index instead of the table, so the rows have its order. See `docs/operations/security.md`.
 #[test]
 fn the_order_of_an_indexed_masked_column_is_visible() {

@@ -63,7 +63,7 @@ fn rules_apply() {
 
 #[test]
 fn callers_do_not_see_checkpoints() {
-    for rules in [VisibilityRules::default(), visibility::rules()] {
+    for rules in [VisibilityRules::default(), visibility::rules().allow_unmatched()] {
         let config = SqliteConfig { writable: true, rules, ..SqliteConfig::default() };
         let fixture = Fixture::with(config);
         let checkpoint = Checkpoint {

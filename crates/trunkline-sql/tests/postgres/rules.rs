@@ -28,6 +28,20 @@ fn changes_by_sql_are_refused() {
     checks::check_changes(&run, WRITES);
 }
 
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn calls_are_refused_while_a_rule_matches_nothing() {
+    const SCRIPT: &str = "\
+        CREATE TABLE customer (id int PRIMARY KEY, email text); CREATE TABLE salary (id int PRIMARY KEY); \
+        CREATE TABLE plain (id int PRIMARY KEY, a text);";
+    let rules = VisibilityRules::default().mask("customer.email".parse().unwrap());
+    let rules = rules.deny("public.salary".parse().unwrap());
+    let config = PostgresConfig { rules, writable: true, ..PostgresConfig::default() };
+    let fixture = Fixture::with(SCRIPT, config);
+    let run = |operation: &str, arguments| run(&fixture, operation, arguments);
+    checks::check_renamed(&run, &|sql| drop(fixture.look(sql)));
+}
+
 fn masked(script: &str, masks: &[&str]) -> Fixture {
     let rules = masks.iter();
     let rules =

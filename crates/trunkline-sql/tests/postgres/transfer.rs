@@ -236,7 +236,7 @@ fn a_checkpoint_is_read_after_a_pending_commit() {
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn callers_do_not_see_checkpoints() {
-    for rules in [VisibilityRules::default(), visibility::rules()] {
+    for rules in [VisibilityRules::default(), visibility::rules().allow_unmatched()] {
         let config = PostgresConfig { writable: true, rules, ..PostgresConfig::default() };
         let fixture = Fixture::new(config);
         let rejected = RejectedRecord {

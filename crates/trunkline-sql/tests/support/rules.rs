@@ -109,6 +109,62 @@ pub(crate) fn check_compared(run: Run<'_>) {
     assert!(text.contains("salary") && text.contains("remove the column"), "{text}");
 }
 
+/// Changes of names in the rules of the fixture of `visibility`, and one of another table.
+const RENAMED: [(&str, &str, &str); 4] = [
+    (
+        "ALTER TABLE customer RENAME COLUMN email TO mail",
+        "ALTER TABLE customer RENAME COLUMN mail TO email",
+        "unmatched_rules",
+    ),
+    (
+        "ALTER TABLE customer RENAME TO client",
+        "ALTER TABLE client RENAME TO customer",
+        "unmatched_rules",
+    ),
+    ("ALTER TABLE salary RENAME TO wages", "ALTER TABLE wages RENAME TO salary", "unmatched_rules"),
+    ("ALTER TABLE plain ADD COLUMN more text", "ALTER TABLE plain DROP COLUMN more", "ok"),
+];
+
+/// Checks that calls are refused while another process has renamed a table or column that a rule names.
+#[track_caller]
+pub(crate) fn check_renamed(run: Run<'_>, change: &dyn Fn(&str)) {
+    let plain = |rest: Value| {
+        let mut arguments = rest;
+        arguments["table_name"] = "plain".into();
+        arguments
+    };
+    let calls = [
+        ("list_tables", json!({})),
+        ("search_schema", json!({ "term": "plain" })),
+        ("describe_table", plain(json!({}))),
+        ("profile_table", plain(json!({}))),
+        ("query_records", plain(json!({}))),
+        ("execute_raw_query", json!({ "query": "SELECT a FROM plain" })),
+        ("execute_raw_query", json!({ "query": "SELECT 1" })),
+        ("explain_query", json!({ "query": "SELECT a FROM plain" })),
+        ("insert_record", plain(json!({ "data": { "id": 9, "a": "x" } }))),
+        ("update_record", plain(json!({ "filters": { "id": 9 }, "data": { "a": "y" } }))),
+        ("delete_record", plain(json!({ "filters": { "id": 9 } }))),
+    ];
+    let check = |state: &str, expected: &str| {
+        for (operation, arguments) in &calls {
+            let outcome = run(operation, arguments.clone());
+            let text = shown(&outcome);
+            assert_eq!(kind(&outcome), expected, "{state}: {operation} {arguments}: {text}");
+            for name in ["S3CRET", "salary_", "wages", "client"] {
+                assert!(!text.contains(name), "{state}: {operation} {arguments}: {text}");
+            }
+        }
+    };
+    for (sql, undo, expected) in RENAMED {
+        check("before", "ok");
+        change(sql);
+        check(sql, expected);
+        change(undo);
+    }
+    check("after", "ok");
+}
+
 fn check(run: Run<'_>, case: &Case) -> Result<(), String> {
     let outcome = run("execute_raw_query", json!({ "query": case.sql }));
     let text = shown(&outcome);

@@ -4,11 +4,11 @@ use std::time::Instant;
 use rusqlite::types::ValueRef;
 
 use super::describe_table::{foreign_keys, indexes};
-use crate::model::error::{Error, ErrorClass};
+use crate::model::error::Error;
 use crate::model::health::{
     CheckHealth, DatabaseHealth, HealthProblem, MAX_PROBLEMS, SqliteHealth, unindexed_foreign_key,
 };
-use crate::sqlite::schema;
+use crate::sqlite::schema::{self, unless_interrupted};
 use crate::sqlite::security::without_authorizer;
 use crate::sqlite::session::Session;
 
@@ -27,6 +27,7 @@ pub(crate) fn database_health(
     let pages = pragma(session, "page_count")?;
     let free_pages = pragma(session, "freelist_count")?;
     let wal_bytes = session.file().wal_size();
+    // The check of the file reports why a table cannot be read.
     let mut problems = unindexed_foreign_keys(session).or_else(unless_interrupted)?;
     if free_pages > 1_000 && free_pages > pages / 4 {
         problems.push(HealthProblem {
@@ -116,14 +117,6 @@ fn unindexed_foreign_keys(session: &mut Session<'_>) -> Result<Vec<HealthProblem
         problems.extend(of_table(session, &name).or_else(unless_interrupted)?);
     }
     Ok(problems)
-}
-
-/// A table that cannot be read has no problems here. The check of the file reports the cause.
-fn unless_interrupted<T: Default>(error: Error) -> Result<T, Error> {
-    match error.class() {
-        ErrorClass::Request | ErrorClass::Forbidden | ErrorClass::Database => Ok(T::default()),
-        ErrorClass::Limit | ErrorClass::Cancelled | ErrorClass::Retry => Err(error),
-    }
 }
 
 fn of_table(session: &mut Session<'_>, name: &str) -> Result<Vec<HealthProblem>, Error> {
