@@ -12,7 +12,8 @@ pub struct ToolPattern(Vec<String>);
 pub struct ToolFilter {
     /// The patterns of offered tools. Default: none, so all tools are offered.
     pub allow: Vec<ToolPattern>,
-    /// The patterns of tools that are not offered. Default: none.
+    /// The patterns of tools that are not offered. Default: none. An upstream without a tool that is named here, without
+    /// `*`, is not served, since the tool may have another name.
     pub deny: Vec<ToolPattern>,
 }
 
@@ -21,6 +22,14 @@ impl ToolPattern {
     #[must_use]
     pub fn new(pattern: &str) -> Self {
         Self(pattern.split('*').map(str::to_owned).collect())
+    }
+
+    /// The name that the pattern is, without a `*`.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [name] => Some(name),
+            _ => None,
+        }
     }
 
     /// Whether a name matches.

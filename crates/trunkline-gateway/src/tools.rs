@@ -15,6 +15,7 @@ use trunkline_mcp::{Prompt, Resource, ResourceTemplate, ToolError};
 use crate::approvals::{Approval, Approved, Reviewed};
 use crate::config::UpstreamConfig;
 use crate::definition::{Digest, ReviewedDefinition};
+use crate::filter::ToolPattern;
 use crate::name::UpstreamName;
 use crate::status::{RejectedItem, UnapprovedTool};
 
@@ -170,7 +171,7 @@ impl Selection {
     /// Selects the tools that the configuration allows.
     ///
     /// # Errors
-    /// If there are too many tools.
+    /// If there are too many tools, or a denied one does not exist.
     pub(crate) fn new(
         upstream: &UpstreamName,
         config: &UpstreamConfig,
@@ -180,7 +181,25 @@ impl Selection {
         if count > config.max_tools {
             return Err(format!("the server has {count} tools; the limit is {}", config.max_tools));
         }
+        let is_listed = |name: &str| {
+            let rejected = list.rejected.iter().map(|(tool, _)| tool.as_str());
+            list.items.iter().map(|tool| tool.name.as_str()).chain(rejected).any(|one| one == name)
+        };
+        let names = |patterns: &[ToolPattern]| {
+            let names = patterns.iter().filter_map(ToolPattern::name);
+            names.filter(|name| !is_listed(name)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        if let Some(name) = names(&config.tools.deny).first() {
+            return Err(format!(
+                "the server has no tool `{name}`, which `deny` names: correct it, or deny `{name}*` if the tool is \
+                 added later"
+            ));
+        }
+        let missing = names(&config.tools.allow);
         let mut selection = Self::default();
+        for name in missing {
+            selection.reject(name, "the server has no tool of this name in `allow`".to_owned());
+        }
         for (tool, reason) in list.rejected {
             selection.reject(tool, reason);
         }

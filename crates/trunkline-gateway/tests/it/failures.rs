@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use trunkline::Router;
 use trunkline::client::{Client, Http};
-use trunkline_gateway::{GatewayConfig, UpstreamState};
+use trunkline_gateway::{GatewayConfig, ToolPattern, UpstreamState};
 
 use crate::support::{Mode, PATIENCE, Scripted, Service, tools};
 
@@ -63,6 +63,32 @@ async fn a_renamed_tool_replaces_the_other() {
     service.until("up", |status| status.tools == 2).await;
     assert_eq!(service.tools(), ["up__renamed", "up__b"]);
     assert_eq!(service.call("up.a", json!({})).await.unwrap_err()["code"], -32601);
+}
+
+/// It may offer the tool under another name.
+#[tokio::test]
+async fn an_upstream_without_a_denied_tool_is_not_served() {
+    let upstream = Scripted::start(tools(&["read", "remove"])).await;
+    let mut config = upstream.config();
+    config.tools.deny = ["drop_*", "delete"].map(ToolPattern::new).into();
+    config.tools.allow =
+        ["read", "write", "list_*", "remove", "delete"].map(ToolPattern::new).into();
+    let service = Service::start(vec![("up", config)]).await;
+    let reason =
+        "the server has no tool `delete`, which `deny` names: correct it, or deny `delete*`";
+    for names in [&["read", "delete"][..], &["read", "delete", "remove"]] {
+        let status = service.until_state("up", UpstreamState::Failed).await;
+        assert!(status.last_error.as_deref().unwrap().starts_with(reason), "{status:?}");
+        for tool in ["up.read", "up.remove", "up.delete"] {
+            assert!(service.call(tool, json!({})).await.is_err(), "{tool}");
+        }
+        upstream.change(|script| script.tools = tools(names));
+        let status = service.until_state("up", UpstreamState::Ready).await;
+        assert_eq!(status.rejected[0].name, "write");
+        assert!(service.call("up.read", json!({})).await.is_ok());
+        assert!(service.call("up.delete", json!({})).await.is_err());
+        upstream.change(|script| script.tools = tools(&["read", "remove"]));
+    }
 }
 
 #[tokio::test]
