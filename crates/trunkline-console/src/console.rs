@@ -140,6 +140,19 @@ impl Visit {
         databases.iter().filter(is_permitted).cloned().collect()
     }
 
+    /// The types of records that have an operation for the user. `None` if records are off.
+    pub(crate) fn record_types(&self) -> Option<Vec<String>> {
+        let operations = self.operations();
+        let is_permitted = |kind: &&String| {
+            let is_of_kind = |name: &str| {
+                name.strip_prefix(kind.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            };
+            operations.iter().any(|operation| is_of_kind(operation.name()))
+        };
+        let types = self.console.config.record_types.as_ref()?;
+        Some(types.iter().filter(is_permitted).cloned().collect())
+    }
+
     /// Calls an operation as the user, through all layers. A call that may change or delete data fails with
     /// [`code::CONFIRMATION`] until its form is confirmed, with or without a layer that asks for confirmations.
     pub(crate) async fn call(

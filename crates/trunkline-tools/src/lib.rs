@@ -26,7 +26,7 @@ pub use config::{Launcher, ProcessLimits, ToolConfig};
 pub use folder::{FolderError, RejectedManifest, ReloadReport, ToolFolder};
 pub use launcher::{LaunchError, launch};
 pub use manifest::{ManifestError, ToolManifest};
-pub use operations::{management, operations};
+pub use operations::{RELOAD_PERMISSION, management, operations};
 pub use routes::routes;
 pub use run::{ProcessBound, RunError};
 

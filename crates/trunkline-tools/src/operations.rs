@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use trunkline::access::Principal;
 use trunkline::layers::ValidateLayer;
+use trunkline::layers::authorize::{SharedRules, is_visible_to};
+use trunkline::protocol::RegisteredOperation;
 use trunkline::{
-    Effect, ErrorDescription, ErrorObject, Json, Operation, RawParams, Router, RpcError, State,
-    code,
+    Call, Effect, ErrorDescription, ErrorObject, Extensions, FromCall, Json, Operation, RawParams,
+    Router, Rpc, RpcError, State, code,
 };
 
 use crate::folder::{FolderError, ReloadReport, ToolFolder};
@@ -16,6 +19,9 @@ use crate::run::{RunError, Tool};
 
 pub(crate) const LIST_TOOLS: &str = "agent.list_tools";
 pub(crate) const RELOAD_TOOLS: &str = "agent.reload_tools";
+
+/// The name of the permission to reload the folder, and to see its rejected files, in patterns of rules and roles.
+pub const RELOAD_PERMISSION: &str = "tools.reload";
 
 /// The operations of the current tools of a folder. Each has the name of its tool. Arguments are validated against the
 /// input schema before the tool runs.
@@ -74,12 +80,25 @@ async fn run(
     folder.run(tool, arguments.as_deref()).await
 }
 
+/// A folder, the service of its tools, and the rules for the callers of both.
+#[derive(Clone)]
+struct Managed {
+    folder: ToolFolder,
+    rpc: Rpc,
+    rules: SharedRules,
+}
+
 /// The operations that manage a folder: `agent.list_tools` lists its tools and rejected files,
 /// `agent.reload_tools` reads the folder again and lists the changes. They are not tools: merge them into the router
 /// of the agent, not into that of the tools.
 ///
+/// `rpc` is the service of the tools, and `rules` are its rules and those of these operations. A reload requires the
+/// [permission](SharedRules::check_permission) [`RELOAD_PERMISSION`]. Callers without it get the tools in the lists of
+/// `rpc` for them, and neither rejected files nor the failure of the last read.
+///
 /// The error is -32000 if the folder cannot be read; the previous tools stay.
-pub fn management<S>(folder: &ToolFolder) -> Router<S> {
+pub fn management<S>(folder: &ToolFolder, rpc: &Rpc, rules: &SharedRules) -> Router<S> {
+    let managed = Managed { folder: folder.clone(), rpc: rpc.clone(), rules: rules.clone() };
     let list = Operation::new(LIST_TOOLS, list)
         .title("List tools")
         .description("Lists the tools of the folder, and the rejected manifests with the reasons.")
@@ -94,15 +113,51 @@ pub fn management<S>(folder: &ToolFolder) -> Router<S> {
         .additive()
         .idempotent()
         .closed_world();
-    Router::new().operation(list).operation(reload).with_state(folder.clone())
+    Router::new().operation(list).operation(reload).with_state(managed)
 }
 
-fn list(State(folder): State<ToolFolder>) -> Json<ReloadReport> {
-    Json(folder.listing())
+fn list(State(managed): State<Managed>, Sender(sender): Sender) -> Json<ReloadReport> {
+    let listing = managed.folder.listing();
+    Json(match managed.check(&sender) {
+        Ok(()) => listing,
+        Err(_) => managed.visible(listing.tools, &sender),
+    })
 }
 
-async fn reload(State(folder): State<ToolFolder>) -> Result<ReloadReport, FolderError> {
-    folder.refresh().await
+async fn reload(
+    State(managed): State<Managed>,
+    Sender(sender): Sender,
+) -> Result<ReloadReport, ErrorObject> {
+    managed.check(&sender)?;
+    managed.folder.refresh().await.map_err(RpcError::into_error_object)
+}
+
+impl Managed {
+    fn check(&self, sender: &Extensions) -> Result<(), ErrorObject> {
+        self.rules.check_permission(RELOAD_PERMISSION, sender)
+    }
+
+    /// The tools that lists for the sender contain.
+    fn visible(&self, mut tools: Vec<Arc<ToolManifest>>, sender: &Extensions) -> ReloadReport {
+        let (operations, principal) = (self.rpc.operations(), Principal::of(sender));
+        tools.retain(|tool| {
+            let is_of_tool = |one: &&Arc<RegisteredOperation>| {
+                one.description().tool.as_ref() == Some(&tool.name)
+            };
+            let operation = operations.iter().find(is_of_tool);
+            operation.is_some_and(|one| is_visible_to(one.description(), principal))
+        });
+        ReloadReport::of_tools(tools)
+    }
+}
+
+/// The extensions of a call.
+struct Sender(Extensions);
+
+impl<S> FromCall<S> for Sender {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self(call.extensions().clone()))
+    }
 }
 
 fn listing_schema() -> Value {

@@ -67,8 +67,9 @@ impl Caller {
     }
 
     /// The extensions of a call on the caller's behalf.
-    pub(crate) fn extensions(&self) -> Extensions {
-        self.extensions.clone()
+    #[must_use]
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
     }
 }
 

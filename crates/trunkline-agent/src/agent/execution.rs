@@ -98,7 +98,7 @@ impl Executor {
             Ok(call) => call,
             Err(error) => return Outcome::error(error),
         };
-        *call.extensions_mut() = caller.extensions();
+        *call.extensions_mut() = caller.extensions().clone();
         let Ok(outcome) = Service::call(&mut self.rpc.clone(), call).await;
         outcome
     }

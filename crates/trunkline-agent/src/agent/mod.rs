@@ -53,6 +53,7 @@ use turn::{Turn, TurnResult};
 #[derive(Clone)]
 pub struct Agent {
     inner: Arc<Inner>,
+    refresh: Option<Refresh>,
 }
 
 struct Inner {
@@ -62,11 +63,10 @@ struct Inner {
     config: Arc<AgentConfig>,
     capabilities: Mutex<Arc<Capabilities>>,
     active_turns: ActiveTurns,
-    refresh: Option<Refresh>,
 }
 
 /// The callback of [`Agent::on_refresh`].
-type Refresh = Box<dyn Fn() -> RefreshFuture + Send + Sync>;
+type Refresh = Arc<dyn Fn(&Caller) -> RefreshFuture + Send + Sync>;
 
 type RefreshFuture = Pin<Box<dyn Future<Output = Result<(), RefreshError>> + Send>>;
 
@@ -83,28 +83,18 @@ impl Agent {
         let capabilities = Mutex::new(Arc::new(Capabilities::new(rpc.operations(), &config)));
         let executor = Executor::new(rpc, &config);
         let active_turns = ActiveTurns::new(config.max_turns);
-        let inner = Inner {
-            executor,
-            model,
-            conversations,
-            config,
-            capabilities,
-            active_turns,
-            refresh: None,
-        };
-        Self { inner: Arc::new(inner) }
+        let inner = Inner { executor, model, conversations, config, capabilities, active_turns };
+        Self { inner: Arc::new(inner), refresh: None }
     }
 
-    /// Sets a callback that [`refresh`](Self::refresh) runs first, such as one that reads a tool folder again. Has
-    /// no effect once the agent has been cloned.
+    /// Sets a callback that [`refresh`](Self::refresh) runs first, such as one that reads a tool folder again, for
+    /// this value and its later clones. It decides whether the caller may do that.
     #[must_use]
-    pub fn on_refresh<F>(mut self, refresh: impl Fn() -> F + Send + Sync + 'static) -> Self
+    pub fn on_refresh<F>(mut self, refresh: impl Fn(&Caller) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), RefreshError>> + Send + 'static,
     {
-        if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            inner.refresh = Some(Box::new(move || Box::pin(refresh())));
-        }
+        self.refresh = Some(Arc::new(move |caller| Box::pin(refresh(caller))));
         self
     }
 
@@ -249,8 +239,8 @@ impl Agent {
     /// If the callback fails.
     pub async fn refresh(&self, caller: &Caller) -> Result<RefreshReport, Error> {
         let before = self.list_capabilities_for(caller);
-        if let Some(refresh) = &self.inner.refresh {
-            refresh().await.map_err(Error::Refresh)?;
+        if let Some(refresh) = &self.refresh {
+            refresh(caller).await.map_err(Error::Refresh)?;
         }
         Ok(RefreshReport::between(&before, self.list_capabilities_for(caller)))
     }

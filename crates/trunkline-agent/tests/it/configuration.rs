@@ -58,7 +58,7 @@ async fn refresh_reports_changes() {
     changing.replace(before.operation(tool("other", "once"))).unwrap();
     let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
     let agent =
-        Agent::new(rpc, None, conversations, AgentConfig::default()).on_refresh(move || {
+        Agent::new(rpc, None, conversations, AgentConfig::default()).on_refresh(move |_| {
             let after = Router::new().operation(tool("same", "")).operation(tool("new", ""));
             let replaced = changing.replace(after.operation(tool("other", "twice")));
             async move { Ok(replaced?) }
@@ -80,7 +80,7 @@ async fn refresh_reports_failures() {
     let add = Operation::new("add", || 1).tool("add");
     let rpc = Router::new().operation(add).build().unwrap();
     let agent = Agent::new(rpc, None, conversations, AgentConfig::default())
-        .on_refresh(|| async { Err("the folder is gone".into()) });
+        .on_refresh(|_| async { Err("the folder is gone".into()) });
     let api = Router::new().merge(operations(&agent)).build().unwrap();
     let refreshed = api.call::<Value>("agent.refresh_capabilities", &json!({})).await;
     let data = json!({ "kind": "refresh", "reason": "…the folder is gone" });

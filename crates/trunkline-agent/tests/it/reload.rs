@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use trunkline::client::{Client, Http};
+use trunkline::layers::authorize::SharedRules;
 use trunkline::{DynamicOperations, Router, Server, ServerHandle};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
@@ -55,8 +56,8 @@ async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHan
     let conversations = Conversations::open(conversations, Default::default()).unwrap();
     let model = Model::new(model::ModelConfig::new(model_url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
-    let api = Router::new().merge(operations(&agent)).merge(trunkline_tools::management(&folder));
-    let api = api.build().unwrap();
+    let management = trunkline_tools::management(&folder, &rpc, &SharedRules::default());
+    let api = Router::new().merge(operations(&agent)).merge(management).build().unwrap();
     let service = rpc.http().merge(routes(&api)).merge(trunkline_tools::routes(&api));
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }

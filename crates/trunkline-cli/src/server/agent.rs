@@ -3,15 +3,17 @@
 use anyhow::{Context, bail, ensure};
 use clap::{Args, value_parser};
 use trunkline::history::History;
+use trunkline::layers::authorize::SharedRules;
 use trunkline::limits::MemoryBudget;
 use trunkline::{Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
+use trunkline_agent::{Agent, AgentConfig, Caller, Patterns, RefreshError, operations};
 use trunkline_storage::Location;
-use trunkline_tools::{ToolFolder, management};
+use trunkline_tools::{RELOAD_PERMISSION, ToolFolder, management};
 
 use super::access::{check_list, entries};
+use super::service::guarded;
 
 /// The remedy in the error of a chat without a model.
 const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-model <NAME>`, where the base is \
@@ -83,26 +85,37 @@ pub(crate) struct AgentArgs {
     deny: Vec<String>,
 }
 
+/// The tools of an agent.
+#[derive(Clone, Copy)]
+pub(crate) struct AgentTools<'a> {
+    /// The service of the tools.
+    pub(crate) rpc: &'a Rpc,
+    /// The folder of command tools.
+    pub(crate) folder: Option<&'a ToolFolder>,
+    /// The rules for callers of the tools and of the agent.
+    pub(crate) rules: &'a SharedRules,
+}
+
 impl AgentArgs {
     /// The name of the model; none without a model.
     pub(crate) fn model_name(&self) -> Option<&str> {
         non_empty(&self.url).and(non_empty(&self.model)).map(String::as_str)
     }
 
-    /// The agent of a service.
+    /// The agent of a service, whose methods have these prefixes.
     pub(crate) fn agent(
         &self,
-        rpc: &Rpc,
-        tools: Option<&ToolFolder>,
+        tools: AgentTools<'_>,
         conversations: Conversations,
         prefixes: &[String],
     ) -> anyhow::Result<Agent> {
+        let AgentTools { rpc, folder, rules } = tools;
         let operations = rpc.operations();
         let names =
             operations.iter().flat_map(|one| [Some(one.name()), one.description().tool.as_deref()]);
         let names: Vec<&str> = names.flatten().collect();
-        check("--agent-allow", &self.allow, &names, tools.is_some())?;
-        check("--agent-deny", &self.deny, &names, tools.is_some())?;
+        check("--agent-allow", &self.allow, &names, folder.is_some())?;
+        check("--agent-deny", &self.deny, &names, folder.is_some())?;
         let defaults = AgentConfig::default();
         let allow: Patterns = entries(&self.allow).collect();
         let all = || prefixes.iter().map(|prefix| format!("{prefix}*")).collect();
@@ -124,9 +137,12 @@ impl AgentArgs {
              with --agent-allow",
             agent.list_capabilities().len()
         );
-        Ok(match tools.cloned() {
+        Ok(match folder.cloned() {
             None => agent,
-            Some(folder) => agent.on_refresh(move || reload(folder.clone())),
+            Some(folder) => {
+                let rules = rules.clone();
+                agent.on_refresh(move |caller| refresh(folder.clone(), &rules, caller))
+            }
         })
     }
 
@@ -181,20 +197,20 @@ fn check(flag: &str, patterns: &[String], names: &[&str], is_dynamic: bool) -> a
 /// The service of the agent's methods.
 pub(crate) fn api(
     agent: &Agent,
-    tools: Option<&ToolFolder>,
+    tools: AgentTools<'_>,
     history: Option<&History>,
     memory: &MemoryBudget,
-    guard: impl FnOnce(Router) -> Router,
 ) -> anyhow::Result<Rpc> {
+    let AgentTools { rpc, folder, rules } = tools;
     let call_timeout = Some(agent.call_timeout());
     let limits = Limits { call_timeout, memory: memory.clone(), ..Limits::default() };
     let router = Router::new().merge(operations(agent));
-    let router = match tools {
-        Some(folder) => router.merge(management(folder)),
+    let router = match folder {
+        Some(folder) => router.merge(management(folder, rpc, rules)),
         None => router,
     };
     let router = router.info("trunkline agent", env!("CARGO_PKG_VERSION")).limits(limits);
-    let api = guard(router).build()?;
+    let api = guarded(router, rules).build()?;
     Ok(match history {
         Some(history) => api.with_history(history.clone()),
         None => api,
@@ -206,9 +222,21 @@ pub(crate) fn conversations(location: &Location) -> Conversations {
     Conversations::deferred(location.clone(), Default::default())
 }
 
-async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {
-    match folder.refresh().await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("{error}: {}", error.source).into()),
+/// Reads the folder again for callers that may reload it. Others get the current tools, which are those of the folder a
+/// second ago at most.
+fn refresh(
+    folder: ToolFolder,
+    rules: &SharedRules,
+    caller: &Caller,
+) -> impl Future<Output = Result<(), RefreshError>> + use<> {
+    let permitted = rules.check_permission(RELOAD_PERMISSION, caller.extensions());
+    async move {
+        if permitted.is_err() {
+            return Ok(());
+        }
+        match folder.refresh().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("{error}: {}", error.source).into()),
+        }
     }
 }

@@ -12,6 +12,9 @@ pub(super) const HISTORY: &str = "history";
 /// The name of `POST /admin/reload`.
 pub(super) const RELOAD: &str = "admin.reload";
 
+/// The names of what can be permitted and is not an operation.
+const PERMISSIONS: [&str; 3] = [HISTORY, RELOAD, trunkline_tools::RELOAD_PERMISSION];
+
 /// The names of all operations, and of what else can be permitted.
 pub(crate) struct OperationNames {
     names: Vec<String>,
@@ -29,7 +32,7 @@ impl OperationNames {
         dynamic: impl Iterator<Item = String>,
         prefixes: Vec<String>,
     ) -> Self {
-        let names = operations.chain([HISTORY, RELOAD].map(str::to_owned)).collect();
+        let names = operations.chain(PERMISSIONS.map(str::to_owned)).collect();
         let dynamic = dynamic.map(|namespace| namespace + ".").collect();
         Self { names, dynamic, prefixes }
     }

@@ -23,7 +23,7 @@ use trunkline::layers::metrics::Exposition;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::protocol::Reply;
 use trunkline::server::Tls;
-use trunkline::{DynamicOperations, ErrorObject, Router, code};
+use trunkline::{DynamicOperations, Router};
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
 use trunkline_sql::saved_query::SavedQuery;
@@ -327,15 +327,10 @@ pub(super) fn routes(endpoint: &Endpoint) -> Routes {
 }
 
 async fn reload(State(endpoint): State<Endpoint>, context: Context) -> Response<ReplyBody> {
-    let principal = Principal::of(&context.extensions);
-    let permitted = endpoint.rules.current().admits(RELOAD, principal);
-    // An issuer may sign tokens for many callers.
-    if !permitted.unwrap_or_else(|| principal.is_none_or(|one| one.issuer().is_none())) {
-        let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
-        let reason = format!("no role of the caller permits `{RELOAD}`");
-        let error = error.with_data(&json!({ "reason": reason }));
+    if let Err(error) = endpoint.rules.check_permission(RELOAD, &context.extensions) {
         return respond(StatusCode::FORBIDDEN, Reply::error(error, None));
     }
+    let principal = Principal::of(&context.extensions);
     tracing::info!(principal = principal.map(Principal::name), "reload requested");
     let (sender, outcome) = oneshot::channel();
     let outcome = match endpoint.requests.send(sender).await {

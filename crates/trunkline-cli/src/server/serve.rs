@@ -241,9 +241,9 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         let problems = problems::problems(&served, &stored, recorder.as_ref(), &reload_state);
         let readiness = readiness::checks(&served);
         let gauges = Gauges::new(&served, &mcp, &problems, &reload_state);
-        let guard = |router| service::guarded(router, &rules);
-        let agent = arguments.agent.agent(&rpc, tools.as_ref(), stored, &served.prefixes())?;
-        let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
+        let agent_tools = agent::AgentTools { rpc: &rpc, folder: tools.as_ref(), rules: &rules };
+        let agent = arguments.agent.agent(agent_tools, stored, &served.prefixes())?;
+        let api = agent::api(&agent, agent_tools, history, &served.memory)?;
         let names = served.operation_names([&rpc, &api]);
         access::check_patterns(&arguments.access, config, &names)?;
         let limits = arguments.limits.described(&served.memory).into_iter();

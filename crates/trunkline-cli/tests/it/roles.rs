@@ -277,6 +277,33 @@ fn the_console_shows_permitted_databases() {
 }
 
 #[test]
+fn records_and_forms_are_those_that_the_caller_may_use() {
+    let folder = folder(&format!("{TOKENS}{}{DATABASES}", listed_roles()));
+    let server = serve(folder.path(), &["--data-dir", "data"]);
+    let names = |caller: &str| {
+        let forms = get(&server, "/forms", &bearer(caller)).json();
+        let forms = forms.as_array().unwrap().iter();
+        let names = forms.filter_map(|form| Some(form["rel"].as_str()?.to_owned()));
+        names.filter(|name| name.contains('.')).collect::<Vec<_>>()
+    };
+    let mut clerk = names("clerk");
+    clerk.sort();
+    assert_eq!(clerk, ["db.insert_record", "db.list_tables"]);
+    assert!(names("nobody").is_empty(), "{:?}", names("nobody"));
+    let admin = names("admin");
+    for name in ["todo.create", "db.list_tables", "queries.items"] {
+        assert!(admin.iter().any(|one| one == name), "{name}: {admin:?}");
+    }
+    for (caller, status) in [("clerk", 404), ("admin", 200)] {
+        let page = get(&server, "/console/records/todo", &bearer(caller));
+        assert_eq!(page.status, status, "{caller}");
+        let page = get(&server, "/console", &bearer(caller)).body;
+        let page = String::from_utf8(page).unwrap();
+        assert_eq!(page.contains("todo"), status == 200, "{caller}: {page}");
+    }
+}
+
+#[test]
 fn each_database_with_its_own_tools() {
     let folder = folder(&format!(
         "{TOKENS}{DATABASES}[roles.hr]\ntokens = ['reader']\noperations = ['db.*']\ndatabases = ['hr']\n"
@@ -361,6 +388,88 @@ fn roles_restrict_the_other_endpoints() {
         let subscribe = rpc("resources/subscribe", &json!({"uri": "db://hr/tables"}));
         let reply = ask(&session, &subscribe).json();
         assert_eq!(reply["result"].is_object(), is_permitted, "{caller}: {reply}");
+    }
+}
+
+/// `agent.*` permits neither a reload of the folder of tools nor the names of other tools and files.
+#[test]
+fn the_folder_of_tools_has_its_own_permission() {
+    let roles = "\
+[roles.reader]
+tokens = ['reader']
+operations = ['agent.*', 'tool.one']
+[roles.clerk]
+tokens = ['clerk']
+operations = ['agent.*', 'tool.*', 'tools.reload']
+[roles.admin]
+tokens = ['admin']
+operations = ['*']
+";
+    let folder = folder(&format!("{TOKENS}{roles}{DATABASES}"));
+    let tools = folder.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    for name in ["one", "two"] {
+        let manifest = format!(
+            "name = '{name}'\ndescription = 'A tool.'\ncommand = ['cat']\n[input_schema]\ntype = 'object'\n"
+        );
+        fs::write(tools.join(format!("{name}.toml")), manifest).unwrap();
+    }
+    fs::write(tools.join("bad.toml"), "name = 5").unwrap();
+    let server = serve(folder.path(), &["--tools", "tools"]);
+    let api = |caller: &str, method: &str| {
+        server.connect().ask(&post("/api", &[&bearer(caller)], &rpc(method, &json!({}))))
+    };
+    let reload =
+        |caller: &str| server.connect().ask(&post("/tools/reload", &[&bearer(caller)], &json!({})));
+    let all = (&["one", "two"][..], &["bad.toml"][..]);
+    for (caller, listed, reloads) in [
+        ("reader", Some((&["one"][..], &[][..])), false),
+        ("clerk", Some(all), true),
+        ("admin", Some(all), true),
+        ("nobody", None, false),
+    ] {
+        let check = |what: &str,
+                     status: u16,
+                     list: &Value,
+                     expected: Option<(&[&str], &[&str])>| {
+            let Some((tools, rejected)) = expected else {
+                assert_eq!(status, 403, "{what} as {caller}: {list}");
+                assert_eq!(list["error"]["code"], -32008, "{what} as {caller}: {list}");
+                return;
+            };
+            let texts = |member: &str, key: &str| {
+                let items = list[member].as_array().unwrap_or_else(|| panic!("{what}: {list}"));
+                items.iter().map(|item| item[key].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            };
+            assert_eq!(texts("tools", "name"), tools, "{what} as {caller}");
+            assert_eq!(texts("rejected", "file"), rejected, "{what} as {caller}");
+        };
+        let result = |reply: &Reply| match reply.json() {
+            reply if reply["error"].is_null() => reply["result"].clone(),
+            reply => reply,
+        };
+        let reply = get(&server, "/tools", &bearer(caller));
+        check("GET /tools", reply.status, &reply.json(), listed);
+        let reply = api(caller, "agent.list_tools");
+        check("agent.list_tools", reply.status, &result(&reply), listed);
+        let reloaded = listed.filter(|_| reloads);
+        let reply = reload(caller);
+        check("POST /tools/reload", reply.status, &reply.json(), reloaded);
+        let reply = api(caller, "agent.reload_tools");
+        check("agent.reload_tools", reply.status, &result(&reply), reloaded);
+        let page = get(&server, "/console/tools", &bearer(caller)).body;
+        let page = String::from_utf8(page).unwrap();
+        for (text, is_shown) in
+            [("tool.one", listed.is_some()), ("tool.two", reloads), ("bad.toml", reloads)]
+        {
+            assert_eq!(page.contains(text), is_shown, "{text} on the page of {caller}: {page}");
+        }
+    }
+    // A refresh of the capabilities reads the folder only for those who may reload it.
+    fs::remove_dir_all(&tools).unwrap();
+    for (caller, code) in [("reader", Value::Null), ("clerk", json!(-32000))] {
+        let reply = api(caller, "agent.refresh_capabilities").json();
+        assert_eq!(reply["error"]["code"], code, "{caller}: {reply}");
     }
 }
 

@@ -192,7 +192,7 @@ fn parts(visit: &Visit) -> Vec<(&'static str, String, &'static str)> {
     let databases: Vec<String> = databases.collect();
     let off = || "off".to_owned();
     let on = |is_on: bool| if is_on { "on".to_owned() } else { off() };
-    let records = config.record_types.as_ref().map_or_else(off, |types| types.join(", "));
+    let records = visit.record_types().map_or_else(off, |types| types.join(", "));
     vec![
         (
             "Databases",

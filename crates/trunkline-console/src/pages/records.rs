@@ -36,7 +36,7 @@ fn disabled(visit: &Visit) -> Response {
 
 /// The types, or the response without this one.
 fn checked(visit: &Visit, kind: &str) -> Result<(), Refused> {
-    let Some(types) = &visit.console.config.record_types else {
+    let Some(types) = visit.record_types() else {
         return Err(disabled(visit).into());
     };
     if types.iter().any(|known| known == kind) {
@@ -55,11 +55,10 @@ struct TypesPage {
 }
 
 pub(super) async fn types(visit: Visit) -> Response {
-    let types = match visit.console.config.record_types.as_deref() {
-        None => return disabled(&visit),
-        Some([only]) => return see_other(&base(only)),
-        Some(types) => types,
-    };
+    let Some(types) = visit.record_types() else { return disabled(&visit) };
+    if let [only] = &*types {
+        return see_other(&base(only));
+    }
     let described = |name: &String| {
         let found = visit.console.find(&format!("{name}.create"));
         let text = found.and_then(|(_, operation)| operation.description().text.clone());

@@ -4,7 +4,9 @@ use http::header::HOST;
 use http::uri::{Authority, Scheme, Uri};
 use serde::Serialize;
 use serde_json::Value;
+use trunkline::access::Principal;
 use trunkline::http::Headers;
+use trunkline::layers::authorize::is_visible_to;
 use trunkline::protocol::RegisteredOperation;
 use trunkline::{Effect, Extensions, Schema};
 
@@ -56,7 +58,8 @@ const PATHS: [(&str, &str, &str); 5] = [
 ];
 
 impl Routes {
-    /// The JSON text of all forms, for a client that requested `uri`.
+    /// The JSON text of the forms, for a client that requested `uri`: the paths, and the operations in lists for the
+    /// caller.
     pub(super) fn forms(&self, uri: &Uri, extensions: &Extensions) -> Vec<u8> {
         let base = base(uri, extensions);
         let paths = PATHS.map(|(rel, method, description)| Form {
@@ -67,7 +70,10 @@ impl Routes {
             operation: None,
         });
         let operations = self.rpc.operations();
-        let operations = operations.iter().filter_map(|operation| self.form(operation, &base));
+        let caller = Principal::of(extensions);
+        let operations = operations.iter();
+        let operations = operations.filter(|one| is_visible_to(one.description(), caller));
+        let operations = operations.filter_map(|operation| self.form(operation, &base));
         let forms: Vec<Form<'_>> = paths.into_iter().chain(operations).collect();
         serde_json::to_vec(&forms).expect("structs with text keys serialise into memory")
     }

@@ -60,6 +60,12 @@ pub struct RejectedManifest {
 }
 
 impl ReloadReport {
+    /// These tools, without changes and rejected files.
+    pub(crate) fn of_tools(tools: Vec<Arc<ToolManifest>>) -> Self {
+        let (added, changed, removed, rejected) = Default::default();
+        Self { added, changed, removed, tools, rejected, failure: None }
+    }
+
     /// Whether tools were added, changed or removed.
     #[must_use]
     pub fn has_changes(&self) -> bool {

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use serde_json::json;
 use trunkline_access::{PolicySnapshot, Principal, Scopes};
 use trunkline_core::call::{Call, Description, Effect};
-use trunkline_core::error::ErrorObject;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
 use trunkline_core::operation::{Operation, Pattern};
 
 use super::requirement::{self, Requirement};
@@ -243,6 +245,28 @@ impl SharedRules {
     #[must_use]
     pub fn policy(&self) -> PolicySnapshot {
         PolicySnapshot::new(self.current())
+    }
+
+    /// Checks that the sender of a request or call may use something that is not a method and affects all callers, such
+    /// as a reload, by its name in patterns. Without roles and requirements for the name, all but the holders of signed
+    /// tokens may, since an issuer may sign tokens for many callers.
+    ///
+    /// # Errors
+    /// -32008 for other senders.
+    pub fn check_permission(&self, name: &str, sender: &Extensions) -> Result<(), ErrorObject> {
+        let principal = Principal::of(sender);
+        let of_request = PolicySnapshot::of(sender).and_then(PolicySnapshot::get::<Rules>);
+        let is_permitted = |rules: Arc<Rules>| {
+            let is_signed = principal.is_some_and(|principal| principal.issuer().is_some());
+            rules.admits(name, principal).unwrap_or(!is_signed)
+        };
+        // Neither the rules of the request nor those that have replaced them may be evaded.
+        if of_request.into_iter().chain([self.current()]).all(is_permitted) {
+            return Ok(());
+        }
+        let reason = format!("no role of the caller permits `{name}`");
+        let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
+        Err(error.with_data(&json!({ "reason": reason })))
     }
 }
 
