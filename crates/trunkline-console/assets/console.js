@@ -241,7 +241,7 @@ function chat() {
       log.scrollTop = log.scrollHeight;
     };
     try {
-      const response = await fetch("/api", {
+      const response = await fetch("/console/data/api", {
         method: "POST", signal: running.signal,
         headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "agent.chat", params }),

@@ -265,6 +265,9 @@ pub(crate) struct Layout {
     pub(crate) has_session: bool,
 }
 
+/// The path of the endpoints that pages use. The cookie of a session is sent to paths of the console only.
+pub(crate) const DATA: &str = "/console/data";
+
 /// The entries of the navigation: section, path and label.
 pub(crate) const SECTIONS: [(&str, &str, &str); 7] = [
     ("overview", "/console", "Overview"),

@@ -21,7 +21,7 @@ mod table;
 mod text;
 
 pub use config::{ConsoleConfig, ConsoleDatabase, HistoryAccess};
-pub use pages::{routes, sessions};
+pub use pages::{data_routes, routes, sessions};
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! Extractors for the HTTP request of a call.
 
 use std::any::{Any, TypeId, type_name};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
 
 use http::HeaderMap;
@@ -135,6 +135,18 @@ impl Peer {
     pub fn of(extensions: &Extensions) -> Self {
         let direct = extensions.origin::<Head>().and_then(|head| head.peer);
         Self(direct.or_else(|| extensions.get::<Self>()?.0))
+    }
+
+    /// The address, for limits of each client: all of an IPv4 address, the first 64 bits of an IPv6 address, which one
+    /// client has alone.
+    #[must_use]
+    pub fn network(self) -> Option<IpAddr> {
+        Some(match self.0?.ip().to_canonical() {
+            IpAddr::V6(address) => {
+                Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into()
+            }
+            address => address,
+        })
     }
 }
 

@@ -111,11 +111,18 @@ pub(crate) fn merged(service: HttpService, routes: &[Routes]) -> HttpService {
     routes.iter().cloned().fold(service, HttpService::merge)
 }
 
-/// Routes that pages of the console use: they accept its sessions.
-pub(crate) fn with_sessions(console: Option<&ConsoleSetup>, routes: Routes) -> Routes {
-    match console.and_then(|console| console.sessions.as_ref()) {
-        Some(sessions) => routes.sessions(sessions),
-        None => routes,
+/// Adds an endpoint that pages of the console use, and a second one for them, which accepts their sessions.
+pub(crate) fn merged_with_data(
+    service: HttpService,
+    routes: Routes,
+    console: Option<&ConsoleSetup>,
+) -> HttpService {
+    let service = service.merge(routes.clone());
+    match console {
+        Some(console) => {
+            service.merge(trunkline_console::data_routes(routes, console.sessions.as_ref()))
+        }
+        None => service,
     }
 }
 

@@ -14,7 +14,7 @@ use trunkline::http::HttpService;
 use trunkline_console::HistoryAccess;
 
 use super::access::entries;
-use super::console::{ConsoleSetup, with_sessions};
+use super::console::{ConsoleSetup, merged_with_data};
 
 /// The flags of the history and its log.
 #[derive(Args)]
@@ -163,7 +163,7 @@ impl Recorder {
             ..endpoint::HistoryRoutesConfig::default()
         };
         let routes = endpoint::routes(&self.history, settings);
-        let service = service.merge(with_sessions(console, routes));
+        let service = merged_with_data(service, routes, console);
         match &self.log {
             Some(log) => service.merge(endpoint::log_routes(log, self.readers.clone())),
             None => service,

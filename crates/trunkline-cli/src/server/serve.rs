@@ -276,7 +276,6 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
                 .http_with(http.clone())
                 .merge(mcp.routes())
                 .merge(mcp.sse_routes())
-                .merge(console::with_sessions(console.as_ref(), trunkline_agent::routes(&api)))
                 .merge(rpc.openrpc_routes())
                 .merge(metrics::routes_with(&rpc, {
                     let gauges = gauges.clone();
@@ -284,10 +283,12 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
                 }))
                 .merge(reload::routes(&reload_endpoint))
                 .merge(summary.clone().routes());
+            let with_data =
+                |service, routes| console::merged_with_data(service, routes, console.as_ref());
+            let service = with_data(service, trunkline_agent::routes(&api));
             let service = match &served.databases {
                 Some(databases) => {
-                    let routes = trunkline_sql::routes(&rpc, databases, service::DATABASES);
-                    service.merge(console::with_sessions(console.as_ref(), routes))
+                    with_data(service, trunkline_sql::routes(&rpc, databases, service::DATABASES))
                 }
                 None => service,
             };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::access::Issuer;
-use crate::support::{Reply, Server, post, tpch, trunkline, with_content};
+use crate::support::{Connection, Reply, Server, post, tpch, trunkline, with_content};
 
 /// The text of a page, with its status and headers.
 pub(crate) struct Page {
@@ -441,7 +441,7 @@ fn records_are_created_changed_and_reverted() {
 /// The value of the session's cookie.
 fn cookie(page: &Page) -> String {
     let cookie = page.reply.header("set-cookie").unwrap();
-    assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    assert!(cookie.ends_with("; Path=/console; HttpOnly; SameSite=Strict"), "{cookie}");
     assert!(cookie.starts_with("trunkline_session_0="), "with the port of --listen: {cookie}");
     format!("Cookie: {}", cookie.split(';').next().unwrap())
 }
@@ -469,9 +469,17 @@ fn sessions_replace_tokens_in_browsers() {
         send(&server, path, &[ORIGIN], &[("token", "good-token"), ("next", "//evil.example")]);
     assert_eq!(other.reply.header("location"), Some("/console"));
 
+    // Endpoints accept the session under the path that the cookie is sent to.
     let export = "/db/main/query?sql=SELECT+1";
-    for path in ["/console", "/console/databases/main", "/history", export] {
-        assert_eq!(get(&server, path, &[&session]).reply.status, 200, "{path}");
+    for (path, status) in [
+        ("/console", 200),
+        ("/console/databases/main", 200),
+        ("/console/data/history", 200),
+        (&format!("/console/data{export}"), 200),
+        ("/history", 401),
+        (export, 401),
+    ] {
+        assert_eq!(get(&server, path, &[&session]).reply.status, status, "{path}");
         assert_eq!(get(&server, path, &[]).reply.status, 401, "{path}");
         let token = "Authorization: Bearer good-token";
         assert_eq!(get(&server, path, &[token]).reply.status, 200, "{path}");
@@ -482,9 +490,10 @@ fn sessions_replace_tokens_in_browsers() {
     for (path, headers, status) in [
         ("/rpc", &[&*session, ORIGIN][..], 401),
         ("/mcp", &[&session, ORIGIN], 401),
-        ("/api", &[&session, ORIGIN], 200),
-        ("/api", &[&session], 403),
-        ("/api", &[&session, "Origin: http://localhost:1"], 403),
+        ("/api", &[&session, ORIGIN], 401),
+        ("/console/data/api", &[&session, ORIGIN], 200),
+        ("/console/data/api", &[&session], 403),
+        ("/console/data/api", &[&session, "Origin: http://localhost:1"], 403),
     ] {
         let reply = server.connect().ask(&post(path, headers, &list));
         assert_eq!(reply.status, status, "{path} {headers:?}");
@@ -492,6 +501,61 @@ fn sessions_replace_tokens_in_browsers() {
     let signed_out = send(&server, "/console/sign-out", &[ORIGIN, &session], &[]);
     assert!(signed_out.reply.header("set-cookie").unwrap().ends_with("; Max-Age=0"));
     assert_eq!(get(&server, "/console", &[&session]).reply.status, 401);
+}
+
+/// The pages link to the endpoints that accept the cookie.
+#[test]
+fn pages_use_paths_of_the_console() {
+    let (_folder, server) = sample(&[]);
+    let sql = [("sql", "SELECT 1")];
+    let query = send(&server, "/console/databases/main/query", &[ORIGIN], &sql);
+    let history = get(&server, "/console/history", &[]);
+    let script = history.text.split("src=\"").nth(1).unwrap().split('"').next().unwrap();
+    let script = get(&server, script, &[]);
+    for (page, path) in [
+        (&query, "/console/data/db/main/query?sql="),
+        (&history, "/console/data/history/stream"),
+        (&script, "/console/data/api"),
+    ] {
+        assert!(page.text.contains(&format!("\"{path}")), "{path}: {}", page.text);
+    }
+}
+
+#[test]
+fn failed_sign_ins_are_limited_for_each_address() {
+    let (_folder, server) = sample(&["--bearer", "good-token"]);
+    let sign_in = |from: &str, token: &str| {
+        let body = format!("token={token}");
+        let mut connection = Connection::open_from(from.parse().unwrap(), server.address);
+        let reply = connection.ask(&format!(
+            "POST /console/sign-in HTTP/1.1\r\nHost: localhost\r\n{ORIGIN}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        let text = String::from_utf8_lossy(&reply.body).into_owned();
+        Page { reply, text }
+    };
+    // The limit holds for concurrent guesses, too.
+    let statuses = std::thread::scope(|scope| {
+        let guess = || sign_in("127.0.0.1", "guess").reply.status;
+        let guesses: Vec<_> = (0..20).map(|_| scope.spawn(guess)).collect();
+        guesses.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+    });
+    let verified = statuses.iter().filter(|status| **status == 401).count();
+    // Another one is allowed every 6 s.
+    assert!((10..15).contains(&verified), "{statuses:?}");
+    assert!(statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
+    let refused = sign_in("127.0.0.1", "good-token");
+    assert_eq!(refused.reply.status, 429, "{}", refused.text);
+    let seconds: u64 = refused.reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=7).contains(&seconds), "{seconds}");
+    assert!(refused.text.contains("Too many sign-ins from this address"), "{}", refused.text);
+    for _ in 0..15 {
+        assert_eq!(sign_in("127.0.0.2", "good-token").reply.status, 303, "another address");
+    }
+    // Requests with a token are not concerned.
+    let page = get(&server, "/console", &["Authorization: Bearer good-token"]);
+    assert_eq!(page.reply.status, 200);
 }
 
 #[test]
@@ -525,7 +589,7 @@ fn access_rules_apply_to_pages() {
         ("/console/databases/main", [403, 200]),
         ("/console/databases/main/tables/region", [403, 200]),
         ("/console/history", [403, 200]),
-        ("/history", [403, 200]),
+        ("/console/data/history", [403, 200]),
     ] {
         let found = [&stranger, &admin].map(|session| get(&server, path, &[session]).reply.status);
         assert_eq!(found, expected, "{path}");

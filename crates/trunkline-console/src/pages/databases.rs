@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use trunkline::{ErrorObject, code};
 
 use crate::config::ConsoleDatabase;
-use crate::console::{Called, Console, DisabledPage, Layout, Refused, Visit, page, see_other};
+use crate::console::{
+    Called, Console, DATA, DisabledPage, Layout, Refused, Visit, page, see_other,
+};
 use crate::json::Json;
 use crate::table::{Cell, Column, Table};
 use crate::text;
@@ -70,7 +72,7 @@ impl DatabaseVisit {
         let database = text::encode(&self.database.name);
         let url = |further: &[(&str, &str)]| {
             let pairs = [&[("sql", sql)], further].concat();
-            format!("/db/{database}/query{}", text::query(&pairs))
+            format!("{DATA}/db/{database}/query{}", text::query(&pairs))
         };
         vec![
             ("CSV", url(&[("format", "csv")])),

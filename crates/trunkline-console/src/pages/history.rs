@@ -10,7 +10,7 @@ use trunkline::history::{Entry, Filter, History, Status};
 use trunkline::{Effect, ErrorObject, code};
 
 use super::operations;
-use crate::console::{DisabledPage, Layout, Refused, Visit, page};
+use crate::console::{DATA, DisabledPage, Layout, Refused, Visit, page};
 use crate::json::Json;
 use crate::text;
 
@@ -132,7 +132,7 @@ pub(super) async fn list(visit: Visit) -> Result<Response, Refused> {
         principal,
         trace_id,
         error,
-        stream: format!("/history/stream{query}"),
+        stream: format!("{DATA}/history/stream{query}"),
         next,
         is_first: before.is_none(),
         first: format!("/console/history{query}"),

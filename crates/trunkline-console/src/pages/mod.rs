@@ -15,20 +15,30 @@ mod tools;
 use axum::Router;
 use axum::routing::{get, post};
 use trunkline::Rpc;
-use trunkline::http::Routes;
+use trunkline::http::{Routes, Sessions};
 
 use crate::assets;
 use crate::config::ConsoleConfig;
-use crate::console::Console;
+use crate::console::{Console, DATA};
 
 pub use sign_in::sessions;
+
+/// The routes of an endpoint that pages of a console use, under the path `/console/data`. They accept the
+/// [sessions](ConsoleConfig::sessions) of the console.
+pub fn data_routes(routes: Routes, sessions: Option<&Sessions>) -> Routes {
+    let routes = routes.nest(DATA);
+    match sessions {
+        Some(sessions) => routes.sessions(sessions),
+        None => routes,
+    }
+}
 
 /// The routes of a console: its pages, and the files and the sign-in form that need no token. `rpc` is the service
 /// whose operations it calls.
 ///
 /// Merge all of them into the [service](trunkline::http::HttpService). Pages accept the
-/// [sessions](ConsoleConfig::sessions) of browsers. Their links also refer to `/history/stream`, `/db/NAME/query` and
-/// `/api`: let those routes accept the sessions, too.
+/// [sessions](ConsoleConfig::sessions) of browsers. They also use `/history/stream`, `/db/NAME/query` and `/api` under
+/// `/console/data`: merge the [`data_routes`] of those endpoints, too.
 #[must_use]
 pub fn routes(rpc: &Rpc, config: ConsoleConfig) -> Vec<Routes> {
     let sessions = config.sessions.clone();

@@ -3,31 +3,35 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header::SET_COOKIE;
+use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 use trunkline::access::Tokens;
-use trunkline::http::{Form, Headers, ReplyBody, SessionConfig, Sessions};
+use trunkline::http::{Form, Headers, Peer, ReplyBody, SessionConfig, Sessions, SignInError};
 
 use crate::assets;
 use crate::console::{Console, Fields, page_with, see_other};
 
-/// The sessions of browsers for a service that accepts these tokens and listens on this port. The name of the cookie
-/// contains the port, since cookies are those of a host.
+/// The sessions of browsers for a service that accepts these tokens and listens on this port. The cookie is sent to
+/// paths of the console only. Its name contains the port, since cookies are those of a host.
 ///
-/// Pass them to [`ConsoleConfig::sessions`](crate::ConsoleConfig::sessions), and to the routes that pages of the
-/// console use.
+/// Pass them to [`ConsoleConfig::sessions`](crate::ConsoleConfig::sessions), and to the
+/// [`data_routes`](crate::data_routes).
 #[must_use]
 pub fn sessions(tokens: Tokens, port: u16, is_https: bool) -> Sessions {
     let page = |uri: &Uri| {
-        let next = uri.path_and_query().map_or("/console", |path| path.as_str());
-        let page = SignInPage { assets: assets::VERSION.as_str(), next, error: "" };
+        let next = uri.path_and_query().map_or(PATH, |path| path.as_str());
+        let page = SignInPage { assets: assets::VERSION.as_str(), next, error: String::new() };
         page_with(StatusCode::UNAUTHORIZED, &page).map(ReplyBody::stream)
     };
     let mut config = SessionConfig::new(page);
     config.cookie = format!("{}_{port}", config.cookie);
+    config.path = PATH;
     config.is_https = is_https;
     Sessions::new(tokens, config)
 }
+
+/// The first page.
+const PATH: &str = "/console";
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -35,7 +39,7 @@ struct SignInPage<'a> {
     assets: &'static str,
     /// The page to show after the sign-in.
     next: &'a str,
-    error: &'static str,
+    error: String,
 }
 
 pub(super) async fn sign_in(State(console): State<Console>, form: Form) -> Response {
@@ -44,12 +48,21 @@ pub(super) async fn sign_in(State(console): State<Console>, form: Form) -> Respo
     let Some(sessions) = &console.config.sessions else { return see_other(next) };
     let none = HeaderMap::new();
     let headers = Headers::of(&form.extensions).unwrap_or(&none);
-    match sessions.sign_in(fields.text("token"), headers).await {
-        Some(cookie) => with_cookie(see_other(next), Some(cookie)),
-        None => {
+    let peer = Peer::of(&form.extensions);
+    let page = |error| SignInPage { assets: assets::VERSION.as_str(), next, error };
+    match sessions.sign_in(fields.text("token"), headers, peer).await {
+        Ok(cookie) => with_cookie(see_other(next), Some(cookie)),
+        Err(SignInError::TooManyFailures { retry_after }) => {
+            let seconds = retry_after.as_secs().saturating_add(1);
+            let error = format!(
+                "Too many sign-ins from this address have failed. Try again in {seconds} s."
+            );
+            let page = page_with(StatusCode::TOO_MANY_REQUESTS, &page(error));
+            ([(RETRY_AFTER, seconds.to_string())], page).into_response()
+        }
+        Err(_) => {
             let error = "The token is not valid. Check that it is complete and has not expired.";
-            let page = SignInPage { assets: assets::VERSION.as_str(), next, error };
-            page_with(StatusCode::UNAUTHORIZED, &page)
+            page_with(StatusCode::UNAUTHORIZED, &page(error.to_owned()))
         }
     }
 }
@@ -58,7 +71,7 @@ pub(super) async fn sign_out(State(console): State<Console>, form: Form) -> Resp
     let none = HeaderMap::new();
     let headers = Headers::of(&form.extensions).unwrap_or(&none);
     let cookie = console.config.sessions.as_ref().and_then(|all| all.sign_out(headers));
-    with_cookie(see_other("/console"), cookie)
+    with_cookie(see_other(PATH), cookie)
 }
 
 fn with_cookie(response: Response, cookie: Option<http::HeaderValue>) -> Response {
@@ -70,9 +83,9 @@ fn with_cookie(response: Response, cookie: Option<http::HeaderValue>) -> Respons
 
 /// A path of the console; another path or site could be that of an attacker.
 fn local(next: &str) -> &str {
-    let rest = next.strip_prefix("/console");
+    let rest = next.strip_prefix(PATH);
     let is_local = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
-    if is_local && !next.contains(['\\', '\r', '\n']) { next } else { "/console" }
+    if is_local && !next.contains(['\\', '\r', '\n']) { next } else { PATH }
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ mod response_headers;
 mod routes;
 mod service;
 mod session;
+mod sign_ins;
 mod status;
 mod validity;
 
@@ -97,5 +98,5 @@ pub use respond::respond;
 pub use response_headers::security_headers;
 pub use routes::{ResponseFuture, Routes};
 pub use service::HttpService;
-pub use session::{SessionConfig, Sessions};
+pub use session::{SessionConfig, Sessions, SignInError};
 pub use status::StatusPolicy;

@@ -51,7 +51,7 @@ use super::{authority, negotiate, origin};
 pub struct Routes {
     endpoint: Endpoint,
     router: axum::Router,
-    messages: Vec<(&'static str, MessageHandler)>,
+    messages: Vec<(String, MessageHandler)>,
     access: RouteAccess,
 }
 
@@ -147,6 +147,16 @@ impl Routes {
         self
     }
 
+    /// Puts the routes under another path, such as `/console/data`.
+    ///
+    /// # Panics
+    /// When the path does not begin with `/`, or is `/`.
+    pub fn nest(mut self, path: &str) -> Self {
+        self.router = axum::Router::new().nest(path, self.router);
+        self.messages.iter_mut().for_each(|(known, _)| known.insert_str(0, path));
+        self
+    }
+
     /// Adds a handler of messages posted to `path`.
     ///
     /// The path is matched before axum's routing, which costs more than a small call.
@@ -159,13 +169,13 @@ impl Routes {
         handler: impl Fn(Message) -> ResponseFuture + Clone + Send + Sync + 'static,
     ) -> Self {
         self.router = self.router.route(path, post(handler.clone()));
-        self.messages.push((path, MessageHandler(Arc::new(handler))));
+        self.messages.push((path.to_owned(), MessageHandler(Arc::new(handler))));
         self
     }
 
     /// The endpoint and handler of messages posted to `path`.
     pub(super) fn handler(&self, path: &str) -> Option<(Endpoint, &MessageHandler)> {
-        let (_, handler) = self.messages.iter().find(|(known, _)| *known == path)?;
+        let (_, handler) = self.messages.iter().find(|(known, _)| known == path)?;
         Some((self.endpoint, handler))
     }
 

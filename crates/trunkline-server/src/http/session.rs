@@ -11,6 +11,8 @@ use trunkline_access::Tokens;
 
 use super::bearer;
 use super::reply_body::ReplyBody;
+use super::sign_ins::FailedSignIns;
+use crate::request::Peer;
 
 /// The signed-in browsers of a service: each has a random id in a cookie, and its bearer token stays on the server.
 ///
@@ -24,6 +26,7 @@ struct Shared {
     tokens: RwLock<Tokens>,
     config: SessionConfig,
     open: Mutex<HashMap<String, Session>>,
+    failures: FailedSignIns,
 }
 
 /// Configuration of [`Sessions`].
@@ -43,6 +46,28 @@ pub struct SessionConfig {
     pub lifetime: Duration,
     /// The maximum number of sessions. A further one ends the oldest. Default: 1,000.
     pub max_sessions: usize,
+    /// The maximum number of failed sign-ins of an address ([`Peer::network`]) in a minute. Further sign-ins of the
+    /// address are refused, with correct tokens, too. Default: 10.
+    ///
+    /// Behind a proxy, the address is that of the proxy, and all requests without an address share one limit.
+    pub max_failures: u32,
+    /// The delay of the response to a failed sign-in. Default: 500 ms.
+    pub failure_delay: Duration,
+}
+
+/// The reason why no session began.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignInError {
+    /// The token is not accepted.
+    #[error("the token is not valid")]
+    InvalidToken,
+    /// The address has had [too many failed sign-ins](SessionConfig::max_failures). The token was not verified.
+    #[error("too many failed sign-ins")]
+    TooManyFailures {
+        /// The time until another sign-in is allowed.
+        retry_after: Duration,
+    },
 }
 
 struct Session {
@@ -61,6 +86,8 @@ impl SessionConfig {
             is_https: false,
             lifetime: Duration::from_secs(12 * 60 * 60),
             max_sessions: 1_000,
+            max_failures: 10,
+            failure_delay: Duration::from_millis(500),
         }
     }
 }
@@ -69,7 +96,9 @@ impl Sessions {
     /// No sessions, for a service that accepts these tokens.
     #[must_use]
     pub fn new(tokens: Tokens, config: SessionConfig) -> Self {
-        Self(Arc::new(Shared { tokens: RwLock::new(tokens), config, open: Mutex::default() }))
+        let failures = FailedSignIns::new(config.max_failures);
+        let tokens = RwLock::new(tokens);
+        Self(Arc::new(Shared { tokens, config, open: Mutex::default(), failures }))
     }
 
     /// Replaces the tokens that begin sessions. Those of open sessions are verified by the service with each request.
@@ -77,13 +106,35 @@ impl Sessions {
         *self.0.tokens.write().unwrap_or_else(PoisonError::into_inner) = tokens;
     }
 
-    /// Begins a session with the token in a request with these headers. Returns the header `Set-Cookie`, or `None` if
-    /// the token is not accepted.
+    /// Begins a session with the token in a request of `peer` with these headers. Returns the header `Set-Cookie`.
+    ///
+    /// # Errors
+    /// If the token is not accepted, or the address has had too many failed sign-ins.
+    pub async fn sign_in(
+        &self,
+        token: &str,
+        headers: &HeaderMap,
+        peer: Peer,
+    ) -> Result<HeaderValue, SignInError> {
+        let Shared { failures, config, .. } = &*self.0;
+        let address = peer.network();
+        let counted = failures.count(address);
+        counted.map_err(|retry_after| SignInError::TooManyFailures { retry_after })?;
+        if let Some(cookie) = self.begin(token, headers).await {
+            failures.succeeded(address);
+            return Ok(cookie);
+        }
+        tracing::info!(address = address.map(tracing::field::display), "sign-in failed");
+        tokio::time::sleep(config.failure_delay).await;
+        Err(SignInError::InvalidToken)
+    }
+
+    /// Begins a session if the token is accepted.
     #[cfg_attr(
         not(feature = "jwt"),
         expect(clippy::unused_async, reason = "only signed tokens are awaited")
     )]
-    pub async fn sign_in(&self, token: &str, headers: &HeaderMap) -> Option<HeaderValue> {
+    async fn begin(&self, token: &str, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.trim())).ok()?;
         authorization.set_sensitive(true);
         let tokens = self.0.tokens.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -203,26 +254,28 @@ mod tests {
         HeaderMap::from_iter([(COOKIE, HeaderValue::try_from(cookies).unwrap())])
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn sessions_begin_with_an_accepted_token_and_end() {
         let none = HeaderMap::new();
         let hour = sessions(Duration::from_secs(3600));
-        assert!(hour.sign_in("wrong", &none).await.is_none());
-        assert!(hour.sign_in("", &none).await.is_none());
-        let first = returned(&hour.sign_in("good", &none).await.unwrap());
+        for token in ["wrong", ""] {
+            let found = hour.sign_in(token, &none, Peer(None)).await;
+            assert_eq!(found, Err(SignInError::InvalidToken));
+        }
+        let first = returned(&hour.sign_in("good", &none, Peer(None)).await.unwrap());
         assert_eq!(hour.authorization(&first).unwrap(), "Bearer good");
         assert!(hour.authorization(&HeaderMap::new()).is_none());
 
         // A further session ends the oldest.
-        let second = returned(&hour.sign_in("good", &none).await.unwrap());
-        let third = returned(&hour.sign_in("good", &none).await.unwrap());
+        let second = returned(&hour.sign_in("good", &none, Peer(None)).await.unwrap());
+        let third = returned(&hour.sign_in("good", &none, Peer(None)).await.unwrap());
         assert!(hour.authorization(&first).is_none());
         assert!(hour.authorization(&second).is_some());
         assert!(hour.sign_out(&third).unwrap().to_str().unwrap().ends_with("; Max-Age=0"));
         assert!(hour.authorization(&third).is_none());
 
         let expired = sessions(Duration::ZERO);
-        let cookie = returned(&expired.sign_in("good", &none).await.unwrap());
+        let cookie = returned(&expired.sign_in("good", &none, Peer(None)).await.unwrap());
         assert!(expired.authorization(&cookie).is_none());
     }
 
@@ -236,7 +289,7 @@ mod tests {
         });
         let mut cookies = std::collections::BTreeMap::new();
         for server in [&one, &other] {
-            let set_cookie = server.sign_in("good", &none).await.unwrap();
+            let set_cookie = server.sign_in("good", &none, Peer(None)).await.unwrap();
             let pair = set_cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
             let (name, id) = pair.split_once('=').unwrap();
             cookies.insert(name.to_owned(), id.to_owned());
@@ -265,8 +318,8 @@ mod tests {
                 http::HeaderName::from_static(name),
                 HeaderValue::from_static(value),
             )]);
-            let begun = sessions.sign_in("good", &headers).await;
-            for cookie in [begun, sessions.sign_out(&headers)] {
+            let begun = sessions.sign_in("good", &headers, Peer(None)).await;
+            for cookie in [begun.ok(), sessions.sign_out(&headers)] {
                 let cookie = cookie.unwrap();
                 let is_secure = cookie.to_str().unwrap().contains("; Secure");
                 assert_eq!(is_secure, expected, "{name}: {value}");

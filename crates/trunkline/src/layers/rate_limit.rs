@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -157,10 +157,7 @@ fn caller(call: &Call) -> Caller<'_> {
     if let Some(identity) = Principal::of(extensions).and_then(Principal::identity) {
         return Caller::Principal(identity);
     }
-    match Peer::of(extensions).0 {
-        Some(peer) => Caller::at(peer.ip()),
-        None => Caller::Anyone,
-    }
+    Peer::of(extensions).network().map_or(Caller::Anyone, Caller::Address)
 }
 
 fn too_fast(wait: Duration) -> ErrorObject {
@@ -263,17 +260,6 @@ impl State {
         self.cleaned_at = Some(now);
         self.full_at.retain(|_, full_at| *full_at > now);
         self.full_at.len() < callers
-    }
-}
-
-impl Caller<'_> {
-    fn at(address: IpAddr) -> Self {
-        Self::Address(match address.to_canonical() {
-            IpAddr::V6(address) => {
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
-            }
-            address => address,
-        })
     }
 }
 

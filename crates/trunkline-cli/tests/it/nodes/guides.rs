@@ -52,7 +52,7 @@ fn the_documented_configuration_of_nginx_is_valid() {
     fs::write(path.with_extension("example.pem"), certificate.cert.pem()).unwrap();
     fs::write(path.with_extension("example.key"), certificate.signing_key.serialize_pem()).unwrap();
     let blocks = documented("operations/proxies.md", "nginx");
-    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks.len(), 2);
     for block in blocks {
         let block = block.replace("/etc/ssl/tools.example", path.to_str().unwrap());
         let config = format!(

@@ -1,9 +1,10 @@
 use std::fmt::Display;
 use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use super::PATIENCE;
 
@@ -31,7 +32,18 @@ pub(crate) fn post(path: &str, headers: &[&str], body: &impl Display) -> String 
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        Self::of(TcpStream::connect_timeout(&address, PATIENCE).unwrap())
+    }
+
+    /// A connection of a client with another address.
+    pub(crate) fn open_from(client: IpAddr, address: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((client, 0)).into()).unwrap();
+        socket.connect_timeout(&address.into(), PATIENCE).unwrap();
+        Self::of(socket.into())
+    }
+
+    fn of(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(BufReader::new(stream))

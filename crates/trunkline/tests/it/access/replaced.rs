@@ -14,8 +14,8 @@ use trunkline::Router;
 use trunkline::access::Principal;
 use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Keys};
 use trunkline::http::{
-    Event, EventStream, HttpConfig, HttpService, ReplyBody, ResponseFuture, Routes, SessionConfig,
-    Sessions,
+    Event, EventStream, HttpConfig, HttpService, Peer, ReplyBody, ResponseFuture, Routes,
+    SessionConfig, Sessions,
 };
 use trunkline::layers::authorize::{Role, Rules, SharedRules, principal};
 
@@ -101,7 +101,7 @@ async fn streams_of_events_end_when_their_token_is_not_accepted_any_more() {
     let after = config(&[("ada", "kept"), ("mallory", "renamed"), ("new", "added")], &rules);
     let sessions =
         Sessions::new(before.bearer.clone(), SessionConfig::new(|_| Response::default()));
-    let cookie = sessions.sign_in("removed", &http::HeaderMap::new()).await.unwrap();
+    let cookie = sessions.sign_in("removed", &http::HeaderMap::new(), Peer(None)).await.unwrap();
     let cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
     let service = streams(&sessions, before);
     let bearer = |token: &str| ("authorization", format!("Bearer {token}"));
