@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,10 +63,15 @@ impl Problems {
         Self(Some(Arc::new(check)))
     }
 
-    /// The current problems.
+    /// The current problems. A function that panics is one.
     #[must_use]
     pub fn now(&self) -> Vec<Problem> {
-        self.0.as_ref().map_or_else(Vec::new, |check| check())
+        let Some(check) = &self.0 else { return Vec::new() };
+        catch_unwind(AssertUnwindSafe(|| check())).unwrap_or_else(|_| {
+            tracing::error!("the check of problems panicked");
+            let reason = "the check of problems panicked".to_owned();
+            vec![Problem { component: "health", reason }]
+        })
     }
 }
 

@@ -1,24 +1,24 @@
 //! Checks of the components that a server needs.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 /// Checks of the components without which calls fail, such as a database. The page `/ready` of the
-/// [health page](super::Health) runs them concurrently, each for at most 2 seconds. Results are reused for a second, so
-/// that probes do not load the components.
+/// [health page](super::Health) runs them concurrently, each for at most 2 seconds. A check that panics fails. Results
+/// are reused for a second, so that probes do not load the components. Cloning is cheap.
 #[derive(Clone, Default)]
-pub struct Readiness(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    checks: Vec<Check>,
-    last: Mutex<Option<(Instant, Failures)>>,
+pub struct Readiness {
+    checks: Vec<Arc<Check>>,
+    /// The last results of these checks, also for clones with the same ones.
+    last: Arc<Mutex<Option<(Instant, Failures)>>>,
 }
 
 struct Check {
@@ -39,35 +39,33 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 const REUSED_FOR: Duration = Duration::from_secs(1);
 
 impl Readiness {
-    /// Adds a check of a component.
+    /// Adds a check of a component. Earlier clones do not have it.
     #[must_use]
     pub fn check(
         mut self,
         name: &'static str,
         run: impl Fn() -> CheckFuture + Send + Sync + 'static,
     ) -> Self {
-        // Only a value that is not shared yet is configured.
-        if let Some(inner) = Arc::get_mut(&mut self.0) {
-            inner.checks.push(Check { name, run: Box::new(run) });
-        }
+        self.checks.push(Arc::new(Check { name, run: Box::new(run) }));
+        self.last = Arc::default();
         self
     }
 
     /// The names of all checks.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.checks.iter().map(|check| check.name)
+        self.checks.iter().map(|check| check.name)
     }
 
     /// The checks that fail now.
     pub(super) async fn failures(&self) -> Failures {
         // Concurrent probes wait for one run.
-        let mut last = self.0.last.lock().await;
+        let mut last = self.last.lock().await;
         if let Some((at, failures)) = &*last
             && at.elapsed() < REUSED_FOR
         {
             return Arc::clone(failures);
         }
-        let results = join_all(self.0.checks.iter().map(Check::result)).await;
+        let results = join_all(self.checks.iter().map(|check| check.result())).await;
         let failures: Failures = results.into_iter().flatten().collect();
         *last = Some((Instant::now(), Arc::clone(&failures)));
         failures
@@ -77,9 +75,17 @@ impl Readiness {
 impl Check {
     /// The failure, if there is one.
     async fn result(&self) -> Option<(&'static str, String)> {
-        let result = timeout(CHECK_TIMEOUT, (self.run)()).await;
-        let late = |_| Err(format!("no answer within {} s", CHECK_TIMEOUT.as_secs()));
-        result.unwrap_or_else(late).err().map(|reason| (self.name, reason))
+        // A panic would end the connection of the probe.
+        let run = AssertUnwindSafe(async { (self.run)().await }).catch_unwind();
+        let reason = match timeout(CHECK_TIMEOUT, run).await {
+            Ok(Ok(result)) => result.err()?,
+            Ok(Err(_)) => {
+                tracing::error!(check = self.name, "a check of readiness panicked");
+                "the check panicked".to_owned()
+            }
+            Err(_) => format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
+        };
+        Some((self.name, reason))
     }
 }
 

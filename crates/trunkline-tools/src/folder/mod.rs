@@ -6,6 +6,7 @@ mod report;
 mod watcher;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -169,7 +170,10 @@ impl ToolFolder {
             );
             let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
             for listener in listeners.iter() {
-                listener(self, &report);
+                // A panic would end the thread that watches the folder.
+                if catch_unwind(AssertUnwindSafe(|| listener(self, &report))).is_err() {
+                    tracing::error!("a listener of changes of the tools panicked");
+                }
             }
         }
         Ok(report)

@@ -124,6 +124,7 @@ fn watches_a_folder() {
     let config = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
     let folder = ToolFolder::open(tools.path(), config).unwrap();
     let (sender, changes) = channel();
+    folder.on_change(|_, _| panic!("a listener that panics stops neither others nor the thread"));
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
     let next = || changes.recv_timeout(MAX_WAIT).unwrap();
     folder.watch().unwrap();

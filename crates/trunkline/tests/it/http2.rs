@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use trunkline::server::ServerConfig;
+use trunkline::server::{Health, Readiness, ServerConfig};
 use trunkline::{ServerHandle, code};
 
 use crate::support::{
@@ -111,6 +111,33 @@ async fn a_hundred_calls_at_once() {
     assert_eq!(server.status().in_flight, 100);
     gate.open(100);
     in_time("the replies", calls.join_all()).await;
+}
+
+#[tokio::test]
+async fn a_panic_of_a_health_check_does_not_end_other_streams() {
+    let gate = Gate::new();
+    let readiness = Readiness::default().check("bad", || panic!("a secret"));
+    let (path, service, version) = ("/health".to_owned(), String::new(), String::new());
+    let health = Some(Health { path, service, version });
+    let settings = ServerConfig { health, readiness, ..Default::default() };
+    let server = serve_with(gate.router().build().unwrap(), settings).await;
+    let connection = Connection::open(&server).await;
+    let waiting = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.ask("localhost", WAIT).await }
+    });
+    until("the call to wait", || gate.entered() == 1).await;
+    let request = Request::get("http://localhost/health/ready").body(()).unwrap();
+    let mut requests = in_time("a stream", connection.0.clone().ready()).await.unwrap();
+    let (response, _) = requests.send_request(request, true).unwrap();
+    let response = in_time("a response", response).await.unwrap();
+    let (status, body) = read(response).await.unwrap();
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    let page: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(page["checks"], json!({"bad": "the check panicked"}));
+    gate.open(1);
+    let (_, body) = waiting.await.unwrap().unwrap();
+    assert_eq!(body, DONE);
 }
 
 /// Streams over the limit wait.

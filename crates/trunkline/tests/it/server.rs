@@ -12,7 +12,8 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
 use trunkline::server::{
-    Config, DrainMode, Health, Phase, Readiness, ServeError, Server, ServerConfig, create_server,
+    CheckFuture, Config, DrainMode, Health, Phase, Problems, Readiness, ServeError, Server,
+    ServerConfig, create_server,
 };
 use trunkline::{Router, ServerHandle, code};
 
@@ -168,6 +169,58 @@ async fn reports_liveness_and_readiness() {
         gate.open(1);
         assert_eq!(waiting.reply().await.body, DONE.as_bytes());
         stop.await.unwrap();
+    }
+}
+
+/// A check that fails.
+type Run = fn() -> CheckFuture;
+
+#[tokio::test]
+async fn a_panic_of_a_health_check_fails_the_check() {
+    let checks: [(&'static str, Run); 3] = [
+        ("at once", || panic!("a secret")),
+        ("when polled", || Box::pin(async { panic!("a secret") })),
+        ("later", || {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("a secret")
+            })
+        }),
+    ];
+    let readiness = Readiness::default().check("works", || Box::pin(async { Ok(()) }));
+    let readiness = checks.into_iter().fold(readiness, |all, (name, run)| all.check(name, run));
+    let problems = Problems::new(|| panic!("a secret"));
+    let settings = ServerConfig { readiness, problems, ..with_health() };
+    let (server, gate, mut waiting) = with_a_waiting_call(settings).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    let panicked = "the check panicked";
+    let checks = json!({
+        "works": "ok", "at once": panicked, "when polled": panicked, "later": panicked,
+    });
+    let problem = json!({"component": "health", "reason": "the check of problems panicked"});
+    for _ in 0..2 {
+        let ready = client.ask(get("/health/ready")).await;
+        let expected = json!({"status": "not ready", "checks": checks});
+        assert_eq!((ready.status, ready.json()), (503, expected));
+        let health = client.ask(get("/health")).await;
+        assert_eq!((health.status, &health.json()["problems"]), (200, &json!([problem])));
+    }
+    gate.open(1);
+    assert_eq!(waiting.reply().await.body, DONE.as_bytes());
+}
+
+#[tokio::test]
+async fn checks_of_clones_are_not_lost() {
+    let fine: Run = || Box::pin(async { Ok(()) });
+    let first = Readiness::default().check("one", fine);
+    let second = first.clone().check("two", || Box::pin(async { Err("is gone".to_owned()) }));
+    for (readiness, status, checks) in
+        [(first, 200, json!({"one": "ok"})), (second, 503, json!({"one": "ok", "two": "is gone"}))]
+    {
+        let settings = ServerConfig { readiness, ..with_health() };
+        let server = serve_with(Router::new().build().unwrap(), settings).await;
+        let reply = Client::connect(server.local_addr()).await.ask(get("/health/ready")).await;
+        assert_eq!((reply.status, &reply.json()["checks"]), (status, &checks));
     }
 }
 
