@@ -41,7 +41,7 @@ use crate::request::{Head, Headers, Peer};
 use trunkline_core::dispatch::Dispatcher;
 
 /// A service of HTTP requests for JSON-RPC calls and routes. Serve it with a [`Server`](crate::Server), or mount it
-/// in axum with `route_service`. Cloning is cheap.
+/// in axum with `route_service`. Cloning is cheap; clones share the configuration and the routes.
 ///
 /// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls do not pass the layers of routes.
 #[derive(Clone)]
@@ -72,25 +72,24 @@ impl HttpService {
     /// Creates a service.
     #[must_use]
     pub fn with_config(rpc: Dispatcher, settings: HttpConfig) -> Self {
-        Self::new(Inner::new(Guard::new(rpc, settings), Vec::new(), Vec::new()))
-    }
-
-    fn new(inner: Inner) -> Self {
+        let inner = Inner::new(Guard::new(rpc, settings), Vec::new(), Vec::new());
         let current = RwLock::new(Arc::new(inner));
         Self(Arc::new(Shared { current, changing: Mutex::new(()) }))
     }
 
-    /// Adds routes of another protocol, or an axum router. Their requests pass the same checks as calls. Other
-    /// paths return 404; the fallback of the router is ignored.
+    /// Adds routes of another protocol, or an axum router, for all clones. Their requests pass the same checks as
+    /// calls. Other paths return 404; the fallback of the router is ignored.
     ///
     /// # Panics
     /// When a route overlaps another one.
     #[must_use]
     pub fn merge(self, routes: impl Into<Routes>) -> Self {
-        let Inner { guard, addresses, routes: mut merged, .. } =
-            Arc::unwrap_or_clone(self.current());
-        merged.push(routes.into());
-        Self::new(Inner::new(Arc::unwrap_or_clone(guard), addresses, merged))
+        let added = routes.into();
+        self.change(|Inner { guard, addresses, mut routes, .. }| {
+            routes.push(added);
+            Inner::new(Arc::unwrap_or_clone(guard), addresses, routes)
+        });
+        self
     }
 
     /// Replaces the configuration, for all clones and for requests that have not begun. Connections and routes, with

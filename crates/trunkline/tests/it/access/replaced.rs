@@ -77,6 +77,29 @@ async fn a_request_is_checked_with_the_rules_of_its_token_and_with_the_current_o
     }
 }
 
+/// A change of one clone concerns all of them, in any order.
+#[tokio::test]
+async fn clones_of_a_service_share_routes_and_configuration() {
+    let rules = SharedRules::default();
+    let (old, new) = (config(&[("ada", "old")], &rules), config(&[("ada", "new")], &rules));
+    let page = |path| axum::Router::new().route(path, axum::routing::get(async || "a page"));
+    let first = Router::new().build().unwrap().http_with(old);
+    let second = first.clone().merge(page("/one"));
+    first.replace_config(new);
+    let third = first.clone().merge(page("/two"));
+    for (name, service) in [("first", first), ("second", second), ("third", third)] {
+        for (path, token, status) in
+            [("/one", "new", 200), ("/two", "new", 200), ("/one", "old", 401), ("/two", "old", 401)]
+        {
+            let request = Request::get(path).header("host", "localhost");
+            let request = request.header("authorization", format!("Bearer {token}"));
+            let request = request.body(Full::<Bytes>::default()).unwrap();
+            let found = service.handle(request).await.status();
+            assert_eq!(found, status, "{name}: {path} with {token}");
+        }
+    }
+}
+
 /// A service whose streams never end by themselves: events at `/events` and, as replies to messages, at `/messages`;
 /// other bytes at `/bytes`.
 fn streams(sessions: &Sessions, config: HttpConfig) -> HttpService {
