@@ -41,7 +41,10 @@ pub struct Router<S = ()> {
     operations: Vec<Operation<S>>,
     parts: Vec<Part>,
     limits: Limits,
-    defaults: Defaults,
+    /// `None` if not set.
+    defaults: Option<Defaults>,
+    /// The defaults of merged routers, whose operations keep them.
+    merged_defaults: Vec<Defaults>,
     info: Info,
     rules: Vec<RouterRules>,
     /// The layers around the method of the router itself: `rpc.discover`.
@@ -51,9 +54,19 @@ pub struct Router<S = ()> {
 
 impl<S> Default for Router<S> {
     fn default() -> Self {
-        let (limits, defaults, info) = Default::default();
+        let (limits, defaults, merged_defaults, info) = Default::default();
         let (operations, parts, rules, built_in) = Default::default();
-        Self { operations, parts, limits, defaults, info, rules, built_in, problem: None }
+        Self {
+            operations,
+            parts,
+            limits,
+            defaults,
+            merged_defaults,
+            info,
+            rules,
+            built_in,
+            problem: None,
+        }
     }
 }
 
@@ -112,12 +125,17 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self
     }
 
-    /// Adds the operations of `other`, with their layers and rules. The limits of `other` are ignored.
+    /// Adds the operations of `other`, with their layers, rules and [default layers](Self::default_layers). The limits
+    /// and info of `other` are ignored.
     #[must_use]
     pub fn merge(mut self, mut other: Self) -> Self {
         other.apply_rules(&[]);
+        if let Some(defaults) = other.defaults {
+            other = other.describe(move |description| defaults.keep(description));
+        }
         self.operations.extend(other.operations);
         self.parts.extend(other.parts);
+        self.merged_defaults.extend(other.defaults.into_iter().chain(other.merged_defaults));
         if let Some(problem) = other.problem {
             self.problem(problem);
         }
@@ -281,8 +299,20 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
         let operations = self.operations.into_iter().map(bind).collect();
-        let Self { parts, limits, defaults, info, rules, built_in, problem, .. } = self;
-        Router { operations, parts, limits, defaults, info, rules, built_in, problem }
+        let Self {
+            parts, limits, defaults, merged_defaults, info, rules, built_in, problem, ..
+        } = self;
+        Router {
+            operations,
+            parts,
+            limits,
+            defaults,
+            merged_defaults,
+            info,
+            rules,
+            built_in,
+            problem,
+        }
     }
 
     /// Sets the limits of calls.
@@ -292,10 +322,11 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self
     }
 
-    /// Enables or disables the layers that are on by default.
+    /// Enables or disables the layers that are on by default. They apply to all operations of the built router, except
+    /// for those of merged routers with other ones, and to `rpc.discover` and unknown methods.
     #[must_use]
     pub fn default_layers(mut self, defaults: Defaults) -> Self {
-        self.defaults = defaults;
+        self.defaults = Some(defaults);
         self
     }
 
@@ -341,7 +372,8 @@ impl Router {
             part.operations.attach(&registry, index, part.placement)?;
         }
         let unknown = Arc::default();
-        let stack = DefaultStack::new(&self.limits, self.defaults, &unknown);
+        let defaults = self.defaults.unwrap_or_default();
+        let stack = DefaultStack::new(&self.limits, defaults, &self.merged_defaults, &unknown);
         let scheduler = Arc::new(SemaphoreScheduler::new());
         let dispatcher = Dispatcher::new(registry, self.limits, Arc::new(stack), scheduler);
         Ok(Rpc::new(dispatcher, documents, unknown))

@@ -9,7 +9,9 @@ use tokio::time::sleep;
 use trunkline::client::{self, Client, Message, Transport, TransportError, TransportFuture};
 use trunkline::layers::metrics::{Histogram, MethodMetrics};
 use trunkline::layers::{Defaults, MetricsLayer, Next, from_fn};
-use trunkline::{Call, ErrorObject, Extensions, Limits, Outcome, Router, Rpc, code};
+use trunkline::{
+    Call, DynamicOperations, ErrorObject, Extensions, Limits, Outcome, Router, Rpc, code,
+};
 
 use super::{body, paused, start};
 
@@ -206,4 +208,53 @@ fn counts_nothing_if_disabled() {
     assert_eq!(paused().block_on(rpc.call::<i64>("ok", &[0; 0])), Ok(1));
     check(&rpc, "ok", [0; 6]);
     check(&rpc, "unknown", [0; 6]);
+}
+
+/// The operations of merged routers keep their default layers.
+#[test]
+fn merged_routers_keep_their_default_layers() {
+    let defaults = |metrics| Defaults { metrics, ..Defaults::default() };
+    let router =
+        |name: &str| Router::new().method(name, || 1).method(format!("{name}_later"), async || 1);
+    let set = |name: &str, metrics| router(name).default_layers(defaults(metrics));
+    let dynamic = |metrics| {
+        let operations = DynamicOperations::new();
+        operations.replace(router("b")).unwrap();
+        Router::new().dynamic("d", &operations).default_layers(defaults(metrics))
+    };
+    // The router, its methods, and whether they are counted.
+    let rows = [
+        ("not set", router("a").merge(router("b")), [("a", true), ("b", true)]),
+        ("of the merged router", router("a").merge(set("b", false)), [("a", true), ("b", false)]),
+        ("of the service", set("a", false).merge(router("b")), [("a", false), ("b", false)]),
+        ("both", set("a", false).merge(set("b", true)), [("a", false), ("b", true)]),
+        (
+            "set later",
+            router("a").merge(set("b", true)).default_layers(defaults(false)),
+            [("a", false), ("b", true)],
+        ),
+        ("nested", router("a").nest("n", set("b", false)), [("a", true), ("n.b", false)]),
+        (
+            "merged twice",
+            Router::new().merge(set("a", true).merge(set("b", false))),
+            [("a", true), ("b", false)],
+        ),
+        (
+            "merged twice, not set",
+            set("a", false).merge(Router::new().merge(router("b"))),
+            [("a", false), ("b", false)],
+        ),
+        ("dynamic", router("a").merge(dynamic(false)), [("a", true), ("d.b", false)]),
+    ];
+    for (name, router, methods) in rows {
+        let rpc = router.build().unwrap();
+        for (method, is_counted) in methods {
+            for method in [method.to_owned(), format!("{method}_later")] {
+                assert_eq!(paused().block_on(rpc.call::<i64>(&method, &[0; 0])), Ok(1));
+                let metrics = rpc.metrics();
+                let found = metrics.iter().find(|one| one.method == method).unwrap();
+                assert_eq!(found.started, u64::from(is_counted), "{name}: {method}");
+            }
+        }
+    }
 }
