@@ -446,7 +446,7 @@ fn unusable_stores_are_refused_without_their_passwords() {
         &database,
         "CREATE SCHEMA trunkline; CREATE TABLE trunkline.store (name text PRIMARY KEY, version bigint NOT NULL); INSERT INTO trunkline.store VALUES ('nodes', 99); GRANT USAGE ON SCHEMA trunkline TO keeper; GRANT SELECT ON trunkline.store TO keeper",
     );
-    check_refused(&store, &["version is 99, the newest supported one is 1", "update this program"]);
+    check_refused(&store, &["version is 99, the newest supported one is 2", "update this program"]);
 }
 
 #[test]
