@@ -43,8 +43,9 @@ pub fn create_database(script: &str) -> String {
     name
 }
 
-/// Creates roles that may not log in, unless they exist. The role `app` is a member of the first ones. Roles belong to the
-/// server, and not to the database of a test, so scripts that tests run at the same time must not create them.
+/// Creates roles that may not log in, unless they exist. The role `app` becomes a member of the first ones, even if another
+/// test has created them. Roles belong to the server, and not to the database of a test, so scripts that tests run at the
+/// same time must not create them.
 pub fn create_roles(of_app: &[&str], others: &[&str]) {
     let mut script = "BEGIN; SELECT pg_advisory_xact_lock(7);".to_owned();
     for (name, is_of_app) in
@@ -55,7 +56,7 @@ pub fn create_roles(of_app: &[&str], others: &[&str]) {
         write!(
             script,
             "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{name}') THEN \
-             CREATE ROLE \"{quoted}\"; {grant} END IF; END $$;"
+             CREATE ROLE \"{quoted}\"; END IF; END $$; {grant}"
         )
         .unwrap();
     }
