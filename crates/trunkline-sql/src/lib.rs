@@ -57,14 +57,17 @@ pub use model::profile::ProfileTable;
 pub use model::read::{Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery};
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::search::SearchSchema;
-pub use model::unmatched_rule::UnmatchedRule;
-pub use model::visibility::{
-    ColumnMask, Mask, MaskKey, TablePattern, VisibilityError, VisibilityRules,
-};
+pub use model::visibility::VisibilityRules;
 #[cfg(feature = "mcp")]
 pub use operations::notify_subscribers;
 pub use operations::{operations, saved_queries, separate_operations};
 pub use routes::routes;
+
+/// The parts of [`VisibilityRules`].
+pub mod visibility {
+    pub use crate::model::unmatched_rule::UnmatchedRule;
+    pub use crate::model::visibility::{ColumnMask, Mask, MaskKey, TablePattern, VisibilityError};
+}
 
 /// Changes of records: their arguments and results, and listeners to committed changes.
 pub mod change {

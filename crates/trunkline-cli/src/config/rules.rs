@@ -9,9 +9,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use toml::Spanned;
-use trunkline_sql::{
-    ColumnMask, DatabaseName, Mask, MaskKey, TablePattern, VisibilityError, VisibilityRules,
-};
+use trunkline_sql::visibility::{ColumnMask, Mask, MaskKey, TablePattern, VisibilityError};
+use trunkline_sql::{DatabaseName, VisibilityRules};
 
 use super::folder::Folder;
 use super::problem::Problems;
@@ -172,7 +171,7 @@ fn split_name(text: &str) -> (Option<DatabaseName>, &str) {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_sql::{ColumnMask, TablePattern};
+    use trunkline_sql::visibility::{ColumnMask, TablePattern};
 
     use super::RuleArg;
 

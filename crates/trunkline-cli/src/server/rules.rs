@@ -3,9 +3,8 @@
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use trunkline_sql::{
-    ColumnMask, Database, DatabaseName, Databases, TablePattern, UnmatchedRule, VisibilityRules,
-};
+use trunkline_sql::visibility::{ColumnMask, TablePattern, UnmatchedRule};
+use trunkline_sql::{Database, DatabaseName, Databases, VisibilityRules};
 
 use crate::config::RuleArg;
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use trunkline_sql::sqlite::SqliteConfig;
-use trunkline_sql::{Error, MaskKey, VisibilityRules};
+use trunkline_sql::visibility::MaskKey;
+use trunkline_sql::{Error, VisibilityRules};
 
 use crate::fixture::{Fixture, kind};
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use trunkline_sql::postgres::PostgresConfig;
-use trunkline_sql::{Error, MaskKey, VisibilityRules};
+use trunkline_sql::visibility::MaskKey;
+use trunkline_sql::{Error, VisibilityRules};
 
 use crate::fixture::{Fixture, call, connect, kind};
 use crate::server::{log_of, url_of};
