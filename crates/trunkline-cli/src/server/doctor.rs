@@ -243,8 +243,9 @@ async fn health(subject: &str, database: &Database, report: &mut Report) {
     for warning in database.warnings() {
         report.warning(subject, &warning.replace('\n', " "));
     }
-    for rule in database.unmatched_rules().await.unwrap_or_default() {
-        report.warning(subject, &rule.to_string());
+    match within(TIMEOUT, async { Ok(database.unmatched_rules().await?) }).await {
+        Ok(rules) => rules.iter().for_each(|rule| report.warning(subject, &rule.to_string())),
+        Err(error) => report.add(subject, Err(error)),
     }
     for HealthProblem { problem, remedy, .. } in &health.problems {
         report.warning(subject, &format!("{problem}; {remedy}"));

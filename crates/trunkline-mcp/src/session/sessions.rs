@@ -1,6 +1,5 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -231,17 +230,13 @@ pub(crate) fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> boo
     one == other || (key(one).is_some() && key(one) == key(other))
 }
 
-/// The key of a caller in bounded stores: its principal, or else its address, of IPv6 the first 64 bits. Senders without
-/// both are one caller.
+/// The key of a caller in bounded stores: its principal, or else its [address](Peer::network). Senders without both are one
+/// caller.
 pub(crate) fn caller_key(sender: &Extensions) -> String {
     if let Some(owner) = owner_key(sender) {
         return owner;
     }
-    let address = Peer::of(sender).0.map(|peer| match peer.ip().to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
-        address => address,
-    });
-    address.map(|address| address.to_string()).unwrap_or_default()
+    Peer::of(sender).network().map(|address| address.to_string()).unwrap_or_default()
 }
 
 /// 128 random bits in hexadecimal. `None` if the random number generator of the system fails.
