@@ -1,5 +1,7 @@
 //! Descriptions of operations.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use serde_json::{Map, Value};
 
 use super::Call;
@@ -92,6 +94,34 @@ pub enum Effect {
 /// A function that returns the effect of a call from its params, by name.
 pub type EffectOf = fn(params: &Map<String, Value>) -> Effect;
 
+/// The effect of a call once it was computed. An atomic byte, since a `OnceLock` costs 66 instructions in each call.
+#[derive(Debug, Default)]
+pub(super) struct KnownEffect(AtomicU8);
+
+impl KnownEffect {
+    /// The codes of the effects are their places here plus one; 0 is not computed.
+    const ALL: [Option<Effect>; 4] =
+        [None, Some(Effect::ReadOnly), Some(Effect::Additive), Some(Effect::Destructive)];
+
+    /// Concurrent callers may compute the same effect twice.
+    fn get_or_init(&self, compute: impl FnOnce() -> Option<Effect>) -> Option<Effect> {
+        let code = usize::from(self.0.load(Ordering::Relaxed));
+        if let Some(known) = code.checked_sub(1).and_then(|place| Self::ALL.get(place)) {
+            return *known;
+        }
+        let effect = compute();
+        let place = Self::ALL.iter().position(|one| *one == effect);
+        self.0.store(place.map_or(0, |place| place as u8 + 1), Ordering::Relaxed);
+        effect
+    }
+}
+
+impl Clone for KnownEffect {
+    fn clone(&self) -> Self {
+        Self(AtomicU8::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
 impl Description {
     /// The effect of a call with these params, by name, if declared.
     #[must_use]
@@ -141,7 +171,7 @@ impl Call {
     #[must_use]
     pub fn effect(&self) -> Option<Effect> {
         let description = self.operation()?.description();
-        *self.effect.get_or_init(|| description.effect_of_call(self))
+        self.effect.get_or_init(|| description.effect_of_call(self))
     }
 
     /// The JSON text of the params by name, without the members of these names. `None` for params by position.

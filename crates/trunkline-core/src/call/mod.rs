@@ -8,7 +8,7 @@ mod registered;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -21,6 +21,7 @@ use crate::format::Encoding;
 use crate::id::Id;
 use crate::limits::calls::Limits;
 
+use description::KnownEffect;
 pub use description::{Description, Effect, EffectOf, Example};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::Route;
@@ -40,7 +41,7 @@ pub struct Call {
     id: Option<Span>,
     operation: Option<Arc<RegisteredOperation>>,
     /// The effect, which several layers read. Unset after a change of the operation or the params.
-    effect: OnceLock<Option<Effect>>,
+    effect: KnownEffect,
     extensions: Extensions,
     /// Whether the body is exactly the text of this request.
     is_whole: bool,
@@ -65,7 +66,7 @@ impl Call {
     pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
         let Request { method, params, id } = request;
         let method = Some(method);
-        let (operation, effect, rare) = (None, OnceLock::new(), None);
+        let (operation, effect, rare) = (None, KnownEffect::default(), None);
         Self { body, method, params, id, operation, effect, extensions, is_whole: false, rare }
     }
 
@@ -232,7 +233,7 @@ impl Call {
         self.method = None;
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
-        self.effect = OnceLock::new();
+        self.effect = KnownEffect::default();
         self.is_whole = false;
         if let Some(rare) = &mut self.rare {
             rare.encoding = rare.encoding.as_ref().map(Encoding::without_params);
@@ -345,7 +346,7 @@ impl Call {
 
     pub(crate) fn resolve(&mut self, operation: Option<Arc<RegisteredOperation>>) {
         self.operation = operation;
-        self.effect = OnceLock::new();
+        self.effect = KnownEffect::default();
     }
 
     /// Runs a function if the call is cancelled, for extractors that stop work on other threads. A call is cancelled
