@@ -11,9 +11,9 @@ use trunkline::access::Principal;
 use trunkline::{Call, ErrorObject, FromCall};
 use trunkline_mcp::client::{
     CallOptions, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
-    ProgressCallback, Root, Sampled, Sampling,
+    ProgressCallback, Sampled, Sampling,
 };
-use trunkline_mcp::{Elicited as Answer, Log, Peer, PeerError, Progress, SamplingRequest};
+use trunkline_mcp::{Elicited as Answer, Log, Peer, PeerError, Progress, Root, SamplingRequest};
 
 use crate::name::UpstreamName;
 
@@ -191,7 +191,7 @@ impl ClientHandler for Relay {
     fn roots(&self) -> BoxFuture<'_, Result<Vec<Root>, HandlerError>> {
         self.ask(|peer, key| async move {
             let roots = peer.roots(&key).await?;
-            Ok(roots.into_iter().map(|root| Root { uri: root.uri, name: root.name }).collect())
+            Ok(roots)
         })
     }
 

@@ -12,10 +12,12 @@ use trunkline::client::http::{HttpClientConfig, Url};
 use trunkline::client::{Error as CallError, Http, ProtocolError};
 use trunkline::code;
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, ClientHandler, CompletionTarget, Error, HandlerFeatures, List,
-    McpClientConfig, RequestError, StdioConfig, Tool, Transport,
+    CallOptions, Change, Client, ClientHandler, Error, HandlerFeatures, List, McpClientConfig,
+    RequestError, StdioConfig, Transport,
 };
-use trunkline_mcp::{CompletionParams, CompletionValues, LogLevel};
+use trunkline_mcp::{
+    CompletionParams, CompletionTarget, CompletionValues, LogLevel, Received, Tool,
+};
 
 use crate::config::{CommandTarget, GatewayConfig, HttpTarget, Target, UpstreamConfig};
 use crate::name::UpstreamName;
@@ -77,24 +79,30 @@ impl Connection {
     }
 
     /// Lists the tools, if the server has any.
-    pub(crate) async fn tools(&self) -> Result<List<Tool>, Error> {
+    pub(crate) async fn tools(&self) -> Result<List<Received<Tool>>, Error> {
         or_empty(self.client.list_tools().await)
     }
 
     /// Lists the resources and prompts, if the server has any.
     pub(crate) async fn others(&self) -> OtherLists {
         let capabilities = self.client.server().capabilities.clone();
-        let (mut resources, mut templates, mut prompts) =
-            (Ok(Vec::new()), Ok(Vec::new()), Ok(Vec::new()));
+        let mut lists = OtherLists {
+            resources: Ok(List::default()),
+            templates: Ok(List::default()),
+            prompts: Ok(List::default()),
+            has_completions: capabilities.completions,
+        };
         if capabilities.resources {
-            resources = objects(self.client.list_resources().await, |one| one.object);
-            templates = objects(self.client.list_resource_templates().await, |one| one.object);
+            lists.resources =
+                or_empty(self.client.list_resources().await).map_err(|error| reason(&error));
+            lists.templates = or_empty(self.client.list_resource_templates().await)
+                .map_err(|error| reason(&error));
         }
         if capabilities.prompts {
-            prompts = objects(self.client.list_prompts().await, |one| one.object);
+            lists.prompts =
+                or_empty(self.client.list_prompts().await).map_err(|error| reason(&error));
         }
-        let has_completions = capabilities.completions;
-        OtherLists { resources, templates, prompts, has_completions }
+        lists
     }
 
     /// Reads a resource. Returns the members `contents` and `_meta`, as received.
@@ -106,7 +114,7 @@ impl Connection {
         self.set_level(options.level).await;
         let result = self.client.read_resource_with(uri, options).await?;
         let mut members: BTreeMap<String, &RawValue> =
-            serde_json::from_str(result.object.get()).unwrap_or_default();
+            serde_json::from_str(result.object().get()).unwrap_or_default();
         members.retain(|name, _| matches!(name.as_str(), "contents" | "_meta"));
         Ok(to_raw_value(&members).expect("JSON serialises into memory"))
     }
@@ -119,20 +127,17 @@ impl Connection {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Error> {
         self.set_level(options.level).await;
-        Ok(self.client.get_prompt_with(name, arguments, options).await?.object)
+        Ok(self.client.get_prompt_with(name, arguments, options).await?.into_object())
     }
 
     /// Suggests values for an argument of a prompt, or for a variable of a template.
     pub(crate) async fn complete(
         &self,
-        target: CompletionTarget<'_>,
+        target: &CompletionTarget,
         params: &CompletionParams,
     ) -> Result<CompletionValues, Error> {
         let argument = (&*params.argument, &*params.value);
-        let found = self.client.complete(target, argument, &params.context).await?;
-        let mut values = CompletionValues::new(found.values);
-        (values.total, values.has_more) = (found.total, found.has_more);
-        Ok(values)
+        self.client.complete(target, argument, &params.context).await
     }
 
     /// Waits until the server notifies of a changed list.
@@ -152,12 +157,12 @@ impl Connection {
     /// Calls a tool. Returns the result as received.
     pub(crate) async fn call(
         &self,
-        tool: &Tool,
+        tool: &Received<Tool>,
         arguments: &RawValue,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Error> {
         self.set_level(options.level).await;
-        Ok(self.client.call_tool_with(tool, arguments, options).await?.object)
+        Ok(self.client.call_tool_with(tool, arguments, options).await?.into_object())
     }
 
     /// Makes a server of an earlier revision than 2026-07-28, which has one level for all calls, send log messages of
@@ -199,15 +204,6 @@ impl ClientHandler for Changes {
             _ => {}
         }
     }
-}
-
-/// The objects of a list.
-fn objects<T>(
-    list: Result<List<T>, Error>,
-    object: impl Fn(T) -> Box<RawValue>,
-) -> Result<Vec<Box<RawValue>>, String> {
-    let list = or_empty(list).map_err(|error| reason(&error))?;
-    Ok(list.items.into_iter().map(object).collect())
 }
 
 /// An empty list if the server does not have the method.

@@ -7,16 +7,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::tool::ToolOperation;
 use trunkline::{Operation, Params, RawParams, RpcError};
-use trunkline_mcp::client::CompletionTarget;
 use trunkline_mcp::{
-    Completion, CompletionParams, McpOperation, Resource, ResourceTemplate, ResourceUri,
-    uri_variables,
+    Completion, CompletionParams, CompletionTarget, McpOperation, Resource, ResourceTemplate,
+    ResourceUri, uri_variables,
 };
 
 use crate::caller::Caller;
 use crate::error::UpstreamError;
 use crate::running_call::Subject;
-use crate::tools::{OfferedPrompt, OfferedTool, Selection};
+use crate::tools::{OfferedPrompt, OfferedTool, Selection, with_hints};
 use crate::upstream::Upstream;
 
 impl Upstream {
@@ -41,7 +40,7 @@ impl Upstream {
     }
 
     fn operation(self: &Arc<Self>, tool: &Arc<OfferedTool>) -> Operation {
-        let definition = &tool.definition;
+        let definition = &tool.tool;
         let (upstream, called) = (Arc::clone(self), Arc::clone(tool));
         let run = move |caller: Caller, RawParams(arguments): RawParams| {
             let (upstream, called) = (Arc::clone(&upstream), Arc::clone(&called));
@@ -49,17 +48,17 @@ impl Upstream {
         };
         let mut operation = Operation::new(&*tool.exposed, run)
             .description(definition.description.as_deref().unwrap_or_default())
-            .input_schema(definition.input_schema.clone())
+            .input_schema(tool.input_schema.clone())
             .output_schema(tool.output_schema())
             .errors::<UpstreamError>()
             .timeout(self.limit())
             .tool(&*tool.prefixed)
             .revision(&*tool.digest.0)
             .tool_result();
-        if let Some(title) = definition.title.as_ref().or(definition.annotations.title.as_ref()) {
-            operation = operation.title(&**title);
+        if let Some(title) = definition.display_name() {
+            operation = operation.title(title);
         }
-        definition.annotations.apply(operation)
+        with_hints(operation, &definition.annotations)
     }
 
     fn resource(self: &Arc<Self>, resource: &Resource) -> Operation {
@@ -105,7 +104,7 @@ impl Upstream {
         let (upstream, name) = (Arc::clone(self), offered.name.clone());
         let complete = move |Params(params): Params<CompletionParams>| {
             let (upstream, name) = (Arc::clone(&upstream), name.clone());
-            async move { upstream.complete(CompletionTarget::Prompt(&name), &params).await }
+            async move { upstream.complete(&CompletionTarget::Prompt(name), &params).await }
         };
         let operation =
             Operation::new(format!("completions.prompts.{}", offered.exposed), complete);
@@ -121,7 +120,7 @@ impl Upstream {
         let name = format!("completions.templates.{}", self.name.exposed(&text));
         let complete = move |Params(params): Params<CompletionParams>| {
             let (upstream, text) = (Arc::clone(&upstream), text.clone());
-            async move { upstream.complete(CompletionTarget::Resource(&text), &params).await }
+            async move { upstream.complete(&CompletionTarget::Resource(text), &params).await }
         };
         self.completing(Operation::new(name, complete), completions)
     }

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use trunkline::protocol::excerpt;
 use trunkline::{BuildError, Operation, Schema};
-use trunkline_mcp::client::{List, Tool};
-use trunkline_mcp::{Prompt, Resource, ResourceTemplate, ToolError};
+use trunkline_mcp::client::List;
+use trunkline_mcp::{
+    Prompt, Received, Resource, ResourceTemplate, Tool, ToolAnnotations, ToolError,
+};
 
 use crate::approvals::{Approval, Approved, Reviewed};
 use crate::config::UpstreamConfig;
@@ -30,36 +30,13 @@ const MAX_DIFFERENCE: usize = 8 << 10;
 #[derive(Debug)]
 pub(crate) struct OfferedTool {
     /// As the client received it.
-    pub(crate) tool: Tool,
+    pub(crate) tool: Received<Tool>,
     /// The name of the method, without the upstream.
     pub(crate) exposed: String,
     /// The name for language models.
     pub(crate) prefixed: String,
-    pub(crate) definition: Definition,
+    pub(crate) input_schema: Schema,
     pub(crate) digest: Digest,
-}
-
-/// The parts of a tool's definition that its operation has.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Definition {
-    pub(crate) title: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) input_schema: Value,
-    pub(crate) output_schema: Option<Value>,
-    #[serde(default)]
-    pub(crate) annotations: Annotations,
-}
-
-/// The hints about a tool.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Annotations {
-    pub(crate) title: Option<String>,
-    pub(crate) read_only_hint: Option<bool>,
-    pub(crate) destructive_hint: Option<bool>,
-    pub(crate) idempotent_hint: Option<bool>,
-    pub(crate) open_world_hint: Option<bool>,
 }
 
 /// The tools, resources and prompts that can be offered, in the order of the lists, and the others.
@@ -88,9 +65,9 @@ pub(crate) struct OfferedPrompt {
 /// The lists of resources and prompts, as received, or the reasons why they are missing.
 #[derive(Debug)]
 pub(crate) struct OtherLists {
-    pub(crate) resources: Result<Vec<Box<RawValue>>, String>,
-    pub(crate) templates: Result<Vec<Box<RawValue>>, String>,
-    pub(crate) prompts: Result<Vec<Box<RawValue>>, String>,
+    pub(crate) resources: Result<List<Received<Resource>>, String>,
+    pub(crate) templates: Result<List<Received<ResourceTemplate>>, String>,
+    pub(crate) prompts: Result<List<Received<Prompt>>, String>,
     pub(crate) has_completions: bool,
 }
 
@@ -107,7 +84,7 @@ impl Selection {
         let OtherLists { resources, templates, prompts, has_completions } = lists;
         self.has_completions = has_completions;
         let (mut uris, mut names) = (HashSet::new(), HashSet::new());
-        for mut resource in self.read::<Resource>("resources/list", resources) {
+        for mut resource in self.read("resources/list", resources) {
             let is_new = uris.insert(resource.uri.clone());
             if is_new && self.takes_name(&mut names, upstream.exposed(&resource.uri), &resource.uri)
             {
@@ -116,7 +93,7 @@ impl Selection {
             }
         }
         names.clear();
-        for mut template in self.read::<ResourceTemplate>("resources/templates/list", templates) {
+        for mut template in self.read("resources/templates/list", templates) {
             let uri = &template.uri_template;
             let is_new = uris.insert(uri.clone());
             if is_new && self.takes_name(&mut names, upstream.exposed(uri), uri) {
@@ -125,7 +102,7 @@ impl Selection {
             }
         }
         names.clear();
-        for mut prompt in self.read::<Prompt>("prompts/list", prompts) {
+        for mut prompt in self.read("prompts/list", prompts) {
             let exposed = upstream.exposed(&prompt.name);
             if self.takes_name(&mut names, exposed.clone(), &prompt.name) {
                 let name = std::mem::replace(&mut prompt.name, upstream.prefixed(&exposed));
@@ -144,24 +121,21 @@ impl Selection {
         is_new
     }
 
-    fn read<T: DeserializeOwned>(
-        &mut self,
-        method: &str,
-        list: Result<Vec<Box<RawValue>>, String>,
-    ) -> Vec<T> {
-        let items = match list {
-            Ok(items) => items,
-            Err(reason) => {
-                self.reject(method.to_owned(), reason);
+    fn read<T>(&mut self, method: &str, list: Result<List<Received<T>>, String>) -> Vec<T> {
+        let list = match list {
+            Ok(list) => list,
+            Err(error) => {
+                self.reject(method.to_owned(), error);
                 return Vec::new();
             }
         };
-        let invalid = |error: serde_json::Error| format!("invalid item: {error}");
-        let mut read = Vec::with_capacity(items.len());
-        for item in items {
-            match check_size(&item).and_then(|()| serde_json::from_str(item.get()).map_err(invalid))
-            {
-                Ok(item) => read.push(item),
+        for (name, reason) in list.rejected {
+            self.reject(if name.is_empty() { method.to_owned() } else { name }, reason);
+        }
+        let mut read = Vec::with_capacity(list.items.len());
+        for item in list.items {
+            match check_size(item.object()) {
+                Ok(()) => read.push(item.into_value()),
                 Err(reason) => self.reject(method.to_owned(), reason),
             }
         }
@@ -175,7 +149,7 @@ impl Selection {
     pub(crate) fn new(
         upstream: &UpstreamName,
         config: &UpstreamConfig,
-        list: List<Tool>,
+        list: List<Received<Tool>>,
     ) -> Result<Self, String> {
         let count = list.items.len();
         if count > config.max_tools {
@@ -246,23 +220,22 @@ impl Selection {
 }
 
 impl OfferedTool {
-    fn new(upstream: &UpstreamName, tool: Tool) -> Result<Self, String> {
-        check_size(&tool.object)?;
+    fn new(upstream: &UpstreamName, tool: Received<Tool>) -> Result<Self, String> {
+        check_size(tool.object())?;
         let invalid = |error: serde_json::Error| format!("invalid definition: {error}");
-        let definition: Definition = serde_json::from_str(tool.object.get()).map_err(invalid)?;
+        let input_schema: Value = serde_json::from_str(tool.input_schema.get()).map_err(invalid)?;
+        let input_schema = Schema::from(input_schema);
         let exposed = upstream.exposed(&tool.name);
         let prefixed = upstream.prefixed(&exposed);
-        if let Some(error) =
-            ToolError::of(&prefixed, &Schema::from(definition.input_schema.clone()))
-        {
+        if let Some(error) = ToolError::of(&prefixed, &input_schema) {
             return Err(error.to_string());
         }
-        let digest = ReviewedDefinition::of(&tool.object).map_err(invalid)?.digest();
-        Ok(Self { tool, exposed, prefixed, definition, digest })
+        let digest = ReviewedDefinition::of(tool.object()).map_err(invalid)?.digest();
+        Ok(Self { tool, exposed, prefixed, input_schema, digest })
     }
 
     pub(crate) fn reviewed(&self) -> Reviewed<'_> {
-        Reviewed { tool: &self.tool.name, digest: &self.digest, object: &self.tool.object }
+        Reviewed { tool: &self.tool.name, digest: &self.digest, object: self.tool.object() }
     }
 
     /// The difference from the approved definition, of at most `budget` bytes, unless this one is approved.
@@ -274,7 +247,7 @@ impl OfferedTool {
         };
         let earlier = approved.and_then(Approved::definition);
         // The digest was computed from it.
-        let current = ReviewedDefinition::of(&self.tool.object).unwrap_or_default();
+        let current = ReviewedDefinition::of(self.tool.object()).unwrap_or_default();
         let difference = current.difference(earlier.as_ref(), budget);
         Some(UnapprovedTool {
             name: self.tool.name.clone(),
@@ -290,30 +263,30 @@ impl OfferedTool {
         let mut properties = Map::new();
         properties.insert("content".to_owned(), json!({ "type": "array" }));
         properties.insert("isError".to_owned(), json!({ "type": "boolean" }));
-        if let Some(schema) = &self.definition.output_schema {
-            properties.insert("structuredContent".to_owned(), schema.clone());
+        if let Some(schema) = &self.tool.output_schema {
+            // It is JSON, since the definition was read.
+            let schema = serde_json::from_str(schema.get()).unwrap_or_default();
+            properties.insert("structuredContent".to_owned(), schema);
         }
         json!({ "type": "object", "required": ["content"], "properties": properties })
     }
 }
 
-impl Annotations {
-    /// Declares the effects of an operation. Hints are not trusted: an absent one is the worst case.
-    pub(crate) fn apply(&self, mut operation: Operation) -> Operation {
-        operation = match (self.read_only_hint, self.destructive_hint) {
-            (Some(true), _) => operation.read_only(),
-            (_, Some(false)) => operation.additive(),
-            (_, Some(true)) => operation.destructive(),
-            (_, None) => operation,
-        };
-        if self.idempotent_hint == Some(true) {
-            operation = operation.idempotent();
-        }
-        if self.open_world_hint == Some(false) {
-            operation = operation.closed_world();
-        }
-        operation
+/// Declares the effects of an operation. Hints are not trusted: an absent one is the worst case.
+pub(crate) fn with_hints(mut operation: Operation, hints: &ToolAnnotations) -> Operation {
+    operation = match (hints.read_only_hint, hints.destructive_hint) {
+        (Some(true), _) => operation.read_only(),
+        (_, Some(false)) => operation.additive(),
+        (_, Some(true)) => operation.destructive(),
+        (_, None) => operation,
+    };
+    if hints.idempotent_hint == Some(true) {
+        operation = operation.idempotent();
     }
+    if hints.open_world_hint == Some(false) {
+        operation = operation.closed_world();
+    }
+    operation
 }
 
 fn check_size(item: &RawValue) -> Result<(), String> {

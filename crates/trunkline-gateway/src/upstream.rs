@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline::layers::ValidateLayer;
 use trunkline::{DynamicOperations, Router};
-use trunkline_mcp::client::{CallOptions, CompletionTarget, Error};
+use trunkline_mcp::CompletionTarget;
+use trunkline_mcp::client::{CallOptions, Error};
 use trunkline_mcp::{CompletionParams, CompletionValues, SubscribedResource};
 
 use crate::approvals::{Approval, Approvals};
@@ -417,7 +418,7 @@ impl Upstream {
     /// Suggests values.
     pub(crate) async fn complete(
         &self,
-        target: CompletionTarget<'_>,
+        target: &CompletionTarget,
         params: &CompletionParams,
     ) -> Result<CompletionValues, UpstreamError> {
         let _permit = self.permit().await?;

@@ -25,8 +25,9 @@ use trunkline_mcp::client::oauth::{
 };
 use trunkline_mcp::client::{
     Client, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, List,
-    McpClientConfig, Tool,
+    McpClientConfig,
 };
+use trunkline_mcp::{Received, Tool};
 
 /// The value that a scenario passes in `MCP_CONFORMANCE_CONTEXT`.
 #[derive(Default, Deserialize)]
@@ -191,6 +192,6 @@ async fn run(client: &Client, scenario: &str, context: &Context) -> Result<(), B
     Ok(())
 }
 
-fn tool<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, String> {
+fn tool<'t>(tools: &'t [Received<Tool>], name: &str) -> Result<&'t Received<Tool>, String> {
     tools.iter().find(|tool| tool.name == name).ok_or_else(|| format!("no tool {name}"))
 }

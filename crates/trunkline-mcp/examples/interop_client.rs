@@ -22,10 +22,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use trunkline::ErrorObject;
 use trunkline::client::Http;
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, ClientHandler, CompletionTarget, Elicitation, Elicited,
-    Error as ClientError, HandlerError, HandlerFeatures, LogMessage, McpClientConfig,
-    ProgressCallback, Root, Sampled, Sampling, Transport,
+    CallOptions, Change, Client, ClientHandler, Elicitation, Elicited, Error as ClientError,
+    HandlerError, HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Sampled,
+    Sampling, Transport,
 };
+use trunkline_mcp::{CompletionTarget, Root};
 
 /// The deadline of a notification.
 const SOON: Duration = Duration::from_secs(10);
@@ -262,13 +263,19 @@ impl Session {
                 client.set_level(trunkline_mcp::LogLevel::Debug).await?;
                 Value::Null
             }
-            "tools/list" => json!(names(client.list_tools().await?.items, |tool| tool.name)),
-            "resources/list" => json!(names(client.list_resources().await?.items, |one| one.uri)),
+            "tools/list" => {
+                json!(names(client.list_tools().await?.items, |tool| tool.into_value().name))
+            }
+            "resources/list" => {
+                json!(names(client.list_resources().await?.items, |one| one.into_value().uri))
+            }
             "resources/templates/list" => {
                 let listed = client.list_resource_templates().await?.items;
-                json!(names(listed, |template| template.uri_template))
+                json!(names(listed, |template| template.into_value().uri_template))
             }
-            "prompts/list" => json!(names(client.list_prompts().await?.items, |one| one.name)),
+            "prompts/list" => {
+                json!(names(client.list_prompts().await?.items, |one| one.into_value().name))
+            }
             "tools/call" => {
                 let listed = client.list_tools().await?.items;
                 let tool = listed.iter().find(|tool| tool.name == name);
@@ -280,24 +287,24 @@ impl Session {
                 }));
                 let arguments = to_raw_value(&params.arguments)?;
                 let result = client.call_tool_with(tool, &arguments, options).await?;
-                serde_json::from_str(result.object.get())?
+                serde_json::from_str(result.object().get())?
             }
             "resources/read" => {
-                serde_json::from_str(client.read_resource(&params.uri).await?.object.get())?
+                serde_json::from_str(client.read_resource(&params.uri).await?.object().get())?
             }
             "prompts/get" => {
                 let result = client.get_prompt(&name, &texts(&params.arguments)).await?;
-                serde_json::from_str(result.object.get())?
+                serde_json::from_str(result.object().get())?
             }
             "completion/complete" => {
                 let target = if params.uri.is_empty() {
-                    CompletionTarget::Prompt(&name)
+                    CompletionTarget::Prompt(name)
                 } else {
-                    CompletionTarget::Resource(&params.uri)
+                    CompletionTarget::Resource(params.uri.clone())
                 };
                 let [argument, value] = &params.argument;
                 let context = texts(&params.arguments);
-                json!(client.complete(target, (argument, value), &context).await?.values)
+                json!(client.complete(&target, (argument, value), &context).await?.values)
             }
             "resources/subscribe" => {
                 client.subscribe(&params.uri).await?;

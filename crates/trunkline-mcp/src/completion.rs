@@ -6,50 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use trunkline::JsonSchema;
 use trunkline::protocol::RegisteredOperation;
-use trunkline::{IntoOutcome, JsonSchema, Outcome};
 
 use crate::error::McpError;
+use crate::model::CompletionTarget;
 
 /// An argument of a prompt, or a variable of a resource template, that an operation completes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Completion {
-    pub(crate) target: Target,
+    pub(crate) target: CompletionTarget,
     pub(crate) argument: String,
-}
-
-/// A prompt by its name, or a resource template by its text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "Reference")]
-pub(crate) enum Target {
-    Prompt {
-        name: String,
-    },
-    /// Also the URI of a resource, which has nothing to complete.
-    Resource {
-        uri: String,
-    },
-}
-
-/// A target as in the protocol. An enum with tags would make values of its unknown members.
-#[derive(Deserialize)]
-struct Reference {
-    #[serde(rename = "type")]
-    kind: String,
-    name: Option<String>,
-    uri: Option<String>,
-}
-
-impl TryFrom<Reference> for Target {
-    type Error = &'static str;
-
-    fn try_from(reference: Reference) -> Result<Self, Self::Error> {
-        match (&*reference.kind, reference.name, reference.uri) {
-            ("ref/prompt", Some(name), _) => Ok(Self::Prompt { name }),
-            ("ref/resource", _, Some(uri)) => Ok(Self::Resource { uri }),
-            _ => Err("it is neither a ref/prompt with a name nor a ref/resource with a URI"),
-        }
-    }
 }
 
 /// The params of an operation that completes a value.
@@ -80,43 +47,15 @@ pub struct CompletionParams {
     pub context: BTreeMap<String, String>,
 }
 
-/// Values for an argument. An operation that completes may also return an array of all values, of which the client
-/// receives the first 100.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CompletionValues {
-    /// The values, the most relevant first. Those after the first 100 are omitted.
-    pub values: Vec<String>,
-    /// The number of all values, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
-    /// Whether there are further values.
-    #[serde(default)]
-    pub has_more: bool,
-}
-
-/// The maximum number of values in a result, as specified.
-const MAX_VALUES: usize = 100;
-
 impl Completion {
     /// An argument of a prompt.
     pub fn prompt(name: impl Into<String>, argument: impl Into<String>) -> Self {
-        Self { target: Target::Prompt { name: name.into() }, argument: argument.into() }
+        Self { target: CompletionTarget::Prompt(name.into()), argument: argument.into() }
     }
 
     /// A variable of the template with this text.
     pub fn template(template: impl Into<String>, variable: impl Into<String>) -> Self {
-        Self { target: Target::Resource { uri: template.into() }, argument: variable.into() }
-    }
-}
-
-impl Target {
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Prompt { name } => name,
-            Self::Resource { uri } => uri,
-        }
+        Self { target: CompletionTarget::Resource(template.into()), argument: variable.into() }
     }
 }
 
@@ -139,40 +78,6 @@ impl CompletionParams {
         }
         first.append(&mut others);
         first
-    }
-}
-
-impl CompletionValues {
-    /// These values, of which only the first 100 are kept.
-    pub fn new<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
-        let values = values.into_iter().map(T::into).collect();
-        Self { values, total: None, has_more: false }.limited()
-    }
-
-    /// Limits the values as specified.
-    fn limited(mut self) -> Self {
-        let count = self.values.len();
-        self.has_more |= count > MAX_VALUES;
-        self.values.truncate(MAX_VALUES);
-        // A total that is smaller than the number of values is wrong.
-        if !self.has_more || count > MAX_VALUES {
-            self.total = Some(self.total.unwrap_or(0).max(count as u64));
-        }
-        self
-    }
-
-    /// The values in the result of an operation: an array, or an object of this type.
-    pub(crate) fn of_result(result: &[u8]) -> Option<Self> {
-        if result.starts_with(b"[") {
-            return serde_json::from_slice::<Vec<String>>(result).ok().map(Self::new);
-        }
-        serde_json::from_slice::<Self>(result).ok().map(Self::limited)
-    }
-}
-
-impl IntoOutcome for CompletionValues {
-    fn into_outcome(self) -> Outcome {
-        Outcome::result(&self)
     }
 }
 

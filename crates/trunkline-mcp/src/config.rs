@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::content::Icon;
+use crate::model::Icon;
 use crate::nodes::Nodes;
 use crate::peer::StateKey;
 use crate::task::TaskConfig;

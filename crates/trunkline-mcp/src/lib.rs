@@ -57,15 +57,14 @@ pub mod client;
 mod completion;
 mod config;
 mod confirm;
-mod content;
 mod endpoint;
 mod era;
 mod error;
 mod events;
 mod fault;
-mod input_request;
 mod log_level;
 mod message_queue;
+mod model;
 mod node_message;
 pub mod nodes;
 mod notify;
@@ -87,18 +86,20 @@ mod tool;
 
 pub use capabilities::{ClientCapabilities, MissingCapability};
 pub use changes::ChangedResource;
-pub use completion::{Completion, CompletionParams, CompletionValues};
+pub use completion::{Completion, CompletionParams};
 pub use config::McpConfig;
 pub use confirm::{Confirm, ConfirmLayer};
-pub use content::{
-    Annotations, Block, BlockKind, Contents, Icon, Prompt, PromptArgument, PromptMessage,
-    PromptResult, Resource, ResourceContents, ResourceData, ResourceTemplate, Role, Theme,
-};
 pub use error::McpError;
 pub use log_level::LogLevel;
+pub use model::{
+    Annotations, Block, BlockKind, CompletionTarget, CompletionValues, Contents, Icon,
+    InputRequest, Prompt, PromptArgument, PromptMessage, PromptResult, Received, Resource,
+    ResourceContents, ResourceData, ResourceTemplate, Role, Root, Theme, Tool, ToolAnnotations,
+    ToolResult,
+};
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
-pub use peer::{Elicited, Peer, PeerError, Root, SamplingRequest, SamplingResult, StateKey};
+pub use peer::{Elicited, Peer, PeerError, SamplingRequest, SamplingResult, StateKey};
 pub use resource::{ResourcePage, ResourceUri, uri_text, uri_value, uri_variables};
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
@@ -107,7 +108,8 @@ pub use tool::ToolError;
 
 /// The types in the interface of [`TaskStore`].
 pub mod task_store {
-    pub use crate::task::{StoreFuture, TaskQuota, TaskRecord, TaskState, TaskStoreError};
+    pub use crate::model::TaskState;
+    pub use crate::task::{StoreFuture, TaskQuota, TaskRecord, TaskStoreError};
 }
 
 /// The README, and the pages of the documentation that have code of this crate.

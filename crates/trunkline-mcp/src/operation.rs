@@ -7,7 +7,7 @@ use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Operation};
 
 use crate::completion::{Completes, Completion, CompletionForm, CompletionParams};
-use crate::content::{Icon, Prompt, Resource, ResourceTemplate};
+use crate::model::{Icon, Prompt, Resource, ResourceTemplate};
 use crate::resource::{ListsResources, MissingIf, ResourcePage};
 use crate::subscription::{OnSubscribe, SubscribedResource, SubscriptionFuture};
 use crate::task::TaskSupport;

@@ -9,6 +9,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// The keyword of a schema that names the header of a param.
+pub(crate) const KEYWORD: &str = "x-mcp-header";
+
 /// A param with an `x-mcp-header`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParamHeader {
@@ -51,7 +54,7 @@ fn collect(
     };
     for (keyword, value) in members {
         match (keyword.as_str(), value) {
-            ("x-mcp-header", _) => {
+            (KEYWORD, _) => {
                 let invalid = |reason| InvalidParamHeader { param: path.join("."), reason };
                 if !is_reachable || path.is_empty() {
                     return Err(invalid(

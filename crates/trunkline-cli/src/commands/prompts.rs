@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anstyle::Style;
 use clap::Args;
 use serde::Serialize;
-use serde_json::Value;
-use trunkline_mcp::client::{List, Prompt, PromptArgument};
+use trunkline_mcp::client::List;
+use trunkline_mcp::{Prompt, PromptArgument, Received, Role};
 
 use crate::commands::connection::{Connection, MORE, OutputFormat};
 use crate::commands::mcp::{self, ListItem, McpArgs, Part, Session, list_text};
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         mcp.run(target, connection, async |session| match prompt {
             None => {
                 let list = session.client.list_prompts().await?;
-                list_text(renderer, "prompt", &list, |item| (&item.object, Row::of(item)))
+                list_text(renderer, "prompt", &list, |item| (item.object(), Row::of(item)))
             }
             Some((name, arguments)) => get(session, (name, &arguments), mcp, renderer).await,
         })
@@ -136,20 +136,21 @@ async fn get(
     };
     let mut parts = Vec::new();
     for message in &result.messages {
-        parts.push(Part::Heading(renderer.paint(ROLE, &format!("{}:", line(&message.role)))));
-        match &message.content {
-            Value::Array(blocks) => parts.extend(blocks.iter().map(Part::of_block)),
-            block => parts.push(Part::of_block(block)),
-        }
+        let role = match message.role {
+            Role::User => "user:",
+            Role::Assistant => "assistant:",
+        };
+        parts.push(Part::Heading(renderer.paint(ROLE, role)));
+        parts.push(Part::of_block(&message.content));
     }
     if renderer.is_json() {
         mcp.save(parts)?;
-        return Ok(renderer.json(result.object.get()));
+        return Ok(renderer.json(result.object().get()));
     }
     mcp.text(parts)
 }
 
-fn unknown_prompt(name: &str, list: &List<Prompt>) -> String {
+fn unknown_prompt(name: &str, list: &List<Received<Prompt>>) -> String {
     let remedy = match similar(name, list.items.iter().map(|prompt| &*prompt.name)) {
         names if names.is_empty() => "list the prompts with `trunkline prompts`".to_owned(),
         names => names.iter().map(|name| line(name)).collect::<Vec<_>>().join(", or "),

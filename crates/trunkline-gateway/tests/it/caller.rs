@@ -8,9 +8,10 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use trunkline::client::Http;
 use trunkline_mcp::LogLevel;
+use trunkline_mcp::Root;
 use trunkline_mcp::client::{
     CallOptions, Change, Client, ClientHandler, Elicitation, Elicited, HandlerError,
-    HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Root, Sampled, Sampling,
+    HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Sampled, Sampling,
 };
 
 use crate::support::Service;
@@ -116,7 +117,7 @@ pub(crate) async fn call(client: &Client, tool: &str, options: CallOptions) -> (
     let arguments = to_raw_value(&json!({})).unwrap();
     let called = client.call_tool_with(tool, &arguments, options);
     let result = tokio::time::timeout(LIMIT, called).await.unwrap().unwrap();
-    let text = result.content[0]["text"].as_str().unwrap_or_default().to_owned();
+    let text = result.content[0].as_text().unwrap_or_default().to_owned();
     (result.is_error, text)
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use trunkline_mcp::client::{CallOptions, Client, CompletionTarget, Error};
+use trunkline_mcp::CompletionTarget;
+use trunkline_mcp::client::{CallOptions, Client, Error};
 
 use crate::caller::{ERAS, User, call, connect};
 use crate::support::{Scripted, Service, tools};
@@ -92,14 +93,15 @@ async fn completions() {
             assert!(name.starts_with("up__re_view_"), "{row}: {name}");
             let context = [("language".to_owned(), "Rust".to_owned())].into();
             for (target, argument, context, expected) in [
-                (CompletionTarget::Prompt(name), "language", &none, "language=x"),
-                (CompletionTarget::Prompt(name), "style", &context, "style=xRust"),
-                (CompletionTarget::Resource("test://items/{id}"), "id", &none, "id=x"),
+                (CompletionTarget::Prompt(name.to_owned()), "language", &none, "language=x"),
+                (CompletionTarget::Prompt(name.to_owned()), "style", &context, "style=xRust"),
+                (CompletionTarget::Resource("test://items/{id}".to_owned()), "id", &none, "id=x"),
             ] {
-                let found = client.complete(target, (argument, "x"), context).await.unwrap();
+                let found = client.complete(&target, (argument, "x"), context).await.unwrap();
                 assert_eq!(found.values, [expected], "{row}");
             }
-            let unknown = client.complete(CompletionTarget::Prompt("re.view"), ("a", "x"), &none);
+            let unknown = CompletionTarget::Prompt("re.view".to_owned());
+            let unknown = client.complete(&unknown, ("a", "x"), &none);
             unknown.await.unwrap_err();
         }
         service.gateway.stop(Duration::from_secs(10)).await;

@@ -1,13 +1,14 @@
 //! Requests and notifications of the server, and the trait that handles them.
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use trunkline::{BoxError, ErrorObject};
 
 use super::message::raw;
 use crate::log_level::LogLevel;
+use crate::model::Root;
 
 /// Handles the requests and notifications of a server.
 ///
@@ -189,16 +190,6 @@ impl Sampled {
     pub fn from_result(result: Box<RawValue>) -> Self {
         Self { result }
     }
-}
-
-/// A folder or file that a server may use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Root {
-    /// A `file://` URI.
-    pub uri: String,
-    /// The name for display.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
 }
 
 /// A log message of the server.

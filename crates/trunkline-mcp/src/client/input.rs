@@ -1,5 +1,6 @@
 //! Results that require input from the client ("Multi Round-Trip Requests").
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -10,7 +11,10 @@ use super::connection::RequestParts;
 use super::core::Core;
 use super::error::Error;
 use super::handler::ClientHandler;
-use super::input_request::{InputRequests, InputResponses};
+use crate::model::InputRequests;
+
+/// The answers to requests, by key.
+pub(super) type InputResponses = BTreeMap<String, Box<RawValue>>;
 
 /// The maximum number of requests in one result.
 const MAX_INPUTS: usize = 32;

@@ -23,7 +23,7 @@
 //! let list = client.list_tools().await?;
 //! let arguments = to_raw_value(&serde_json::json!({ "a": 40, "b": 2 }))?;
 //! let result = client.call_tool(&list.items[0], &arguments).await?;
-//! assert_eq!(result.structured.unwrap().get(), "42");
+//! assert_eq!(result.structured_content.as_ref().unwrap().get(), "42");
 //! client.close().await;
 //! # server.stop().await;
 //! # Ok(())
@@ -34,7 +34,7 @@
 //! |---|---|
 //! | [`Client::connect`], [`EraCache`] | Versioning; Lifecycle; Transports, "Backward Compatibility" |
 //! | [`Transport`], [`StdioConfig`] | Transports |
-//! | [`Client::list_tools`], [`call_tool`](Client::call_tool), [`Tool`], [`ToolResult`] | Tools |
+//! | [`Client::list_tools`], [`call_tool`](Client::call_tool), [`Tool`](crate::Tool), [`ToolResult`](crate::ToolResult) | Tools |
 //! | [`Client::list_resources`], [`read_resource`](Client::read_resource), [`subscribe`](Client::subscribe) | Resources; Subscriptions |
 //! | [`Client::list_prompts`], [`get_prompt`](Client::get_prompt), [`complete`](Client::complete) | Prompts; Completion |
 //! | [`List`], [`Client::tool_pages`] | Pagination |
@@ -61,7 +61,6 @@ mod http_endpoint;
 mod http_link;
 mod inbox;
 mod input;
-mod input_request;
 mod link;
 mod list;
 mod listener;
@@ -79,7 +78,6 @@ mod sse;
 mod stdio;
 mod tasks;
 mod tool;
-mod tool_result;
 mod transport;
 
 pub use self::authorization::{Authorization, AuthorizationError, Challenge};
@@ -88,19 +86,13 @@ pub use self::config::{EraCache, McpClientConfig};
 pub use self::connection::CallOptions;
 pub use self::error::{Error, RequestError};
 pub use self::handler::{
-    Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage, Root,
+    Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
     Sampled, Sampling,
 };
-pub use self::input_request::InputRequest;
 pub use self::list::List;
 pub use self::pending::{Callback, ProgressCallback, ProgressUpdate};
-pub use self::prompt::{
-    Completion, CompletionTarget, Prompt, PromptArgument, PromptMessage, PromptResult,
-};
-pub use self::resource::{ReadResult, Resource, ResourceContents, ResourceTemplate};
 pub use self::server_task::{Task, TaskCallback, TaskInfo, TaskStatus};
 pub use self::session::{ServerCapabilities, ServerInfo};
 pub use self::stdio::StdioConfig;
-pub use self::tool::{StartedTool, Tool};
-pub use self::tool_result::ToolResult;
+pub use self::tool::StartedTool;
 pub use self::transport::Transport;

@@ -3,7 +3,6 @@
 mod elicitation;
 mod error;
 mod requests;
-mod roots;
 mod rounds;
 mod sampling;
 mod state;
@@ -11,8 +10,8 @@ mod state;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -20,14 +19,13 @@ use trunkline::layers::timeout::ClientWait;
 use trunkline::{Call, ErrorObject, FromCall, JsonSchema};
 
 use crate::capabilities::ClientCapabilities;
-use crate::input_request::InputRequest;
 use crate::message_queue::MessageQueue;
+use crate::model::{InputRequest, Root};
 use crate::protocol::{Legacy, method};
 
 pub use self::elicitation::Elicited;
 pub use self::error::PeerError;
 pub(crate) use self::requests::ClientRequests;
-pub use self::roots::Root;
 pub(crate) use self::rounds::{Ended, Rounds, run_round};
 pub use self::sampling::{SamplingRequest, SamplingResult};
 pub use self::state::StateKey;
@@ -180,8 +178,11 @@ impl Peer {
     /// See [`PeerError`].
     pub async fn roots(&self, key: &str) -> Result<Vec<Root>, PeerError> {
         self.require("roots")?;
-        let list: roots::RootList =
-            read(method::ROOTS, self.ask(key, method::ROOTS, json!({})).await?)?;
+        #[derive(Deserialize)]
+        struct RootList {
+            roots: Vec<Root>,
+        }
+        let list: RootList = read(method::ROOTS, self.ask(key, method::ROOTS, json!({})).await?)?;
         Ok(list.roots)
     }
 
@@ -270,7 +271,7 @@ impl Peer {
         match &self.0 {
             Backend::None => Err(PeerError::unsupported(method)),
             Backend::Connection(connection) => connection.request(method, params).await,
-            Backend::Rounds(rounds) => rounds.ask(key, InputRequest { method, params }).await,
+            Backend::Rounds(rounds) => rounds.ask(key, InputRequest::new(method, &params)).await,
         }
     }
 }

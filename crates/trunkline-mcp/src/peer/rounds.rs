@@ -17,7 +17,7 @@ use trunkline::protocol::CallFuture;
 
 use super::error::PeerError;
 use crate::capabilities::ClientCapabilities;
-use crate::input_request::{InputRequest, InputRequests};
+use crate::model::{InputRequest, InputRequests};
 use crate::task::{AskError, LiveTask};
 
 /// The responses that a client has sent so far, and the requests for further ones.

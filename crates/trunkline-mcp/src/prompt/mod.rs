@@ -12,8 +12,8 @@ use trunkline::Schema;
 use trunkline::protocol::{Description, RegisteredOperation};
 
 use crate::arguments::{Arguments, has_typed_params, typed};
-use crate::content::{Prompt, PromptArgument};
 use crate::error::McpError;
+use crate::model::{Prompt, PromptArgument};
 pub(crate) use result::write_prompt;
 
 /// Prompts by name, and in the order of their registration.

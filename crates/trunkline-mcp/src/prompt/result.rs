@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::content::down_level;
+use crate::model::down_level;
 use crate::protocol::Legacy;
 
 /// The members of a result that is an object.

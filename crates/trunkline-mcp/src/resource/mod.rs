@@ -11,8 +11,8 @@ use trunkline::protocol::RegisteredOperation;
 use trunkline::{Call, ErrorObject, FromCall, Schema};
 
 use crate::arguments::{Arguments, typed};
-use crate::content::{Caching, Resource, ResourceTemplate};
 use crate::error::McpError;
+use crate::model::{Caching, Resource, ResourceTemplate};
 pub(crate) use result::write_contents;
 pub(crate) use template::decoded;
 use template::{UriTemplate, check_uri};

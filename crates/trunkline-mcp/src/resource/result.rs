@@ -1,8 +1,9 @@
 //! Outcomes as results of `resources/read`.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::content::{Contents, ResourceData};
+use crate::model::{Contents, ResourceContents, ResourceData};
 
 /// Appends the member `contents`, and returns the members of `_meta`. `None` if the result is `null`: the resource does not exist.
 ///
@@ -53,11 +54,20 @@ pub(crate) fn write_contents(
     Some(Map::new())
 }
 
-/// A result of the form of [`Contents`].
+/// A result of the form of [`Contents`], with no other members.
 fn contents_of(result: &[u8]) -> Option<Contents> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Exactly {
+        contents: Vec<ResourceContents>,
+        #[serde(rename = "_meta", default)]
+        meta: Map<String, Value>,
+    }
     const NAME: &[u8] = b"\"contents\"";
     let has_name = result.windows(NAME.len()).take(MAX_SEARCHED).any(|part| part == NAME);
-    has_name.then(|| serde_json::from_slice(result).ok()).flatten()
+    let read = has_name.then(|| serde_json::from_slice(result).ok()).flatten();
+    let Exactly { contents, meta } = read?;
+    Some(Contents { contents, meta })
 }
 
 /// The number of bytes in which the member's name is searched. It is the first one, except in results of other servers.

@@ -11,9 +11,10 @@ use trunkline::protocol::RegisteredOperation;
 use super::offers::Offers;
 use super::prebuilt::{Declared, List, PrebuiltResults};
 use crate::changes::ChangeSet;
-use crate::completion::{Completion, Target};
+use crate::completion::Completion;
 use crate::era::Era;
 use crate::error::McpError;
+use crate::model::CompletionTarget;
 use crate::prompt::PromptSource;
 use crate::resource::Found;
 use crate::tool::Tool;
@@ -148,8 +149,8 @@ impl Catalog {
             return Completing::Operation(Arc::clone(found));
         }
         let is_known = all.iter().any(|offers| match &completion.target {
-            Target::Prompt { name } => offers.prompts.has(name),
-            Target::Resource { uri } => {
+            CompletionTarget::Prompt(name) => offers.prompts.has(name),
+            CompletionTarget::Resource(uri) => {
                 offers.resources.has_template(uri) || offers.resources.has_resource(uri)
             }
         });

@@ -14,8 +14,8 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 use super::context::Context;
 use super::prebuilt::List;
 use super::{Server, StartedCall, ready};
-use crate::content::Resource;
 use crate::fault::Fault;
+use crate::model::Resource;
 use crate::request::string;
 use crate::resource::{ListsResources, ResourcePage};
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use trunkline::protocol::RegisteredOperation;
 
-use crate::completion::{Completion, Completions, Target};
+use crate::completion::{Completion, Completions};
 use crate::error::McpError;
+use crate::model::CompletionTarget;
 use crate::prompt::Prompts;
 use crate::resource::Resources;
 use crate::tool::{Tool, Tools};
@@ -80,11 +81,11 @@ impl Offers {
     fn check(&self, completion: &Completion) -> Result<(), &'static str> {
         let Completion { target, argument } = completion;
         let exists = match target {
-            Target::Prompt { name } => {
+            CompletionTarget::Prompt(name) => {
                 let prompt = self.prompts.find(name).ok_or("no operation has this prompt")?;
                 prompt.has_argument(argument)
             }
-            Target::Resource { uri } => {
+            CompletionTarget::Resource(uri) => {
                 let names = self.resources.variables(uri);
                 names.ok_or("no operation has this template")?.any(|name| name == argument)
             }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::config::McpConfig;
-use crate::content::Caching;
 use crate::era::Era;
+use crate::model::Caching;
 use crate::protocol::{Legacy, MODERN, extension, meta, method};
 use crate::tool::{Form, Tool, list_entry};
 

@@ -13,9 +13,10 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 use super::catalog::Completing;
 use super::context::{Attached, Context};
 use super::{Server, StartedCall, arguments};
-use crate::completion::{Completion, CompletionForm, CompletionParams, CompletionValues, Target};
+use crate::completion::{Completion, CompletionForm, CompletionParams};
 use crate::era::Era;
 use crate::fault::Fault;
+use crate::model::{CompletionTarget, CompletionValues};
 use crate::prompt::write_prompt;
 use crate::protocol::method;
 use crate::request::{members, string};
@@ -119,7 +120,8 @@ impl Server {
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let [target, argument, known] = members(&call, ["ref", "argument", "context"])?;
-        let target = target.and_then(|part| serde_json::from_slice::<Target>(call.text(part)).ok());
+        let target = target
+            .and_then(|part| serde_json::from_slice::<CompletionTarget>(call.text(part)).ok());
         let argument =
             argument.and_then(|part| serde_json::from_slice::<Argument>(call.text(part)).ok());
         let (target, argument) = target.zip(argument).ok_or(Fault::Params(
@@ -132,8 +134,8 @@ impl Server {
             Completing::Nothing => return Ok(self.no_values(context.era)),
             Completing::Unknown => {
                 return Err(match completion.target {
-                    Target::Prompt { name } => Fault::UnknownPrompt(name),
-                    Target::Resource { uri } => {
+                    CompletionTarget::Prompt(name) => Fault::UnknownPrompt(name),
+                    CompletionTarget::Resource(uri) => {
                         Fault::UnknownResource { uri, code: code::INVALID_PARAMS }
                     }
                 });

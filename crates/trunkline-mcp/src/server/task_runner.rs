@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 use trunkline::protocol::CallFuture;
 use trunkline::{ErrorObject, Outcome, code};
 
+use crate::model::TaskState;
 use crate::running::Detached;
 use crate::session::random_id;
 use crate::subscription::Subscribers;
-use crate::task::{LiveTask, TaskConfig, TaskRecord, TaskState, TaskStoreError};
+use crate::task::{LiveTask, TaskConfig, TaskRecord, TaskStoreError};
 
 /// The tasks of a server. Dropping it cancels those that run.
 pub(super) struct Tasks(Arc<Shared>);

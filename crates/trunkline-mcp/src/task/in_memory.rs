@@ -158,8 +158,9 @@ mod tests {
 
     use tokio::time::advance;
 
-    use super::super::{TaskRecord, TaskState, TaskStore, TaskStoreError};
+    use super::super::{TaskRecord, TaskStore, TaskStoreError};
     use super::{InMemoryTasks, TaskQuota};
+    use crate::model::TaskState;
 
     const TTL: Duration = Duration::from_secs(60);
 

@@ -8,8 +8,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use trunkline::protocol::excerpt;
 
-use super::{TaskRecord, TaskState};
-use crate::input_request::InputRequest;
+use super::TaskRecord;
+use crate::model::{InputRequest, TaskState};
 
 /// A task whose call runs in this process, or that is about to be created.
 #[derive(Debug)]

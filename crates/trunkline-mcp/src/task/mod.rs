@@ -10,7 +10,7 @@ mod store;
 pub use self::config::TaskConfig;
 pub use self::in_memory::{InMemoryTasks, TaskQuota};
 pub(crate) use self::live::{AskError, LiveTask};
-pub use self::record::{TaskRecord, TaskState};
+pub use self::record::TaskRecord;
 pub use self::store::{StoreFuture, TaskStore, TaskStoreError};
 use crate::protocol::method;
 

@@ -2,7 +2,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde::Serialize;
+
+use crate::model::{TaskMembers, TaskState};
 
 /// A task as a [`TaskStore`](super::TaskStore) keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,87 +25,25 @@ pub struct TaskRecord {
     pub message: Option<String>,
 }
 
-/// The state of a task. The bytes are JSON texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskState {
-    /// It is running.
-    Working,
-    /// It waits for the responses to these requests: an object by key.
-    InputRequired(Bytes),
-    /// It has ended with this result of its request.
-    Completed(Bytes),
-    /// It has ended with this JSON-RPC error.
-    Failed(Bytes),
-    /// It was cancelled.
-    Cancelled,
-}
-
-/// The members that all tasks have ("Tasks").
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Members<'a> {
-    task_id: &'a str,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status_message: Option<&'a str>,
-    created_at: String,
-    last_updated_at: String,
-    ttl_ms: u64,
-    poll_interval_ms: u64,
-}
-
-impl TaskState {
-    /// The status of the protocol.
-    #[must_use]
-    pub fn status(&self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired(_) => "input_required",
-            Self::Completed(_) => "completed",
-            Self::Failed(_) => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether the task has ended, so that its state does not change any more.
-    #[must_use]
-    pub fn is_terminal(&self) -> bool {
-        match self {
-            Self::Working | Self::InputRequired(_) => false,
-            Self::Completed(_) | Self::Failed(_) | Self::Cancelled => true,
-        }
-    }
-
-    /// The member that only this state has.
-    fn detail(&self) -> Option<(&'static str, &Bytes)> {
-        match self {
-            Self::Working | Self::Cancelled => None,
-            Self::InputRequired(requests) => Some(("inputRequests", requests)),
-            Self::Completed(result) => Some(("result", result)),
-            Self::Failed(error) => Some(("error", error)),
-        }
-    }
-}
-
 impl TaskRecord {
     /// Its approximate size in memory, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let detail = self.state.detail().map_or(0, |(_, json)| json.len());
+        let detail = detail(&self.state).map_or(0, |(_, json)| json.len());
         size_of::<Self>() + self.id.len() + text(&self.owner) + text(&self.message) + detail
     }
 
     /// Appends the members of a new task.
     pub(crate) fn write(&self, json: &mut Vec<u8>, poll_interval: Duration) {
-        let members = Members {
-            task_id: &self.id,
-            status: self.state.status(),
-            status_message: self.message.as_deref(),
-            created_at: text(self.created),
-            last_updated_at: text(self.updated),
-            ttl_ms: milliseconds(self.ttl),
-            poll_interval_ms: milliseconds(poll_interval),
+        let members = TaskMembers {
+            task_id: self.id.clone(),
+            status: self.state.name().to_owned(),
+            status_message: self.message.clone(),
+            created_at: Some(text(self.created)),
+            last_updated_at: Some(text(self.updated)),
+            ttl_ms: Some(milliseconds(self.ttl)),
+            poll_interval_ms: Some(milliseconds(poll_interval)),
         };
         let object = serde_json::to_vec(&members).expect("texts and numbers serialise");
         json.extend_from_slice(&object[1..object.len() - 1]);
@@ -113,10 +52,20 @@ impl TaskRecord {
     /// Appends the members, with the one that only the state has.
     pub(crate) fn write_detailed(&self, json: &mut Vec<u8>, poll_interval: Duration) {
         self.write(json, poll_interval);
-        if let Some((name, detail)) = self.state.detail() {
+        if let Some((name, detail)) = detail(&self.state) {
             json.extend_from_slice(format!(",\"{name}\":").as_bytes());
             json.extend_from_slice(detail);
         }
+    }
+}
+
+/// The member that only this state has.
+fn detail(state: &TaskState) -> Option<(&'static str, &Bytes)> {
+    match state {
+        TaskState::Working | TaskState::Cancelled => None,
+        TaskState::InputRequired(requests) => Some(("inputRequests", requests)),
+        TaskState::Completed(result) => Some(("result", result)),
+        TaskState::Failed(error) => Some(("error", error)),
     }
 }
 
@@ -135,7 +84,8 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{TaskRecord, TaskState};
+    use super::TaskRecord;
+    use crate::model::TaskState;
 
     #[track_caller]
     fn check(state: TaskState, is_terminal: bool, mut expected: Value) {

@@ -15,7 +15,7 @@ pub(crate) use list::{Form, list_entry};
 pub(crate) use result::{error_text, failure, write_members, write_result};
 
 use crate::arguments::Arguments;
-use crate::content::Icon;
+use crate::model::Icon;
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
 use crate::task::TaskSupport;
 

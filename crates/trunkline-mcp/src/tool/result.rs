@@ -8,8 +8,8 @@ use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Outcome};
 
 use super::list::Form;
-use crate::content::down_level;
 use crate::era::Era;
+use crate::model::down_level;
 
 /// Appends the members of a tool's result: `content`, `structuredContent`, `isError`. Before the stateless era,
 /// structured content must be an object.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use trunkline_mcp::client::ResourceContents;
+use trunkline_mcp::{Block, BlockKind, ResourceContents, ResourceData};
 
 use crate::terminal::{Failure, line, lines, output};
 
@@ -32,34 +32,30 @@ pub(crate) struct Binary {
 }
 
 impl Part {
-    /// Reads a content block of a tool or a prompt.
-    pub(crate) fn of_block(block: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
-        let kind = text(&block["type"]);
-        match kind.as_str() {
-            "text" => Self::Text(text(&block["text"])),
-            "image" | "audio" => {
-                let data = block["data"].as_str().unwrap_or_default();
-                Self::Binary(Binary::new(None, text(&block["mimeType"]), data))
+    /// A content block of a tool or a prompt.
+    pub(crate) fn of_block(block: &Block) -> Self {
+        match &block.kind {
+            BlockKind::Text { text } => Self::Text(text.clone()),
+            BlockKind::Image { data, mime_type } | BlockKind::Audio { data, mime_type } => {
+                Self::Binary(Binary::new(None, mime_type.clone(), data))
             }
-            "resource" => match serde_json::from_value(block["resource"].clone()) {
-                Ok(resource) => Self::of_resource(resource),
-                Err(_) => Self::Other(format!("resource: {}", text(&block["resource"]["uri"]))),
-            },
-            "resource_link" => Self::Other(format!("resource: {}", text(&block["uri"]))),
-            _ => Self::Other(kind),
+            BlockKind::Resource { resource } => Self::of_resource(resource.clone()),
+            BlockKind::ResourceLink(resource) => Self::Other(format!("resource: {}", resource.uri)),
+            BlockKind::Other(members) => {
+                Self::Other(members.get("type").and_then(Value::as_str).unwrap_or("?").to_owned())
+            }
+            _ => Self::Other("?".to_owned()),
         }
     }
 
     pub(crate) fn of_resource(contents: ResourceContents) -> Self {
-        let ResourceContents { uri, mime_type, text, blob, .. } = contents;
-        match (text, blob) {
-            (Some(text), _) => Self::Text(text),
-            (None, Some(blob)) => {
+        let ResourceContents { uri, mime_type, data, .. } = contents;
+        match data {
+            ResourceData::Text(text) => Self::Text(text),
+            ResourceData::Blob(blob) => {
                 let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
                 Self::Binary(Binary::new(Some(uri), mime_type, &blob))
             }
-            (None, None) => Self::Other(format!("resource: {uri}")),
         }
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::Notify;
-use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
-    Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage, Root,
+    Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
 };
+use trunkline_mcp::{LogLevel, Root};
 
 use super::questions::Questions;
 use crate::terminal::{StatusLine, cut, line};

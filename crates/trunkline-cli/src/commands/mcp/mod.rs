@@ -25,11 +25,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use trunkline::client::TransportError;
 use trunkline::client::http::Url;
-use trunkline_mcp::LogLevel;
 use trunkline_mcp::client::{
-    Authorization, CallOptions, Client, Error, McpClientConfig, ProgressCallback, Root,
-    StdioConfig, TaskCallback, Transport,
+    Authorization, CallOptions, Client, Error, McpClientConfig, ProgressCallback, StdioConfig,
+    TaskCallback, Transport,
 };
+use trunkline_mcp::{LogLevel, Root};
 
 pub(crate) use self::content::Part;
 use self::handler::Handler;

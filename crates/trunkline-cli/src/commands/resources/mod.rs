@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use trunkline_mcp::client::{ReadResult, Resource, ResourceTemplate};
+use trunkline_mcp::{Contents, Resource, ResourceData, ResourceTemplate};
 
 pub(crate) use self::arguments::Arguments;
 use crate::commands::mcp::{ListItem, McpArgs, Part, Session, list_text};
@@ -47,11 +47,13 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         let run = mcp.run(target, connection, async |session| match action {
             Action::List => {
                 let list = session.client.list_resources().await?;
-                list_text(renderer, "resource", &list, |item| (&item.object, Row::of(item)))
+                list_text(renderer, "resource", &list, |item| (item.object(), Row::of(item)))
             }
             Action::Templates => {
                 let list = session.client.list_resource_templates().await?;
-                list_text(renderer, "template", &list, |item| (&item.object, TemplateRow::of(item)))
+                list_text(renderer, "template", &list, |item| {
+                    (item.object(), TemplateRow::of(item))
+                })
             }
             Action::Read(uri) if *watch => follow(session, uri, mcp, renderer).await,
             Action::Read(uri) => read(session, uri, mcp, renderer).await,
@@ -152,7 +154,7 @@ async fn read(
     match (renderer.format(), document(&result)) {
         (Some(Format::Json), _) => {
             mcp.save(parts())?;
-            Ok(renderer.json(result.object.get()))
+            Ok(renderer.json(result.object().get()))
         }
         (Some(_), Some(document)) => renderer.only_page(&document),
         _ => mcp.text(parts()),
@@ -160,9 +162,9 @@ async fn read(
 }
 
 /// The content, if it is one JSON document.
-fn document(result: &ReadResult) -> Option<Box<RawValue>> {
+fn document(result: &Contents) -> Option<Box<RawValue>> {
     match &*result.contents {
-        [contents] => serde_json::from_str(contents.text.as_deref()?).ok(),
+        [item] if let ResourceData::Text(text) = &item.data => serde_json::from_str(text).ok(),
         _ => None,
     }
 }

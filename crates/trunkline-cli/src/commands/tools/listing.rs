@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use serde::Serialize;
-use trunkline_mcp::client::Tool;
+use trunkline_mcp::{Received, Tool};
 
 use super::property::{Property, properties};
 use crate::terminal::{Renderer, line};
@@ -11,7 +11,7 @@ const NAME: Style = Style::new().bold();
 const REMARK: Style = Style::new().dimmed();
 
 /// A paragraph for each tool, with a line for each argument.
-pub(super) fn text(tools: &[Tool], renderer: Renderer) -> String {
+pub(super) fn text(tools: &[Received<Tool>], renderer: Renderer) -> String {
     let mut out = String::new();
     for tool in tools {
         out += &renderer.paint(NAME, &line(&tool.name));
@@ -19,7 +19,7 @@ pub(super) fn text(tools: &[Tool], renderer: Renderer) -> String {
             out += &renderer.paint(REMARK, &format!("  ({hint})"));
         }
         out.push('\n');
-        let description = first_sentence(&tool.description);
+        let description = first_sentence(tool.summary());
         if !description.is_empty() {
             out += &renderer.cut(&format!("  {description}"));
         }
@@ -49,14 +49,14 @@ pub(super) fn row(tool: &Tool) -> Row<'_> {
         name: &tool.name,
         access: hint(tool),
         arguments: arguments.join(", "),
-        description: first_sentence(&tool.description),
+        description: first_sentence(tool.summary()),
     }
 }
 
 fn hint(tool: &Tool) -> Option<&'static str> {
-    if tool.is_read_only == Some(true) {
+    if tool.annotations.read_only_hint == Some(true) {
         Some("read-only")
-    } else if tool.is_destructive == Some(true) {
+    } else if tool.annotations.destructive_hint == Some(true) {
         Some("destructive")
     } else {
         None

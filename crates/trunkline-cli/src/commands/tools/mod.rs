@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::value::RawValue;
 use trunkline::client::{Error, TransportError};
-use trunkline_mcp::client::{List, Tool, ToolResult};
+use trunkline_mcp::client::List;
+use trunkline_mcp::{Received, Tool, ToolResult};
 
 use self::property::{Property, properties};
 use super::call::with_cursor;
@@ -104,7 +105,7 @@ async fn list(session: &Session, renderer: Renderer) -> Result<String, Failure> 
         report_rejected("tool", &list.rejected);
         return Ok(listing::text(&list.items, renderer));
     }
-    table_text(renderer, "tool", &list, |tool| (&tool.object, listing::row(tool)))
+    table_text(renderer, "tool", &list, |tool| (tool.object(), listing::row(tool)))
 }
 
 /// A call of a tool from the command line.
@@ -157,21 +158,25 @@ fn data(answer: &ToolResult) -> Option<Box<RawValue>> {
     if answer.is_error {
         return None;
     }
-    answer.structured.clone().or_else(|| match &*answer.content {
-        [block] if block["type"] == "text" => {
-            let text = block["text"].as_str()?.trim();
-            text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten()
+    answer.structured_content.clone().or_else(|| match &*answer.content {
+        [block] if let Some(text) = block.as_text() => {
+            let is_json = text.trim_start().starts_with(['{', '[']);
+            is_json.then(|| serde_json::from_str(text).ok()).flatten()
         }
         _ => None,
     })
 }
 
 /// The data of a result, or its content as text. With `--output`, binary content is saved.
-fn answer_text(answer: &ToolResult, mcp: &McpArgs, renderer: Renderer) -> Result<String, Failure> {
-    let json = answer.object.get();
+fn answer_text(
+    answer: &Received<ToolResult>,
+    mcp: &McpArgs,
+    renderer: Renderer,
+) -> Result<String, Failure> {
+    let json = answer.object().get();
     let is_json = renderer.format() == Some(Format::Json);
     let parts = || answer.content.iter().map(Part::of_block).collect();
-    let data = match &answer.structured {
+    let data = match &answer.structured_content {
         Some(value) if answer.content.is_empty() => Some(value.clone()),
         _ => data(answer),
     };
@@ -205,7 +210,7 @@ fn without_data_marks(text: &str) -> String {
     text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
 }
 
-fn unknown_tool(name: &str, tools: &[Tool], rejected: &[(String, String)]) -> String {
+fn unknown_tool(name: &str, tools: &[Received<Tool>], rejected: &[(String, String)]) -> String {
     if let Some((_, reason)) = rejected.iter().find(|(known, _)| known == name) {
         return format!("trunkline: tool `{}` cannot be called: {}\n", line(name), line(reason));
     }

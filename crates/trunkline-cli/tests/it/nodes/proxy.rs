@@ -17,8 +17,9 @@ use tokio::task::JoinSet;
 use trunkline::client::Http;
 use trunkline_mcp::client::{
     Change, Client, ClientHandler, Elicitation, Elicited, Error, HandlerError, HandlerFeatures,
-    McpClientConfig, Tool,
+    McpClientConfig,
 };
+use trunkline_mcp::{Received, Tool};
 use trunkline_test_postgres::free_address;
 
 use super::{LIST, Nodes, start};
@@ -151,7 +152,7 @@ impl ClientHandler for User {
 /// A client, and its tools by name.
 pub(crate) struct Caller {
     pub(crate) client: Client,
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, Received<Tool>>,
     user: Arc<User>,
     pub(crate) name: &'static str,
 }

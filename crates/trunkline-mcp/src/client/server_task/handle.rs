@@ -16,11 +16,10 @@ use crate::client::client::Client;
 use crate::client::connection::{CallOptions, RequestParts};
 use crate::client::error::Error;
 use crate::client::handler::ClientHandler;
-use crate::client::input;
-use crate::client::input_request::{InputRequests, InputResponses};
+use crate::client::input::{self, InputResponses};
 use crate::client::listener;
 use crate::client::message::Params;
-use crate::client::tool_result::ToolResult;
+use crate::model::{InputRequests, Received, ToolResult};
 use crate::protocol::method;
 
 /// A task of the server: a call that continues in the background. Clones are the same task.
@@ -152,7 +151,10 @@ impl Task {
     ///
     /// # Cancel safety
     /// Dropping the future has no effect on the task.
-    pub async fn wait(&self, callback: Option<&TaskCallback>) -> Result<ToolResult, Error> {
+    pub async fn wait(
+        &self,
+        callback: Option<&TaskCallback>,
+    ) -> Result<Received<ToolResult>, Error> {
         let (opened, changed) = (AtomicBool::new(false), Notify::new());
         let after = self.client.core.inbox().config.task_timeout;
         let subscribed = async {
@@ -176,7 +178,7 @@ impl Task {
     pub(in crate::client) async fn wait_or_cancel(
         &self,
         callback: Option<TaskCallback>,
-    ) -> Result<ToolResult, Error> {
+    ) -> Result<Received<ToolResult>, Error> {
         let has_ended = Arc::new(AtomicBool::new(false));
         let _cancel = CancelGuard { task: self, has_ended: Arc::clone(&has_ended) };
         let callback = TaskCallback::new(move |info: TaskInfo| {
@@ -194,7 +196,7 @@ impl Task {
         callback: Option<&TaskCallback>,
         opened: &AtomicBool,
         changed: &Notify,
-    ) -> Result<ToolResult, Error> {
+    ) -> Result<Received<ToolResult>, Error> {
         let config = &self.client.core.inbox().config;
         let mut states = self.client.core.inbox().task_states.receive(&self.id);
         let (mut rounds, mut failures) = (0, 0);
@@ -243,7 +245,10 @@ impl Task {
             }
             match info.status {
                 TaskStatus::Working | TaskStatus::InputRequired(_) => {}
-                TaskStatus::Completed(result) => return ToolResult::read(result),
+                TaskStatus::Completed(result) => {
+                    return Received::read(result)
+                        .map_err(|error| Error::malformed(method::TOOLS_CALL, error));
+                }
                 TaskStatus::Failed(error) => return Err(CallError::Application(error).into()),
                 TaskStatus::Cancelled => {
                     return Err(Error::TaskCancelled { id: info.id, message: info.message });

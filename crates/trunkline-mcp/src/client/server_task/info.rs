@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline::ErrorObject;
 
-use crate::client::input_request::InputRequests;
 use crate::client::pending::Callback;
+use crate::model::{InputRequests, TaskMembers, TaskState};
 
 /// The state of a task at a point in time. Its texts are the server's, and not trusted.
 #[derive(Debug, Clone)]
@@ -32,38 +32,17 @@ pub struct TaskInfo {
 /// Receives the states of a task.
 pub type TaskCallback = Callback<TaskInfo>;
 
-/// The status of a task.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum TaskStatus {
-    /// It is running.
-    Working,
-    /// It waits for the answers to these requests.
-    InputRequired(InputRequests),
-    /// It has ended with this result of the call, as received.
-    Completed(Box<RawValue>),
-    /// It has ended with this error of the call.
-    Failed(ErrorObject),
-    /// It was cancelled.
-    Cancelled,
-}
+/// The status of a task: the requests that it waits for, its result as received, or its error.
+pub type TaskStatus = TaskState<InputRequests, Box<RawValue>, ErrorObject>;
 
 /// The maximum length of the id of a task, which a header repeats, in bytes.
 const MAX_ID: usize = 1_024;
 
+/// The members that only some states have.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Members {
-    task_id: String,
-    status: String,
-    status_message: Option<String>,
-    created_at: Option<String>,
-    last_updated_at: Option<String>,
-    // Some servers send fractions.
-    ttl_ms: Option<f64>,
-    poll_interval_ms: Option<f64>,
-    #[serde(default)]
-    input_requests: InputRequests,
+struct Details {
+    input_requests: Option<InputRequests>,
     result: Option<Box<RawValue>>,
     error: Option<ErrorMembers>,
 }
@@ -78,8 +57,9 @@ struct ErrorMembers {
 impl TaskInfo {
     /// Reads a result or the params of a notification. `is_new` is a task without the members that only its status has.
     pub(super) fn read(object: Box<RawValue>, is_new: bool) -> Result<Self, String> {
-        let members: Members =
-            serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
+        let malformed = |error: serde_json::Error| error.to_string();
+        let members: TaskMembers = serde_json::from_str(object.get()).map_err(malformed)?;
+        let details: Details = serde_json::from_str(object.get()).map_err(malformed)?;
         if members.task_id.is_empty() || members.task_id.len() > MAX_ID {
             return Err(format!("`taskId` must have 1 to {MAX_ID} bytes"));
         }
@@ -87,44 +67,24 @@ impl TaskInfo {
         let status = match &*members.status {
             _ if is_new => TaskStatus::Working,
             "working" => TaskStatus::Working,
-            "input_required" => TaskStatus::InputRequired(members.input_requests),
-            "completed" => TaskStatus::Completed(members.result.ok_or_else(|| missing("result"))?),
-            "failed" => TaskStatus::Failed(members.error.ok_or_else(|| missing("error"))?.into()),
+            "input_required" => {
+                TaskStatus::InputRequired(details.input_requests.unwrap_or_default())
+            }
+            "completed" => TaskStatus::Completed(details.result.ok_or_else(|| missing("result"))?),
+            "failed" => TaskStatus::Failed(details.error.ok_or_else(|| missing("error"))?.into()),
             "cancelled" => TaskStatus::Cancelled,
             other => return Err(format!("unknown `status` {other:?}")),
         };
-        let duration =
-            |ms: Option<f64>| ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
         Ok(Self {
             id: members.task_id,
             status,
             message: members.status_message,
             created_at: members.created_at,
             updated_at: members.last_updated_at,
-            ttl: duration(members.ttl_ms),
-            poll_interval: duration(members.poll_interval_ms),
+            ttl: members.ttl_ms.map(Duration::from_millis),
+            poll_interval: members.poll_interval_ms.map(Duration::from_millis),
             object,
         })
-    }
-}
-
-impl TaskStatus {
-    /// The name of the status in the protocol.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired(_) => "input_required",
-            Self::Completed(_) => "completed",
-            Self::Failed(_) => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether the task has ended.
-    #[must_use]
-    pub fn is_terminal(&self) -> bool {
-        !matches!(self, Self::Working | Self::InputRequired(_))
     }
 }
 

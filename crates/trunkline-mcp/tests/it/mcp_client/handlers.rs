@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use trunkline::ErrorObject;
+use trunkline_mcp::Root;
 use trunkline_mcp::client::{
     Change, ClientHandler, Elicitation, Elicited, Error, HandlerError, HandlerFeatures, LogMessage,
-    Root, Sampled, Sampling,
+    Sampled, Sampling,
 };
 
 use super::script::{

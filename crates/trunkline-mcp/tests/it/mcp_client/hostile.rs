@@ -89,7 +89,6 @@ async fn replies_to_calls() {
         json!({ "content": 7 }),
         json!([]),
         json!({ "content": [], "isError": "no" }),
-        json!({ "content": long }),
         json!({ "resultType": long }),
     ] {
         check("members", move |asked| result(asked, &members), "does not conform to MCP").await;
@@ -129,7 +128,10 @@ async fn streams_of_calls() {
 }
 
 /// Lists the tools of a server that gives this result for each page.
-async fn check_list(page: fn(&Asked) -> Value, expected: Result<(usize, usize), &str>) {
+async fn check_list(
+    page: impl Fn(&Asked) -> Value + Send + Sync + 'static,
+    expected: Result<(usize, usize), &str>,
+) {
     let script = Script::start(move |asked| match asked.method() {
         "tools/list" => result(asked, &page(asked)),
         _ => modern(asked),
@@ -157,10 +159,16 @@ fn tool_object() -> Value {
 #[tokio::test]
 async fn lists() {
     check_list(|_| json!({ "tools": [] }), Ok((0, 0))).await;
-    check_list(|_| json!({ "tools": [], "nextCursor": "a" }), Err("more than 5 pages")).await;
+    // A cursor that was not sent before.
+    let next = |asked: &Asked| {
+        let cursor = asked.body["params"]["cursor"].as_str().unwrap_or_default();
+        format!("{cursor}a")
+    };
+    let endless = move |asked: &Asked| json!({ "tools": [], "nextCursor": next(asked) });
+    check_list(endless, Err("more than 5 pages")).await;
     check_list(|_| json!({ "tools": vec![tool_object(); 11] }), Err("more than 10 items")).await;
     check_list(|_| json!({ "tools": vec![0; 11] }), Err("more than 10 items")).await;
-    let large = |_: &Asked| json!({ "tools": [], "nextCursor": "a", "text": "x".repeat(LIMIT) });
+    let large = move |asked: &Asked| json!({ "tools": [], "nextCursor": next(asked), "text": "x".repeat(LIMIT) });
     check_list(large, Err("more than 16384 bytes")).await;
     check_list(
         |_| {

@@ -16,9 +16,9 @@ use trunkline::client::Http;
 use trunkline::stream::StreamError;
 use trunkline::{CancellationToken, JsonSchema, Operation, Params, Server, ServerHandle};
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, CompletionTarget, Error, McpClientConfig, ProgressCallback, Tool,
-    ToolResult, Transport,
+    CallOptions, Change, Client, Error, McpClientConfig, ProgressCallback, Transport,
 };
+use trunkline_mcp::{CompletionTarget, Received, ResourceData, Tool, ToolResult};
 use trunkline_mcp::{LogLevel, Mcp, Notifier};
 
 use super::handlers::Recorder;
@@ -29,13 +29,13 @@ pub(super) fn raw(value: Value) -> Box<RawValue> {
     to_raw_value(&value).unwrap()
 }
 
-pub(super) async fn tool(client: &Client, name: &str) -> Tool {
+pub(super) async fn tool(client: &Client, name: &str) -> Received<Tool> {
     let tools = client.list_tools().await.unwrap().items;
     tools.into_iter().find(|tool| tool.name == name).unwrap()
 }
 
 /// Calls the tool `one` without arguments.
-pub(super) async fn call(client: &Client) -> Result<ToolResult, Error> {
+pub(super) async fn call(client: &Client) -> Result<Received<ToolResult>, Error> {
     call_with(client, "one", CallOptions::default()).await
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn call_with(
     client: &Client,
     name: &str,
     options: CallOptions,
-) -> Result<ToolResult, Error> {
+) -> Result<Received<ToolResult>, Error> {
     client.call_tool_with(&tool(client, name).await, &raw(json!({})), options).await
 }
 
@@ -102,13 +102,13 @@ async fn check(over: Over, client: &Client, version: &str, recorder: &Recorder) 
         let (tool, arguments) = (tool(client, name).await, raw(arguments));
         let result = in_time(name, client.call_tool(&tool, &arguments)).await;
         let result = result.unwrap_or_else(|error| panic!("{over:?}, {name}: {error}"));
-        let found = serde_json::from_str(result.object.get()).unwrap();
+        let found = serde_json::from_str(result.object().get()).unwrap();
         assert_fits(&format!("{over:?}, {name} {arguments}"), &expected, &found);
     }
     // The session has a limit of time, and the stateless era one of rounds.
     let endless = in_time("ask_forever", call_with(client, "ask_forever", CallOptions::default()));
     if let Ok(endless) = endless.await {
-        assert!(endless.is_error, "{}", endless.object);
+        assert!(endless.is_error, "{}", endless.object());
     }
 
     check_notifications(client, recorder).await;
@@ -157,7 +157,11 @@ async fn check_resources(client: &Client) {
     ] {
         let read = client.read_resource(uri).await.unwrap();
         let [contents] = &*read.contents else { panic!("{uri}: {read:?}") };
-        assert_eq!((contents.text.as_deref(), contents.blob.as_deref()), (text, blob), "{uri}");
+        let found = match &contents.data {
+            ResourceData::Text(text) => (Some(&**text), None),
+            ResourceData::Blob(blob) => (None, Some(&**blob)),
+        };
+        assert_eq!(found, (text, blob), "{uri}");
     }
     let missing = client.read_resource("r://nothing").await.unwrap_err();
     assert!(missing.error_object().is_some(), "{missing}");
@@ -169,11 +173,11 @@ async fn check_prompts(client: &Client) {
     assert!(declared.arguments[0].required);
     let typed = BTreeMap::from([("count".to_owned(), "41".to_owned())]);
     let typed = client.get_prompt("typed", &typed).await.unwrap();
-    assert_eq!(typed.messages[0].content["text"], "42");
+    assert_eq!(typed.messages[0].content.as_text(), Some("42"));
     let missing = client.get_prompt("declared", &BTreeMap::new()).await.unwrap_err();
     assert_eq!(missing.error_object().unwrap().code(), -32602);
-    let target = CompletionTarget::Prompt("declared");
-    let names = client.complete(target, ("must", "a"), &BTreeMap::new()).await.unwrap();
+    let target = CompletionTarget::Prompt("declared".to_owned());
+    let names = client.complete(&target, ("must", "a"), &BTreeMap::new()).await.unwrap();
     assert!(names.values.contains(&"Anna".to_owned()), "{names:?}");
 }
 
@@ -194,7 +198,7 @@ async fn check_cancellation(client: &Client) {
 /// A counter of the server's gate.
 async fn visits(client: &Client, counter: &str) -> u64 {
     let visits = call_with(client, "visits", CallOptions::default()).await.unwrap();
-    let visits: Value = serde_json::from_str(visits.object.get()).unwrap();
+    let visits: Value = serde_json::from_str(visits.object().get()).unwrap();
     visits["structuredContent"][counter].as_u64().unwrap()
 }
 

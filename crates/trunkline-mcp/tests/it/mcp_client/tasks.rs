@@ -77,7 +77,7 @@ impl Connected {
     async fn text(&self, name: &str) -> Result<String, i64> {
         let called = in_time(name, call_with(&self.client, name, CallOptions::default())).await;
         match called {
-            Ok(result) => Ok(result.content[0]["text"].as_str().unwrap().to_owned()),
+            Ok(result) => Ok(result.content[0].as_text().unwrap().to_owned()),
             Err(error) => Err(error.error_object().unwrap_or_else(|| panic!("{error:?}")).code()),
         }
     }
@@ -88,7 +88,7 @@ impl Connected {
         let started = self.client.start_tool(&tool, &arguments, CallOptions::default());
         match in_time(name, started).await.unwrap() {
             StartedTool::Task(task) => task,
-            StartedTool::Complete(result) => panic!("{}", result.object),
+            StartedTool::Complete(result) => panic!("{}", result.object()),
         }
     }
 }
@@ -178,7 +178,7 @@ async fn handles_of_tasks() {
         connected.gate.open(1);
         for task in [&again, &task] {
             let result = in_time("the result", task.wait(None)).await.unwrap();
-            assert_eq!(result.content[0]["text"], "done");
+            assert_eq!(result.content[0].as_text(), Some("done"));
         }
 
         let task = connected.start("wait").await;
@@ -205,7 +205,7 @@ async fn handles_of_tasks() {
         let bob = raw(json!({ "action": "accept", "content": { "name": "Bob" } }));
         task.respond([("first".to_owned(), bob)].into()).await.unwrap();
         let result = in_time("the result", task.wait(None)).await.unwrap();
-        assert_eq!(result.content[0]["text"], "Bob Ada");
+        assert_eq!(result.content[0].as_text(), Some("Bob Ada"));
         assert_eq!(*connected.names.0.lock().unwrap(), ["last?"]);
 
         let unknown = connected.client.task("nothing");
@@ -300,7 +300,7 @@ async fn servers_that_are_polled() {
     let names = Arc::new(Names::default());
     let client = script.connect(|config| config.handler = names.clone()).await.unwrap();
     let called = in_time("the result", call(&client)).await.unwrap();
-    assert_eq!(called.content[0]["text"], "done");
+    assert_eq!(called.content[0].as_text(), Some("done"));
     assert_eq!(names.0.lock().unwrap().len(), 1);
     let [update] = &script.asked_for("tasks/update")[..] else { panic!("{:?}", script.methods()) };
     let answer = json!({ "k": { "action": "accept", "content": { "name": "Ada" } } });

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lenient::hints;
+
 /// A participant of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -18,7 +20,7 @@ pub enum Role {
 #[non_exhaustive]
 pub struct Annotations {
     /// The intended readers. Empty if the content is for all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "hints", skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
     /// The importance, from 0 (optional) to 1 (required).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +70,7 @@ pub struct Icon {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The sizes, such as `48x48`, or `any`. Empty if the icon suits all sizes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "hints", skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
     /// The background that the icon is made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,13 +93,6 @@ impl Icon {
         Self { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None }
     }
 
-    /// Sets the media type.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
     /// Sets the sizes, such as `48x48`, or `any`.
     #[must_use]
     pub fn sizes<T: Into<String>>(mut self, sizes: impl IntoIterator<Item = T>) -> Self {
@@ -112,3 +107,5 @@ impl Icon {
         self
     }
 }
+
+setters!(Icon: mime_type);

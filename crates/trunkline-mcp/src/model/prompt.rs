@@ -1,9 +1,11 @@
 //! Prompts and their messages.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use trunkline::{IntoOutcome, Outcome};
 
+use super::block::blocks;
+use super::lenient::{hint, hints, meta, nullable};
 use super::{Block, Icon, Role};
 
 /// A prompt that users can select.
@@ -20,13 +22,13 @@ pub struct Prompt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The arguments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<PromptArgument>,
     /// Icons for user interfaces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "hints", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", default, with = "meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
 
@@ -44,7 +46,7 @@ pub struct PromptArgument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether the argument is required.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
 
@@ -68,9 +70,10 @@ pub struct PromptResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The messages.
+    #[serde(deserialize_with = "messages")]
     pub messages: Vec<PromptMessage>,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", default, with = "meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
 
@@ -87,60 +90,20 @@ impl Prompt {
         }
     }
 
-    /// Sets the display name. Default: that of the operation.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description. Default: that of the operation.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
-
     /// Adds an argument. Without arguments, the prompt has those of the operation's input schema.
     #[must_use]
     pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.arguments.push(argument);
         self
     }
-
-    /// Adds an icon.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.icons.push(icon);
-        self
-    }
-
-    /// Adds a member of `_meta`. The name should have a prefix, such as `com.example/`.
-    #[must_use]
-    pub fn meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(name.into(), value.into());
-        self
-    }
 }
+
+setters!(Prompt: title, description, icon, meta);
 
 impl PromptArgument {
     /// An optional argument of this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
-    }
-
-    /// Sets the display name.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Sets the description.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
     }
 
     /// Requires the argument.
@@ -150,6 +113,8 @@ impl PromptArgument {
         self
     }
 }
+
+setters!(PromptArgument: title, description);
 
 impl PromptMessage {
     /// A message of the user.
@@ -168,14 +133,9 @@ impl PromptResult {
     pub fn new(messages: impl IntoIterator<Item = PromptMessage>) -> Self {
         Self { messages: messages.into_iter().collect(), ..Self::default() }
     }
-
-    /// Sets the description. Default: that of the prompt.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = Some(description.into());
-        self
-    }
 }
+
+setters!(PromptResult: description, meta);
 
 impl IntoOutcome for PromptMessage {
     fn into_outcome(self) -> Outcome {
@@ -187,4 +147,23 @@ impl IntoOutcome for PromptResult {
     fn into_outcome(self) -> Outcome {
         Outcome::result(&self)
     }
+}
+
+/// Messages. Some servers send [several blocks](blocks) as the content of one, or other roles, which are read as
+/// those of the user.
+fn messages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptMessage>, D::Error> {
+    #[derive(Deserialize)]
+    struct Message {
+        #[serde(default, deserialize_with = "hint")]
+        role: Option<Role>,
+        #[serde(deserialize_with = "blocks")]
+        content: Vec<Block>,
+    }
+
+    let messages = Vec::<Message>::deserialize(deserializer)?.into_iter();
+    let split = messages.flat_map(|Message { role, content }| {
+        let role = role.unwrap_or(Role::User);
+        content.into_iter().map(move |content| PromptMessage { role, content })
+    });
+    Ok(split.collect())
 }

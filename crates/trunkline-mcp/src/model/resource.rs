@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::lenient::{count, hint, hints, meta};
 use super::{Annotations, Icon};
 
 /// A resource that clients can read.
@@ -14,7 +15,8 @@ use super::{Annotations, Icon};
 pub struct Resource {
     /// The URI.
     pub uri: String,
-    /// The name.
+    /// The name. Empty if a server has sent none.
+    #[serde(default, deserialize_with = "hint")]
     pub name: String,
     /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,16 +28,16 @@ pub struct Resource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The size of the content in bytes, before base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Hints about the use of the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Icons for user interfaces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "hints", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", default, with = "meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
     #[serde(skip)]
     pub(crate) caching: Caching,
@@ -48,7 +50,8 @@ pub struct Resource {
 pub struct ResourceTemplate {
     /// The template (RFC 6570).
     pub uri_template: String,
-    /// The name.
+    /// The name. Empty if a server has sent none.
+    #[serde(default, deserialize_with = "hint")]
     pub name: String,
     /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,13 +63,13 @@ pub struct ResourceTemplate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Hints about the use of the resources.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Icons for user interfaces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "hints", skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", default, with = "meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
     #[serde(skip)]
     pub(crate) caching: Caching,
@@ -136,68 +139,5 @@ impl ResourceTemplate {
     }
 }
 
-/// The setters of both types.
-macro_rules! setters {
-    ($type:ty) => {
-        impl $type {
-            /// Sets the display name. Default: that of the operation.
-            #[must_use]
-            pub fn title(mut self, title: impl Into<String>) -> Self {
-                self.title = Some(title.into());
-                self
-            }
-
-            /// Sets the description. Default: that of the operation.
-            #[must_use]
-            pub fn description(mut self, description: impl Into<String>) -> Self {
-                self.description = Some(description.into());
-                self
-            }
-
-            /// Sets the media type. Default: `text/plain` for text, and `application/json` for other results.
-            #[must_use]
-            pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-                self.mime_type = Some(mime_type.into());
-                self
-            }
-
-            /// Sets the hints about the use.
-            #[must_use]
-            pub fn annotations(mut self, annotations: Annotations) -> Self {
-                self.annotations = Some(annotations);
-                self
-            }
-
-            /// Adds an icon.
-            #[must_use]
-            pub fn icon(mut self, icon: Icon) -> Self {
-                self.icons.push(icon);
-                self
-            }
-
-            /// Adds a member of `_meta`. The name should have a prefix, such as `com.example/`.
-            #[must_use]
-            pub fn meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-                self.meta.insert(name.into(), value.into());
-                self
-            }
-
-            /// Sets the time for which clients may cache the contents. Default 0.
-            #[must_use]
-            pub fn ttl(mut self, ttl: Duration) -> Self {
-                self.caching.ttl = ttl;
-                self
-            }
-
-            /// Declares that the contents are the same for all callers, so that shared caches may store them.
-            #[must_use]
-            pub fn public(mut self) -> Self {
-                self.caching.is_public = true;
-                self
-            }
-        }
-    };
-}
-
-setters!(Resource);
-setters!(ResourceTemplate);
+setters!(Resource: title, description, mime_type, annotations, icon, meta, ttl, public);
+setters!(ResourceTemplate: title, description, mime_type, annotations, icon, meta, ttl, public);

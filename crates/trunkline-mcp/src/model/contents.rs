@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trunkline::{IntoOutcome, Outcome};
 
+use super::lenient::{hint, meta, nullable};
+
 /// The result of reading a resource: one item or several, for example the files of a folder.
 ///
 /// ```
@@ -17,43 +19,67 @@ use trunkline::{IntoOutcome, Outcome};
 /// # Mcp::new(rpc, McpConfig::new("test", "1")).unwrap();
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Contents {
     /// The items.
     pub contents: Vec<ResourceContents>,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", default, with = "meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
 
 /// An item of the contents of a resource, and an embedded resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "Members")]
 #[non_exhaustive]
 pub struct ResourceContents {
     /// The URI. If it is empty in the result of `resources/read`, it is that of the request.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub uri: String,
     /// The media type. If it is missing in the result of `resources/read`, it is that of the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The text or the bytes.
     #[serde(flatten)]
     pub data: ResourceData,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
 
 /// The data of [`ResourceContents`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ResourceData {
     /// Text.
     Text(String),
     /// Bytes in base64.
     Blob(String),
+}
+
+/// The members of [`ResourceContents`], of which one has the data.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Members {
+    #[serde(default, deserialize_with = "nullable")]
+    uri: String,
+    #[serde(default, deserialize_with = "hint")]
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+    #[serde(rename = "_meta", default, deserialize_with = "hint")]
+    meta: Map<String, Value>,
+}
+
+impl TryFrom<Members> for ResourceContents {
+    type Error = &'static str;
+
+    fn try_from(members: Members) -> Result<Self, Self::Error> {
+        let Members { uri, mime_type, text, blob, meta } = members;
+        let data = text.map(ResourceData::Text).or(blob.map(ResourceData::Blob));
+        let data = data.ok_or("neither `text` nor `blob`")?;
+        Ok(Self { uri, mime_type, data, meta })
+    }
 }
 
 impl Contents {
@@ -67,14 +93,9 @@ impl Contents {
     pub fn binary(bytes: &[u8]) -> Self {
         ResourceContents::binary(bytes).into()
     }
-
-    /// Adds a member of `_meta` of the result. The name should have a prefix, such as `com.example/`.
-    #[must_use]
-    pub fn meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(name.into(), value.into());
-        self
-    }
 }
+
+setters!(Contents: meta);
 
 impl ResourceContents {
     /// Text.
@@ -98,21 +119,9 @@ impl ResourceContents {
         self.uri = uri.into();
         self
     }
-
-    /// Sets the media type.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Adds a member of `_meta`. The name should have a prefix, such as `com.example/`.
-    #[must_use]
-    pub fn meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(name.into(), value.into());
-        self
-    }
 }
+
+setters!(ResourceContents: mime_type, meta);
 
 impl From<ResourceContents> for Contents {
     fn from(item: ResourceContents) -> Self {

@@ -2,10 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use trunkline::{IntoOutcome, Outcome};
 
+use super::lenient::{hint, meta};
 use super::{Annotations, Resource, ResourceContents};
 
 /// A block of content. A handler of an operation with [`blocks`](trunkline::tool::ToolOperation::blocks) returns
@@ -29,10 +31,10 @@ pub struct Block {
     #[serde(flatten)]
     pub kind: BlockKind,
     /// Hints about the use of the block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Further data, by names as specified for `_meta`.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Map::is_empty")]
+    #[serde(rename = "_meta", default, with = "meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
 
@@ -69,12 +71,24 @@ pub enum BlockKind {
         /// The resource.
         resource: ResourceContents,
     },
+    /// A block of another side that the model does not have, or that is malformed, with its members.
+    #[serde(untagged)]
+    Other(Map<String, Value>),
 }
 
 impl Block {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {
         BlockKind::Text { text: text.into() }.into()
+    }
+
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            BlockKind::Text { text } => Some(text),
+            _ => None,
+        }
     }
 
     /// An image of this media type.
@@ -103,21 +117,9 @@ impl Block {
         let (annotations, meta) = (resource.annotations.take(), std::mem::take(&mut resource.meta));
         Self { kind: BlockKind::ResourceLink(Box::new(resource)), annotations, meta }
     }
-
-    /// Sets the hints about the use of the block.
-    #[must_use]
-    pub fn annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = Some(annotations);
-        self
-    }
-
-    /// Adds a member of `_meta`. The name should have a prefix, such as `com.example/`.
-    #[must_use]
-    pub fn meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.meta.insert(name.into(), value.into());
-        self
-    }
 }
+
+setters!(Block: annotations, meta);
 
 impl From<BlockKind> for Block {
     fn from(kind: BlockKind) -> Self {
@@ -148,4 +150,19 @@ impl IntoOutcome for Block {
     fn into_outcome(self) -> Outcome {
         Outcome::result(&[self])
     }
+}
+
+/// Content blocks: an array, one block, or a text instead of a block. Values of other types are omitted.
+pub(super) fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+    let values = match Value::deserialize(deserializer)? {
+        Value::Array(values) => values,
+        Value::Null => Vec::new(),
+        value @ (Value::Object(_) | Value::String(_)) => vec![value],
+        _ => return Err(D::Error::custom("not an array of content blocks")),
+    };
+    let block = |value: Value| match value {
+        Value::String(text) => Some(text.into()),
+        value => serde_json::from_value(value).ok(),
+    };
+    Ok(values.into_iter().filter_map(block).collect())
 }
