@@ -59,6 +59,10 @@ pub mod attribute {
     pub const MCP_METHOD: &str = "mcp.method.name";
     /// The revision of MCP.
     pub const MCP_VERSION: &str = "mcp.protocol.version";
+    /// The name that a client of MCP gives of itself.
+    pub const MCP_CLIENT: &str = "mcp.client.name";
+    /// The version that a client of MCP gives of itself.
+    pub const MCP_CLIENT_VERSION: &str = "mcp.client.version";
     /// A digest of the id of the session of MCP, which is a credential.
     pub const MCP_SESSION: &str = "mcp.session.id";
     /// The operation of an agent or a model.
@@ -117,6 +121,8 @@ pub struct McpRequest {
     pub tool: Option<String>,
     /// The revision of the protocol.
     pub version: &'static str,
+    /// The name and version that the client gives of itself.
+    pub client: Option<[String; 2]>,
     /// A digest of the id of the session.
     pub session: Option<String>,
     /// The transport: `tcp` or `pipe`.
@@ -147,6 +153,7 @@ pub fn call(attributes: CallAttributes<'_>) -> Span {
         Some(mcp) => mcp.tool.as_deref(),
         None => is_tool_of_agent.then_some(method),
     };
+    let client = mcp.and_then(|mcp| mcp.client.as_ref());
     span!(
         Level::DEBUG,
         name::CALL,
@@ -156,6 +163,8 @@ pub fn call(attributes: CallAttributes<'_>) -> Span {
         { a::KIND } = is_client.then_some("client"),
         { a::MCP_METHOD } = mcp.map(|mcp| mcp.method),
         { a::MCP_VERSION } = mcp.map(|mcp| mcp.version),
+        { a::MCP_CLIENT } = client.map(|[name, _]| name.as_str()),
+        { a::MCP_CLIENT_VERSION } = client.map(|[_, version]| version.as_str()),
         { a::MCP_SESSION } = mcp.and_then(|mcp| mcp.session.as_deref()),
         { a::TRANSPORT } = mcp.map(|mcp| mcp.transport),
         { a::GEN_AI_OPERATION } = tool.map(|_| EXECUTE_TOOL),
@@ -174,6 +183,7 @@ pub fn call(attributes: CallAttributes<'_>) -> Span {
 /// Begins a request of MCP that calls no operation, in the trace of the caller or a new one.
 #[must_use]
 pub fn mcp(request: &McpRequest, id: Option<&str>, parent: Option<TraceContext>) -> Work {
+    let client = request.client.as_ref();
     let span = span!(
         Level::DEBUG,
         name::MCP,
@@ -182,6 +192,8 @@ pub fn mcp(request: &McpRequest, id: Option<&str>, parent: Option<TraceContext>)
         { a::JSONRPC_ID } = id,
         { a::MCP_METHOD } = request.method,
         { a::MCP_VERSION } = request.version,
+        { a::MCP_CLIENT } = client.map(|[name, _]| name.as_str()),
+        { a::MCP_CLIENT_VERSION } = client.map(|[_, version]| version.as_str()),
         { a::MCP_SESSION } = request.session.as_deref(),
         { a::TRANSPORT } = request.transport,
         { a::PARENT } = parent.map(display),

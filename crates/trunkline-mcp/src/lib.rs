@@ -54,6 +54,7 @@ mod capabilities;
 mod changes;
 mod channel;
 pub mod client;
+mod client_info;
 mod completion;
 mod config;
 mod confirm;

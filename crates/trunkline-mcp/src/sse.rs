@@ -214,6 +214,7 @@ fn sse_record(opener: &Extensions) -> SessionRecord {
         caller: caller_key(opener),
         version: None,
         capabilities: String::new(),
+        client: None,
         level: LogLevel::Info,
         resources: BTreeSet::new(),
         since: 0,

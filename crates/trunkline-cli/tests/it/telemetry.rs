@@ -116,11 +116,25 @@ fn spans_of_calls() {
         ("jsonrpc.request.id", "seven"),
         ("mcp.method.name", "tools/call"),
         ("mcp.protocol.version", "2026-07-28"),
+        ("mcp.client.name", "test"),
+        ("mcp.client.version", "1"),
         ("gen_ai.operation.name", "execute_tool"),
         ("gen_ai.tool.name", "query_records"),
         ("network.transport", "tcp"),
     ];
     let list = post("/", &[], &rpc("db.list_tables", &json!({})));
+    let hello = rpc(
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "legacy", "version": "2" },
+        }),
+    );
+    let opened = server.connect().ask(&post("/mcp", &[], &hello));
+    let session = format!("mcp-session-id: {}", opened.header("mcp-session-id").unwrap());
+    let legacy = [("mcp.client.name", "legacy"), ("mcp.client.version", "2")];
+    let in_session = |method: &str| post("/mcp", &[&session], &rpc(method, &json!({})));
     let row = |request: String, name, attributes: &[_]| Row {
         request,
         name,
@@ -177,6 +191,12 @@ fn spans_of_calls() {
             "tools/list",
             &[("mcp.method.name", "tools/list"), ("jsonrpc.request.id", "seven")],
         ),
+        row(post("/", &[], &hello), "initialize", &legacy),
+        row(in_session("ping"), "ping", &legacy),
+        Row {
+            absent: &["mcp.client.name"],
+            ..row(post("/mcp", &[], &rpc("ping", &json!({}))), "ping", &[])
+        },
         // The tables are listed by an operation, after the request has been dispatched.
         row(
             post("/", &[], &rpc("resources/list", &json!({ "cursor": "resources-99" }))),

@@ -115,6 +115,9 @@ pub struct SessionRecord {
     pub version: Option<String>,
     /// The capabilities of the client, as JSON.
     pub capabilities: String,
+    /// The name and version of the client. `None` if it has none, or was stored by a version that did not store them.
+    #[serde(default)]
+    pub client: Option<[String; 2]>,
     /// The minimum level of log messages.
     pub level: LogLevel,
     /// The URIs of the resources to whose changes the client subscribes.

@@ -9,12 +9,13 @@ use trunkline::protocol::compact;
 use trunkline::{Call, Outcome, code};
 
 use super::task_runner::PreparedTask;
+use crate::client_info::ClientInfo;
 use crate::era::{Era, Transport};
 use crate::message_queue::MessageQueue;
 use crate::peer::{Binding, Rounds};
-use crate::protocol::Legacy;
 use crate::protocol::error_code::MISSING_CAPABILITY;
-use crate::request::Request;
+use crate::protocol::{Legacy, meta, method};
+use crate::request::{Request, members};
 use crate::session::Session;
 
 /// A request, its era and its transport.
@@ -85,6 +86,21 @@ pub(super) struct Envelope {
 }
 
 impl Context<'_> {
+    /// The name and version of the client of a request: those of its session or channel, or in `_meta`. `None` if the
+    /// client gives none. The request is read on demand, since few requests need them.
+    pub(super) fn client_info(self, call: &Call) -> Option<ClientInfo> {
+        let part = match (self.era, self.session) {
+            (Era::Modern, _) => {
+                call.find_members(&["_meta"], ("_meta", &[meta::CLIENT_INFO])).ok()?.1[0]
+            }
+            (Era::Legacy, Some(session)) if !call.has_method(method::INITIALIZE) => {
+                return session.client_info();
+            }
+            (Era::Legacy, _) => members(call, ["clientInfo"]).ok()?[0],
+        };
+        ClientInfo::parse(call.text(part?))
+    }
+
     /// The revision of the request, or the latest one of the first era, which has the same content as later ones.
     pub(super) fn revision(self) -> Legacy {
         match self.era {

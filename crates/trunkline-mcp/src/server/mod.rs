@@ -29,6 +29,7 @@ use trunkline::tool::Rendering;
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
 use crate::capabilities::{ClientCapabilities, TOO_LONG};
+use crate::client_info::ClientInfo;
 use crate::config::McpConfig;
 use crate::era::{self, Era, Transport};
 use crate::error::McpError;
@@ -294,11 +295,12 @@ impl Server {
             (method::INITIALIZE, Era::Legacy) => {
                 let version = negotiated(&call, request)?;
                 if let Some(session) = session {
-                    let [capabilities] = members(&call, ["capabilities"])?;
+                    let [capabilities, client] = members(&call, ["capabilities", "clientInfo"])?;
                     let capabilities = capabilities.map_or(&b"{}"[..], |part| call.text(part));
                     let capabilities = ClientCapabilities::parse(capabilities);
                     let capabilities = capabilities.ok_or(Fault::Params(TOO_LONG))?;
-                    session.initialize(version, capabilities);
+                    let client = client.and_then(|part| ClientInfo::parse(call.text(part)));
+                    session.initialize(version, capabilities, client);
                 }
                 let lists = session.is_some() && self.lists_change();
                 let resource_list =

@@ -363,12 +363,14 @@ impl Server {
 
 /// The record of a session of this node.
 pub(crate) fn record_of(session: &HttpSession, sender: &Extensions) -> SessionRecord {
+    let client = session.session.client_info();
     SessionRecord {
         owner: owner_key(sender),
         caller: caller_key(sender),
         version: session.session.version().map(|version| version.as_str().to_owned()),
         capabilities: serde_json::to_string(session.session.capabilities().as_map())
             .unwrap_or_default(),
+        client: client.map(|client| [client.name().to_owned(), client.version().to_owned()]),
         level: session.session.level(),
         resources: std::collections::BTreeSet::new(),
         since: 0,

@@ -26,8 +26,11 @@ impl Server {
         };
         let tool = (name == method::TOOLS_CALL).then(|| string(&call, context.request.name));
         let tool = tool.flatten().and_then(|tool| self.catalog.find_tool(&tool));
+        let client = context.client_info(&call);
+        let client = client.as_ref().map(|client| [client.name(), client.version()]);
         let request = McpRequest {
             method: name,
+            client: client.map(|client| client.map(str::to_owned)),
             tool: tool.map(|tool| tool.name().to_owned()),
             version: match context.era {
                 Era::Modern => MODERN,

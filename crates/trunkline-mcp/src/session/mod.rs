@@ -12,6 +12,7 @@ use trunkline::stream::Calls;
 use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
 use crate::capabilities::ClientCapabilities;
+use crate::client_info::ClientInfo;
 use crate::log_level::LogLevel;
 use crate::node_message::Membership;
 use crate::nodes::SessionRecord;
@@ -50,6 +51,7 @@ struct State {
     /// The minimum level of log messages to the client.
     level: LogLevel,
     capabilities: ClientCapabilities,
+    client: Option<ClientInfo>,
 }
 
 impl Session {
@@ -57,8 +59,9 @@ impl Session {
     /// `last_request`.
     pub(crate) fn new(closing: &CancellationToken, last_request: u64) -> Self {
         let capabilities = ClientCapabilities::default();
+        let state = State { version: None, level: LogLevel::Info, capabilities, client: None };
         Self {
-            state: Mutex::new(State { version: None, level: LogLevel::Info, capabilities }),
+            state: Mutex::new(state),
             subscription: Arc::new(Subscription::to_lists()),
             requests: Arc::new(ClientRequests::after(last_request)),
             calls: Calls::default(),
@@ -85,6 +88,7 @@ impl Session {
         state.version = record.version.as_deref().and_then(Legacy::parse);
         state.capabilities =
             ClientCapabilities::parse(record.capabilities.as_bytes()).unwrap_or_default();
+        state.client = record.client.as_ref().map(|[name, version]| ClientInfo::new(name, version));
         state.level = record.level;
     }
 
@@ -120,10 +124,16 @@ impl Session {
         self.deleted.cancel();
     }
 
-    pub(crate) fn initialize(&self, version: Legacy, capabilities: ClientCapabilities) {
+    pub(crate) fn initialize(
+        &self,
+        version: Legacy,
+        capabilities: ClientCapabilities,
+        client: Option<ClientInfo>,
+    ) {
         let mut state = self.state();
         state.version = Some(version);
         state.capabilities = capabilities;
+        state.client = client;
     }
 
     pub(crate) fn version(&self) -> Option<Legacy> {
@@ -140,6 +150,11 @@ impl Session {
 
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         self.state().capabilities.clone()
+    }
+
+    /// The name and version of the client. `None` before `initialize`, and if the client has none.
+    pub(crate) fn client_info(&self) -> Option<ClientInfo> {
+        self.state().client.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -20,6 +20,7 @@ fn record_of(caller: &str) -> SessionRecord {
         caller: caller.to_owned(),
         version: Some("2025-11-25".to_owned()),
         capabilities: "{}".to_owned(),
+        client: Some(["t", "1"].map(text)),
         level: LogLevel::Info,
         resources: BTreeSet::new(),
         since: 0,
@@ -75,6 +76,7 @@ async fn nodes_have_the_same_sessions_and_secrets() {
     assert!(a.create_session(text("s"), record(), 1).await.unwrap());
     let found = b.find_session(text("s")).await.unwrap().unwrap();
     assert_eq!((found.owner, found.since), (Some(text("ada")), 1));
+    assert_eq!(found.client, Some(["t", "1"].map(text)));
     let changes = [
         SessionChange::Level(LogLevel::Error),
         SessionChange::Subscribe(text("r://a")),
