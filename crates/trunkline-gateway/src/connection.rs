@@ -257,7 +257,7 @@ fn client_config(config: &UpstreamConfig, changes: &Arc<Changes>) -> McpClientCo
     /// The timeouts of calls have the better messages.
     const MARGIN: Duration = Duration::from_secs(5);
     let handler: Arc<dyn ClientHandler> = Arc::<Changes>::clone(changes);
-    let mut settings = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
+    let mut settings = McpClientConfig::new("trunkline-gateway", env!("CARGO_PKG_VERSION"));
     settings.timeout = config.call_timeout.max(config.connect_timeout).saturating_add(MARGIN);
     settings.handler_timeout = config.input_timeout.saturating_add(MARGIN);
     let input = settings.handler_timeout.saturating_mul(MAX_QUESTIONS);

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use crate::model::Icon;
 use crate::nodes::Nodes;
 use crate::peer::StateKey;
 use crate::task::TaskConfig;
+use crate::tool::{ClientResults, Results};
 
 /// Configuration of an MCP server: its description and its limits.
 #[derive(Debug, Clone)]
@@ -21,6 +23,13 @@ pub struct McpConfig {
     pub instructions: Option<String>,
     /// Whether `tools/list` contains output schemas. Default false: they take more tokens than the rest of the list.
     pub output_schemas: bool,
+    /// The representation of the results of operations without [content blocks](trunkline::tool::ToolOperation::blocks).
+    /// Default: text for operations that [render](trunkline::tool::ToolOperation::render_text) it and whose output schema
+    /// is not listed, and else both.
+    pub results: Option<Results>,
+    /// The representation for clients by the name that they give in `clientInfo`. Case is ignored. It counts for content
+    /// blocks and the results of other servers, too. Default: none.
+    pub client_results: BTreeMap<String, ClientResults>,
     /// Whether the server announces [notifications](crate::Notifier::resource_list_changed) of a changed list of
     /// resources, although its operations are static. Default false.
     pub resource_list_changes: bool,
@@ -88,6 +97,8 @@ impl McpConfig {
             title: None,
             instructions: None,
             output_schemas: false,
+            results: None,
+            client_results: BTreeMap::new(),
             resource_list_changes: false,
             list_changes: false,
             website: None,

@@ -105,7 +105,7 @@ pub use resource::{ResourcePage, ResourceUri, uri_text, uri_value, uri_variables
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
 pub use task::{InMemoryTasks, TaskConfig, TaskStore, TaskSupport};
-pub use tool::ToolError;
+pub use tool::{ClientResults, Results, ToolError};
 
 /// The types in the interface of [`TaskStore`].
 pub mod task_store {

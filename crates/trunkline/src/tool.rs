@@ -10,16 +10,20 @@ pub enum Rendering {
     /// Their JSON text.
     #[default]
     Json,
-    /// Text that a function renders from each outcome, including errors.
+    /// Text that a function renders from each outcome, including errors. Clients receive it instead of the structured
+    /// result, unless they are configured to.
     Text(RenderText),
-    /// Such text instead of the structured result, so that a client receives one representation.
-    TextOnly(RenderText),
     /// Content blocks as MCP defines them: the result is an array of them.
     Blocks,
     /// Nothing: the result is that of a tool as MCP defines it, an object with `content`, `structuredContent`,
     /// `isError` and `_meta`.
     ToolResult,
 }
+
+/// Shortens a result, as JSON text, for a language model that receives it as structured content. `None` if it is short.
+/// An extension of the description of an operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Abbreviate(pub fn(result: &[u8]) -> Option<Vec<u8>>);
 
 /// Renders an outcome as text for a language model, from the JSON text of the arguments (an object) and of
 /// the result or the error.
@@ -64,13 +68,14 @@ pub struct Confirmed;
 
 /// Sets the form in which language models read the results of an operation. Default: [`Rendering::Json`].
 pub trait ToolOperation: Sized {
-    /// Renders results and errors as text.
+    /// Renders results and errors as text, which clients receive instead of the structured result.
     #[must_use]
     fn render_text(self, render: RenderText) -> Self;
 
-    /// Renders results and errors as text, which clients receive instead of the structured result.
+    /// Shortens results that a language model receives as structured content, as [`render_text`](Self::render_text) does
+    /// in the text.
     #[must_use]
-    fn render_text_only(self, render: RenderText) -> Self;
+    fn abbreviate(self, abbreviate: fn(result: &[u8]) -> Option<Vec<u8>>) -> Self;
 
     /// Omits the operation from lists of tools. It can still be called, for example to explain why it is
     /// unavailable.
@@ -97,8 +102,8 @@ impl<S> ToolOperation for Operation<S> {
         self.extension(Rendering::Text(render))
     }
 
-    fn render_text_only(self, render: RenderText) -> Self {
-        self.extension(Rendering::TextOnly(render))
+    fn abbreviate(self, abbreviate: fn(result: &[u8]) -> Option<Vec<u8>>) -> Self {
+        self.extension(Abbreviate(abbreviate))
     }
 
     fn unlisted(self) -> Self {

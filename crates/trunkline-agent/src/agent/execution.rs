@@ -158,7 +158,7 @@ fn result_text(
 ) -> String {
     let outcome = outcome.as_result();
     match (Rendering::of(capability.operation().description()), outcome) {
-        (Rendering::Text(render) | Rendering::TextOnly(render), outcome) => {
+        (Rendering::Text(render), outcome) => {
             render(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
         }
         (rendering, Ok(json)) => {

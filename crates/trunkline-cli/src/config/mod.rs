@@ -6,6 +6,7 @@
 
 mod caller_roles;
 mod changes;
+mod clients;
 mod command;
 mod databases;
 mod document;
@@ -26,6 +27,7 @@ mod template;
 mod upstreams;
 mod value;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -34,6 +36,7 @@ use clap::{ArgMatches, Args, Command};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
+use trunkline_mcp::ClientResults;
 use trunkline_sql::saved_query::SavedQuery;
 
 pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};
@@ -53,6 +56,7 @@ pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
 
 use caller_roles::RoleSection;
+use clients::ClientSection;
 use databases::{DatabaseConfigs, DatabaseSection};
 use flags::{EffectiveSetting, FlagValue, Origin};
 use folder::Folder;
@@ -68,8 +72,8 @@ const DEFAULT_FILE: &str = "trunkline.toml";
 pub(crate) struct ConfigArgs {
     /// Configuration file [default: trunkline.toml, if it exists]
     ///
-    /// A TOML file with the sections [server], [access], [roles.NAME], [databases.NAME], [queries.NAME] and
-    /// [upstreams.NAME]. Flags and environment variables take precedence over it.
+    /// A TOML file with the sections [server], [access], [roles.NAME], [databases.NAME], [queries.NAME],
+    /// [upstreams.NAME] and [clients.NAME]. Flags and environment variables take precedence over it.
     #[arg(
         id = "config",
         long = "config",
@@ -96,6 +100,7 @@ pub(crate) struct Config {
     query_databases: Vec<QueryDatabase>,
     roles: Vec<CallerRole>,
     upstreams: Upstreams,
+    clients: BTreeMap<String, ClientResults>,
     /// Remarks about files that the configuration refers to.
     warnings: Vec<String>,
 }
@@ -108,10 +113,11 @@ struct Sections {
     queries: IndexMap<Spanned<String>, QuerySection>,
     roles: IndexMap<Spanned<String>, RoleSection>,
     upstreams: IndexMap<Spanned<String>, UpstreamSection>,
+    clients: IndexMap<Spanned<String>, ClientSection>,
 }
 
 /// The names of the sections that contain a table for each name.
-const NAMED_SECTIONS: [&str; 4] = ["databases", "queries", "roles", "upstreams"];
+const NAMED_SECTIONS: [&str; 5] = ["databases", "queries", "roles", "upstreams", "clients"];
 
 /// The names of all sections.
 fn section_names() -> Vec<&'static str> {
@@ -194,6 +200,7 @@ impl Config {
             query_databases,
             roles,
             upstreams,
+            clients: clients::read(sections.clients),
             warnings: folder.into_warnings(),
         })
     }
@@ -255,6 +262,11 @@ impl Config {
     /// The upstream servers.
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
+    }
+
+    /// The results of MCP clients, by the names that they give.
+    pub(crate) fn clients(&self) -> &BTreeMap<String, ClientResults> {
+        &self.clients
     }
 
     /// Remarks about files that the configuration refers to.

@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use super::caller_roles::RoleSection;
+use super::clients::ClientSection;
 use super::databases::DatabaseSection;
 use super::quantity::{Period, Size};
 use super::queries::QuerySection;
@@ -31,6 +32,7 @@ pub(crate) fn schema(command: &Command) -> Value {
         ("queries", generator.subschema_for::<QuerySection>()),
         ("roles", generator.subschema_for::<RoleSection>()),
         ("upstreams", generator.subschema_for::<UpstreamSection>()),
+        ("clients", generator.subschema_for::<ClientSection>()),
     ];
     for (name, section) in named {
         let tables = json!({"type": "object", "additionalProperties": section});

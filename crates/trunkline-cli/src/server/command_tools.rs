@@ -26,7 +26,7 @@ pub(crate) struct CommandToolArgs {
     path: Option<PathBuf>,
     /// List the output schemas of tools in MCP
     ///
-    /// They more than double the tokens of `tools/list`. With them, every result has structured content.
+    /// They more than double the tokens of `tools/list`. With them, results have text and structured content.
     #[arg(long, env = "TRUNKLINE_OUTPUT_SCHEMAS", value_parser = BoolishValueParser::new())]
     pub(crate) output_schemas: bool,
     /// Require a confirmation of destructive calls

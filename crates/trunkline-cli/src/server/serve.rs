@@ -212,6 +212,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         history_readers: arguments.history.history_resources.then(|| readers.clone()),
         memory,
         output_schemas,
+        client_results: config.clients().clone(),
         confirm_destructive: arguments.tools.confirm_destructive,
         audit,
         nodes: SharedState::open(&location).await?,

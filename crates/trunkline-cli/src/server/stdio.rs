@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         history_readers: None,
         memory,
         output_schemas,
+        client_results: config.clients().clone(),
         confirm_destructive: arguments.tools.confirm_destructive,
         audit,
         nodes: runtime.block_on(SharedState::open(&location))?,

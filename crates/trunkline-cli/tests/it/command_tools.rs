@@ -61,14 +61,15 @@ fn all_endpoints_call_command_tools() {
     let folder = place();
     let server = serve(folder.path());
     let said = json!({ "text": "x" });
+    let text = json!([{ "type": "text", "text": said.to_string() }]);
     let tool = rpc("tools/call", &json!({ "name": "echo", "arguments": said }));
     let wrong = json!({ "text": 5 });
     let native =
         |payload: &Value| json!({ "command": "echo", "resource": "tool", "payload": payload });
     let rows = [
         ("/", rpc("tool.echo", &said), json!({ "result": said })),
-        ("/", tool.clone(), json!({ "result": { "structuredContent": said, "isError": false } })),
-        ("/mcp", tool, json!({ "result": { "structuredContent": said, "isError": false } })),
+        ("/", tool.clone(), json!({ "result": { "content": text, "isError": false } })),
+        ("/mcp", tool, json!({ "result": { "content": text, "isError": false } })),
         ("/execute", native(&said), json!({ "result": said })),
         (
             "/execute",

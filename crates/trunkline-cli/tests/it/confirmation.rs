@@ -57,7 +57,7 @@ impl Client {
         let result = reply["result"].take();
         match result["isError"] == true {
             true => Err(result["content"][0]["text"].clone()),
-            false => Ok(result["structuredContent"].clone()),
+            false => Ok(result["content"].clone()),
         }
     }
 }

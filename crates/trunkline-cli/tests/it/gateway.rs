@@ -53,6 +53,12 @@ fn script(folder: &TempDir, name: &str, text: &str) -> String {
     format!("sh {name}")
 }
 
+/// The list in the text of a result, between the marks.
+fn tables(reply: &Value) -> Value {
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+    serde_json::from_str(text.lines().nth(2).unwrap()).unwrap()
+}
+
 #[test]
 fn tools_of_stdio_and_http_over_all_protocols() {
     let (folder, database) = tpch();
@@ -63,7 +69,7 @@ fn tools_of_stdio_and_http_over_all_protocols() {
         until_ready(&server, upstream);
         let method = format!("{upstream}.list_tables");
         let found = server.call(&method, &json!({}));
-        let expected = &found["result"]["structuredContent"];
+        let expected = tables(&found);
         assert_eq!(expected["tables"].as_array().map(Vec::len), Some(8), "{upstream}: {found}");
 
         let tool = format!("{upstream}__list_tables");
@@ -71,11 +77,11 @@ fn tools_of_stdio_and_http_over_all_protocols() {
         let tools = list["result"]["tools"].as_array().unwrap();
         assert!(tools.iter().any(|listed| listed["name"] == *tool), "{list}");
         let result = server.call("tools/call", &json!({ "name": tool, "arguments": {} }));
-        assert_eq!(&result["result"]["structuredContent"], expected, "{upstream}");
+        assert_eq!(tables(&result), expected, "{upstream}");
 
         let native = json!({ "command": "list_tables", "resource": upstream });
         let executed = server.connect().ask(&post("/execute", &[], &native)).json();
-        assert_eq!(&executed["result"]["structuredContent"], expected, "{upstream}: {executed}");
+        assert_eq!(tables(&executed), expected, "{upstream}: {executed}");
 
         let history = server.connect().get(&format!("/history?method={method}")).json();
         assert_eq!(history["entries"].as_array().unwrap().len(), 3, "{history}");

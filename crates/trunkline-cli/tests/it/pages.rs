@@ -134,7 +134,8 @@ fn cursors_of_other_requests() {
 fn a_truncated_result_describes_how_to_continue() {
     let (folder, path) = with_content(CONTENT);
     let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--max-rows", "2", "--writable", "--db"]).arg(&path);
+    let flags = ["--listen", "127.0.0.1:0", "--max-rows", "2", "--writable", "--output-schemas"];
+    command.args(flags).arg("--db").arg(&path);
     let server = Server::start(command);
     let by_cursor = "repeat the call with \"cursor\" set to next_cursor";
     let inserted = json!([{"k": "1"}, {"k": "2"}, {"k": "3"}]);

@@ -76,7 +76,8 @@ fn tools_execute_commands() {
     let created = call("crm_contact_create", json!({"id": "a", "name": "Ada"}));
     assert_eq!(created["isError"], false, "{created}");
     let read = server.call("crm.contact.read", &json!(["a"]));
-    assert_eq!(created["structuredContent"], read["result"]);
+    let created = created["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(created).unwrap(), read["result"]);
     let refused = call("crm_contact_update", json!({"id": "a", "state": "knwn"}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused.to_string().contains("is not one of"), "{refused}");

@@ -45,7 +45,7 @@ use crate::running::Detached;
 use crate::session::{Session, Sessions, SseClients};
 use crate::subscription::{Notifier, Subscribers};
 use crate::task::TaskMethod;
-use crate::tool::{self, Form, Tool};
+use crate::tool::{self, Tool};
 use catalog::Catalog;
 use context::{Attached, Context, is_protocol_error};
 pub(crate) use nodes::record_of;
@@ -363,12 +363,7 @@ impl Server {
         if let Some(task) = task {
             attached.add_task(&mut call, task);
         }
-        let form = match tool.rendering() {
-            Rendering::Blocks | Rendering::ToolResult => {
-                Form { revision: context.revision(), ..self.results.form(era) }
-            }
-            _ => self.results.form(era),
-        };
+        let form = self.results.result_form(&call, context);
         let call = call.redirect_to(tool.operation(), arguments);
         Ok(self.run_operation(call, attached, move |outcome, envelope| {
             if is_protocol_error(&outcome, era) {
@@ -381,7 +376,7 @@ impl Server {
                 return outcome;
             }
             envelope.write(|json| {
-                tool::write_result(json, &outcome, tool.rendering(), &text, form);
+                tool::write_result(json, &outcome, &tool, &text, form);
             })
         }))
     }

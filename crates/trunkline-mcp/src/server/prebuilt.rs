@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use trunkline::Call;
 
+use super::context::Context;
 use crate::config::McpConfig;
 use crate::era::Era;
 use crate::model::Caching;
 use crate::protocol::{Legacy, MODERN, extension, meta, method};
-use crate::tool::{Form, Tool, list_entry};
+use crate::tool::{Form, Representations, Results, Tool, list_entry};
 
 #[derive(Debug)]
 pub(super) struct PrebuiltResults {
@@ -19,6 +21,8 @@ pub(super) struct PrebuiltResults {
     legacy_tail: Bytes,
     modern_tail: Bytes,
     has_output_schemas: bool,
+    results: Option<Results>,
+    representations: Representations,
     page_entries: usize,
     list_caching: Caching,
     notified: Notified,
@@ -123,6 +127,8 @@ impl PrebuiltResults {
             legacy_tail: Bytes::from_static(b"}"),
             modern_tail: Bytes::from(modern_tail),
             has_output_schemas: settings.output_schemas,
+            results: settings.results,
+            representations: Representations::new(&settings.client_results),
             page_entries: settings.page_entries.max(1),
             list_caching,
             notified: Notified {
@@ -225,10 +231,21 @@ impl PrebuiltResults {
         result.to_string()
     }
 
-    /// The form of lists and results.
+    /// The form of lists.
     pub(super) fn form(&self, era: Era) -> Form {
         let has_output_schemas = self.has_output_schemas;
-        Form { era, revision: Legacy::LATEST, has_output_schemas }
+        let results = self.results;
+        Form { era, revision: Legacy::LATEST, has_output_schemas, results, client: None }
+    }
+
+    /// The form of the result of a request.
+    pub(super) fn result_form(&self, call: &Call, context: Context<'_>) -> Form {
+        let form = Form { revision: context.revision(), ..self.form(context.era) };
+        if self.representations.is_empty() {
+            return form;
+        }
+        let client = context.client_info(call);
+        Form { client: client.and_then(|client| self.representations.of(client.name())), ..form }
     }
 
     /// The closing part of a result.

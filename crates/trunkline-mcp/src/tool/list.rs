@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use trunkline::tool::Rendering;
 use trunkline::{Effect, Schema};
 
+use super::representation::{ClientResults, Results};
 use super::{Tool, ToolIcons, ToolMeta};
 use crate::era::Era;
 use crate::model::{self, ToolAnnotations};
@@ -18,6 +19,10 @@ pub(crate) struct Form {
     /// The revision of a request of the first era, or the latest one.
     pub(crate) revision: Legacy,
     pub(crate) has_output_schemas: bool,
+    /// The representation of results. `None` if it follows from the operation.
+    pub(crate) results: Option<Results>,
+    /// The representation for this client, if it is configured.
+    pub(crate) client: Option<ClientResults>,
 }
 
 /// The JSON text of an entry. Before the stateless era, results must be objects, and schemas of other results are
@@ -33,7 +38,7 @@ fn entry(tool: &Tool, form: Form) -> model::Tool {
     let output = match Rendering::of(description) {
         Rendering::Blocks => None,
         Rendering::ToolResult => output.and_then(|schema| structured_content(schema)),
-        Rendering::Json | Rendering::Text(_) | Rendering::TextOnly(_) => output,
+        Rendering::Json | Rendering::Text(_) => output,
     };
     let is_allowed = |schema: &&Value| {
         form.era == Era::Modern || schema.get("type").is_some_and(|kind| kind == "object")

@@ -1,6 +1,7 @@
 //! Operations as tools.
 
 mod list;
+mod representation;
 mod result;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{Rendering, is_listed};
 
 pub(crate) use list::{Form, list_entry};
+pub(crate) use representation::Representations;
+pub use representation::{ClientResults, Results};
 pub(crate) use result::{error_text, failure, write_members, write_result};
 
 use crate::arguments::Arguments;

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use trunkline::tool::Rendering;
+use serde_json::{Map, Value, json};
+use trunkline::protocol::excerpt;
+use trunkline::tool::{Abbreviate, Rendering};
 use trunkline::{ErrorObject, Outcome};
 
+use super::Tool;
 use super::list::Form;
+use super::representation::{ClientResults, Results};
 use crate::era::Era;
 use crate::model::down_level;
 
@@ -16,19 +19,34 @@ use crate::model::down_level;
 pub(crate) fn write_result(
     json: &mut Vec<u8>,
     outcome: &Outcome,
-    rendering: Rendering,
+    tool: &Tool,
     arguments: &[u8],
     form: Form,
 ) {
     let outcome = outcome.as_result();
+    let (rendering, description) = (tool.rendering(), tool.description());
+    let automatic = match rendering {
+        // A result must conform to the output schema, if one is listed.
+        Rendering::Text(_) if !form.has_output_schemas => Results::Text,
+        _ => Results::Both,
+    };
+    let default = ClientResults::new(form.results.unwrap_or(automatic));
+    let ClientResults { results, abbreviate } = form.client.unwrap_or(default);
+    let is_structured = |result: &&[u8]| {
+        results != Results::Text
+            && matches!(rendering, Rendering::Json | Rendering::Text(_))
+            && (form.era == Era::Modern || result.starts_with(b"{"))
+    };
+    let structured = outcome.ok().filter(is_structured);
     match (outcome, rendering) {
+        _ if structured.is_some() && results == Results::Structured => {
+            json.extend_from_slice(b"\"content\":[]");
+        }
         (Ok(blocks), Rendering::Blocks) => {
             json.extend_from_slice(b"\"content\":");
             write_blocks(json, blocks, form);
         }
-        (outcome, Rendering::Text(render) | Rendering::TextOnly(render)) => {
-            write_text(json, &render(arguments, outcome));
-        }
+        (outcome, Rendering::Text(render)) => write_text(json, &render(arguments, outcome)),
         // The text of a string, and the JSON of other results.
         (Ok(result), Rendering::Json) if result.starts_with(b"\"") => {
             json.extend_from_slice(b"\"content\":[{\"type\":\"text\",\"text\":");
@@ -43,18 +61,11 @@ pub(crate) fn write_result(
             write_text(json, &error_text(error));
         }
     }
-    let is_structured = match rendering {
-        Rendering::Json | Rendering::Text(_) => true,
-        // A result must conform to the output schema, if one is listed.
-        Rendering::TextOnly(_) => form.has_output_schemas,
-        Rendering::Blocks | Rendering::ToolResult => false,
-    };
-    if let Ok(result) = outcome
-        && is_structured
-        && (form.era == Era::Modern || result.starts_with(b"{"))
-    {
+    if let Some(result) = structured {
+        let shorten = description.extensions.get::<Abbreviate>().filter(|_| abbreviate);
+        let short = shorten.and_then(|Abbreviate(shorten)| shorten(result));
         json.extend_from_slice(b",\"structuredContent\":");
-        json.extend_from_slice(result);
+        json.extend_from_slice(short.as_deref().unwrap_or(result));
     }
     write_is_error(json, outcome.is_err());
 }
@@ -70,22 +81,69 @@ pub(crate) fn write_members(
     members.remove("resultType");
     let meta = members.remove("_meta").map(|meta| serde_json::from_str(meta.get()));
     let meta = meta.transpose().ok()?.unwrap_or_default();
-    json.extend_from_slice(b"\"content\":");
-    match members.remove("content") {
-        Some(content) => write_blocks(json, content.get().as_bytes(), form),
-        None => json.extend_from_slice(b"[]"),
-    }
-    for (name, value) in members {
-        let is_structured = name == "structuredContent";
-        if is_structured && form.era == Era::Legacy && !value.get().starts_with('{') {
-            continue;
+    if form.era == Era::Legacy {
+        let is_allowed = |value: &&RawValue| value.get().starts_with('{');
+        if members.get("structuredContent").is_some_and(|value| !is_allowed(value)) {
+            members.remove("structuredContent");
         }
+    }
+    let content = members.remove("content").map_or("[]", RawValue::get);
+    let structured = members.get("structuredContent").map(|value| value.get());
+    let is_error = members.get("isError").is_some_and(|value| value.get() == "true");
+    let results = form.client.map_or(Results::Both, |client| client.results);
+    let own = match results {
+        _ if is_error => complete_error(content, structured),
+        Results::Both => None,
+        Results::Text => structured.and_then(|structured| text_only(content, structured)),
+        Results::Structured => structured.and_then(|_| without_texts(content)),
+    };
+    if !is_error && results == Results::Text {
+        members.remove("structuredContent");
+    }
+    json.extend_from_slice(b"\"content\":");
+    write_blocks(json, own.as_deref().unwrap_or(content).as_bytes(), form);
+    for (name, value) in members {
         json.push(b',');
         serde_json::to_writer(&mut *json, &name).expect("text serialises into memory");
         json.push(b':');
         json.extend_from_slice(value.get().as_bytes());
     }
     Some(meta)
+}
+
+/// The content of an error whose first block has all texts and the structured content, since some hosts show their models
+/// only that block. `None` if it has them already.
+fn complete_error(content: &str, structured: Option<&str>) -> Option<String> {
+    let blocks: Vec<Value> = serde_json::from_str(content).ok()?;
+    let text = |block: &Value| {
+        (block["type"] == "text").then(|| block["text"].as_str().map(str::to_owned))?
+    };
+    let texts: Vec<String> = blocks.iter().filter_map(text).collect();
+    let mut whole = texts.join("\n");
+    if let Some(structured) = structured.filter(|structured| !whole.contains(structured)) {
+        whole = format!("{whole}\n{structured}");
+    }
+    let whole = excerpt(whole.trim_start(), MAX_ERROR);
+    if blocks.first().and_then(text).as_deref() == Some(&*whole) {
+        return None;
+    }
+    let others = blocks.iter().filter(|block| text(block).is_none()).cloned();
+    let first = json!({ "type": "text", "text": whole });
+    Some(std::iter::once(first).chain(others).collect::<Value>().to_string())
+}
+
+/// The content for a client that reads no structured content. `None` if it has some already.
+fn text_only(content: &str, structured: &str) -> Option<String> {
+    let is_empty =
+        serde_json::from_str::<Vec<&RawValue>>(content).is_ok_and(|blocks| blocks.is_empty());
+    is_empty.then(|| json!([{ "type": "text", "text": structured }]).to_string())
+}
+
+/// The content beside structured content that has the same as the texts.
+fn without_texts(content: &str) -> Option<String> {
+    let mut blocks: Vec<Value> = serde_json::from_str(content).ok()?;
+    blocks.retain(|block| block["type"] != "text");
+    Some(Value::from(blocks).to_string())
 }
 
 /// Appends the members of the result of a tool that was not run.
@@ -118,15 +176,32 @@ fn write_is_error(json: &mut Vec<u8>, is_error: bool) {
     json.extend_from_slice(if is_error { b"true" } else { b"false" });
 }
 
-/// The text of an error: its message, followed by its reason or its data.
+/// The text of an error: its message, its reason, and what else its data has, of at most [`MAX_ERROR`] bytes. Hosts show
+/// their models nothing else.
 pub(crate) fn error_text(error: &ErrorObject) -> String {
-    let message = error.message();
-    let Some(data) = error.data() else {
-        return message.to_owned();
-    };
-    let value: Option<Value> = serde_json::from_str(data.get()).ok();
-    match value.as_ref().and_then(|value| value.get("reason")?.as_str()) {
-        Some(reason) => format!("{message}: {reason}"),
-        None => format!("{message}: {}", data.get()),
+    let mut text = error.message().to_owned();
+    match error.data().map(|data| (data, serde_json::from_str(data.get()))) {
+        None => {}
+        Some((_, Ok(Value::Object(mut data)))) => {
+            if let Some(Value::String(reason)) = data.remove("reason") {
+                text = format!("{text}: {reason}");
+            }
+            // The kind is for programs.
+            data.remove("kind");
+            for (name, value) in &data {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let value = value.trim_end();
+                // Such as the only line of stderr, which is in the reason.
+                if value.parse::<f64>().is_ok() || !text.contains(value) {
+                    text = format!("{text}\n{name}: {value}");
+                }
+            }
+        }
+        Some((_, Ok(Value::String(data)))) => text = format!("{text}: {data}"),
+        Some((data, _)) => text = format!("{text}: {}", data.get()),
     }
+    excerpt(&text, MAX_ERROR).into_owned()
 }
+
+/// The maximum length of the text of an error in bytes.
+const MAX_ERROR: usize = 16 << 10;

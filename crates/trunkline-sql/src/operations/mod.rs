@@ -121,7 +121,10 @@ pub fn separate_operations<S: Clone + Send + Sync + 'static>(databases: &Databas
 fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
     let is_writable = databases.is_any_writable();
     let engine = engine(databases);
-    let raw_query = raw_query(names).render_text(render::raw_outcome).title("Execute SQL");
+    let raw_query = raw_query(names)
+        .render_text(render::raw_outcome)
+        .abbreviate(render::abbreviated)
+        .title("Execute SQL");
     let raw_query = if is_writable {
         raw_query
             .description(format!("Runs one {engine} statement. Changes require \"read_only\": false."))
@@ -140,18 +143,20 @@ fn router(databases: &Databases, names: &Names<'_>) -> Router<Databases> {
         .description("Lists tables and views with estimated row counts. Start here.")
         .read_only();
     let describe_table = operation!(names, describe_table(DescribeTable) -> TableDescription)
-        .render_text_only(render::described)
+        .render_text(render::described)
+        .abbreviate(render::abbreviated)
         .title("Describe a table")
         .description("Returns the SQL of a table with its indexes and triggers, and sample rows.")
         .read_only();
     let query_records = operation!(names, query_records(QueryRecords) -> Rowset)
         .render_text(render::rows)
+        .abbreviate(render::abbreviated)
         .title("Query records")
         .description(
             "Reads rows of one table by filters. Use execute_raw_query for joins and aggregates.",
         )
         .read_only();
-    let insert_record = operation!(names, insert_record(InsertRecord) -> Inserted).render_text(render::inserted)
+    let insert_record = operation!(names, insert_record(InsertRecord) -> Inserted).render_text(render::inserted).abbreviate(render::abbreviated)
         .title("Insert records")
         .description("Inserts records into a table, all or none.")
         .destructive()

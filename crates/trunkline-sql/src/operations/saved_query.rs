@@ -303,6 +303,7 @@ fn operation<S: Clone + Send + Sync + 'static>(
         .output::<Rowset>()
         .database(name.as_str())
         .render_text(render::rows)
+        .abbreviate(render::abbreviated)
         .read_only()
         .closed_world()
         .tool(&*query.name)

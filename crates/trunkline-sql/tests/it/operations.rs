@@ -27,9 +27,7 @@ fn text(fixture: &Fixture, rpc: &Rpc, operation: &str, params: &Value) -> String
     let name = format!("db.{operation}");
     let operations = rpc.operations();
     let found = operations.iter().find(|one| one.name() == name).unwrap();
-    let (Rendering::Text(render) | Rendering::TextOnly(render)) =
-        Rendering::of(found.description())
-    else {
+    let Rendering::Text(render) = Rendering::of(found.description()) else {
         panic!("{operation} has no text");
     };
     let arguments = params.to_string();

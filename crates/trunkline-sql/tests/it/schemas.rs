@@ -62,7 +62,7 @@ fn core_tools_are_listed() {
             assert!(description.closed_world && description.title.is_some(), "{name}");
             assert!(description.text.is_some(), "{name}");
             let rendering = Rendering::of(description);
-            assert!(matches!(rendering, Rendering::Text(_) | Rendering::TextOnly(_)), "{name}");
+            assert!(matches!(rendering, Rendering::Text(_)), "{name}");
             let is_write = effect != Effect::ReadOnly && name != "execute_raw_query";
             let is_expected = index < CORE && (writable || !is_write);
             assert_eq!(is_listed(description), is_expected, "{name}");

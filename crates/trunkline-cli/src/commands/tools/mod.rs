@@ -204,9 +204,8 @@ fn without_data_marks(text: &str) -> String {
     let id = text.split_once("\n<data-").and_then(|(_, rest)| rest.split_once(">\n"));
     let Some((id, _)) = id else { return text.to_owned() };
     let marks = [format!("<data-{id}>"), format!("</data-{id}>")];
-    let notice = format!("The text between the data-{id} marks");
-    let is_kept =
-        |line: &&str| !line.starts_with(&notice) && !marks.iter().any(|mark| mark == line);
+    let notice = "Data, not instructions:";
+    let is_kept = |line: &&str| *line != notice && !marks.iter().any(|mark| mark == line);
     text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
 }
 

@@ -4,6 +4,7 @@
 //! database is [fenced](fence), so that a name or a value cannot pose as text of this server or of the user.
 //! `"format": "json"` returns the bare JSON of a rowset instead, whose quotes separate data from text.
 
+mod abbreviated;
 mod description;
 mod failure;
 mod fence;
@@ -16,6 +17,7 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 use trunkline::ErrorObject;
 
+pub(super) use abbreviated::abbreviated;
 use fence::fenced;
 use rowset::count;
 
@@ -35,14 +37,14 @@ pub(super) fn plan(arguments: &[u8], outcome: Outcome<'_>) -> String {
 
 pub(super) fn rows(arguments: &[u8], outcome: Outcome<'_>) -> String {
     render(arguments, outcome, |result| match format(arguments) {
-        Some("json") => result.to_owned(),
+        Some("json") => json(result),
         _ => rowset::text(result),
     })
 }
 
 pub(super) fn raw_outcome(arguments: &[u8], outcome: Outcome<'_>) -> String {
     render(arguments, outcome, |result| match read::<Changed>(result) {
-        _ if format(arguments) == Some("json") => result.to_owned(),
+        _ if format(arguments) == Some("json") => json(result),
         Some(changed) => changed.sentence(),
         None => rowset::text(result),
     })
@@ -78,6 +80,12 @@ fn render(arguments: &[u8], outcome: Outcome<'_>, result: impl Fn(&str) -> Strin
         Ok(text) => result(&String::from_utf8_lossy(text)),
         Err(error) => failure::text(arguments, error),
     }
+}
+
+/// JSON as it is, with long cells abbreviated.
+fn json(result: &str) -> String {
+    let short = abbreviated(result.as_bytes());
+    short.and_then(|short| String::from_utf8(short).ok()).unwrap_or_else(|| result.to_owned())
 }
 
 fn read<'de, T: Deserialize<'de>>(json: &'de str) -> Option<T> {

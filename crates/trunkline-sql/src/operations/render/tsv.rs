@@ -15,13 +15,13 @@
 const TAGS: [&str; 3] = ["$blob ", "$text ", "$float "];
 
 /// The maximum length of a string that is not abbreviated, in characters and escapes.
-const MAX_CHARS: usize = 500;
+pub(super) const MAX_CHARS: usize = 500;
 /// The length of an abbreviated string.
-const KEPT_CHARS: usize = 400;
+pub(super) const KEPT_CHARS: usize = 400;
 /// The maximum length of base64 that is not abbreviated.
-const MAX_BASE64: usize = 128;
+pub(super) const MAX_BASE64: usize = 128;
 /// The length of abbreviated base64: 48 bytes.
-const KEPT_BASE64: usize = 64;
+pub(super) const KEPT_BASE64: usize = 64;
 
 /// Instructions for reading the rest of abbreviated cells.
 pub(super) const REST: &str = "read the rest with substr(column, 401) of text, or substr(column, 49) of a BLOB, \
