@@ -76,7 +76,8 @@ impl Server {
             Some(cursor) => Some(string(&call, Some(cursor)).ok_or(UNKNOWN_CURSOR)?.into_owned()),
             None => None,
         };
-        let cursor = cursor.as_deref();
+        // Some clients send an empty cursor with their first request.
+        let cursor = cursor.as_deref().filter(|cursor| !cursor.is_empty());
         let page = cursor.map_or(Some(0), |cursor| list.page_of(cursor));
         let lists =
             if list == List::Resources { self.catalog.resource_lists() } else { Vec::new() };

@@ -88,7 +88,8 @@ impl Server {
             return Ok(None);
         };
         let capabilities = ClientCapabilities::parse(declared).ok_or(Fault::Params(TOO_LONG))?;
-        let [state, new_responses, uri] = members(call, ["requestState", "inputResponses", "uri"])?;
+        let [state, new_responses, uri] = members(call, ["requestState", "inputResponses", "uri"])?
+            .map(|part| part.filter(|part| call.text(*part) != b"null"));
         let part = |part: Option<Part>| part.map(|part| call.bytes(part));
         let mut origin = Origin {
             principal: Principal::of(call.extensions()).cloned(),
