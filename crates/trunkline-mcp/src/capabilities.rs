@@ -63,6 +63,12 @@ impl ClientCapabilities {
     }
 }
 
+impl From<Map<String, Value>> for ClientCapabilities {
+    fn from(capabilities: Map<String, Value>) -> Self {
+        Self(Arc::new(capabilities))
+    }
+}
+
 impl<S> FromCall<S> for ClientCapabilities {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         Ok(call.extensions().get::<Self>().cloned().unwrap_or_default())

@@ -58,7 +58,8 @@ pub struct McpConfig {
     /// Maximum number of sessions of HTTP clients that open with `initialize`. When all are in use, further ones are
     /// refused with status 503. Default 1000; 0 disables sessions.
     pub sessions: usize,
-    /// Time after which a session without messages and streams expires. Default 30 minutes.
+    /// Time after which a session without messages and streams expires. A later message opens it again, without its log
+    /// level and subscriptions. Default 30 minutes.
     pub session_idle: Duration,
     /// Maximum size in bytes of the events that a session keeps for a client that reconnects. Default 64 KiB.
     pub replay_bytes: usize,

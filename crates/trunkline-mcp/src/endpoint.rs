@@ -6,7 +6,7 @@
 //! | 202 | an accepted notification or response |
 //! | 400 | a malformed message; an unsupported batch; 2026-07-28: -32020, -32021, -32022, `_meta` |
 //! | 401, 403 | the token is missing, invalid or insufficient |
-//! | 404 | an unknown session; 2026-07-28: an unknown method |
+//! | 404 | an unknown or ended session; 2026-07-28: an unknown method |
 //! | 405 | GET and DELETE without a session |
 //! | 406 | GET by a client that does not accept `text/event-stream` |
 //! | 429 | the caller exceeds its rate limit |
@@ -37,7 +37,8 @@ use crate::request::is_mcp_id;
 use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_of, record_refusal};
 use crate::session::{
-    HttpSession, Position, RETRY, SessionError, StreamId, random_id, random_start, unavailable,
+    HttpSession, Position, RETRY, SessionError, StreamId, owner_key, random_id, random_start,
+    session_id, unavailable,
 };
 
 impl Mcp {
@@ -47,7 +48,8 @@ impl Mcp {
     /// A request of the stateless era is cancelled when its client disconnects. An earlier one runs to its end, as
     /// its revision requires, and is cancelled by a notification.
     ///
-    /// `initialize` opens a session, which its client names in later requests. A client without a session receives the
+    /// `initialize` opens a session, which its client names in later requests. A session that the server has lost is
+    /// opened again by the next request that names it. A client without a session receives the
     /// notifications of its calls, but no requests and no changes of lists.
     pub fn routes(&self) -> Routes {
         let endpoint = Endpoint(Arc::clone(&self.0));
@@ -143,9 +145,9 @@ impl Endpoint {
         }
         let session = match self.session_of(fields, &extensions) {
             Ok(session) => session,
-            Err(UnknownSession) => {
-                record_refusal(call, &UnknownSession.error());
-                return ResponseFuture::ready(UnknownSession.response(id.as_ref()));
+            Err(refused) => {
+                record_refusal(call, &refused.error());
+                return ResponseFuture::ready(refused.response(id.as_ref()));
             }
         };
         if let Some(session) = &session
@@ -259,9 +261,12 @@ impl Endpoint {
                 return refuse(&fault, None, false);
             }
         };
-        let Ok(session) = self.session_of(fields, extensions) else {
-            batch.refuse(&UnknownSession.error());
-            return UnknownSession.response(None);
+        let session = match self.session_of(fields, extensions) {
+            Ok(session) => session,
+            Err(refused) => {
+                batch.refuse(&refused.error());
+                return refused.response(None);
+            }
         };
         let of_session = session.as_ref().and_then(|session| session.session.version());
         let version = header.map_or(of_session.or(Some(Legacy::ASSUMED)), Legacy::parse);
@@ -304,9 +309,22 @@ impl Endpoint {
     ) -> ResponseFuture {
         let id = call.id();
         let membership = self.0.membership.as_ref();
-        let shared = membership.map(|membership| (membership, random_id().zip(random_start())));
-        let id_and_start = shared.as_ref().and_then(|(_, shared)| shared.clone());
-        let session = self.0.new_session(extensions, id_and_start);
+        let shared =
+            match membership.map(|membership| (membership, random_id().zip(random_start()))) {
+                Some((membership, Some((id, start)))) => Some((membership, id, start)),
+                Some((_, None)) => {
+                    let refused = NoSession::Failed(SessionError::Random);
+                    record_refusal(call, &refused.error());
+                    return ResponseFuture::ready(refused.response(id.as_ref()));
+                }
+                None => None,
+            };
+        let session = match &shared {
+            Some((membership, id, start)) => {
+                self.0.shared_session(extensions, id.clone(), *start, membership)
+            }
+            None => self.0.new_session(extensions, 0),
+        };
         let state = Some(&session.session);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
         let outcome = match outcome.map(|started| started.future.into_outcome()) {
@@ -316,13 +334,14 @@ impl Endpoint {
         };
         let reply = self.0.rpc.reply(outcome, id.as_ref());
         self.0.subscribers.add(&session.session.subscription);
-        let Some((membership, shared)) = shared else {
-            let created = self.0.sessions.insert(session);
+        let Some((membership, session_id, _)) = shared else {
+            let owner = owner_key(extensions);
+            let created = session_id::create(&session.session, owner.as_deref());
+            let created = created.ok_or(SessionError::Random).and_then(|session_id| {
+                self.0.sessions.insert(&session_id, session)?;
+                Ok(session_id)
+            });
             return ResponseFuture::ready(Self::opened(created, reply, id.as_ref()));
-        };
-        let Some((session_id, _)) = shared else {
-            let refused = Self::opened(Err(SessionError::Random), reply, id.as_ref());
-            return ResponseFuture::ready(refused);
         };
         let (nodes, record) = (Arc::clone(&membership.nodes), record_of(&session, extensions));
         let (server, max) = (Arc::clone(&self.0), self.0.sessions.max());
@@ -345,20 +364,14 @@ impl Endpoint {
         reply: Reply,
         id: Option<&Id>,
     ) -> Response<ReplyBody> {
-        match created.map(|session| HeaderValue::from_str(&session)) {
-            Ok(Ok(session)) => {
+        match created {
+            Ok(session) => {
                 let mut response = respond(StatusCode::OK, reply);
+                let session = HeaderValue::try_from(session).expect("ids are visible ASCII");
                 response.headers_mut().insert(header::SESSION_ID, session);
                 response
             }
-            Err(SessionError::TooMany) => {
-                let error = ErrorObject::new(code::BUSY, "Server is busy");
-                respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, id))
-            }
-            Ok(Err(_)) | Err(SessionError::Random) => {
-                let error = ErrorObject::internal(&"the system random number generator failed");
-                respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, id))
-            }
+            Err(error) => NoSession::Failed(error).response(id),
         }
     }
 
@@ -465,20 +478,25 @@ impl Endpoint {
         let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
         era::check_version(fields).map_err(|fault| Box::new(refuse(&fault, None, false)))?;
         let session = self.session_of(fields, extensions);
-        session.map_err(|unknown| Box::new(unknown.response(None)))
+        session.map_err(|refused| Box::new(refused.response(None)))
     }
 
-    /// The session that a request names. Requests of the stateless era, and those without the header, have none.
+    /// The session that a request names, which is opened again if this server has lost it. Requests of the stateless era,
+    /// and those without the header, have none.
     fn session_of(
         &self,
         fields: Fields<'_>,
         extensions: &Extensions,
-    ) -> Result<Option<Arc<HttpSession>>, UnknownSession> {
+    ) -> Result<Option<Arc<HttpSession>>, NoSession> {
         if !fields.has_session() || !self.0.sessions.is_enabled() || fields.is_modern() {
             return Ok(None);
         }
-        let found = fields.session_id().and_then(|id| self.0.sessions.find(id, extensions));
-        found.map(Some).ok_or(UnknownSession)
+        let id = fields.session_id().ok_or(NoSession::Unknown)?;
+        if let Some(found) = self.0.sessions.find(id, extensions) {
+            return Ok(Some(found));
+        }
+        let reopened = self.0.reopen_session(id, extensions).map_err(NoSession::Failed)?;
+        reopened.map(Some).ok_or(NoSession::Unknown)
     }
 
     fn require_session(
@@ -497,16 +515,34 @@ impl Endpoint {
     }
 }
 
-/// The session does not exist, has expired, or belongs to another caller.
-struct UnknownSession;
+/// The reason why a message has no session, although it opens or names one.
+enum NoSession {
+    /// The id is not one that this server gives, its client has ended the session, or it belongs to another caller.
+    Unknown,
+    /// The session cannot be opened.
+    Failed(SessionError),
+}
 
-impl UnknownSession {
+impl NoSession {
     fn error(&self) -> ErrorObject {
-        ErrorObject::invalid_params("unknown session; send `initialize` to open one")
+        match self {
+            Self::Unknown => {
+                ErrorObject::invalid_params("unknown session; send `initialize` to open one")
+            }
+            Self::Failed(SessionError::TooMany) => ErrorObject::new(code::BUSY, "Server is busy"),
+            Self::Failed(SessionError::Random) => {
+                ErrorObject::internal(&"the system random number generator failed")
+            }
+        }
     }
 
     fn response(&self, id: Option<&Id>) -> Response<ReplyBody> {
-        respond(StatusCode::NOT_FOUND, Reply::error(self.error(), id))
+        let status = match self {
+            Self::Unknown => StatusCode::NOT_FOUND,
+            Self::Failed(SessionError::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Failed(SessionError::Random) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        respond(status, Reply::error(self.error(), id))
     }
 }
 

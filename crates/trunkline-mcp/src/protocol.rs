@@ -148,6 +148,16 @@ impl Legacy {
         }
     }
 
+    /// The number of the revision in ids of sessions.
+    pub(crate) fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The revision of this number.
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.number() == number)
+    }
+
     /// Only one revision had batches.
     pub(crate) fn has_batches(self) -> bool {
         self == Self::V2025_03_26

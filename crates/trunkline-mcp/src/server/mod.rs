@@ -3,6 +3,7 @@
 mod catalog;
 mod context;
 mod lists;
+mod lost_sessions;
 mod nodes;
 mod offers;
 mod prebuilt;

@@ -200,7 +200,7 @@ impl Server {
         let start = random_start();
         let start =
             start.ok_or_else(|| NodesError::failed("the system random number generator failed"))?;
-        let session = self.new_session(sender, Some((id.to_owned(), start)));
+        let session = self.shared_session(sender, id.to_owned(), start, membership);
         session.session.restore(&record);
         let subscription = &session.session.subscription;
         let uris = subscription.set_resources(&record.resources);
@@ -216,23 +216,29 @@ impl Server {
         self.update_session(&session).await
     }
 
-    /// A session of this sender. One with an id and the [start](random_start) of its numbers is shared by the nodes.
-    pub(crate) fn new_session(
+    /// A session of this sender, whose numbers begin at `start`: 0, or a [random start](random_start).
+    pub(crate) fn new_session(&self, sender: &Extensions, start: u64) -> Arc<HttpSession> {
+        let replay = self.new_replay(start);
+        Arc::new(HttpSession::new(sender, replay, &self.settings.closing, start))
+    }
+
+    /// A session of this sender that nodes share.
+    pub(crate) fn shared_session(
         &self,
         sender: &Extensions,
-        shared: Option<(String, u64)>,
+        id: String,
+        start: u64,
+        membership: &Arc<Membership>,
     ) -> Arc<HttpSession> {
-        let memory = self.rpc.limits().memory.clone();
-        let first = shared.as_ref().map_or(0, |(_, start)| *start);
-        let replay = Replay::new(self.settings.replay_bytes, memory, first);
-        let (Some(membership), Some((id, _))) = (&self.membership, shared) else {
-            return Arc::new(HttpSession::new(sender, replay, &self.settings.closing, first));
-        };
         // While the server stops, the client can still respond to its requests, through another node.
         let closing = CancellationToken::new();
-        let session = HttpSession::new(sender, replay, &closing, first);
+        let session = HttpSession::new(sender, self.new_replay(start), &closing, start);
         session.session.share(id, Arc::clone(membership));
         Arc::new(session)
+    }
+
+    fn new_replay(&self, start: u64) -> Replay {
+        Replay::new(self.settings.replay_bytes, self.rpc.limits().memory.clone(), start)
     }
 
     /// Reads the current state of a session of this node.

@@ -1,6 +1,7 @@
 //! Clients of the first era, which have a state: those of channels and of HTTP sessions.
 
 mod replay;
+pub(crate) mod session_id;
 mod sessions;
 mod shared;
 
@@ -150,6 +151,12 @@ impl Session {
 
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         self.state().capabilities.clone()
+    }
+
+    /// Sets the state that the id of a session carries.
+    pub(crate) fn reopen(&self, carried: session_id::CarriedState) {
+        let session_id::CarriedState { version, capabilities, client } = carried;
+        self.initialize(version, capabilities, client);
     }
 
     /// The name and version of the client. `None` before `initialize`, and if the client has none.

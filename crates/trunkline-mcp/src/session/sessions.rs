@@ -1,5 +1,5 @@
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +16,8 @@ use super::{Replay, Session, owner_key};
 #[derive(Debug)]
 pub(crate) struct Sessions {
     by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
+    /// The sessions that their clients have ended.
+    ended: Mutex<EndedIds>,
     max: usize,
     idle: Duration,
 }
@@ -38,6 +40,15 @@ pub(crate) struct HttpSession {
 /// An open stream or a running call, during which a session does not expire.
 #[derive(Debug)]
 pub(crate) struct Activity(Arc<HttpSession>);
+
+/// The digests of the last ids that clients have ended, at most [`MAX_ENDED`]: these sessions are not opened again.
+#[derive(Debug, Default)]
+struct EndedIds {
+    digests: HashSet<[u8; 16]>,
+    order: VecDeque<[u8; 16]>,
+}
+
+const MAX_ENDED: usize = 10_000;
 
 /// The reason why a session cannot be created.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,6 +75,11 @@ impl HttpSession {
             is_confirmed: AtomicBool::new(false),
             active: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether this sender has opened the session.
+    pub(crate) fn is_of(&self, sender: &Extensions) -> bool {
+        is_same(self.owner.as_ref(), Principal::of(sender))
     }
 
     /// Keeps the session until the activity is dropped.
@@ -95,7 +111,7 @@ impl Drop for Activity {
 impl Sessions {
     /// At most `max` sessions, which expire after they were `idle`.
     pub(crate) fn new(max: usize, idle: Duration) -> Self {
-        Self { by_id: Mutex::default(), max, idle }
+        Self { by_id: Mutex::default(), ended: Mutex::default(), max, idle }
     }
 
     /// Whether sessions are enabled.
@@ -103,15 +119,43 @@ impl Sessions {
         self.max > 0
     }
 
-    /// Adds a session and returns its id. If there are too many, another one without streams and calls is removed, of
-    /// the caller who has most sessions, including the new one: first those whose client has sent nothing since
-    /// `initialize`, then the least recently used.
-    pub(crate) fn insert(&self, session: Arc<HttpSession>) -> Result<String, SessionError> {
-        let id = random_id().ok_or(SessionError::Random)?;
+    /// Adds a session with a new id. If there are too many, another one without streams and calls is removed, of the caller
+    /// who has most sessions, including the new one: first those whose client has sent nothing since `initialize`, then
+    /// the least recently used.
+    ///
+    /// If there is a session with this id, since another message of its client has opened it again, returns that one.
+    pub(crate) fn insert(
+        &self,
+        id: &str,
+        session: Arc<HttpSession>,
+    ) -> Result<Arc<HttpSession>, SessionError> {
         let mut by_id = self.by_id();
+        if let Some(found) = by_id.get(id) {
+            return Ok(Arc::clone(found));
+        }
         self.make_space(&mut by_id, &session.caller)?;
-        by_id.insert(id.clone(), session);
-        Ok(id)
+        by_id.insert(id.to_owned(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Whether its client has ended the session with this id.
+    pub(crate) fn has_ended(&self, id: &str) -> bool {
+        self.ended().digests.contains(&digest_of(id))
+    }
+
+    /// Remembers that its client has ended the session with this id.
+    fn remember_end(&self, id: &str) {
+        let digest = digest_of(id);
+        let mut ended = self.ended();
+        if !ended.digests.insert(digest) {
+            return;
+        }
+        ended.order.push_back(digest);
+        if ended.order.len() > MAX_ENDED
+            && let Some(oldest) = ended.order.pop_front()
+        {
+            ended.digests.remove(&oldest);
+        }
     }
 
     /// Adds a session of several nodes, unless there is one with this id. Returns whether it was added. Others are
@@ -197,7 +241,7 @@ impl Sessions {
     pub(crate) fn find(&self, id: &str, sender: &Extensions) -> Option<Arc<HttpSession>> {
         let mut by_id = self.by_id();
         let found = by_id.get(id)?;
-        if !is_same(found.owner.as_ref(), Principal::of(sender)) {
+        if !found.is_of(sender) {
             return None;
         }
         if found.is_expired(self.idle) {
@@ -213,15 +257,29 @@ impl Sessions {
     pub(crate) fn remove(&self, id: &str, sender: &Extensions) -> Option<Arc<HttpSession>> {
         let mut by_id = self.by_id();
         let found = by_id.get(id)?;
-        if !is_same(found.owner.as_ref(), Principal::of(sender)) {
+        if !found.is_of(sender) {
             return None;
         }
+        // Before the session is removed: another message must not open it again in between.
+        self.remember_end(id);
         by_id.remove(id)
+    }
+
+    fn ended(&self) -> MutexGuard<'_, EndedIds> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn by_id(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn digest_of(id: &str) -> [u8; 16] {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(
+        &ring::digest::digest(&ring::digest::SHA256, id.as_bytes()).as_ref()[..16],
+    );
+    digest
 }
 
 /// Whether two messages have the same sender. A renewed token counts as the same if it names the same owner.
@@ -263,7 +321,7 @@ mod tests {
     use trunkline::http::Peer;
     use trunkline::{Extensions, Limits};
 
-    use super::{HttpSession, Replay, SessionError, Sessions, caller_key};
+    use super::{HttpSession, MAX_ENDED, Replay, SessionError, Sessions, caller_key, random_id};
 
     const IDLE: Duration = Duration::from_secs(60);
 
@@ -276,6 +334,12 @@ mod tests {
         Arc::new(HttpSession::new(sender, replay, &CancellationToken::new(), 0))
     }
 
+    /// Adds a session with a random id, and returns the id.
+    fn insert(sessions: &Sessions, session: Arc<HttpSession>) -> Result<String, SessionError> {
+        let id = random_id().unwrap();
+        sessions.insert(&id, session).map(|_| id)
+    }
+
     fn has(sessions: &Sessions, id: &str) -> bool {
         sessions.find(id, &Extensions::new()).is_some()
     }
@@ -283,7 +347,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn sessions_expire_when_idle() {
         let sessions = Sessions::new(2, IDLE);
-        let id = sessions.insert(session()).unwrap();
+        let id = insert(&sessions, session()).unwrap();
         tokio::time::advance(IDLE / 2).await;
         assert!(has(&sessions, &id));
         tokio::time::advance(IDLE / 2).await;
@@ -329,7 +393,7 @@ mod tests {
         let mut ids = Vec::new();
         for letter in added.bytes() {
             let sender = at(&format!("192.0.2.{letter}:1"));
-            let id = sessions.insert(session_of(&sender)).unwrap();
+            let id = insert(&sessions, session_of(&sender)).unwrap();
             sessions.find(&id, &sender).unwrap();
             ids.push((id, letter));
         }
@@ -358,12 +422,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn sessions_without_a_second_message_are_replaced_first() {
         let sessions = Sessions::new(3, IDLE);
-        let used = sessions.insert(session()).unwrap();
+        let used = insert(&sessions, session()).unwrap();
         assert!(has(&sessions, &used));
-        let unused = sessions.insert(session()).unwrap();
+        let unused = insert(&sessions, session()).unwrap();
         tokio::time::advance(IDLE / 2).await;
-        let later = sessions.insert(session()).unwrap();
-        let last = sessions.insert(session()).unwrap();
+        let later = insert(&sessions, session()).unwrap();
+        let last = insert(&sessions, session()).unwrap();
         for (id, expected) in [(&used, true), (&unused, false), (&later, true), (&last, true)] {
             assert_eq!(has(&sessions, id), expected);
         }
@@ -372,13 +436,33 @@ mod tests {
         let _active = find(&used).activity();
         tokio::time::advance(Duration::from_secs(1)).await;
         find(&last);
-        sessions.insert(session()).unwrap();
+        insert(&sessions, session()).unwrap();
         for (id, expected) in [(&used, true), (&later, false), (&last, true)] {
             assert_eq!(has(&sessions, id), expected);
         }
         let _active = (find(&used).activity(), find(&last).activity());
-        let newest = sessions.insert(session()).unwrap();
+        let newest = insert(&sessions, session()).unwrap();
         let _also_active = find(&newest).activity();
-        assert_eq!(sessions.insert(session()), Err(SessionError::TooMany));
+        assert_eq!(insert(&sessions, session()), Err(SessionError::TooMany));
+    }
+
+    #[tokio::test]
+    async fn the_last_ended_ids_are_known() {
+        let sessions = Sessions::new(2, IDLE);
+        let sender = Extensions::new();
+        let end = |id: &str| {
+            sessions.insert(id, session()).unwrap();
+            assert!(sessions.remove(id, &sender).is_some());
+            assert!(sessions.remove(id, &sender).is_none());
+        };
+        for number in 0..=MAX_ENDED {
+            end(&number.to_string());
+        }
+        for (id, expected) in [("0", false), ("1", true), ("10000", true), ("10001", false)] {
+            assert_eq!(sessions.has_ended(id), expected, "{id}");
+        }
+        // An id that ends again is stored once.
+        end("1");
+        assert_eq!(sessions.ended().order.len(), MAX_ENDED);
     }
 }

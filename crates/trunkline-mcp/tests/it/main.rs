@@ -8,6 +8,7 @@ mod edn;
 mod history;
 mod layers;
 mod listing;
+mod lost_sessions;
 mod mcp_client;
 mod nodes;
 mod notifications;

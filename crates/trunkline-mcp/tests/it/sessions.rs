@@ -383,7 +383,8 @@ async fn unused_sessions_make_room_for_others() {
     assert_eq!(ask(&server, &last, &ping).await.status, 200);
     let next = open(&server).await;
     assert_eq!(ask(&server, &next, &ping).await.status, 200);
-    assert_eq!(ask(&server, &used[0], &ping).await.status, 404);
+    // A session that was replaced is opened again, in place of another one.
+    assert_eq!(ask(&server, &used[0], &ping).await.status, 200);
     for session in [&last, &next] {
         streams.push(stream(&server, without_body("GET", session)).await);
     }
@@ -399,10 +400,15 @@ async fn sessions_can_be_disabled_and_expire() {
     assert_eq!((reply.status, reply.header("mcp-session-id")), (200, None));
     let get = server.client().await.ask(without_body("GET", BOTH)).await;
     assert_eq!(get.status, 405);
+    // A session that has expired is opened again, without its log level.
     let brief = McpConfig { session_idle: Duration::ZERO, ..settings() };
     let server = serve(brief, Default::default()).await;
     let session = open(&server).await;
-    assert_eq!(ask(&server, &session, &legacy("ping", json!({}))).await.status, 404);
+    let level = legacy("logging/setLevel", json!({ "level": "emergency" }));
+    assert_eq!(ask(&server, &session, &level).await.status, 200);
+    let mut logs = stream(&server, post("/mcp", &session, call("logs").to_string())).await;
+    let (_, first) = logs.session_message().await.unwrap();
+    assert_fits("level", &json!({ "params": { "level": "info" } }), &first);
 }
 
 /// Calls a tool that asks the client, and declines. Returns the numbers of the stream and of the request.
