@@ -140,7 +140,8 @@ impl Endpoint {
         }
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
-        if !fields.has_session() && self.opens_session(&call) {
+        // Also if the client names a session, which it may have lost.
+        if self.opens_session(&call) {
             return self.initialize(call, &extensions, fields);
         }
         let session = match self.session_of(fields, &extensions) {

@@ -118,6 +118,35 @@ async fn the_first_request_after_a_restart_is_answered() {
     check_first_request("the end", |session| without_body("DELETE", session), 200).await;
 }
 
+/// `initialize` opens another session than the one that it names.
+#[tokio::test]
+async fn initialize_ignores_the_session_that_it_names() {
+    let server = serving().await;
+    let own = open(&server, "").await;
+    let deleted = open(&server, "").await;
+    assert_eq!(delete(&server, &deleted).await, 200);
+    let lost = lost().await;
+    let named = |id: &str| format!("Mcp-Session-Id: {id}\r\n{BOTH}");
+    for (name, headers) in [
+        ("own", own.clone()),
+        ("lost", lost),
+        ("deleted", deleted),
+        ("unknown", named("stale")),
+        ("of an earlier version", named(&"0".repeat(32))),
+        ("empty", named("")),
+        ("long", named(&"a".repeat(4_000))),
+        ("not ASCII", named("\u{e9}")),
+        ("two", format!("{own}{}", named("stale"))),
+        ("none", BOTH.to_owned()),
+    ] {
+        let reply = ask(&server, &headers, &initialize()).await;
+        let id = reply.header("mcp-session-id").unwrap_or_else(|| panic!("{name}: {reply:?}"));
+        assert!(!headers.contains(id), "{name}");
+        assert_eq!(ask(&server, &named(id), &ping()).await.status, 200, "{name}");
+    }
+    assert_eq!(ask(&server, &own, &ping()).await.status, 200);
+}
+
 #[tokio::test]
 async fn ended_sessions_are_not_opened_again() {
     let server = serving().await;
