@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+/// The variable with the directory of the server's data.
+pub(crate) const DATA_DIR: &str = "TRUNKLINE_DATA_DIR";
+
 const DEADLINE: Duration = Duration::from_secs(120);
 
 pub(crate) struct ServerProcess {
@@ -24,8 +27,11 @@ impl ServerProcess {
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
         let stderr =
             File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        // A command that sets or removes the variable has another directory, or none.
+        if command.get_envs().all(|(name, _)| name != DATA_DIR) {
+            command.env(DATA_DIR, log.with_extension("data"));
+        }
         let mut child = command
-            .env("TRUNKLINE_DATA_DIR", log.with_extension("data"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -37,6 +43,17 @@ impl ServerProcess {
         server.url = read_address(stdout)
             .with_context(|| format!("the server did not start:\n{}", server.log_tail()))?;
         Ok(server)
+    }
+
+    /// The address that it listens on.
+    pub(crate) fn address(&self) -> &str {
+        let address = self.url.trim_start_matches("http://");
+        address.split_once('/').map_or(address, |(address, _)| address)
+    }
+
+    /// The file of its stderr.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
     }
 
     /// The last lines of its stderr, for error messages.

@@ -1,6 +1,6 @@
 //! The SDKs, with the protocol versions and transports that each supports.
 
-use self::Suite::{Database, Features};
+use self::Suite::{Database, Features, Restart};
 use self::Transport::{Http, Sse, Stdio};
 
 pub(super) struct Client {
@@ -36,6 +36,8 @@ pub(super) enum Suite {
     Database,
     /// All features of the protocol, with the example `conformance_server`.
     Features,
+    /// Restarts of the `trunkline` binary during the session.
+    Restart { has_data_dir: bool },
 }
 
 /// The versions with all features, one for each era. `auto` results in the second.
@@ -97,16 +99,30 @@ pub(super) const CLIENTS: [Client; 6] = [
     },
 ];
 
+/// The version with sessions whose server is restarted.
+const SESSIONS: &str = "2025-11-25";
+
 impl Client {
     pub(super) fn sessions(&self) -> impl Iterator<Item = (Suite, &'static str, Transport)> {
         self.sessions.iter().flat_map(|(version, transports)| {
             let suites: &[Suite] = match self.language {
                 Language::Rust => &[Features],
-                _ if COMPLETE.contains(version) => &[Features, Database],
+                _ if COMPLETE.contains(version) => &[
+                    Features,
+                    Database,
+                    Restart { has_data_dir: true },
+                    Restart { has_data_dir: false },
+                ],
                 _ => &[Database],
             };
+            let is_used = |suite: Suite, transport| match (suite, transport) {
+                // Other transports have no sessions that outlive a connection.
+                (Restart { .. }, transport) => *version == SESSIONS && matches!(transport, Http),
+                (Database | Features, _) => true,
+            };
             suites.iter().flat_map(move |suite| {
-                transports.iter().map(move |transport| (*suite, *version, *transport))
+                let transports = transports.iter().filter(move |of| is_used(*suite, **of));
+                transports.map(move |transport| (*suite, *version, *transport))
             })
         })
     }
@@ -117,6 +133,15 @@ impl Suite {
         match self {
             Database => "database",
             Features => "features",
+            Restart { .. } => "restart",
+        }
+    }
+
+    /// The name of its output.
+    pub(super) fn output(self) -> &'static str {
+        match self {
+            Restart { has_data_dir: false } => "restart-without-data",
+            suite => suite.name(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! transports.
 
 mod client;
+mod restart;
 mod script;
 mod session;
 

@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::client::{Client, Suite, Transport};
+use super::restart;
 use super::script::Scripts;
-use crate::server_process::ServerProcess;
+use crate::server_process::{DATA_DIR, ServerProcess};
 use crate::workspace::{self, Workspace};
 
 /// Deadline of one session, which takes about two seconds.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+const FREE_PORT: &str = "127.0.0.1:0";
 
 pub(super) struct Session {
     pub(super) client: &'static Client,
@@ -36,7 +39,7 @@ pub(super) struct Programs<'w> {
 impl Session {
     pub(super) fn run(&self, programs: &Programs<'_>) -> Result<()> {
         let Self { client, suite, version, transport } = self;
-        let name = [client.name, suite.name(), version, transport.name()].join("-");
+        let name = [client.name, suite.output(), version, transport.name()].join("-");
         let start = Instant::now();
         let output = programs.folder.join(&name).with_extension("txt");
         self.run_script(programs, &output).with_context(|| {
@@ -51,33 +54,42 @@ impl Session {
         let mut script = programs.scripts.command(programs.workspace, self.client)?;
         script.args([self.suite.name(), self.version, self.transport.name()]);
         let Some(path) = self.transport.path() else {
-            let server = self.server(programs, output)?;
+            let server = self.server(programs, output, FREE_PORT)?;
             script.arg(server.get_program()).args(server.get_args());
             return execute(&mut script, output);
         };
-        let mut server = self.server(programs, output)?;
-        let server = ServerProcess::start(&mut server, &output.with_extension("log"))?;
+        let mut command = self.server(programs, output, FREE_PORT)?;
+        let server = ServerProcess::start(&mut command, &output.with_extension("log"))?;
         let origin = server.url.trim_end_matches("/mcp");
         script.arg(format!("{origin}{path}"));
+        if let Suite::Restart { .. } = self.suite {
+            let command = |address: &str| self.server(programs, output, address);
+            return restart::execute(&mut script, output, DEADLINE, server, command);
+        }
         execute(&mut script, output)
             .with_context(|| format!("log of the server:\n{}", server.log_tail()))
     }
 
-    /// The server for the transport.
-    fn server(&self, programs: &Programs<'_>, output: &Path) -> Result<Command> {
-        let listen = ["--listen", "127.0.0.1:0"];
+    /// The server for the transport. Over HTTP, it listens on an address.
+    fn server(&self, programs: &Programs<'_>, output: &Path, address: &str) -> Result<Command> {
+        let listen = ["--listen", address];
         match (self.suite, self.transport) {
-            (Suite::Database, transport) => {
+            (Suite::Database | Suite::Restart { .. }, transport) => {
                 let database = output.with_extension("db");
-                // Each client writes to its own copy.
-                std::fs::copy(&programs.sample, &database)
-                    .with_context(|| format!("cannot write {}", database.display()))?;
+                // Each client writes to its own copy, which a restarted server continues.
+                if !database.exists() {
+                    std::fs::copy(&programs.sample, &database)
+                        .with_context(|| format!("cannot write {}", database.display()))?;
+                }
                 let mut server = programs.workspace.command(&programs.trunkline);
                 match transport {
                     Transport::Stdio => server.arg("mcp"),
                     Transport::Http | Transport::Sse => server.arg("serve").args(listen),
                 };
                 server.args(["--writable", "--output-schemas", "--db"]).arg(database);
+                if let Suite::Restart { has_data_dir: false } = self.suite {
+                    server.env_remove(DATA_DIR);
+                }
                 Ok(server)
             }
             (Suite::Features, transport) => {

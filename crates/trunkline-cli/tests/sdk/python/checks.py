@@ -134,6 +134,10 @@ class Connection(Protocol):
 
     async def session_id(self) -> str | None: ...
 
+    async def initialize(self) -> None:
+        """Sends `initialize` again."""
+        ...
+
 
 def expect(true: bool, what: str, got: Any) -> None:
     if not true:
@@ -198,9 +202,12 @@ def main(open: Open) -> None:
     """Runs a suite with the connection that `open(version, transport, target, user)` opens."""
     import database
     import features
+    import restart
 
-    suites = {"database": database.suite, "features": features.suite}
+    suites = {"database": database.suite, "features": features.suite, "restart": restart.suite}
     match sys.argv[1:]:
+        case ["restart" as suite, version, "http" as transport, url]:
+            target = [url]
         case ["database" | "features" as suite, version, "http" | "sse" as transport, url]:
             target = [url]
         case ["database" | "features" as suite, version, "stdio" as transport, *target] if target:

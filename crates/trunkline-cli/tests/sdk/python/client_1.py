@@ -89,6 +89,9 @@ class Connection:
     async def session_id(self) -> str | None:
         return self.get_session_id()
 
+    async def initialize(self) -> None:
+        await self.session.initialize()
+
 
 async def plain(request: Awaitable[Any]) -> dict[str, Any]:
     try:

@@ -114,6 +114,15 @@ class Connection:
     async def session_id(self) -> str | None:
         return self.headers.get("mcp-session-id")
 
+    async def initialize(self) -> None:
+        await initialize(self.client.session)
+
+
+async def initialize(session: Any) -> None:
+    # The SDK has no method that sends another `initialize`.
+    session._initialize_result = None
+    await session.initialize()
+
 
 async def plain(request: Awaitable[Any]) -> dict[str, Any]:
     try:

@@ -95,6 +95,9 @@ class Connection:
     async def session_id(self) -> str | None:
         return self.client.transport.get_session_id()
 
+    async def initialize(self) -> None:
+        await client_2.initialize(self.client.session)
+
 
 async def plain(request: Awaitable[Any]) -> Any:
     try:

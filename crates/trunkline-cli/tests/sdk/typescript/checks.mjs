@@ -2,6 +2,7 @@
 
 import { database } from './database.mjs';
 import { features } from './features.mjs';
+import { restart } from './restart.mjs';
 
 // The first revision without sessions and `ping`.
 export const STATELESS = '2026-07-28';
@@ -94,8 +95,9 @@ export class User {
   }
 }
 
-// What both SDKs have in common. `adapter` has `client`, `version`, `callTool(params, options)`, `code(error)`, the code
-// of a JSON-RPC error of the server, and `resourceNotFound`, its code for unknown resources in the legacy era.
+// What both SDKs have in common. `adapter` has `client`, `version`, `callTool(params, options)`, `request(request)`,
+// `code(error)`, the code of a JSON-RPC error of the server, and `resourceNotFound`, its code for unknown resources in
+// the legacy era.
 export function connection(adapter) {
   const { client, version } = adapter;
   const isStateless = version === STATELESS;
@@ -106,6 +108,13 @@ export function connection(adapter) {
     server: client.getServerVersion(),
     sessionId: () => client.transport?.sessionId,
     ping: () => client.ping(),
+    // Sends `initialize` again. The SDKs have no method for that.
+    initialize: async () => {
+      const clientInfo = { name: 'sdk-test', version: '1.0.0' };
+      const params = { protocolVersion: version, capabilities: User.CAPABILITIES, clientInfo };
+      await adapter.request({ method: 'initialize', params });
+      await client.notification({ method: 'notifications/initialized' });
+    },
     listTools: async () => (await client.listTools()).tools,
     call: (name, args, options) =>
       adapter.callTool({ name, arguments: args, ...(meta && { _meta: meta }) }, options),
@@ -144,7 +153,7 @@ export function connection(adapter) {
 // Runs a suite with the connection that `open(version, transport, target, user)` opens.
 export async function main(open) {
   const [suite, version, transport, ...target] = process.argv.slice(2);
-  const run = { database, features }[suite];
+  const run = { database, features, restart }[suite];
   const one = ['http', 'sse'].includes(transport) && target.length === 1;
   if (!run || (!one && !(transport === 'stdio' && target.length > 0))) {
     console.error('usage: SCRIPT SUITE VERSION http URL | sse URL | stdio COMMAND ARGS…');

@@ -7,6 +7,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
+  InitializeResultSchema,
   LATEST_PROTOCOL_VERSION,
   ListRootsRequestSchema,
   McpError,
@@ -41,6 +42,7 @@ await main(async (version, transport, target, user) => {
     client,
     version: negotiated,
     callTool: (params, options) => client.callTool(params, undefined, options),
+    request: (request) => client.request(request, InitializeResultSchema),
     resourceNotFound: -32002,
     code: (error) => (error instanceof McpError ? error.code : undefined),
   });

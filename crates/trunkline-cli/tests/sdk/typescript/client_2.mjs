@@ -35,6 +35,7 @@ await main(async (version, transport, target, user) => {
     client,
     version: client.getNegotiatedProtocolVersion(),
     callTool: (params, options) => client.callTool(params, options),
+    request: (request) => client.request(request),
     // The SDK replaces the code -32002 of the legacy era.
     resourceNotFound: INVALID_PARAMS,
     code: (error) => (error instanceof ProtocolError ? error.code : undefined),
