@@ -80,6 +80,10 @@ pub struct McpConfig {
     /// changes. Clients may send each request to another node. Also set [`state_key`](Self::state_key), and call
     /// [`Mcp::join_nodes`](crate::Mcp::join_nodes). Default: none, the server has no other nodes.
     pub nodes: Option<Arc<dyn Nodes>>,
+    /// The store of sessions that survive a restart of this server: their log levels, subscriptions and ends, which their ids
+    /// do not carry. It is written in the background. Call [`Mcp::save_sessions`](crate::Mcp::save_sessions). Ignored with
+    /// [`nodes`](Self::nodes). Default: none.
+    pub session_store: Option<Arc<dyn Nodes>>,
     /// The store and the limits of tasks.
     pub tasks: TaskConfig,
     /// When cancelled, streams of notifications end, and tasks are cancelled. Without it, a server that stops waits for
@@ -121,6 +125,7 @@ impl McpConfig {
             state_lifetime: Duration::from_secs(300),
             rounds: 16,
             nodes: None,
+            session_store: None,
             tasks: TaskConfig::default(),
             closing: CancellationToken::new(),
             keep_alive: Duration::from_secs(15),

@@ -40,6 +40,7 @@ use crate::session::{
     HttpSession, Position, RETRY, SessionError, StreamId, owner_key, random_id, random_start,
     session_id, unavailable,
 };
+use crate::session_refusal::SessionRefusal;
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
@@ -82,7 +83,7 @@ struct Context {
 
 impl Endpoint {
     fn answer(&self, message: HttpMessage) -> ResponseFuture {
-        if !self.is_shared(&message.extensions) {
+        if !self.must_load(&message.extensions) {
             return self.answer_here(message);
         }
         let endpoint = self.clone();
@@ -314,7 +315,7 @@ impl Endpoint {
             match membership.map(|membership| (membership, random_id().zip(random_start()))) {
                 Some((membership, Some((id, start)))) => Some((membership, id, start)),
                 Some((_, None)) => {
-                    let refused = NoSession::Failed(SessionError::Random);
+                    let refused = SessionRefusal::Failed(SessionError::Random);
                     record_refusal(call, &refused.error());
                     return ResponseFuture::ready(refused.response(id.as_ref()));
                 }
@@ -337,14 +338,17 @@ impl Endpoint {
         self.0.subscribers.add(&session.session.subscription);
         let Some((membership, session_id, _)) = shared else {
             let owner = owner_key(extensions);
-            let created = session_id::create(&session.session, owner.as_deref());
+            let created = session_id::create(&session.session.carried(), owner.as_deref());
             let created = created.ok_or(SessionError::Random).and_then(|session_id| {
+                if let Some(saved) = &self.0.saved {
+                    session.session.save_to(&session_id, saved);
+                }
                 self.0.sessions.insert(&session_id, session)?;
                 Ok(session_id)
             });
             return ResponseFuture::ready(Self::opened(created, reply, id.as_ref()));
         };
-        let (nodes, record) = (Arc::clone(&membership.nodes), record_of(&session, extensions));
+        let (nodes, record) = (Arc::clone(&membership.nodes), record_of(&session));
         let (server, max) = (Arc::clone(&self.0), self.0.sessions.max());
         ResponseFuture::later(async move {
             let created = match nodes.create_session(session_id.clone(), record, max).await {
@@ -372,7 +376,7 @@ impl Endpoint {
                 response.headers_mut().insert(header::SESSION_ID, session);
                 response
             }
-            Err(error) => NoSession::Failed(error).response(id),
+            Err(error) => SessionRefusal::Failed(error).response(id),
         }
     }
 
@@ -451,14 +455,18 @@ impl Endpoint {
         respond(StatusCode::OK, Reply::None)
     }
 
-    /// Whether other nodes may have changed the session that a request names.
-    fn is_shared(&self, extensions: &Extensions) -> bool {
-        self.0.membership.is_some()
-            && Headers::of(extensions)
-                .is_some_and(|headers| headers.contains_key(header::SESSION_ID))
+    /// Whether other nodes may have changed the session that a request names, or a single server has lost it and has a
+    /// store.
+    fn must_load(&self, extensions: &Extensions) -> bool {
+        if self.0.membership.is_none() && self.0.saved.is_none() {
+            return false;
+        }
+        let id = Headers::of(extensions).and_then(|headers| headers.get(header::SESSION_ID));
+        let is_present = |id: &HeaderValue| id.to_str().is_ok_and(|id| self.0.sessions.has(id));
+        id.is_some_and(|id| self.0.membership.is_some() || !is_present(id))
     }
 
-    /// Reads the session that a request names, if nodes share it.
+    /// Reads the session that a request names, if it is in a store.
     async fn load_session(&self, extensions: &Extensions) -> Result<(), Box<Response<ReplyBody>>> {
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
@@ -488,16 +496,16 @@ impl Endpoint {
         &self,
         fields: Fields<'_>,
         extensions: &Extensions,
-    ) -> Result<Option<Arc<HttpSession>>, NoSession> {
+    ) -> Result<Option<Arc<HttpSession>>, SessionRefusal> {
         if !fields.has_session() || !self.0.sessions.is_enabled() || fields.is_modern() {
             return Ok(None);
         }
-        let id = fields.session_id().ok_or(NoSession::Unknown)?;
+        let id = fields.session_id().ok_or(SessionRefusal::Unknown)?;
         if let Some(found) = self.0.sessions.find(id, extensions) {
             return Ok(Some(found));
         }
-        let reopened = self.0.reopen_session(id, extensions).map_err(NoSession::Failed)?;
-        reopened.map(Some).ok_or(NoSession::Unknown)
+        let reopened = self.0.reopen_session(id, extensions).map_err(SessionRefusal::Failed)?;
+        reopened.map(Some).ok_or(SessionRefusal::Unknown)
     }
 
     fn require_session(
@@ -513,37 +521,6 @@ impl Endpoint {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
             Box::new(response)
         })
-    }
-}
-
-/// The reason why a message has no session, although it opens or names one.
-enum NoSession {
-    /// The id is not one that this server gives, its client has ended the session, or it belongs to another caller.
-    Unknown,
-    /// The session cannot be opened.
-    Failed(SessionError),
-}
-
-impl NoSession {
-    fn error(&self) -> ErrorObject {
-        match self {
-            Self::Unknown => {
-                ErrorObject::invalid_params("unknown session; send `initialize` to open one")
-            }
-            Self::Failed(SessionError::TooMany) => ErrorObject::new(code::BUSY, "Server is busy"),
-            Self::Failed(SessionError::Random) => {
-                ErrorObject::internal(&"the system random number generator failed")
-            }
-        }
-    }
-
-    fn response(&self, id: Option<&Id>) -> Response<ReplyBody> {
-        let status = match self {
-            Self::Unknown => StatusCode::NOT_FOUND,
-            Self::Failed(SessionError::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Failed(SessionError::Random) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        respond(status, Reply::error(self.error(), id))
     }
 }
 

@@ -79,6 +79,7 @@ mod resource;
 mod running;
 mod server;
 mod session;
+mod session_refusal;
 mod sse;
 mod stdio;
 mod subscription;

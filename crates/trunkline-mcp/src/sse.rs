@@ -218,6 +218,7 @@ fn sse_record(opener: &Extensions) -> SessionRecord {
         level: LogLevel::Info,
         resources: BTreeSet::new(),
         since: 0,
+        is_ended: false,
     }
 }
 

@@ -288,6 +288,11 @@ impl Subscription {
         new
     }
 
+    /// The resources.
+    pub(crate) fn resources(&self) -> BTreeSet<String> {
+        self.state().wanted.resource_subscriptions.clone()
+    }
+
     /// Adds a resource. `false` if there are `max` already, or their URIs are too long.
     pub(crate) fn add_resource(&self, uri: &str, max: usize) -> bool {
         let uris = &mut self.state().wanted.resource_subscriptions;

@@ -26,13 +26,17 @@ pub(super) fn problems(
     let records = served.records.as_ref().map(|records| records.resources.clone());
     let (recorder, audit) = (recorder.cloned(), served.audit.clone());
     let (nodes, reloads) = (served.nodes.clone(), reloads.clone());
+    let session_store = served.session_store.clone();
     Problems::new(move || {
         let found = [
             databases.as_ref().and_then(Databases::problem),
             records.as_ref().and_then(Resources::problem),
             conversations.problem(),
             audit.as_ref().and_then(AuditLog::problem),
-            nodes.as_ref().and_then(SharedState::problem),
+            match &session_store {
+                Some(store) => store.problem(),
+                None => nodes.as_ref().and_then(SharedState::problem),
+            },
             recorder.as_ref().and_then(Recorder::problem),
             reloads.problem(),
         ];

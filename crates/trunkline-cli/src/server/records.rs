@@ -9,6 +9,8 @@ use axum::routing::any;
 use clap::Args;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
+use trunkline_mcp::McpConfig;
+use trunkline_mcp::nodes::StoredNodes;
 use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, ResourcesConfig};
 use trunkline_storage::Location;
 
@@ -26,7 +28,7 @@ pub(crate) struct RecordArgs {
     /// Turns records on. `trunkline resources list` and `trunkline resources describe NAME` show the types.
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_RESOURCES")]
     resources: Option<PathBuf>,
-    /// Directory of records, conversations and log files [default: .trunkline]
+    /// Directory of records, conversations, sessions, logs [default: .trunkline]
     ///
     /// Turns records on. The directory is created when something is first written to it.
     #[arg(long, value_name = "DIR", env = "TRUNKLINE_DATA_DIR")]
@@ -178,6 +180,15 @@ impl DeclaredRecords {
         tolerate_faults("records", &location, resources.prepare())?;
         Ok(Records { resources, location, exposed })
     }
+}
+
+/// The store of MCP sessions in a data directory, which the first change creates. None with a database, in which the sessions
+/// are those of all nodes.
+pub(super) fn session_store(location: &Location) -> anyhow::Result<Option<StoredNodes>> {
+    let Location::Directory(_) = location else { return Ok(None) };
+    let store = StoredNodes::deferred(location.clone(), McpConfig::new("", "").session_idle);
+    tolerate_faults("sessions", location, store.prepare())?;
+    Ok(Some(store))
 }
 
 /// The routes of native commands on a server without records: 404 with the remedy.

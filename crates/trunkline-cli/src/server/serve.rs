@@ -216,12 +216,16 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         confirm_destructive: arguments.tools.confirm_destructive,
         audit,
         nodes: SharedState::open(&location).await?,
+        session_store: None,
         closing: closing.clone(),
     };
     let mut recorder = None;
     let mut conversations = None;
     let started = async {
         served.records = declared.map(DeclaredRecords::open).transpose()?;
+        if has_records {
+            served.session_store = records::session_store(&location)?;
+        }
         let data_dir = arguments.records.data_dir();
         if let Some(history) = served.history.clone() {
             recorder = Some(arguments.history.recorder(history, data_dir, readers)?);

@@ -1,6 +1,7 @@
 //! The operations that all protocols serve: those of the database, of records and of command tools.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -13,6 +14,7 @@ use trunkline::layers::{AuditLayer, RateLimitLayer};
 use trunkline::limits::MemoryBudget;
 use trunkline::{CancellationToken, DynamicOperations, Limits, Router, Rpc};
 use trunkline_gateway::Gateway;
+use trunkline_mcp::nodes::StoredNodes;
 use trunkline_mcp::{ClientResults, ConfirmLayer, Mcp, McpConfig, Results};
 use trunkline_sql::saved_query::SavedQuery;
 use trunkline_sql::{Database, DatabaseName, Databases};
@@ -75,6 +77,8 @@ pub(crate) struct Service {
     pub(crate) audit: Option<AuditLog>,
     /// The state that several servers share. None without `--store`.
     pub(crate) nodes: Option<SharedState>,
+    /// The MCP sessions in the data directory. None without one, and with `--store`.
+    pub(crate) session_store: Option<StoredNodes>,
     /// Cancelled when the server stops.
     pub(crate) closing: CancellationToken,
 }
@@ -102,6 +106,11 @@ impl Service {
             && !nodes.close(until.saturating_duration_since(Instant::now()))
         {
             tracing::warn!("the shared state was not closed in time");
+        }
+        if let Some(sessions) = &self.session_store
+            && !sessions.close(until.saturating_duration_since(Instant::now()))
+        {
+            tracing::warn!("the sessions were not closed in time");
         }
         if let Some(databases) = &self.databases
             && !databases.close(until.saturating_duration_since(Instant::now()))
@@ -197,10 +206,12 @@ impl Service {
             closing: self.closing.clone(),
             nodes: self.nodes.as_ref().map(SharedState::nodes),
             state_key: self.nodes.as_ref().map(SharedState::state_key),
+            session_store: self.session_store.clone().map(|store| Arc::new(store) as _),
             ..McpConfig::new("trunkline", env!("CARGO_PKG_VERSION"))
         };
         let mcp = Mcp::new(rpc, settings)?;
         mcp.join_nodes().await.context("cannot read the messages of other servers in the store")?;
+        mcp.save_sessions();
         if let Some(databases) = &self.databases {
             trunkline_sql::notify_subscribers(databases.clone(), &mcp);
         }

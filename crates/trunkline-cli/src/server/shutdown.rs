@@ -32,6 +32,7 @@ pub(super) async fn drain(
         // From here on, no request can start a call that outlives its client.
         let dropped = mcp.stop(until.saturating_duration_since(Instant::now())).await;
         mcp.leave_nodes().await;
+        mcp.stop_saving_sessions().await;
         (drained, dropped)
     };
     tokio::select! {

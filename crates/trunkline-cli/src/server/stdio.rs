@@ -77,6 +77,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         confirm_destructive: arguments.tools.confirm_destructive,
         audit,
         nodes: runtime.block_on(SharedState::open(&location))?,
+        session_store: None,
         closing: closing.clone(),
     };
     let served = declared.map(DeclaredRecords::open).transpose().and_then(|records| {

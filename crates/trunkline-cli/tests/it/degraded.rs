@@ -87,10 +87,10 @@ enum Reads {
 
 #[test]
 fn an_unusable_data_directory() {
-    let all = ["records", "conversations", "log"];
+    let all = ["records", "conversations", "sessions", "log"];
     let corrupt = |folder: &Path| {
         fs::create_dir(folder.join("corrupt")).unwrap();
-        for file in ["trunkline.sqlite", "agent.sqlite"] {
+        for file in ["trunkline.sqlite", "agent.sqlite", "sessions.sqlite"] {
             fs::write(folder.join("corrupt").join(file), "no database, ".repeat(500)).unwrap();
         }
     };
@@ -98,8 +98,8 @@ fn an_unusable_data_directory() {
         ("a file is in its place", "a.db", &all[..], Reads::Empty),
         ("below a file", "a.db/data", &all, Reads::Empty),
         // Root seems to be able to create a file there, until it tries.
-        ("a read-only file system", "/proc/trunkline", &all[2..], Reads::Empty),
-        ("corrupt files", "corrupt", &all[..2], Reads::Fail),
+        ("a read-only file system", "/proc/trunkline", &all[3..], Reads::Empty),
+        ("corrupt files", "corrupt", &all[..3], Reads::Fail),
     ] {
         let folder = tempfile::tempdir().unwrap();
         corrupt(folder.path());

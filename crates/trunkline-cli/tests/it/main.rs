@@ -54,6 +54,7 @@ mod resource_types;
 mod resources;
 mod resources_access;
 mod resources_refused;
+mod restart;
 mod roles;
 mod rules;
 mod runaway;

@@ -18,7 +18,7 @@ pub use self::stored::StoredNodes;
 /// The state that the servers of several nodes share: the sessions of HTTP clients, the events of their streams, and
 /// messages between the servers. Each method is atomic, and durable when its future completes.
 pub trait Nodes: fmt::Debug + Send + Sync + 'static {
-    /// Adds a session, and sets its [`since`](SessionRecord::since). If there are `max` already, the least recently
+    /// Adds a session, or replaces the one with this id, and sets its [`since`](SessionRecord::since). If there are `max` already, the least recently
     /// used one of the caller who has most, including the new one, is removed, first those whose client has sent nothing
     /// since `initialize`. False if all of them are in use.
     fn create_session(
@@ -124,6 +124,10 @@ pub struct SessionRecord {
     pub resources: BTreeSet<String>,
     /// The number of the last message in the log when the session was created.
     pub since: u64,
+    /// Whether its client has ended the session. The store of a single server remembers that, since ids open sessions
+    /// again.
+    #[serde(default)]
+    pub is_ended: bool,
 }
 
 /// A change of a session.

@@ -1,5 +1,7 @@
 use std::fmt;
 use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -13,7 +15,7 @@ use super::{
 
 const SCHEMA: Schema = Schema {
     name: "nodes",
-    file: "nodes.sqlite",
+    file: "sessions.sqlite",
     // `tlnd`.
     application_id: 0x746c_6e64,
     migrations: &[
@@ -89,32 +91,46 @@ const USE_INTERVAL: Duration = Duration::from_secs(60);
 /// The interval of the removal of what has expired.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// [`Nodes`] in a PostgreSQL database (feature `postgres`), or in a file for servers on one machine.
+/// [`Nodes`] in a PostgreSQL database (feature `postgres`), or in a file for one server or servers on one machine.
 ///
 /// The transactions of writers do not overlap, so the numbers of messages are in the order of their commits.
 #[derive(Clone)]
 pub struct StoredNodes {
     store: Store,
     idle: Duration,
+    /// Whether the file has existed, or was written. Without it, there are no sessions to find.
+    may_have_sessions: Arc<AtomicBool>,
 }
 
 impl StoredNodes {
-    /// Opens `nodes.sqlite` in a directory, or a PostgreSQL database, whose sessions expire after they were `idle`.
+    /// Opens `sessions.sqlite` in a directory, or a PostgreSQL database, whose sessions expire after they were `idle`.
     /// Blocks.
     ///
     /// # Errors
     /// If the database cannot be created or opened, or was written by a newer version.
     pub fn open(location: impl Into<Location>, idle: Duration) -> Result<Self, OpenError> {
-        let config = StoreConfig { readers: 2, ..StoreConfig::default() };
-        let mut last: Option<Instant> = None;
-        let maintain = move |connection: &Connection, _| {
-            if last.is_some_and(|last| last.elapsed() < CLEANING_INTERVAL) {
-                return Ok(());
-            }
-            last = Some(Instant::now());
-            remove_expired(connection, idle)
+        let store = Store::open(location, SCHEMA, config(), maintain(idle))?;
+        Ok(Self { store, idle, may_have_sessions: Arc::new(AtomicBool::new(true)) })
+    }
+
+    /// Like [`open`](Self::open), but the first write creates a missing file, and an existing one is opened when it is
+    /// needed.
+    pub fn deferred(location: impl Into<Location>, idle: Duration) -> Self {
+        let location = location.into();
+        let may_have_sessions = match &location {
+            Location::Directory(directory) => directory.join(SCHEMA.file).exists(),
+            _ => true,
         };
-        Ok(Self { store: Store::open(location, SCHEMA, config, maintain)?, idle })
+        let store = Store::deferred(location, SCHEMA, config(), maintain(idle));
+        Self { store, idle, may_have_sessions: Arc::new(AtomicBool::new(may_have_sessions)) }
+    }
+
+    /// Opens an existing file of [deferred](Self::deferred) nodes, or checks that it could be created. Blocks.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn prepare(&self) -> Result<(), OpenError> {
+        self.store.prepare()
     }
 
     /// The secret of this name, which the first node creates. All nodes have the same.
@@ -170,6 +186,22 @@ impl StoredNodes {
     }
 }
 
+fn config() -> StoreConfig {
+    StoreConfig { readers: 2, ..StoreConfig::default() }
+}
+
+/// Removes what has expired, from time to time.
+fn maintain(idle: Duration) -> impl FnMut(&Connection, Duration) -> Result<(), StoreError> + Send {
+    let mut last: Option<Instant> = None;
+    move |connection, _| {
+        if last.is_some_and(|last| last.elapsed() < CLEANING_INTERVAL) {
+            return Ok(());
+        }
+        last = Some(Instant::now());
+        remove_expired(connection, idle)
+    }
+}
+
 fn nodes_error(error: StoreError) -> NodesError {
     // A write that was lost with its connection may be repeated.
     if error.is_temporary() || matches!(error, StoreError::Unconfirmed) {
@@ -193,14 +225,17 @@ impl Nodes for StoredNodes {
         max: usize,
     ) -> NodesFuture<'_, bool> {
         let idle = self.idle;
-        Box::pin(self.write(session.capabilities.len(), move |connection| {
-            if !has_space(connection, idle, &session.caller, max)? {
+        self.may_have_sessions.store(true, Ordering::Relaxed);
+        let uris = session.resources.iter().map(String::len).sum::<usize>();
+        Box::pin(self.write(session.capabilities.len() + uris, move |connection| {
+            if !has_space(connection, idle, &id, &session.caller, max)? {
                 return Ok(false);
             }
             let since = last_message(connection)?;
             let record = text(&SessionRecord { since, ..session.clone() });
             let insert = "INSERT INTO mcp_session (id, record, used_s, is_confirmed, caller) \
-                          VALUES (?1, ?2, ?3, ?4, ?5)";
+                          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE \
+                          SET record = excluded.record, used_s = excluded.used_s";
             let (time, caller) = (now().into(), (&session.caller).into());
             let values = [(&id).into(), (&record).into(), time, false.into(), caller];
             connection.execute(insert, &values)?;
@@ -211,6 +246,9 @@ impl Nodes for StoredNodes {
     fn find_session(&self, id: String) -> NodesFuture<'_, Option<SessionRecord>> {
         let (idle, key) = (self.idle, id.clone());
         Box::pin(async move {
+            if !self.may_have_sessions.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
             let found = self.read(move |connection| {
                 let select = "SELECT record, used_s, is_confirmed FROM mcp_session WHERE id = ?1";
                 connection.query_row(select, &[(&key).into()], |row| {
@@ -379,6 +417,7 @@ fn last_message(connection: &Connection) -> Result<u64, StoreError> {
 fn has_space(
     connection: &Connection,
     idle: Duration,
+    id: &str,
     caller: &str,
     max: usize,
 ) -> Result<bool, StoreError> {
@@ -388,6 +427,10 @@ fn has_space(
         Ok::<_, StoreError>(unsigned(count.unwrap_or_default()) < max as u64)
     };
     if count(connection)? {
+        return Ok(true);
+    }
+    let exists = "SELECT 1 FROM mcp_session WHERE id = ?1";
+    if connection.query_row(exists, &[id.into()], |_| Ok(()))?.is_some() {
         return Ok(true);
     }
     remove_expired(connection, idle)?;

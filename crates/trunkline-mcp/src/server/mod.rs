@@ -10,6 +10,7 @@ mod prebuilt;
 mod prompts;
 mod resources;
 mod run;
+mod saved_sessions;
 mod spans;
 mod subscriptions;
 mod task_runner;
@@ -43,7 +44,7 @@ use crate::peer::StateKey;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, members, string};
 use crate::running::Detached;
-use crate::session::{Session, Sessions, SseClients};
+use crate::session::{SavedSessions, Session, Sessions, SseClients};
 use crate::subscription::{Notifier, Subscribers};
 use crate::task::TaskMethod;
 use crate::tool::{self, Tool};
@@ -67,6 +68,8 @@ pub(crate) struct Server {
     pub(crate) sse_clients: OnceLock<Box<dyn SseClients>>,
     /// None for a single server.
     pub(crate) membership: Option<Arc<Membership>>,
+    /// The store of the sessions of a single server, if there is one.
+    pub(crate) saved: Option<Arc<SavedSessions>>,
     /// The permits of `subscriptions/listen`.
     listeners: Arc<Semaphore>,
     tasks: Tasks,
@@ -114,6 +117,8 @@ impl Mcp {
         let membership =
             settings.nodes.clone().map(|nodes| Membership::new(nodes).ok_or(McpError::Random));
         let membership = membership.transpose()?.map(Arc::new);
+        let saved = settings.session_store.clone().filter(|_| membership.is_none());
+        let saved = saved.map(|store| Arc::new(SavedSessions::new(store, 2 * settings.sessions)));
         let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
         let task_config = settings.tasks.clone();
         let detached = Detached::default();
@@ -125,6 +130,7 @@ impl Mcp {
             sessions,
             sse_clients: OnceLock::new(),
             membership,
+            saved,
             listeners,
             tasks,
             detached,
@@ -441,6 +447,7 @@ fn set_level(session: Option<&Arc<Session>>, level: LogLevel) -> StartedCall {
     let Some(session) = session else { return ready(b"{}") };
     let Some(shared) = session.shared().cloned() else {
         session.set_level(level);
+        session.save();
         return ready(b"{}");
     };
     let session = Arc::clone(session);

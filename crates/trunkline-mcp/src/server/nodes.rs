@@ -15,9 +15,7 @@ use crate::changes::ChangeSet;
 use crate::message_queue::Queued;
 use crate::node_message::{Membership, NodeMessage};
 use crate::nodes::{EventContent, MESSAGE_PAGE, NodesError, SessionRecord, StreamEvent};
-use crate::session::{
-    EventReader, HttpSession, Position, RETRY, Replay, caller_key, owner_key, random_start,
-};
+use crate::session::{EventReader, HttpSession, Position, RETRY, Replay, owner_key, random_start};
 use crate::subscription::Subscription;
 
 /// The interval in which messages of other nodes are read.
@@ -181,13 +179,17 @@ impl Server {
         }
     }
 
-    /// Reads the session that other nodes may have created or changed. Without effect on a single server.
+    /// Reads the session that other nodes may have created or changed, or that a single server has lost. Without effect if
+    /// there is no store.
     pub(crate) async fn load_session(
         self: &Arc<Self>,
         id: &str,
         sender: &Extensions,
     ) -> Result<(), NodesError> {
-        let Some(membership) = &self.membership else { return Ok(()) };
+        let Some(membership) = &self.membership else {
+            self.load_saved_session(id, sender).await;
+            return Ok(());
+        };
         if let Some(session) = self.sessions.peek(id) {
             return self.update_session(&session).await;
         }
@@ -264,8 +266,12 @@ impl Server {
         Ok(())
     }
 
-    /// Calls the functions of resources for subscriptions that began on another node.
-    fn begin_subscriptions(self: &Arc<Self>, session: &Arc<HttpSession>, uris: Vec<String>) {
+    /// Calls the functions of resources for subscriptions that began on another node, or before a restart.
+    pub(super) fn begin_subscriptions(
+        self: &Arc<Self>,
+        session: &Arc<HttpSession>,
+        uris: Vec<String>,
+    ) {
         if uris.is_empty() {
             return;
         }
@@ -274,7 +280,7 @@ impl Server {
         self.detached.spawn(async move {
             for uri in uris {
                 if let Err(error) = server.begin_subscription(&uri).await {
-                    tracing::warn!(uri, %error, "a subscription of another node is refused");
+                    tracing::warn!(uri, %error, "a stored subscription is refused");
                 }
             }
         });
@@ -367,18 +373,19 @@ impl Server {
     }
 }
 
-/// The record of a session of this node.
-pub(crate) fn record_of(session: &HttpSession, sender: &Extensions) -> SessionRecord {
-    let client = session.session.client_info();
+/// The record of a session of this server.
+pub(crate) fn record_of(session: &HttpSession) -> SessionRecord {
+    let HttpSession { session: state, .. } = session;
+    let client = state.client_info();
     SessionRecord {
-        owner: owner_key(sender),
-        caller: caller_key(sender),
-        version: session.session.version().map(|version| version.as_str().to_owned()),
-        capabilities: serde_json::to_string(session.session.capabilities().as_map())
-            .unwrap_or_default(),
+        owner: session.owner_key(),
+        caller: session.caller().to_owned(),
+        version: state.version().map(|version| version.as_str().to_owned()),
+        capabilities: serde_json::to_string(state.capabilities().as_map()).unwrap_or_default(),
         client: client.map(|client| [client.name().to_owned(), client.version().to_owned()]),
-        level: session.session.level(),
-        resources: std::collections::BTreeSet::new(),
+        level: state.level(),
+        resources: state.subscription.resources(),
         since: 0,
+        is_ended: false,
     }
 }

@@ -63,7 +63,10 @@ impl Server {
     /// Calls the function of a resource for subscriptions, and adds the subscription on all nodes.
     async fn share_subscription(&self, session: &Session, uri: &str) -> Result<(), ErrorObject> {
         self.begin_subscription(uri).await?;
-        let Some(shared) = session.shared() else { return Ok(()) };
+        let Some(shared) = session.shared() else {
+            session.save();
+            return Ok(());
+        };
         let max = self.settings.subscriptions;
         // The subscription may have been removed while the state of another node was read.
         let apply = || {
@@ -113,6 +116,7 @@ impl Server {
         let Some(session) = context.session else { return Ok(ready(b"{}")) };
         let Some(shared) = session.shared().cloned() else {
             session.subscription.remove_resource(&uri);
+            session.save();
             return Ok(ready(b"{}"));
         };
         let session = Arc::clone(session);

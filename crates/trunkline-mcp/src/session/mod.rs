@@ -1,6 +1,7 @@
 //! Clients of the first era, which have a state: those of channels and of HTTP sessions.
 
 mod replay;
+mod saved;
 pub(crate) mod session_id;
 mod sessions;
 mod shared;
@@ -23,6 +24,8 @@ use crate::request::Request;
 use crate::subscription::Subscription;
 
 pub(crate) use self::replay::{EventReader, Next, Position, RETRY, Replay, StreamId};
+use self::saved::SavedSession;
+pub(crate) use self::saved::{PendingWrite, SavedSessions};
 pub(crate) use self::sessions::{
     Activity, HttpSession, SessionError, Sessions, caller_key, is_same, random_id, random_start,
 };
@@ -43,6 +46,8 @@ pub(crate) struct Session {
     deleted: CancellationToken,
     /// Set if other nodes have the session, too.
     shared: OnceLock<Arc<SharedSession>>,
+    /// Set if a single server saves the session.
+    saved: OnceLock<SavedSession>,
 }
 
 #[derive(Debug, Clone)]
@@ -69,6 +74,7 @@ impl Session {
             ended: closing.child_token(),
             deleted: CancellationToken::new(),
             shared: OnceLock::new(),
+            saved: OnceLock::new(),
         }
     }
 
@@ -83,8 +89,44 @@ impl Session {
         self.shared.get()
     }
 
-    /// Sets the state that another node has stored.
+    /// Saves the later changes of the session with this id.
+    pub(crate) fn save_to(&self, id: &str, sessions: &Arc<SavedSessions>) {
+        // The id of a session does not change.
+        drop(self.saved.set(SavedSession::new(id, sessions)));
+    }
+
+    /// Saves the current state later, if there is a store. The change is not durable when this returns: after a crash, the
+    /// session has an earlier state.
+    pub(crate) fn save(&self) {
+        if let Some(saved) = self.saved.get() {
+            saved.save();
+        }
+    }
+
+    /// Saves that the client, in whose share of the sessions it is, has ended the session.
+    pub(crate) fn save_end(&self, caller: &str) {
+        if let Some(saved) = self.saved.get() {
+            saved.end(caller);
+        }
+    }
+
+    /// Saves a session that is used, if its id does not carry its state.
+    pub(crate) fn confirm(&self) {
+        if self.saved.get().is_some() && !session_id::carries_all(&self.capabilities()) {
+            self.save();
+        }
+    }
+
+    /// Whether the store has the session.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.saved.get().is_some_and(SavedSession::is_stored)
+    }
+
+    /// Sets the state that another node, or this server before a restart, has stored.
     pub(crate) fn restore(&self, record: &SessionRecord) {
+        if let Some(saved) = self.saved.get() {
+            saved.set_stored();
+        }
         let mut state = self.state();
         state.version = record.version.as_deref().and_then(Legacy::parse);
         state.capabilities =
@@ -151,6 +193,13 @@ impl Session {
 
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         self.state().capabilities.clone()
+    }
+
+    /// The state that the id of a session carries. Without a revision, the latest one.
+    pub(crate) fn carried(&self) -> session_id::CarriedState {
+        let State { version, capabilities, client, .. } = self.state().clone();
+        let version = version.unwrap_or(Legacy::LATEST);
+        session_id::CarriedState { version, capabilities, client }
     }
 
     /// Sets the state that the id of a session carries.

@@ -5,7 +5,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use ring::digest::{Context, SHA256};
 use serde_json::{Map, Value};
 
-use super::Session;
 use crate::capabilities::ClientCapabilities;
 use crate::client_info::ClientInfo;
 use crate::protocol::Legacy;
@@ -32,21 +31,20 @@ const MAX_LENGTH: usize =
         * 4;
 
 /// Creates the id of a session of this [owner](super::owner_key). `None` if the random number generator of the system fails.
-pub(crate) fn create(session: &Session, owner: Option<&str>) -> Option<String> {
-    let version = session.version().unwrap_or(Legacy::LATEST);
+pub(crate) fn create(state: &CarriedState, owner: Option<&str>) -> Option<String> {
+    let CarriedState { version, capabilities, client } = state;
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).ok()?;
     let mut bytes = vec![FORMAT, version.number()];
     bytes.extend_from_slice(&random);
     bytes.extend_from_slice(&digest_of(&random, owner));
-    let client = session.client_info();
     let texts = client.as_ref().map_or(["", ""], |client| [client.name(), client.version()]);
     for text in texts {
         let text = &text[..text.floor_char_boundary(MAX_NAME_BYTES)];
         bytes.push(u8::try_from(text.len()).unwrap_or_default());
         bytes.extend_from_slice(text.as_bytes());
     }
-    bytes.extend_from_slice(&fitting(session.capabilities().as_map()));
+    bytes.extend_from_slice(&fitting(capabilities.as_map()));
     Some(BASE64.encode(bytes))
 }
 
@@ -75,7 +73,6 @@ pub(crate) fn read(id: &str, owner: Option<&str>) -> Option<CarriedState> {
 }
 
 /// Whether ids carry all capabilities of a client.
-#[cfg(test)]
 pub(crate) fn carries_all(capabilities: &ClientCapabilities) -> bool {
     fits(capabilities.as_map())
 }
@@ -128,30 +125,27 @@ fn split_text(bytes: &[u8]) -> Option<(&str, &[u8])> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
-    fn session(client: Option<ClientInfo>, capabilities: &Value) -> Session {
-        let session = Session::new(&CancellationToken::new(), 0);
+    fn state(client: Option<ClientInfo>, capabilities: &Value) -> CarriedState {
         let capabilities = ClientCapabilities::parse(capabilities.to_string().as_bytes()).unwrap();
-        session.initialize(Legacy::V2025_06_18, capabilities, client);
-        session
+        CarriedState { version: Legacy::V2025_06_18, capabilities, client }
     }
 
     /// An id of `ada` carries `expected` of the declared capabilities.
     #[track_caller]
     fn check_carried(client: Option<(&str, &str)>, declared: &Value, expected: &Value) {
         let client = client.map(|(name, version)| ClientInfo::new(name, version));
-        let session = session(client.clone(), declared);
-        let id = create(&session, Some("ada")).unwrap();
-        assert_ne!(create(&session, Some("ada")).unwrap(), id);
+        let state = state(client.clone(), declared);
+        let id = create(&state, Some("ada")).unwrap();
+        assert_ne!(create(&state, Some("ada")).unwrap(), id);
         assert!(id.len() <= MAX_LENGTH, "{} characters", id.len());
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         let carried = read(&id, Some("ada")).unwrap();
         assert_eq!(carried.version, Legacy::V2025_06_18);
         assert_eq!(Value::from(carried.capabilities.as_map().clone()), *expected);
-        assert_eq!(carries_all(&session.capabilities()), declared == expected);
+        assert_eq!(carries_all(&state.capabilities), declared == expected);
         let shortened = |text: &str| text[..text.floor_char_boundary(MAX_NAME_BYTES)].to_owned();
         let client = client.map(|client| [client.name(), client.version()].map(shortened));
         let found =
@@ -187,7 +181,7 @@ mod tests {
 
     #[test]
     fn other_ids_are_unknown() {
-        let valid = create(&session(None, &json!({})), None).unwrap();
+        let valid = create(&state(None, &json!({})), None).unwrap();
         assert!(read(&valid, None).is_some());
         let encoded = |change: fn(&mut Vec<u8>)| {
             let mut bytes = BASE64.decode(&valid).unwrap();
@@ -202,7 +196,7 @@ mod tests {
         check_invalid("with a space", &format!("{valid} "));
         check_invalid("truncated", &valid[..valid.len() - 4]);
         // Another text of the same bytes: the last character has four bits that no byte uses.
-        let named = create(&session(Some(ClientInfo::new("a", "")), &json!({})), None).unwrap();
+        let named = create(&state(Some(ClientInfo::new("a", "")), &json!({})), None).unwrap();
         let same = |last: char| format!("{}{last}", &named[..named.len() - 1]);
         assert!(read(&same('Q'), None).is_some(), "`}}` ends with the bits 01");
         check_invalid("trailing bits", &same('R'));

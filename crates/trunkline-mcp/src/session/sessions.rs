@@ -10,6 +10,7 @@ use trunkline::Extensions;
 use trunkline::access::Principal;
 use trunkline::http::Peer;
 
+use super::shared::principal_key;
 use super::{Replay, Session, owner_key};
 
 /// The sessions of HTTP clients, by id (2025-11-25, "Session Management").
@@ -75,6 +76,16 @@ impl HttpSession {
             is_confirmed: AtomicBool::new(false),
             active: AtomicUsize::new(0),
         }
+    }
+
+    /// The [key](owner_key) of the caller that has opened the session.
+    pub(crate) fn owner_key(&self) -> Option<String> {
+        self.owner.as_ref().map(principal_key)
+    }
+
+    /// The [key](caller_key) of the caller in whose share the session is.
+    pub(crate) fn caller(&self) -> &str {
+        &self.caller
     }
 
     /// Whether this sender has opened the session.
@@ -144,7 +155,7 @@ impl Sessions {
     }
 
     /// Remembers that its client has ended the session with this id.
-    fn remember_end(&self, id: &str) {
+    pub(crate) fn remember_end(&self, id: &str) {
         let digest = digest_of(id);
         let mut ended = self.ended();
         if !ended.digests.insert(digest) {
@@ -249,7 +260,9 @@ impl Sessions {
             return None;
         }
         found.touch();
-        found.is_confirmed.store(true, Ordering::Relaxed);
+        if !found.is_confirmed.swap(true, Ordering::Relaxed) {
+            found.session.confirm();
+        }
         Some(Arc::clone(found))
     }
 
@@ -262,7 +275,28 @@ impl Sessions {
         }
         // Before the session is removed: another message must not open it again in between.
         self.remember_end(id);
-        by_id.remove(id)
+        let removed = by_id.remove(id)?;
+        removed.session.save_end(&removed.caller);
+        Some(removed)
+    }
+
+    /// Whether there is a session with this id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.by_id().contains_key(id)
+    }
+
+    /// The session with this id, without using it.
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
+        self.by_id().get(id).cloned()
+    }
+
+    /// The sessions that the store has, and that were used within `recent`.
+    pub(crate) fn stored_ids(&self, recent: Duration) -> Vec<String> {
+        let by_id = self.by_id();
+        let stored = by_id
+            .iter()
+            .filter(|(_, session)| session.session.is_stored() && !session.is_expired(recent));
+        stored.map(|(id, _)| id.clone()).collect()
     }
 
     fn ended(&self) -> MutexGuard<'_, EndedIds> {

@@ -82,8 +82,12 @@ pub(crate) fn unavailable(error: &NodesError) -> ErrorObject {
 
 /// The key of a sender, by which it is recognised on all nodes. `None` without authentication.
 pub(crate) fn owner_key(sender: &Extensions) -> Option<String> {
-    let principal = Principal::of(sender)?;
+    Principal::of(sender).map(principal_key)
+}
+
+/// The key of a principal.
+pub(super) fn principal_key(principal: &Principal) -> String {
     // Callers without a name are distinguished by their claims.
     let claims = || serde_json::to_string(principal.claims()).unwrap_or_default();
-    Some(principal.owner_key().unwrap_or_else(claims))
+    principal.owner_key().unwrap_or_else(claims)
 }

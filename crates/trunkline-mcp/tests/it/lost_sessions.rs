@@ -1,9 +1,14 @@
 //! Sessions that a server has lost: their clients go on with the same id.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use trunkline::access::Principal;
 use trunkline::http::HttpConfig;
-use trunkline_mcp::McpConfig;
+use trunkline_mcp::nodes::StoredNodes;
+use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{
     Client, Reply, TestServer, assert_fits, in_time, legacy, post, serve, serve_mcp, settings,
@@ -303,4 +308,107 @@ async fn a_session_that_was_opened_again_has_all_features() {
     assert_eq!(changed["method"], "notifications/resources/list_changed");
     server.closing.cancel();
     assert_eq!(in_time("the end", events.event()).await, None);
+}
+
+/// A server that saves sessions in a folder.
+async fn saving(folder: &Path) -> (Mcp, TestServer) {
+    let store = StoredNodes::deferred(folder, Duration::from_secs(60));
+    let settings = McpConfig { session_store: Some(Arc::new(store)), ..settings() };
+    let (mcp, server) = serve_mcp(settings).await;
+    mcp.save_sessions();
+    (mcp, server)
+}
+
+/// The level of the first log message of a call.
+async fn level(server: &TestServer, session: &str) -> Value {
+    let logs = legacy("tools/call", json!({ "name": "logs" }));
+    let (mut events, status) = head(server, post("/mcp", session, logs.to_string())).await;
+    assert_eq!(status, 200);
+    events.session_message().await.unwrap().1["params"]["level"].clone()
+}
+
+/// Capabilities of which the id does not carry `elicitation`.
+fn initialize_with_large_capabilities() -> Value {
+    let mut hello = initialize();
+    hello["params"]["capabilities"]["elicitation"]["form"]["x"] = "x".repeat(1_000).into();
+    hello
+}
+
+#[tokio::test]
+async fn a_store_has_what_ids_do_not_carry() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mcp, server) = saving(folder.path()).await;
+    let (changed, ended, unchanged) =
+        (open(&server, "").await, open(&server, "").await, open(&server, "").await);
+    let opened = ask(&server, BOTH, &initialize_with_large_capabilities()).await;
+    let large = opened.header("mcp-session-id").unwrap();
+    let large = format!("Mcp-Session-Id: {large}\r\n{BOTH}");
+    for (session, method, params) in [
+        (&unchanged, "ping", json!({})),
+        (&large, "ping", json!({})),
+        (&changed, "logging/setLevel", json!({ "level": "debug" })),
+        (&changed, "logging/setLevel", json!({ "level": "emergency" })),
+        (&changed, "resources/subscribe", json!({ "uri": "r://text" })),
+        (&changed, "resources/subscribe", json!({ "uri": "r://json" })),
+        (&changed, "resources/unsubscribe", json!({ "uri": "r://json" })),
+        (&ended, "logging/setLevel", json!({ "level": "emergency" })),
+    ] {
+        assert_eq!(ask(&server, session, &legacy(method, params)).await.status, 200, "{method}");
+    }
+    assert_eq!(delete(&server, &ended).await, 200);
+    mcp.stop_saving_sessions().await;
+
+    let (mcp, server) = saving(folder.path()).await;
+    assert_eq!(ask(&server, &ended, &ping()).await.status, 404);
+    assert_eq!(level(&server, &changed).await, "emergency");
+    assert_eq!(level(&server, &unchanged).await, "info");
+    let (mut events, _) = head(&server, without_body("GET", &changed)).await;
+    // It may have changed while the server did not run.
+    for _ in 0..2 {
+        let (_, updated) = events.session_message().await.unwrap();
+        let expected =
+            json!({ "method": "notifications/resources/updated", "params": { "uri": "r://text" } });
+        assert_fits("updated", &expected, &updated);
+        mcp.resource_updated("r://json");
+        mcp.resource_updated("r://text");
+    }
+    let greet = legacy("tools/call", json!({ "name": "greet", "arguments": {} }));
+    let (mut events, _) = head(&server, post("/mcp", &large, greet.to_string())).await;
+    assert_eq!(events.session_message().await.unwrap().1["method"], "elicitation/create");
+    // Without the store, the state is that of the ids.
+    let server = serving().await;
+    assert_eq!(ask(&server, &ended, &ping()).await.status, 200);
+    assert_eq!(level(&server, &changed).await, "info");
+    mcp.stop_saving_sessions().await;
+}
+
+/// The file is created by the first change that an id does not carry.
+#[tokio::test]
+async fn plain_sessions_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let (mcp, server) = saving(&data).await;
+    let session = open(&server, "").await;
+    for _ in 0..3 {
+        assert_eq!(ask(&server, &session, &ping()).await.status, 200);
+    }
+    assert_eq!(ask(&server, &lost().await, &ping()).await.status, 200);
+    assert!(!data.exists());
+    assert_eq!(delete(&server, &session).await, 200);
+    mcp.stop_saving_sessions().await;
+    assert!(data.join("sessions.sqlite").exists());
+}
+
+/// A store that fails does not stop clients.
+#[tokio::test]
+async fn a_store_that_cannot_be_read_is_not_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sessions.sqlite"), "not a database").unwrap();
+    let lost = lost().await;
+    let (mcp, server) = saving(folder.path()).await;
+    let level = legacy("logging/setLevel", json!({ "level": "emergency" }));
+    assert_eq!(ask(&server, &lost, &level).await.status, 200);
+    assert_eq!(delete(&server, &lost).await, 200);
+    assert_eq!(ask(&server, &lost, &ping()).await.status, 404);
+    mcp.stop_saving_sessions().await;
 }

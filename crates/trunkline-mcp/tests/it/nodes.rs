@@ -24,6 +24,7 @@ fn record_of(caller: &str) -> SessionRecord {
         level: LogLevel::Info,
         resources: BTreeSet::new(),
         since: 0,
+        is_ended: false,
     }
 }
 
