@@ -69,6 +69,10 @@ pub(crate) struct Serve {
     pub(crate) telemetry: TelemetryArgs,
 }
 
+/// The paths that users write in the settings of clients, some of which add a slash. Others ignore no slash, since a proxy
+/// may limit them by their exact path.
+const SLASH_PATHS: [&str; 6] = ["/rpc", "/jsonrpc", "/mcp", "/sse", "/messages", "/api"];
+
 /// Reads the arguments and the configuration again.
 type Reread = fn() -> anyhow::Result<(Box<Serve>, Config)>;
 
@@ -94,6 +98,7 @@ impl Serve {
         let mut settings = http::HttpConfig {
             paths: summary::PATHS.map(str::to_owned).to_vec(),
             html_routes: true,
+            slash_paths: SLASH_PATHS.map(str::to_owned).to_vec(),
             max_body: self.limits.max_body,
             headers: http::security_headers(),
             request_ids: true,

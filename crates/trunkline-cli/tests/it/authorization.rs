@@ -106,8 +106,12 @@ fn metadata_names_the_authorization_servers() {
         let mut command = trunkline(folder.path());
         command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]).args(RESOURCE).args(scopes);
         let server = Server::start(command);
-        let paths =
-            ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"];
+        let paths = [
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/oauth-protected-resource/mcp/",
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/",
+        ];
         for path in paths {
             // The host of the resource is an accepted one.
             let request = format!("GET {path} HTTP/1.1\r\nHost: db.example.com\r\n\r\n");

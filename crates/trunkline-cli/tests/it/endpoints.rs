@@ -26,6 +26,62 @@ fn headers() {
     }
 }
 
+/// A request at a path that may have a slash at its end.
+#[track_caller]
+fn check_slash(server: &Server, method: &str, path: &str, expected: u16) {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let request = match method {
+        "POST" => post(path, &[], &call),
+        _ => format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n"),
+    };
+    let mut connection = server.connect();
+    assert_eq!(connection.ask(&request).status, expected, "{method} {path}");
+}
+
+#[test]
+fn a_slash_at_the_end_of_a_path_is_ignored() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    for (method, path, expected) in [
+        ("POST", "/mcp/", 200),
+        ("POST", "/mcp/?x=1", 200),
+        ("POST", "/rpc/", 200),
+        ("POST", "/jsonrpc/", 200),
+        ("GET", "/sse/", 200),
+        ("POST", "/api/", 200),
+        // The methods of the path.
+        ("GET", "/mcp/", 405),
+        ("DELETE", "/mcp/", 405),
+        ("GET", "/rpc/", 405),
+        // As before: exact paths, which proxies limit.
+        ("POST", "/console/sign-in/", 404),
+        ("POST", "/admin/reload/", 404),
+        ("GET", "/metrics/", 404),
+        ("GET", "/history/", 404),
+        ("GET", "/console/", 404),
+        ("POST", "/", 200),
+        ("POST", "/mcp", 200),
+        ("POST", "//", 404),
+        ("POST", "/mcp//", 404),
+        ("POST", "//mcp", 404),
+        ("POST", "/mcp/x", 404),
+        ("POST", "/mcp%2F", 404),
+        ("POST", "/MCP/", 404),
+        ("GET", "/nowhere/", 404),
+    ] {
+        check_slash(&server, method, path, expected);
+    }
+    // The endpoint of HTTP+SSE is absolute.
+    let mut stream = server.connect();
+    assert_eq!(stream.get("/sse/").status, 200);
+    // The size of the chunk, and the event.
+    let lines = [stream.line(), stream.line(), stream.line()];
+    assert!(lines[2].starts_with("data: /messages?sessionId="), "{lines:?}");
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let endpoint = lines[2].trim_start_matches("data: ").replace("/messages", "/messages/");
+    assert_eq!(server.connect().ask(&post(&endpoint, &[], &message)).status, 202);
+}
+
 #[test]
 fn metrics_count_registered_names_only() {
     let (_folder, path) = tpch();

@@ -227,7 +227,7 @@ fn paths() {
         ("POST", "/rpc", 200),
         ("POST", "/jsonrpc", 200),
         ("POST", "/rpc?a=b", 200),
-        ("POST", "/rpc/", 404),
+        ("POST", "/rpc/", 200),
         ("POST", "/mcp", 200),
         ("GET", "/mcp", 405),
         ("DELETE", "/mcp", 405),

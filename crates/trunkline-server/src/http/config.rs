@@ -17,6 +17,10 @@ pub struct HttpConfig {
     /// Whether [routes](super::Routes) also handle `GET` requests to paths of JSON-RPC that accept `text/html` by
     /// name, as sent by browsers. Default: no, and such requests return 405.
     pub html_routes: bool,
+    /// The paths, of JSON-RPC and of [routes](super::Routes), that are also served with a slash at their end. Requests are
+    /// not redirected, since many clients do not repeat the body. Default: those of the metadata of
+    /// [`protected_resource`](Self::protected_resource), to which others are added.
+    pub slash_paths: Vec<String>,
     /// The maximum size of a body, in bytes. Default 1 MiB. A larger body returns 413.
     pub max_body: usize,
     /// The maximum time for a body to arrive. Default 10 s. After that, the request returns 408. `None`: no
@@ -63,6 +67,7 @@ impl Default for HttpConfig {
         Self {
             paths: Vec::new(),
             html_routes: false,
+            slash_paths: Vec::new(),
             max_body: 1 << 20,
             body_timeout: Some(Duration::from_secs(10)),
             status_policy: StatusPolicy::default(),

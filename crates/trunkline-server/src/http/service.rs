@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use http_body::Body;
 use tower::{Layer, Service, service_fn};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
@@ -217,7 +217,7 @@ impl Inner {
     }
 
     /// Finds the target of a request, and checks the headers if the target is a handler of messages.
-    fn first_step<B>(self: &Arc<Self>, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    fn first_step<B>(self: &Arc<Self>, mut request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -231,6 +231,10 @@ impl Inner {
         }
         if let Some(target) = self.messages(request.method(), path, request.headers()) {
             return self.begin_call(target, request, peer);
+        }
+        if let Some(uri) = self.without_slash(request.uri()) {
+            *request.uri_mut() = uri;
+            return self.first_step(request, peer);
         }
         let router = self.router.clone();
         Step::Later(Box::pin(route(router, request, peer)))
@@ -372,6 +376,23 @@ impl Inner {
             true => self.routes.is_empty() || path == "/",
             false => paths.iter().any(|known| known == path),
         }
+    }
+
+    /// The URI without the slash at the end of its path, if the path without it is one that ignores the slash.
+    fn without_slash(&self, uri: &Uri) -> Option<Uri> {
+        let path = uri.path().strip_suffix('/')?;
+        let is_metadata = || self.metadata.as_ref().is_some_and(|metadata| metadata.has(path));
+        let ignores_slash = &self.guard.settings.slash_paths;
+        if !ignores_slash.iter().any(|known| known == path) && !is_metadata() {
+            return None;
+        }
+        let target = match uri.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        };
+        let mut parts = uri.clone().into_parts();
+        parts.path_and_query = Some(target.try_into().ok()?);
+        Uri::from_parts(parts).ok()
     }
 
     /// Whether a request at a path of JSON-RPC is that of a browser, for the routes.
