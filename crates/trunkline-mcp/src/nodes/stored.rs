@@ -98,7 +98,7 @@ const CLEANING_INTERVAL: Duration = Duration::from_secs(30);
 pub struct StoredNodes {
     store: Store,
     idle: Duration,
-    /// Whether the file has existed, or was written. Without it, there are no sessions to find.
+    /// Whether the file has existed, or was written. If not, sessions are not looked up.
     may_have_sessions: Arc<AtomicBool>,
 }
 

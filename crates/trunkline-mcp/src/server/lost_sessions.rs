@@ -19,7 +19,7 @@ impl Server {
     /// Opens the session with this id again, with the state that the id carries. `None` if the id is not one that this sender
     /// could have, or the client has ended the session.
     ///
-    /// Anyone can make up an id, and gets a new session of their own with it, as with `initialize`: it counts among the
+    /// A caller that makes up an id gets a new session with it, as with `initialize`: it counts among the
     /// sessions of the sender, and is replaced by the same rules.
     pub(crate) fn reopen_session(
         self: &Arc<Self>,

@@ -179,8 +179,8 @@ impl Server {
         }
     }
 
-    /// Reads the session that other nodes may have created or changed, or that a single server has lost. Without effect if
-    /// there is no store.
+    /// Reads the session that other nodes may have created or changed, or that a single server has lost. Without effect
+    /// if the server has neither other nodes nor a store.
     pub(crate) async fn load_session(
         self: &Arc<Self>,
         id: &str,

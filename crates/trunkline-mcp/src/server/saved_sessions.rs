@@ -27,8 +27,7 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 
 impl Mcp {
     /// Begins to write the sessions to [`McpConfig::session_store`](crate::McpConfig::session_store), until
-    /// [`stop_saving_sessions`](Self::stop_saving_sessions). Without effect if there is no such store. Call it in a
-    /// runtime.
+    /// [`stop_saving_sessions`](Self::stop_saving_sessions). Without effect if it is not set. Call it in a runtime.
     pub fn save_sessions(&self) {
         if let Some(saved) = &self.0.saved {
             saved.tasks.spawn(write_changes(Arc::downgrade(&self.0), Arc::clone(saved)));
