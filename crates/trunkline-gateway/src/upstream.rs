@@ -481,6 +481,9 @@ impl Upstream {
         if let Error::Request(request) = error
             && let Some(object) = request.error.error_object()
         {
+            if error.may_be_session_loss() {
+                self.check.notify_one();
+            }
             return UpstreamError::Refused { upstream, error: object.clone() };
         }
         self.check.notify_one();

@@ -31,6 +31,25 @@ async fn a_dead_upstream_is_connected_again() {
     assert!(service.call("up.c", json!({})).await.is_ok());
 }
 
+/// The call fails with an error object, as one of the application does.
+#[tokio::test]
+async fn an_upstream_that_loses_its_sessions_is_not_ready() {
+    let upstream = Scripted::start(tools(&["a"])).await;
+    let mut config = upstream.config();
+    config.refresh_interval = Duration::from_secs(60);
+    let service = Service::start(vec![("up", config)]).await;
+    assert_eq!(service.status("up").state, UpstreamState::Ready);
+    upstream.change(|script| script.mode = Mode::NoSessions);
+    let error = service.call("up.a", json!({})).await.unwrap_err();
+    assert_eq!(error["data"]["error"]["message"], "Session not found", "{error}");
+    let status = service.until("up", |status| status.failures >= 1).await;
+    assert!(status.last_error.unwrap().contains("Session not found"));
+
+    upstream.change(|script| script.mode = Mode::Normal);
+    service.until_state("up", UpstreamState::Ready).await;
+    assert!(service.call("up.a", json!({})).await.is_ok());
+}
+
 #[tokio::test]
 async fn failed_calls_do_not_shorten_the_delay() {
     let upstream = Scripted::start(tools(&["a"])).await;

@@ -55,6 +55,8 @@ pub(crate) enum Mode {
     Redirect(String),
     /// Calls fail with this error.
     Error(Value),
+    /// Sessions are lost as soon as they are opened.
+    NoSessions,
 }
 
 /// A tool with an empty input schema.
@@ -142,6 +144,11 @@ async fn answer(
         if has(feature) {
             capabilities[feature] = json!({});
         }
+    }
+    let is_first =
+        ["initialize", "server/discover"].iter().any(|first| request["method"] == *first);
+    if script.mode == Mode::NoSessions && !is_first {
+        return error(json!({ "code": -32600, "message": "Session not found" }));
     }
     let result = match request["method"].as_str().unwrap() {
         other if let Some(result) = script.others.get(other) => {

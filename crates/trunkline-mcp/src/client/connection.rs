@@ -83,6 +83,8 @@ pub(super) struct RequestParts<'r> {
     pub(super) options: CallOptions,
     /// The minimum level of log messages.
     pub(super) level: Option<LogLevel>,
+    /// Whether a call of a tool may run twice.
+    pub(super) is_repeatable: bool,
 }
 
 impl<'r> RequestParts<'r> {

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -12,10 +12,12 @@ use super::cache::Key;
 use super::connection::{Connection, RequestParts};
 use super::error::Error;
 use super::inbox::Inbox;
+use super::link::Link;
 use super::message::Params;
 use super::negotiation::{self, Negotiated};
 use super::request::Answer;
 use super::session::{ServerInfo, Session};
+use super::session_loss::{SessionLoss, session_loss};
 use crate::log_level::LogLevel;
 use crate::protocol::method;
 
@@ -28,6 +30,8 @@ pub(super) struct Core {
     level: Mutex<Option<LogLevel>>,
     /// Locked while a session is replaced.
     reopening: tokio::sync::Mutex<()>,
+    /// Whether the session is verified before the next request.
+    is_doubtful: AtomicBool,
     pub(super) wanted: watch::Sender<Wanted>,
     pub(super) opened: watch::Sender<Opened>,
     pub(super) is_listening: AtomicBool,
@@ -59,6 +63,7 @@ impl Core {
             info: Mutex::new(Arc::new(info)),
             level: Mutex::default(),
             reopening: tokio::sync::Mutex::default(),
+            is_doubtful: AtomicBool::new(false),
             wanted: watch::Sender::default(),
             opened: watch::Sender::default(),
             is_listening: AtomicBool::new(false),
@@ -85,23 +90,77 @@ impl Core {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a request, and waits for its result. If the server has ended the session, another is opened, and the
-    /// request is sent once more.
+    /// Sends a request, and waits for its result.
+    ///
+    /// If the server has lost the session, another is opened, and the request is sent once more, since it did not run. If
+    /// the session may be lost, it is verified: at once, if the request may be repeated, or before the next request.
     pub(super) async fn request(
         self: &Arc<Self>,
         method: &'static str,
         parts: &mut RequestParts<'_>,
     ) -> Result<Answer, Error> {
         parts.level = self.level();
+        if self.is_doubtful.load(Ordering::Relaxed) {
+            Box::pin(self.verify(&self.session())).await?;
+        }
+        let session = self.session();
+        let error = match Box::pin(self.connection.request(&session, method, parts)).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let is_repeated = match self.loss(&session, &error) {
+            SessionLoss::No => false,
+            SessionLoss::Certain => {
+                Box::pin(self.reopen(&session)).await?;
+                true
+            }
+            SessionLoss::Named => Box::pin(self.verify(&session)).await?,
+            SessionLoss::Possible if !is_repeatable(method, parts) => {
+                self.is_doubtful.store(true, Ordering::Relaxed);
+                false
+            }
+            SessionLoss::Possible => Box::pin(self.verify(&session)).await.is_ok(),
+        };
+        if !is_repeated {
+            return Err(error);
+        }
         let session = self.session();
         let answer = Box::pin(self.connection.request(&session, method, parts)).await;
-        match answer {
-            Err(error) if is_of_ended_session(&session, &error) => {
-                Box::pin(self.reopen(&session)).await?;
-                Box::pin(self.connection.request(&self.session(), method, parts)).await
-            }
-            answer => answer,
+        if let Err(error) = &answer
+            && self.loss(&session, error) != SessionLoss::No
+        {
+            self.is_doubtful.store(true, Ordering::Relaxed);
         }
+        answer
+    }
+
+    /// Classifies an error. A channel that has ended has no other session.
+    fn loss(&self, session: &Session, error: &Error) -> SessionLoss {
+        match (&self.connection.link, session_loss(session, error)) {
+            (Link::Channel(_), SessionLoss::Possible) => SessionLoss::No,
+            (_, loss) => loss,
+        }
+    }
+
+    /// Opens another session in place of one in which the server does not answer. Returns whether it was replaced.
+    async fn verify(self: &Arc<Self>, session: &Session) -> Result<bool, Error> {
+        /// The timeout of the request. A server that is busy has not lost the session.
+        const PING_TIMEOUT: Duration = Duration::from_secs(10);
+        if self.session() != *session {
+            return Ok(true);
+        }
+        self.is_doubtful.store(true, Ordering::Relaxed);
+        let mut parts = RequestParts::default();
+        parts.options.timeout = Some(PING_TIMEOUT.min(self.inbox().config.timeout));
+        let is_lost = match self.connection.request(session, method::PING, &parts).await {
+            Ok(_) => false,
+            Err(error) => session_loss(session, &error) != SessionLoss::No,
+        };
+        if is_lost {
+            self.reopen(session).await?;
+        }
+        self.is_doubtful.store(false, Ordering::Relaxed);
+        Ok(is_lost)
     }
 
     /// The cached result of a request, or the generation for caching a new one.
@@ -162,7 +221,12 @@ impl Core {
     }
 }
 
-/// Whether an error means that the session has ended ("Session Management").
-pub(super) fn is_of_ended_session(session: &Session, error: &Error) -> bool {
-    session.has_id() && error.status() == Some(StatusCode::NOT_FOUND)
+/// Whether a request that may have run may be sent again. Tools may have effects, and nobody waits for the result of a
+/// `ping`.
+fn is_repeatable(method: &str, parts: &RequestParts<'_>) -> bool {
+    match method {
+        method::PING => false,
+        method::TOOLS_CALL => parts.is_repeatable,
+        _ => true,
+    }
 }

@@ -8,12 +8,15 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use trunkline::client::http::{Bearer, Reply};
-use trunkline::client::{Failure, Http, ProtocolError, TransportError};
+use trunkline::client::{
+    Error as CallError, Failure, Http, ProtocolError, Response, TransportError,
+};
 use trunkline::http::{EventReader, EventTooLarge, MessageEvent};
 
 use super::authorization::{AuthorizationError, Challenge};
 use super::error::{Error, RequestError};
 use super::inbox::Inbox;
+use super::message::result;
 
 /// The MCP endpoint of a server. `Debug` omits the token.
 #[derive(Clone)]
@@ -72,10 +75,12 @@ impl HttpEndpoint {
         if status.is_success() && reply.media_type() == EVENTS {
             return Ok(EventStream::new(reply, self.inbox.config.message_bytes).without_end());
         }
-        let (media_type, beginning) = (reply.media_type(), String::new());
-        let error = match reply.json().await {
-            Err(error) => error,
-            Ok(_) => ProtocolError::NoEvents { media_type, beginning }.into(),
+        let media_type = reply.media_type();
+        let error: CallError = match reply.json().await {
+            Err(failure) => failure.into(),
+            Ok(body) => body.and_then(|body| refusal(&body)).unwrap_or_else(|| {
+                ProtocolError::NoEvents { media_type, beginning: String::new() }.into()
+            }),
         };
         Err(RequestError::with_status(error, status).into())
     }
@@ -124,6 +129,11 @@ impl HttpEndpoint {
         }
         Ok(token)
     }
+}
+
+/// The error in the body of a reply.
+fn refusal(body: &Bytes) -> Option<CallError> {
+    result(&Response::parse(body).ok()?.outcome).err()
 }
 
 impl fmt::Debug for HttpEndpoint {

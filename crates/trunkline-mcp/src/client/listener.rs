@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use trunkline::client::TransportError;
 
 use super::config::McpClientConfig;
-use super::core::{Core, Opened, Wanted, is_of_ended_session};
+use super::core::{Core, Opened, Wanted};
 use super::error::Error;
 use super::handler::Change;
 use super::inbox::Honoured;
@@ -19,6 +19,7 @@ use super::link::Link;
 use super::message::{self, Params};
 use super::request::Outgoing;
 use super::session::Session;
+use super::session_loss::{SessionLoss, session_loss};
 use crate::protocol::method;
 
 /// The first and the longest pause before the stream is opened again.
@@ -223,7 +224,7 @@ async fn get(
     let mut stream = match timeout(core.inbox().config.timeout, opening).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            if is_of_ended_session(session, &error)
+            if session_loss(session, &error) == SessionLoss::Certain
                 && let Err(error) = core.reopen(session).await
             {
                 tracing::warn!(%error, "cannot open another session");

@@ -74,6 +74,7 @@ mod request;
 mod resource;
 mod server_task;
 mod session;
+mod session_loss;
 mod sse;
 mod stdio;
 mod tasks;

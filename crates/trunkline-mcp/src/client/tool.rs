@@ -89,7 +89,9 @@ impl Client {
         let params =
             Params { name: Some(&tool.name), arguments: Some(arguments), ..Params::default() };
         let headers = mirrored(tool, arguments);
-        let mut parts = RequestParts { params, headers, options, level: None };
+        let hints = [tool.annotations.read_only_hint, tool.annotations.idempotent_hint];
+        let is_repeatable = hints.contains(&Some(true));
+        let mut parts = RequestParts { params, headers, options, level: None, is_repeatable };
         let first = input::request_or_task(&self.core, METHOD, &mut parts).await;
         let outcome = match first {
             // The schema may have changed ("Client Behavior").

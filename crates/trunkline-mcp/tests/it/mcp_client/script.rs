@@ -207,6 +207,12 @@ pub(super) fn events(events: &[String]) -> Answer {
     answer
 }
 
+/// No reply: the connection is closed.
+pub(super) fn closed() -> Answer {
+    let (_, pieces) = unbounded_channel();
+    Answer::Pieces(pieces)
+}
+
 /// No reply, while the client waits.
 pub(super) fn silence() -> Answer {
     let (sender, pieces) = unbounded_channel();

@@ -1,14 +1,14 @@
 //! Sessions and streams before 2026-07-28.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trunkline_mcp::LogLevel;
 
 use super::script::{
-    Answer, Asked, STREAM, Script, event, events, http, json_text, legacy, stream,
+    Answer, Asked, STREAM, Script, closed, event, events, http, json_text, legacy, stream,
 };
 use super::suite::{call, raw, tool};
 use crate::support::in_time;
@@ -51,6 +51,150 @@ async fn an_ended_session_is_replaced_once() {
     let failed = call(&client).await.unwrap_err();
     assert_eq!(failed.status().map(|status| status.as_u16()), Some(404));
     assert_eq!(script.asked_for("initialize").len(), 2);
+}
+
+/// A server that loses its session when `is_lost` is set, and answers requests in it with `refuse` from then on. The tool
+/// `two` is read-only.
+async fn losing(
+    refuse: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+) -> (Script, Arc<AtomicBool>) {
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let lost = Arc::clone(&is_lost);
+    let script = Script::start(move |asked| match asked.method() {
+        "initialize" if lost.load(Ordering::SeqCst) => legacy(asked, "s2"),
+        "initialize" => legacy(asked, "s1"),
+        "server/discover" | "GET" | "DELETE" => legacy(asked, ""),
+        _ if lost.load(Ordering::SeqCst) && asked.header("mcp-session-id") != Some("s2") => {
+            refuse(asked)
+        }
+        "tools/list" => {
+            let tools = json!({ "tools": [
+                { "name": "one", "inputSchema": {} },
+                { "name": "two", "inputSchema": {}, "annotations": { "readOnlyHint": true } },
+            ]});
+            json_text("200 OK", &super::script::result_of(asked, &tools))
+        }
+        _ => legacy(asked, ""),
+    });
+    (script.await, is_lost)
+}
+
+/// Whether the first request after the loss succeeds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum First {
+    /// It did not run, and is sent again.
+    Succeeds,
+    /// It may have run. Only what may be repeated is sent again.
+    MayHaveRun,
+}
+
+/// Checks two calls of each tool, and two lists, after a server has lost its session.
+async fn check_loss(
+    name: &str,
+    refuse: impl Fn(&Asked) -> Answer + Send + Sync + Clone + 'static,
+    first: First,
+) {
+    for (tool_name, may_fail) in [("one", first == First::MayHaveRun), ("two", false), ("", false)]
+    {
+        let (script, is_lost) = losing(refuse.clone()).await;
+        let client = script.connect(|config| config.cache_bytes = 0).await.unwrap();
+        let found = match tool_name {
+            "" => None,
+            name => Some(tool(&client, name).await),
+        };
+        is_lost.store(true, Ordering::SeqCst);
+        let request = async || match &found {
+            Some(tool) => client.call_tool(tool, &raw(json!({}))).await.map(drop),
+            None => client.list_tools().await.map(drop),
+        };
+        let done = in_time(name, request()).await;
+        assert_eq!(done.is_err(), may_fail, "{name}, {tool_name}: {done:?}");
+        let again = in_time(name, request()).await;
+        assert!(again.is_ok(), "{name}, {tool_name}: {again:?}");
+        assert_eq!(script.asked_for("initialize").len(), 2, "{name}, {tool_name}");
+        let ran = script.asked_for("tools/call");
+        let ran = ran.iter().filter(|call| call.header("mcp-session-id") == Some("s2")).count();
+        let expected = match tool_name {
+            "" => 0,
+            _ => 2 - usize::from(may_fail),
+        };
+        assert_eq!(ran, expected, "{name}, {tool_name}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_session_is_replaced_by_the_next_call_at_the_latest() {
+    use First::{MayHaveRun, Succeeds};
+    fn refusal(
+        head: &'static str,
+        code: i64,
+        message: &'static str,
+    ) -> impl Fn(&Asked) -> Answer + Clone {
+        move |asked| {
+            let error = json!({ "code": code, "message": message });
+            json_text(head, &json!({ "jsonrpc": "2.0", "id": asked.body["id"], "error": error }))
+        }
+    }
+    let text = |head: &'static str, body: &'static str| move |_: &Asked| http(head, body);
+    const HTML: &str = "200 OK\nContent-Type: text/html";
+    check_loss("404", text("404 Not Found", ""), Succeeds).await;
+    check_loss("404", refusal("404 Not Found", -32603, "Session not found: 7"), Succeeds).await;
+    check_loss("410", text("410 Gone", ""), Succeeds).await;
+    for message in [
+        "Session terminated",
+        "Bad Request: No valid session ID provided",
+        "Bad Request: Server not initialized",
+        "Bad Request: Unknown Mcp-Session-Id header",
+    ] {
+        check_loss(message, refusal("400 Bad Request", -32000, message), Succeeds).await;
+    }
+    check_loss("400", text("400 Bad Request", "Invalid or missing session ID"), Succeeds).await;
+    check_loss("401", text("401 Unauthorized", "Unauthorized: Session not found"), Succeeds).await;
+    check_loss("-32600", refusal("200 OK", -32600, "Session not found"), Succeeds).await;
+    check_loss("-32000", refusal("200 OK", -32000, "session expired"), Succeeds).await;
+    check_loss("-32001", refusal("200 OK", -32001, "Unknown session"), Succeeds).await;
+    check_loss("-32002", refusal("200 OK", -32002, "Server not initialized"), Succeeds).await;
+    check_loss("no reason", refusal("200 OK", -32600, "Invalid Request"), Succeeds).await;
+    check_loss("503", text("503 Service Unavailable", "unknown session"), Succeeds).await;
+
+    check_loss("400, empty", text("400 Bad Request", ""), MayHaveRun).await;
+    check_loss("502", text("502 Bad Gateway\nContent-Type: text/html", "<html>"), MayHaveRun).await;
+    check_loss("503, empty", text("503 Service Unavailable", ""), MayHaveRun).await;
+    check_loss("504", text("504 Gateway Timeout", "timeout"), MayHaveRun).await;
+    check_loss("a page", text(HTML, "<html>"), MayHaveRun).await;
+    check_loss(
+        "-32603",
+        refusal("500 Internal Server Error", -32603, "Internal error"),
+        MayHaveRun,
+    )
+    .await;
+    check_loss("closed", |_: &Asked| closed(), MayHaveRun).await;
+}
+
+/// A tool may have sessions of its own, and errors that name them.
+#[tokio::test]
+async fn errors_of_tools_do_not_replace_the_session() {
+    for (code, message) in [
+        (-32600, "Session not found"),
+        (-32602, "invalid session `x`"),
+        (-32603, "the browser session expired"),
+        (-32000, "database not initialized"),
+    ] {
+        let script = Script::start(move |asked| match asked.method() {
+            "tools/call" => {
+                let error = json!({ "code": code, "message": message });
+                let reply = json!({ "jsonrpc": "2.0", "id": asked.body["id"], "error": error });
+                json_text("200 OK", &reply)
+            }
+            _ => legacy(asked, "s1"),
+        });
+        let script = script.await;
+        let client = script.client().await;
+        let failed = call(&client).await.unwrap_err();
+        assert_eq!(failed.error_object().unwrap().message(), message);
+        assert_eq!(script.asked_for("initialize").len(), 1, "{message}");
+        assert_eq!(script.asked_for("tools/call").len(), 1, "{message}");
+    }
 }
 
 #[tokio::test]
