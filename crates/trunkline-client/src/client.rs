@@ -131,7 +131,7 @@ impl Client {
 impl Shared {
     pub(crate) fn timed_out<E>(&self, after: Duration) -> Error<E> {
         let target = self.wire.target().into_owned();
-        Error::Transport(TransportError::Timeout { target, after })
+        Error::Transport(TransportError::Timeout { target, after, source: None })
     }
 }
 

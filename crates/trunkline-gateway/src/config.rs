@@ -40,7 +40,8 @@ pub struct UpstreamConfig {
     /// The maximum time in which a caller answers a question of the server: elicitation, sampling or roots. It does not
     /// count for the timeout of the call. Default 5 min.
     pub input_timeout: Duration,
-    /// The timeout for connecting and listing the tools. Default 15 s.
+    /// The timeout for connecting and listing the tools. Default 60 s: `npx` and `uvx` download a program before they start
+    /// it.
     pub connect_timeout: Duration,
     /// The interval of listing the tools again, which also checks the connection. Default 60 s. Between them, the list
     /// is refreshed when the server notifies of a change, but not more often than each second.
@@ -121,7 +122,7 @@ impl UpstreamConfig {
             pin: false,
             call_timeout: Duration::from_secs(60),
             input_timeout: Duration::from_secs(300),
-            connect_timeout: Duration::from_secs(15),
+            connect_timeout: Duration::from_secs(60),
             refresh_interval: Duration::from_secs(60),
             max_tools: 1_000,
             in_flight: 32,

@@ -12,8 +12,8 @@ use trunkline::client::http::{HttpClientConfig, Url};
 use trunkline::client::{Error as CallError, Http, ProtocolError};
 use trunkline::code;
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, ClientHandler, Error, HandlerFeatures, List, McpClientConfig,
-    RequestError, StdioConfig, Transport,
+    CallOptions, Change, Client, ClientHandler, EraCache, Error, HandlerFeatures, LastLines, List,
+    McpClientConfig, RequestError, StdioConfig, Transport,
 };
 use trunkline_mcp::{
     CompletionParams, CompletionTarget, CompletionValues, LogLevel, Received, Tool,
@@ -34,6 +34,13 @@ pub(crate) struct Connection {
     has_common_level: bool,
     /// The lowest level so far.
     level: Mutex<Option<LogLevel>>,
+}
+
+/// What is known of a program from its earlier processes.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramState {
+    eras: EraCache,
+    output: LastLines,
 }
 
 /// The notifications of changes.
@@ -59,15 +66,18 @@ impl Connection {
         config: &UpstreamConfig,
         gateway: &GatewayConfig,
         subscriptions: &Arc<Subscriptions>,
+        program: &ProgramState,
     ) -> Result<Self, String> {
         let subscriptions = Arc::clone(subscriptions);
         let changes = Arc::new(Changes { lists: Notify::new(), subscriptions });
-        let settings = client_config(config, &changes);
+        let mut settings = client_config(config, &changes);
         let client = match &config.target {
             Target::Http(target) => connect_http(target, config, settings).await?,
             Target::Command(target) => {
-                let transport =
-                    Transport::stdio(command(target, gateway), stdio_config(name, target));
+                settings.eras = program.eras.clone();
+                program.output.clear();
+                let stdio = stdio_config(name, target, &program.output);
+                let transport = Transport::stdio(command(target, gateway), stdio);
                 let connected = Client::connect(transport, settings).await;
                 connected.map_err(|error| reason(&error))?
             }
@@ -185,6 +195,16 @@ impl Connection {
     }
 }
 
+impl ProgramState {
+    /// Adds what the program has printed to a reason that does not have it.
+    pub(crate) fn describe(&self, reason: String) -> String {
+        match self.output.text() {
+            Some(output) if !reason.contains("output: ") => format!("{reason}; output: {output}"),
+            _ => reason,
+        }
+    }
+}
+
 impl ClientHandler for Changes {
     fn features(&self) -> HandlerFeatures {
         let mut features = HandlerFeatures::default();
@@ -264,6 +284,7 @@ fn client_config(config: &UpstreamConfig, changes: &Arc<Changes>) -> McpClientCo
     settings.max_timeout = settings.timeout.saturating_add(input);
     // A task has no progress notifications, which callers may expect.
     settings.tasks = false;
+    settings.connect_timeout = config.connect_timeout;
     settings.probe_timeout = settings.probe_timeout.min(config.connect_timeout / 3);
     settings.max_items = config.max_tools;
     settings.handler = handler;
@@ -288,11 +309,14 @@ fn command(target: &CommandTarget, gateway: &GatewayConfig) -> Command {
 }
 
 /// Lines of stderr are written to the log.
-fn stdio_config(name: &UpstreamName, target: &CommandTarget) -> StdioConfig {
+fn stdio_config(name: &UpstreamName, target: &CommandTarget, output: &LastLines) -> StdioConfig {
     let mut config = StdioConfig::default();
     config.name = Some(target.program.to_string_lossy().into_owned());
-    let upstream = name.clone();
-    config.stderr = Arc::new(move |line| tracing::debug!(%upstream, line, "stderr"));
+    let (upstream, output) = (name.clone(), output.clone());
+    config.stderr = Arc::new(move |line| {
+        output.add(line);
+        tracing::debug!(%upstream, line, "stderr");
+    });
     config
 }
 

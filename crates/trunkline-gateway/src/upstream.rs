@@ -20,7 +20,7 @@ use crate::approvals::{Approval, Approvals};
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Relay};
 use crate::config::{GatewayConfig, UpstreamConfig};
-use crate::connection::{Connection, reason};
+use crate::connection::{Connection, ProgramState, reason};
 use crate::definition::Digest;
 use crate::error::UpstreamError;
 use crate::name::UpstreamName;
@@ -38,6 +38,7 @@ pub(crate) struct Upstream {
     approvals: Arc<Approvals>,
     pub(crate) operations: DynamicOperations,
     subscriptions: Arc<Subscriptions>,
+    program: ProgramState,
     state: Mutex<State>,
     /// The permits of running calls.
     running: Arc<Semaphore>,
@@ -113,6 +114,7 @@ impl Upstream {
             approvals,
             operations: DynamicOperations::new(),
             subscriptions: Arc::default(),
+            program: ProgramState::default(),
             state: Mutex::new(state),
             waiting: AtomicUsize::new(0),
             check: Notify::new(),
@@ -127,7 +129,7 @@ impl Upstream {
         let failing = async {
             loop {
                 let started = Instant::now();
-                let error = Box::pin(self.serve()).await;
+                let error = self.program.describe(Box::pin(self.serve()).await);
                 if started.elapsed() >= STABLE {
                     backoff.reset();
                 }
@@ -253,9 +255,9 @@ impl Upstream {
     async fn serve(self: &Arc<Self>) -> String {
         let limit = self.config.connect_timeout;
         let opened = async {
-            let (config, subscriptions) = (&self.config, &self.subscriptions);
+            let Self { name, config, gateway, subscriptions, program, .. } = &**self;
             let connection =
-                Connection::open(&self.name, config, &self.gateway, subscriptions).await?;
+                Connection::open(name, config, gateway, subscriptions, program).await?;
             let selection = self.list(&connection).await?;
             Ok::<_, String>((Arc::new(connection), selection))
         };

@@ -70,7 +70,8 @@ impl Native {
         let after = self.timeout;
         timeout(after, read(reply)).await.unwrap_or_else(|_| {
             let target = self.http.target().into_owned();
-            Err(CallError::new(TransportError::Timeout { target, after }, None).into())
+            Err(CallError::new(TransportError::Timeout { target, after, source: None }, None)
+                .into())
         })
     }
 }

@@ -137,7 +137,7 @@ impl Watch {
         });
         begun.await.unwrap_or_else(|_| {
             let target = self.http.target().into_owned();
-            Err(CallError::new(TransportError::Timeout { target, after }, None))
+            Err(CallError::new(TransportError::Timeout { target, after, source: None }, None))
         })
     }
 
@@ -225,5 +225,6 @@ fn too_large(http: &Http) -> Error {
 }
 
 fn silent(http: &Http) -> Error {
-    TransportError::Timeout { target: http.target().into_owned(), after: SILENCE }.into()
+    TransportError::Timeout { target: http.target().into_owned(), after: SILENCE, source: None }
+        .into()
 }

@@ -204,7 +204,8 @@ pub(crate) fn url(text: &str) -> Result<Url, String> {
     })
 }
 
-fn timeout_ms(text: &str) -> Result<u64, String> {
+/// Parses a timeout of up to a day.
+pub(super) fn timeout_ms(text: &str) -> Result<u64, String> {
     const MAX: u64 = 24 * 60 * 60 * 1_000;
     let value = text.parse().ok().filter(|value| (1..=MAX).contains(value));
     value.ok_or_else(|| format!("out of range; use an integer from 1 to {MAX}"))

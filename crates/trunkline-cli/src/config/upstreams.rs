@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -46,6 +47,8 @@ pub(super) struct UpstreamSection {
     pin: bool,
     #[schemars(with = "Option<Period>")]
     timeout: Option<Spanned<Period>>,
+    #[schemars(with = "Option<Period>")]
+    connect_timeout: Option<Spanned<Period>>,
 }
 
 /// The valid upstreams of the file. The others are among the problems.
@@ -104,14 +107,22 @@ impl Reader<'_, '_> {
         let patterns = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
         let tools = ToolFilter { allow: patterns(&section.allow), deny: patterns(&section.deny) };
         let pin = section.pin;
-        let timeout = section.timeout.as_ref().map(|timeout| (timeout.span(), timeout.get_ref().0));
-        if let Some((span, _)) = timeout.as_ref().filter(|(_, timeout)| timeout.is_zero()) {
-            self.problem(span, "timeout", "the time must be longer than 0");
-        }
+        let timeout = self.time("timeout", section.timeout.as_ref());
+        let connect_timeout = self.time("connect_timeout", section.connect_timeout.as_ref());
         let mut config = UpstreamConfig::new(self.target(section)?);
         (config.tools, config.pin) = (tools, pin);
-        config.call_timeout = timeout.map_or(config.call_timeout, |(_, timeout)| timeout);
+        config.call_timeout = timeout.unwrap_or(config.call_timeout);
+        config.connect_timeout = connect_timeout.unwrap_or(config.connect_timeout);
         Some(config)
+    }
+
+    fn time(&mut self, key: &str, period: Option<&Spanned<Period>>) -> Option<Duration> {
+        let period = period?;
+        let time = period.get_ref().0;
+        if time.is_zero() {
+            self.problem(&period.span(), key, "the time must be longer than 0");
+        }
+        Some(time)
     }
 
     fn target(&mut self, section: UpstreamSection) -> Option<Target> {

@@ -99,7 +99,10 @@ impl Failure {
             },
             Self::CallWithRemedy(failed, remedy) => match failed.error.error_object() {
                 Some(error) if renderer.is_json() => renderer.json_error(&json(error)),
-                _ => format!("{}  try: {}\n", call(failed), text::line(remedy)),
+                _ => match &failed.error {
+                    client::Error::Transport(error) => transport(error, Some(remedy)),
+                    _ => format!("{}  try: {}\n", call(failed), text::line(remedy)),
+                },
             },
             Self::Interrupted(_) => "trunkline: interrupted\n".to_owned(),
             Self::Protocol(text) => format!("trunkline: {}\n", text::line(text)),
@@ -133,7 +136,7 @@ fn code_of_call(failed: &CallError) -> u8 {
 fn call(failed: &CallError) -> String {
     let text = match (&failed.error, failed.error.error_object()) {
         (_, Some(error)) => rpc(error),
-        (client::Error::Transport(error), _) => return transport(error),
+        (client::Error::Transport(error), _) => return transport(error, None),
         (error, _) => format!("trunkline: {}\n", text::line(&error.to_string())),
     };
     text + &failed.status.map(remedy_of_status).unwrap_or_default()
@@ -190,13 +193,14 @@ fn remedy_of_status(status: StatusCode) -> String {
     format!("  try: {remedy}\n")
 }
 
-fn transport(error: &TransportError) -> String {
+/// The text of an error, with another remedy than its own if there is one.
+fn transport(error: &TransportError, other: Option<&str>) -> String {
     let mut out = format!("trunkline: {}\n", text::line(&error.to_string()));
     if let Some(root) = causes(error).last() {
         out += &format!("  because: {}\n", text::line(&root.to_string()));
     }
-    if let Some(remedy) = remedy(error) {
-        out += &format!("  try: {remedy}\n");
+    if let Some(remedy) = other.or_else(|| remedy(error)) {
+        out += &format!("  try: {}\n", text::line(remedy));
     }
     out
 }

@@ -397,7 +397,9 @@ fn the_schema_describes_the_file() {
         ),
         ("queries.a.params = [{ name = 'c', type = 'text' }]", false),
         ("upstreams.a = { command = ['b'], env = { C = { env = 'D' } }, timeout = '5s' }", true),
+        ("upstreams.a = { command = ['b'], connect_timeout = '2min' }", true),
         ("upstreams.a.timeout = 5", false),
+        ("upstreams.a.connect_timeout = 5", false),
     ] {
         check(&validator, text, expected);
     }

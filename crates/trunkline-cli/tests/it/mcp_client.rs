@@ -239,9 +239,21 @@ fn starts_a_command() {
     let ended = client(&["tools", "--", "sh", "-c", "echo oops >&2; exit 3"]);
     check("exit", &ended, 3, &[], &["connection to sh (process ", "exit status: 3; output: oops"]);
     let ended = client(&["tools", "--", "echo", "usage: server PATH"]);
-    check("stdout", &ended, 3, &[], &["exit status: 0; output: usage: server PATH"]);
+    check("stdout", &ended, 3, &[], &["exit status: 0; output: on stdout: usage: server PATH"]);
     let ended = client(&["tools", "--log-level", "debug", "--", "sh", "-c", "echo oops >&2"]);
     check("stderr", &ended, 3, &[], &["[stderr] oops\n"]);
+    let late =
+        ["tools", "--connect-timeout-ms", "300", "--", "sh", "-c", "echo fetch >&2; sleep 600"];
+    let remedy = "  because: output: fetch\n  try: increase --connect-timeout-ms\n";
+    check("a slow start", &client(&late), 3, &[], &["did not answer within 300 ms\n", remedy]);
+    let header = ["tools", "--", "sh", "-c", "echo Content-Length: 9; sleep 600"];
+    check(
+        "framing",
+        &client(&header),
+        4,
+        &[],
+        &["MCP over stdio requires messages without headers"],
+    );
     let ended = client(&["tools", "--", "/nope/program"]);
     check("no program", &ended, 3, &[], &["cannot start /nope/program", "No such file"]);
     let ended = client(&["tools", "--header", "a: b", "--", "true"]);

@@ -54,7 +54,7 @@ impl GroupLeader {
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O enabled.
-    pub fn spawn(mut command: Command, config: &GroupConfig) -> Result<Self, TransportError> {
+    pub fn spawn(command: &mut Command, config: &GroupConfig) -> Result<Self, TransportError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |source: std::io::Error| TransportError::Spawn {
             program: program.clone(),

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use trunkline::Router;
 use trunkline::client::{Client, Http};
-use trunkline_gateway::{GatewayConfig, ToolPattern, UpstreamState};
+use trunkline_gateway::{
+    CommandTarget, GatewayConfig, Target, ToolPattern, UpstreamConfig, UpstreamState,
+};
 
 use crate::support::{Mode, PATIENCE, Scripted, Service, tools};
 
@@ -48,6 +50,47 @@ async fn an_upstream_that_loses_its_sessions_is_not_ready() {
     upstream.change(|script| script.mode = Mode::Normal);
     service.until_state("up", UpstreamState::Ready).await;
     assert!(service.call("up.a", json!({})).await.is_ok());
+}
+
+/// Each failure shows what the program has printed last.
+#[tokio::test]
+async fn the_status_has_the_output_of_a_program() {
+    const FUNCTIONS: &str = r#"
+        ask() { read -r line || exit 0; id=${line#*'"id":'}; id=${id%%,*}; }
+        reply() { echo '{"jsonrpc":"2.0","id":'$id',"result":'"$1"'}'; }
+        begin() { ask; reply '{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}'; }
+    "#;
+    let program = |script: &str| {
+        let words = ["sh", "-c", &format!("{FUNCTIONS}\n{script}")].map(Into::into);
+        let target = CommandTarget::new(words).unwrap();
+        let mut config = UpstreamConfig::new(Target::Command(target));
+        config.connect_timeout = Duration::from_millis(900);
+        (config.min_backoff, config.max_backoff) =
+            (Duration::from_secs(60), Duration::from_secs(60));
+        config
+    };
+    let denied =
+        r#"ask; echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32603,"message":"no"}}'"#;
+    let rows = [
+        ("exit", "echo no key >&2; exit 3", vec!["exit status: 3", "no key"]),
+        ("silent", "echo fetching >&2; sleep 600", vec!["within 900 ms", "fetching"]),
+        ("banner", "echo Listening; sleep 600", vec!["within 900 ms", "Listening"]),
+        ("list", "begin; echo database >&2; sleep 600", vec!["within 900 ms", "database"]),
+        ("error", &format!("echo token >&2; {denied}; {denied}; ask"), vec!["no", "output: token"]),
+        ("header", "echo Content-Length: 7; sleep 600", vec!["each on one line"]),
+    ];
+    let upstreams = rows.iter().map(|(name, script, _)| (*name, program(script)));
+    let service = Service::start(upstreams.collect()).await;
+    for (name, _, parts) in &rows {
+        let status = service.until_state(name, UpstreamState::Failed).await;
+        let error = status.last_error.unwrap();
+        assert!(parts.iter().all(|part| error.contains(part)), "{name}: {error}");
+        assert_eq!(
+            error.matches("output: ").count(),
+            usize::from(*name != "header"),
+            "{name}: {error}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use trunkline::client::{Error as CallError, Failure, ProtocolError, Response, Tr
 
 use super::error::Error;
 use super::inbox::Inbox;
+use super::last_lines::LastLines;
 use super::message::{Incoming, Notification, notification, result, split};
 use super::request::{Answer, Outgoing};
 use crate::protocol::method;
@@ -37,6 +38,8 @@ struct Shared {
     target: String,
     inbox: Arc<Inbox>,
     sender: Box<dyn Sender>,
+    /// What the server has printed, if it is a process.
+    output: Option<LastLines>,
     replies: Mutex<Replies>,
     in_flight: Semaphore,
     ended: CancellationToken,
@@ -57,11 +60,17 @@ pub(super) trait Sender: Send + Sync {
 }
 
 impl Channel {
-    pub(super) fn new(target: String, inbox: Arc<Inbox>, sender: Box<dyn Sender>) -> Self {
+    pub(super) fn new(
+        target: String,
+        inbox: Arc<Inbox>,
+        sender: Box<dyn Sender>,
+        output: Option<LastLines>,
+    ) -> Self {
         Self(Arc::new(Shared {
             target,
             inbox,
             sender,
+            output,
             replies: Mutex::default(),
             in_flight: Semaphore::new(IN_FLIGHT),
             ended: CancellationToken::new(),
@@ -70,6 +79,10 @@ impl Channel {
 
     pub(super) fn target(&self) -> &str {
         &self.0.target
+    }
+
+    pub(super) fn output(&self) -> Option<&LastLines> {
+        self.0.output.as_ref()
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -121,9 +134,14 @@ impl Channel {
             messages.iter().try_for_each(|message| self.receive_one(Incoming::parse(message)?))
         });
         if let Err(error) = done {
-            tracing::debug!(target = %self.0.target, %error, "invalid message; failing all waiting requests");
-            self.0.replies().fail(&error.into());
+            self.fail(error);
         }
+    }
+
+    /// Fails all waiting requests for an invalid message.
+    pub(super) fn fail(&self, error: ProtocolError) {
+        tracing::debug!(target = %self.0.target, %error, "invalid message; failing all waiting requests");
+        self.0.replies().fail(&error.into());
     }
 
     fn receive_one(&self, message: Incoming) -> Result<(), ProtocolError> {

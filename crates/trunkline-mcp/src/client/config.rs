@@ -22,6 +22,9 @@ pub struct McpClientConfig {
     pub timeout: Duration,
     /// The maximum time of a request with its extensions. Default 10 min.
     pub max_timeout: Duration,
+    /// The maximum time for starting a server as a child process, until it has answered the first requests. Default
+    /// 60 s: `npx` and `uvx` download a program before they start it.
+    pub connect_timeout: Duration,
     /// The timeout of the first request on stdio. Default 5 s. A server that has not replied by then is treated as one
     /// of a revision before 2026-07-28.
     pub probe_timeout: Duration,
@@ -62,6 +65,7 @@ impl McpClientConfig {
             version: version.into(),
             timeout: Duration::from_secs(30),
             max_timeout: Duration::from_secs(600),
+            connect_timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(5),
             handler: Arc::new(NoHandler),
             handler_timeout: Duration::from_secs(300),
@@ -94,12 +98,13 @@ impl fmt::Debug for McpClientConfig {
     }
 }
 
-/// The eras of HTTP servers, by origin, so that later clients of the same server need not find out again. Clones share
-/// their content. The last 256 servers are remembered.
+/// The eras of servers, by origin or command, so that later clients of the same server need not find out again. A command
+/// is remembered if its server did not answer the first request. Clones share the content. The last 256 servers are
+/// remembered.
 #[derive(Debug, Clone, Default)]
 pub struct EraCache(Arc<Mutex<VecDeque<(String, KnownEra)>>>);
 
-/// The protocol of an HTTP server.
+/// The protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KnownEra {
     Modern,

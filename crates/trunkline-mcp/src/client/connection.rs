@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use trunkline::client::TransportError;
 use trunkline::protocol::{TraceContext, TraceState};
 
 use super::error::Error;
@@ -167,10 +166,7 @@ impl Connection {
             owner: options.owner.clone(),
         };
         let answer = self.inbox.pending.wait(request.id, limits, listeners, answer).await;
-        answer.unwrap_or_else(|elapsed| {
-            let target = self.link.target();
-            Err(TransportError::Timeout { target, after: elapsed.0 }.into())
-        })
+        answer.unwrap_or_else(|elapsed| Err(self.link.timed_out(elapsed.0).into()))
     }
 
     pub(super) async fn notify(
@@ -180,9 +176,9 @@ impl Connection {
     ) -> Result<(), Error> {
         let after = self.inbox.config.timeout;
         let sent = self.link.notify(session, method, message::notification(method, None));
-        tokio::time::timeout(after, sent).await.unwrap_or_else(|_| {
-            Err(TransportError::Timeout { target: self.link.target(), after }.into())
-        })
+        tokio::time::timeout(after, sent)
+            .await
+            .unwrap_or_else(|_| Err(self.link.timed_out(after).into()))
     }
 }
 

@@ -167,10 +167,7 @@ impl Core {
     pub(super) async fn cached(&self, key: &Key) -> Result<Result<Box<RawValue>, u64>, Error> {
         let limit = self.inbox().config.max_timeout;
         let validated = timeout(limit, self.connection.link.validate_cache()).await;
-        validated.unwrap_or_else(|_| {
-            let target = self.connection.link.target();
-            Err(TransportError::Timeout { target, after: limit }.into())
-        })?;
+        validated.unwrap_or_else(|_| Err(self.connection.link.timed_out(limit).into()))?;
         let cache = &self.inbox().cache;
         Ok(cache.get(key).ok_or_else(|| cache.generation()))
     }
@@ -197,7 +194,7 @@ impl Core {
             return Ok(());
         }
         tracing::debug!("the server has ended the session; opening another");
-        let (session, info) = negotiation::initialize(&self.connection).await?;
+        let (session, info) = negotiation::initialize(&self.connection, None).await?;
         self.inbox().cache.clear();
         *self.info.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(info);
         self.session.send_replace(session.clone());

@@ -2,10 +2,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use trunkline::client::TransportError;
 
 use super::channel::Channel;
 use super::error::Error;
 use super::http_link::HttpLink;
+use super::last_lines::LastLines;
 use super::request::{Answer, Outgoing};
 use super::session::Session;
 
@@ -56,6 +58,15 @@ impl Link {
         if let Self::Http(http) = self {
             http.close(session, limit).await;
         }
+    }
+
+    /// The error for a message that was not answered in time.
+    pub(super) fn timed_out(&self, after: Duration) -> TransportError {
+        let output = match self {
+            Self::Http(_) => None,
+            Self::Channel(channel) => channel.output().and_then(LastLines::cause),
+        };
+        TransportError::Timeout { target: self.target(), after, source: output }
     }
 
     pub(super) fn target(&self) -> String {

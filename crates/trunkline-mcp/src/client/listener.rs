@@ -181,7 +181,7 @@ pub(super) async fn subscribe(
     };
     let Ok(Ok(honoured)) = honoured else {
         let (target, after) = (core.connection.link.target(), config.timeout);
-        return Err(TransportError::Timeout { target, after }.into());
+        return Err(TransportError::Timeout { target, after, source: None }.into());
     };
     opened(honoured);
     stream.await.map(drop)

@@ -61,6 +61,7 @@ mod http_endpoint;
 mod http_link;
 mod inbox;
 mod input;
+mod last_lines;
 mod link;
 mod list;
 mod listener;
@@ -90,6 +91,7 @@ pub use self::handler::{
     Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
     Sampled, Sampling,
 };
+pub use self::last_lines::LastLines;
 pub use self::list::List;
 pub use self::pending::{Callback, ProgressCallback, ProgressUpdate};
 pub use self::server_task::{Task, TaskCallback, TaskInfo, TaskStatus};

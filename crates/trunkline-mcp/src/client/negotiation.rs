@@ -1,12 +1,16 @@
 //! The negotiation of the era and the revision ("Backward Compatibility").
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::time::{Instant, timeout_at};
 use trunkline::ErrorObject;
-use trunkline::client::{Error as CallError, ProtocolError};
+use trunkline::client::{Error as CallError, ProtocolError, TransportError};
 
 use super::config::KnownEra;
 use super::connection::{CallOptions, Connection, RequestParts};
@@ -18,6 +22,7 @@ use super::link::Link;
 use super::message::{raw, request as request_text};
 use super::request::{Answer, Outgoing};
 use super::session::{ServerInfo, Session};
+use super::stdio::StdioConfig;
 use super::transport::{Kind, Transport};
 use super::{sse, stdio};
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
@@ -33,7 +38,15 @@ pub(super) struct Negotiated {
 /// The result of a request of the stateless era.
 enum Probe {
     Modern(ServerInfo),
-    Legacy,
+    Legacy { first: FirstReply },
+}
+
+/// The reply to the first request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstReply {
+    Received,
+    /// The server has ignored the request, or has ended.
+    Missing,
 }
 
 #[derive(Deserialize)]
@@ -57,13 +70,11 @@ struct Unsupported {
 pub(super) async fn connect(transport: Transport, inbox: &Arc<Inbox>) -> Result<Negotiated, Error> {
     let http = match transport.0 {
         Kind::Http(http) => http,
-        Kind::Stdio { command, config } => {
-            let channel = stdio::spawn(command, &config, inbox)?;
-            return on_channel(Connection::new(Link::Channel(channel), Arc::clone(inbox))).await;
-        }
+        Kind::Stdio { command, config } => return with_process(command, &config, inbox).await,
         Kind::Stream { input, output } => {
             let channel = stdio::open(input, output, inbox);
-            return on_channel(Connection::new(Link::Channel(channel), Arc::clone(inbox))).await;
+            let connection = Connection::new(Link::Channel(channel), Arc::clone(inbox));
+            return on_channel(connection, None).await.map(|(negotiated, _)| negotiated);
         }
     };
     let endpoint = HttpEndpoint::new(http, Arc::clone(inbox));
@@ -72,7 +83,7 @@ pub(super) async fn connect(transport: Transport, inbox: &Arc<Inbox>) -> Result<
         let connection = over_http(&endpoint);
         let negotiated = match known {
             KnownEra::Sse => over_sse(&endpoint).await,
-            _ => with_initialize(connection).await.map_err(|(error, _)| error),
+            _ => with_initialize(connection, None).await.map_err(|(error, _)| error),
         };
         match negotiated {
             Ok(negotiated) => return Ok(negotiated),
@@ -83,7 +94,7 @@ pub(super) async fn connect(transport: Transport, inbox: &Arc<Inbox>) -> Result<
     let connection = over_http(&endpoint);
     let (era, negotiated) = match probe(&connection).await? {
         Probe::Modern(info) => (KnownEra::Modern, modern(connection, info)),
-        Probe::Legacy => match with_initialize(connection).await {
+        Probe::Legacy { .. } => match with_initialize(connection, None).await {
             Ok(negotiated) => (KnownEra::Legacy, negotiated),
             Err((error, _)) if may_be_sse(&error) => match over_sse(&endpoint).await {
                 Ok(negotiated) => (KnownEra::Sse, negotiated),
@@ -105,13 +116,94 @@ async fn over_sse(endpoint: &HttpEndpoint) -> Result<Negotiated, Error> {
     let inbox = &endpoint.inbox;
     let channel = sse::open(endpoint, inbox.config.timeout).await?;
     let connection = Connection::new(Link::Channel(channel), Arc::clone(inbox));
-    with_initialize(connection).await.map_err(|(error, _)| error)
+    with_initialize(connection, None).await.map_err(|(error, _)| error)
 }
 
-async fn on_channel(connection: Connection) -> Result<Negotiated, Error> {
-    match probe(&connection).await? {
-        Probe::Modern(info) => Ok(modern(connection, info)),
-        Probe::Legacy => with_initialize(connection).await.map_err(|(error, _)| error),
+/// Starts a process, and negotiates with it.
+///
+/// Some servers exit on a request that is not `initialize`. If the process ends before it has replied to that, it is
+/// started once more with this request. The era of such a command is remembered.
+async fn with_process(
+    mut command: Command,
+    config: &StdioConfig,
+    inbox: &Arc<Inbox>,
+) -> Result<Negotiated, Error> {
+    let (eras, key) = (&inbox.config.eras, key(&command));
+    let limit = inbox.config.connect_timeout;
+    let until = Instant::now() + limit;
+    let is_known = eras.get(&key) == Some(KnownEra::Legacy);
+    let mut is_legacy = is_known;
+    loop {
+        let channel = stdio::spawn(&mut command, config, inbox)?;
+        let connection = Connection::new(Link::Channel(channel.clone()), Arc::clone(inbox));
+        let negotiating = async {
+            match is_legacy {
+                true => match with_initialize(connection, Some(limit)).await {
+                    Ok(negotiated) => Ok((negotiated, FirstReply::Missing)),
+                    Err((error, _)) => Err(error),
+                },
+                false => on_channel(connection, Some(limit)).await,
+            }
+        };
+        let error = match timeout_at(until, negotiating).await {
+            Ok(Ok((negotiated, first))) => {
+                if first == FirstReply::Missing {
+                    eras.set(&key, Some(KnownEra::Legacy));
+                }
+                return Ok(negotiated);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => Link::Channel(channel).timed_out(limit).into(),
+        };
+        if is_known {
+            // The server may have been replaced.
+            eras.set(&key, None);
+        }
+        if is_legacy || !is_end_of_process(&error) {
+            return Err(error);
+        }
+        tracing::debug!(%error, "the server ended; starting it again with `initialize` as the first request");
+        is_legacy = true;
+    }
+}
+
+/// The key of a command among the known servers. A hash, since arguments may contain secrets.
+fn key(command: &Command) -> String {
+    let mut hasher = DefaultHasher::new();
+    command.get_program().hash(&mut hasher);
+    command.get_args().for_each(|argument| argument.hash(&mut hasher));
+    command.get_current_dir().hash(&mut hasher);
+    format!("command {:016x}", hasher.finish())
+}
+
+/// Whether the process has ended before it has replied to `initialize`.
+fn is_end_of_process(error: &Error) -> bool {
+    let (Error::Request(error) | Error::Initialize(error)) = error else { return false };
+    matches!(error.error, CallError::Transport(TransportError::Broken { .. }))
+}
+
+/// Negotiates over a channel. Also returns whether the server has replied to the first request. `limit` is the timeout of
+/// `initialize`, if it is not that of the configuration.
+async fn on_channel(
+    connection: Connection,
+    limit: Option<Duration>,
+) -> Result<(Negotiated, FirstReply), Error> {
+    let first = match probe(&connection).await? {
+        Probe::Modern(info) => return Ok((modern(connection, info), FirstReply::Received)),
+        Probe::Legacy { first } => first,
+    };
+    match with_initialize(connection, limit).await {
+        Ok(negotiated) => Ok((negotiated, first)),
+        // Meanwhile, the server replies: its start took longer than the timeout of the first request.
+        Err((error, connection))
+            if first == FirstReply::Missing && error.error_object().is_some() =>
+        {
+            match probe(&connection).await? {
+                Probe::Modern(info) => Ok((modern(connection, info), FirstReply::Received)),
+                Probe::Legacy { .. } => Err(error),
+            }
+        }
+        Err((error, _)) => Err(error),
     }
 }
 
@@ -120,8 +212,12 @@ fn modern(connection: Connection, info: ServerInfo) -> Negotiated {
     Negotiated { connection, session: Session::Modern, info }
 }
 
-async fn with_initialize(connection: Connection) -> Result<Negotiated, (Error, Connection)> {
-    match initialize(&connection).await {
+/// `limit` is the timeout of the request, if it is not that of the configuration.
+async fn with_initialize(
+    connection: Connection,
+    limit: Option<Duration>,
+) -> Result<Negotiated, (Error, Connection)> {
+    match initialize(&connection, limit).await {
         Ok((session, info)) => Ok(Negotiated { connection, session, info }),
         Err(error) => Err((error, connection)),
     }
@@ -149,7 +245,7 @@ async fn probe(connection: &Connection) -> Result<Probe, Error> {
                     break versions;
                 }
                 // Some servers have a result for any method.
-                Err(_) => return Ok(Probe::Legacy),
+                Err(_) => return Ok(Probe::Legacy { first: FirstReply::Received }),
             },
             Err(error) => error,
         };
@@ -163,11 +259,16 @@ async fn probe(connection: &Connection) -> Result<Probe, Error> {
             }
             Some(None) => return Err(error),
             None if is_final(&error, is_channel) => return Err(error),
-            None => return Ok(Probe::Legacy),
+            None => {
+                let is_silent =
+                    matches!(&error, Error::Request(request) if request.error.is_timeout());
+                let first = if is_silent { FirstReply::Missing } else { FirstReply::Received };
+                return Ok(Probe::Legacy { first });
+            }
         }
     };
     match versions.iter().any(|version| Legacy::parse(version).is_some()) {
-        true => Ok(Probe::Legacy),
+        true => Ok(Probe::Legacy { first: FirstReply::Received }),
         false => Err(Error::versions(versions)),
     }
 }
@@ -205,7 +306,10 @@ fn may_be_sse(error: &Error) -> bool {
 }
 
 /// Opens a session of the legacy era.
-pub(super) async fn initialize(connection: &Connection) -> Result<(Session, ServerInfo), Error> {
+pub(super) async fn initialize(
+    connection: &Connection,
+    limit: Option<Duration>,
+) -> Result<(Session, ServerInfo), Error> {
     let inbox = &connection.inbox;
     inbox.set_modern(false);
     let config = &inbox.config;
@@ -224,7 +328,8 @@ pub(super) async fn initialize(connection: &Connection) -> Result<(Session, Serv
         headers: http::HeaderMap::new(),
         is_open_ended: false,
     };
-    let answer = connection.send(&first, &request, &CallOptions::default()).await;
+    let options = CallOptions { timeout: limit, ..CallOptions::default() };
+    let answer = connection.send(&first, &request, &options).await;
     let Answer { result, mut headers } = answer.map_err(as_initialize)?;
     let malformed = |error| Error::malformed(method::INITIALIZE, error);
     let found: Initialized = serde_json::from_str(result.get()).map_err(malformed)?;

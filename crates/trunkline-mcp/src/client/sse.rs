@@ -35,10 +35,10 @@ pub(super) async fn open(endpoint: &HttpEndpoint, limit: Duration) -> Result<Cha
     };
     let (stream, messages) = timeout(limit, opening).await.unwrap_or_else(|_| {
         let (target, after) = (endpoint.origin(), limit);
-        Err(trunkline::client::TransportError::Timeout { target, after }.into())
+        Err(trunkline::client::TransportError::Timeout { target, after, source: None }.into())
     })?;
     let inbox = Arc::clone(&endpoint.inbox);
-    let channel = Channel::new(endpoint.origin(), Arc::clone(&inbox), Box::new(messages));
+    let channel = Channel::new(endpoint.origin(), Arc::clone(&inbox), Box::new(messages), None);
     inbox.tasks.spawn(read(channel.clone(), stream));
     Ok(channel)
 }

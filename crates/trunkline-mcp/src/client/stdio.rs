@@ -1,13 +1,13 @@
 //! Servers over streams of bytes, one message per line: child processes, sockets and pipes.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -19,6 +19,7 @@ use trunkline::client::{Cause, Failure, ProtocolError, TransportError};
 use super::channel::{Channel, Sender};
 use super::error::Error;
 use super::inbox::Inbox;
+use super::last_lines::LastLines;
 
 /// Configuration of a server that the client starts as a child process.
 ///
@@ -68,12 +69,10 @@ const MAX_QUEUED: usize = 64;
 const MAX_STDERR_LINE: usize = 4 << 10;
 /// The maximum number of lines on stdout that are not messages.
 const MAX_NOISE: usize = 1_000;
-/// The lines of output that an error message has.
-const LAST_LINES: usize = 4;
 
 /// Starts a process, and opens a channel to it.
 pub(super) fn spawn(
-    command: Command,
+    command: &mut Command,
     config: &StdioConfig,
     inbox: &Arc<Inbox>,
 ) -> Result<Channel, Error> {
@@ -82,21 +81,24 @@ pub(super) fn spawn(
     let group = GroupConfig { grace: config.grace, term_grace: config.term_grace };
     let leader = GroupLeader::spawn(command, &group)?;
     let GroupLeader { stdin, stdout, stderr, group, .. } = leader;
-    let (channel, outgoing) = queue(format!("{name} (process {})", group.id()), inbox);
     let last_lines = LastLines::default();
-    let (last, sink) = (last_lines.clone(), Arc::clone(&config.stderr));
-    let lines: LineSink = Arc::new(move |line| {
-        last.add(line);
-        sink(line);
-    });
-    inbox.tasks.spawn(log(stderr, Arc::clone(&lines), last_lines.ended.clone()));
+    let target = format!("{name} (process {})", group.id());
+    let (channel, outgoing) = queue(target, inbox, Some(last_lines.clone()));
+    let sink = |prefix: &'static str| -> LineSink {
+        let (last, sink) = (last_lines.clone(), Arc::clone(&config.stderr));
+        Arc::new(move |line| {
+            last.add(&format!("{prefix}{line}"));
+            sink(line);
+        })
+    };
+    inbox.tasks.spawn(log(stderr, sink(""), last_lines.ended.clone()));
     let driver = Driver {
         channel: channel.clone(),
         outgoing,
         closing: inbox.tasks.closing().clone(),
         reader: FrameReader::new(stdout, Framing::Lines, inbox.config.message_bytes),
         writer: FrameWriter::new(stdin, Framing::Lines, config.write_timeout),
-        noise: lines,
+        noise: sink("on stdout: "),
         child: Some((group, last_lines)),
     };
     inbox.tasks.spawn_to_end(driver.run());
@@ -109,7 +111,7 @@ pub(super) fn open(
     output: Box<dyn AsyncWrite + Send + Unpin>,
     inbox: &Arc<Inbox>,
 ) -> Channel {
-    let (channel, outgoing) = queue("the other end of the stream".to_owned(), inbox);
+    let (channel, outgoing) = queue("the other end of the stream".to_owned(), inbox, None);
     let config = StdioConfig::default();
     let driver = Driver {
         channel: channel.clone(),
@@ -124,10 +126,14 @@ pub(super) fn open(
     channel
 }
 
-fn queue(target: String, inbox: &Arc<Inbox>) -> (Channel, mpsc::Receiver<Bytes>) {
+fn queue(
+    target: String,
+    inbox: &Arc<Inbox>,
+    output: Option<LastLines>,
+) -> (Channel, mpsc::Receiver<Bytes>) {
     let (sender, outgoing) = mpsc::channel(MAX_QUEUED);
     let sender = Queue { sender, target: target.clone() };
-    (Channel::new(target, Arc::clone(inbox), Box::new(sender)), outgoing)
+    (Channel::new(target, Arc::clone(inbox), Box::new(sender), output), outgoing)
 }
 
 /// The messages that wait to be written.
@@ -177,6 +183,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Driver<R, W> {
                 failure.or_else(|| Some(broken(&channel, Arc::new(error))))
             }
         };
+        // Its reason is known, so callers need not wait for the end of the process.
+        if let Some(Failure::Protocol(_)) = &failure {
+            channel.end(failure.clone());
+        }
         // The server ends when its input is closed. What it writes until then is read, so that it does not fail.
         drop(writer);
         let rest = async { while let Ok(Some(_)) = reader.next_within(Duration::MAX).await {} };
@@ -191,7 +201,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Driver<R, W> {
             None => timeout(FINAL_READ, rest).map(|_| None).await,
         };
         let exit = exit.map(|exit| broken(&channel, exit));
-        channel.end(failure.filter(|failure| matches!(failure, Failure::Protocol(_))).or(exit));
+        channel.end(exit);
     }
 }
 
@@ -213,17 +223,25 @@ async fn read<R: AsyncRead + Unpin>(
     loop {
         match reader.next_within(Duration::MAX).await {
             // Many servers print their name.
-            Ok(Some(Frame::Message(line, _))) if !is_message(&line) => {
+            Ok(Some(Frame::Message(line, _))) if !is_message(without_mark(&line)) => {
+                if let Some(error) = foreign_framing(&line) {
+                    return Some(error.into());
+                }
                 noise.lines += 1;
                 let shown = &line[..line.len().min(MAX_STDERR_LINE)];
                 (noise.sink)(&String::from_utf8_lossy(shown));
                 if noise.lines > MAX_NOISE {
                     let reason = format!("more than {MAX_NOISE} lines that are not messages");
-                    let beginning = String::from_utf8_lossy(shown).chars().take(100).collect();
-                    return Some(ProtocolError::Malformed { reason, beginning }.into());
+                    return Some(malformed(reason, shown).into());
                 }
             }
-            Ok(Some(Frame::Message(message, _))) => channel.receive(&message),
+            Ok(Some(Frame::Message(line, _))) => {
+                let message = line.slice_ref(without_mark(&line));
+                match cut_message(&message) {
+                    Some(error) => channel.fail(error),
+                    None => channel.receive(&message),
+                }
+            }
             Ok(Some(Frame::TooLarge(_) | Frame::OutOfMemory(..))) => {
                 let reason = "message exceeds the maximum size".to_owned();
                 return Some(ProtocolError::Malformed { reason, beginning: String::new() }.into());
@@ -239,6 +257,41 @@ async fn read<R: AsyncRead + Unpin>(
 fn is_message(line: &[u8]) -> bool {
     let inner = line.strip_prefix(b"[").map_or(line, <[u8]>::trim_ascii_start);
     inner.starts_with(b"{")
+}
+
+/// A line without a byte order mark.
+fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
+}
+
+/// The error for a header in place of a message.
+fn foreign_framing(line: &[u8]) -> Option<ProtocolError> {
+    const HEADER: &[u8] = b"content-length:";
+    let is_header = line.get(..HEADER.len()).is_some_and(|it| it.eq_ignore_ascii_case(HEADER));
+    is_header.then(|| {
+        let reason = "the server writes `Content-Length` headers, as in the Language Server Protocol; MCP over stdio \
+                      requires messages without headers, each on one line";
+        malformed(reason, line)
+    })
+}
+
+/// The error for a line that is the beginning of a message.
+fn cut_message(line: &[u8]) -> Option<ProtocolError> {
+    if line.ends_with(b"}") || line.ends_with(b"]") {
+        return None;
+    }
+    let error =
+        serde_json::from_slice::<IgnoredAny>(line).err().filter(serde_json::Error::is_eof)?;
+    let reason = format!(
+        "the message does not end on its line, so it may be indented ({error}); MCP over stdio requires each message on one \
+         line"
+    );
+    Some(malformed(reason, line))
+}
+
+fn malformed(reason: impl Into<String>, line: &[u8]) -> ProtocolError {
+    let beginning = String::from_utf8_lossy(line).chars().take(100).collect();
+    ProtocolError::Malformed { reason: reason.into(), beginning }
 }
 
 /// Writes messages until it fails.
@@ -257,46 +310,6 @@ async fn write<W: AsyncWrite + Unpin>(
     }
     // The channel, which holds the sender, lives as long as its driver.
     std::io::ErrorKind::BrokenPipe.into()
-}
-
-/// The last lines of stderr, and of stdout if they are not messages, for error messages.
-#[derive(Debug, Clone, Default)]
-struct LastLines {
-    lines: Arc<Mutex<VecDeque<String>>>,
-    /// Cancelled when stderr has ended.
-    ended: CancellationToken,
-}
-
-/// The end of a process.
-#[derive(Debug, thiserror::Error)]
-#[error("{exit}; output: {output}")]
-struct Exit {
-    exit: Cause,
-    output: String,
-}
-
-impl LastLines {
-    fn add(&self, line: &str) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LAST_LINES {
-            lines.pop_front();
-        }
-        lines.push_back(line.chars().take(200).collect());
-    }
-
-    /// Adds the lines to the end of a process. The last ones may be read after it has ended.
-    async fn describe(&self, exit: Cause) -> Cause {
-        /// Other processes may keep stderr open.
-        const MAX_WAIT: Duration = Duration::from_millis(200);
-        // Without its end, the lines so far are used.
-        let _ = timeout(MAX_WAIT, self.ended.cancelled()).await;
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.is_empty() {
-            return exit;
-        }
-        let output = lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
-        Arc::new(Exit { exit, output })
-    }
 }
 
 /// Passes the lines of stderr on. The rest of a line that is too long is dropped.

@@ -85,7 +85,8 @@ impl Agent {
         let target = || self.http.target().into_owned();
         let after = self.timeout;
         let reply = timeout(after, self.http.post(headers, Bytes::from(body))).await;
-        let reply = reply.map_err(|_| TransportError::Timeout { target: target(), after });
+        let reply =
+            reply.map_err(|_| TransportError::Timeout { target: target(), after, source: None });
         let reply = reply.and_then(|reply| reply).map_err(|error| CallError::new(error, None))?;
         Ok(Turn::new(reply, Id::from(id), target()))
     }

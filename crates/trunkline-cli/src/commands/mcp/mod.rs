@@ -35,7 +35,7 @@ pub(crate) use self::content::Part;
 use self::handler::Handler;
 pub(crate) use self::list::{ListItem, list_text, report_rejected, table_text};
 use self::questions::Questions;
-use super::connection::{Connection, NOTES, is_address, split_address};
+use super::connection::{Connection, NOTES, is_address, split_address, timeout_ms};
 use crate::client::CallError;
 use crate::oauth;
 use crate::server::command_tools;
@@ -65,6 +65,11 @@ pub(crate) struct McpArgs {
     /// Later commands use and refresh them without this flag.
     #[arg(long, help_heading = "Connection", conflicts_with = "command")]
     login: bool,
+    /// Time for the start of COMMAND until it has answered the first requests, in milliseconds
+    ///
+    /// npx and uvx download a program before they start it.
+    #[arg(long, value_name = "MS", default_value_t = 60_000, value_parser = timeout_ms, help_heading = "Connection")]
+    connect_timeout_ms: u64,
     /// Program to start as the server, with its arguments, instead of ADDRESS
     ///
     /// It communicates over stdin and stdout, and ends with this command.
@@ -158,12 +163,14 @@ impl McpArgs {
         };
         let mut config = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
         config.timeout = connection.timeout();
+        config.connect_timeout = Duration::from_millis(self.connect_timeout_ms);
         config.max_timeout = MAX_TIME.max(config.timeout);
         config.task_timeout = config.max_timeout;
         config.handler_timeout = MAX_TIME;
         config.handler = Arc::new(handler);
         // The connection holds it until its child process has ended.
         let (held, released) = mpsc::channel(1);
+        let is_command = matches!(target, Target::Command(_));
         let transport = match target {
             Target::Url(url) => {
                 drop(held);
@@ -175,7 +182,9 @@ impl McpArgs {
         wait_for(async {
             let mut signals = Signals::new(questions).map_err(Failure::Output)?;
             let client = tokio::select! {
-                client = Client::connect(transport, config) => client.map_err(with_remedy),
+                client = Client::connect(transport, config) => {
+                    client.map_err(|error| with_remedy(error, is_command))
+                }
                 signal = signals.next() => Err(Failure::Interrupted(signal)),
             };
             let client = match client {
@@ -384,8 +393,13 @@ impl Signals {
     }
 }
 
-fn with_remedy(error: Error) -> Failure {
+fn with_remedy(error: Error, is_command: bool) -> Failure {
     match error.into() {
+        Failure::Call(failed) | Failure::Initialize(failed)
+            if is_command && failed.error.is_timeout() =>
+        {
+            Failure::CallWithRemedy(failed, "increase --connect-timeout-ms".to_owned())
+        }
         Failure::Call(failed) if failed.status == Some(StatusCode::UNAUTHORIZED) => {
             Failure::CallWithRemedy(failed, "log in with --login".to_owned())
         }

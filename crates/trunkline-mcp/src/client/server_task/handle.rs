@@ -170,7 +170,7 @@ impl Task {
         };
         timeout(after, ending).await.unwrap_or_else(|_| {
             let target = self.client.core.connection.link.target();
-            Err(TransportError::Timeout { target, after }.into())
+            Err(TransportError::Timeout { target, after, source: None }.into())
         })
     }
 

@@ -205,3 +205,165 @@ async fn dropped_calls_are_cancelled() {
     // The late response is ignored.
     client.ping().await.unwrap();
 }
+
+/// The number of starts of a script that is run with `"$starts"` as a file.
+struct Starts(std::path::PathBuf);
+
+impl Starts {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("trunkline-{name}-{}", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        Self(path)
+    }
+
+    fn count(&self) -> usize {
+        std::fs::read_to_string(&self.0).unwrap().lines().count()
+    }
+
+    /// A script that begins with counting its start.
+    fn script(&self, script: &str) -> String {
+        format!("echo start >> {}\n{script}", self.0.display())
+    }
+}
+
+impl Drop for Starts {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+/// A server whose first request must be `initialize`. Otherwise, it does this.
+fn only_initialize(otherwise: &str) -> String {
+    format!(
+        r#"ask; case $line in *'"initialize"'*) ;; *) {otherwise};; esac
+        reply "$legacy"; read -r initialized; while ask; do reply '{{}}'; done"#
+    )
+}
+
+#[tokio::test]
+async fn a_server_that_ends_at_the_first_request_is_started_with_initialize() {
+    for (name, otherwise) in [
+        ("exit", "exit 0"),
+        ("failure", "echo 'first message must be initialize' >&2; exit 1"),
+        ("crash", "kill -9 $$"),
+        ("closed", "exec >&-; cat > /dev/null; exit 0"),
+        ("closed-and-running", "exec >&- 2>&-; sleep 600"),
+        (
+            "error",
+            r#"echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"no"}}'; exit 1"#,
+        ),
+        (
+            "no-id",
+            r#"echo '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}'; exit 1"#,
+        ),
+        ("no-message", "echo '{\"error\": \"not initialized\"}'; exit 1"),
+        ("text", "echo 'Error: expected initialize'; exit 2"),
+    ] {
+        let starts = Starts::new(&format!("first-{name}"));
+        let script = starts.script(&only_initialize(otherwise));
+        let known = config();
+        let connect = async || {
+            let client = connect(&script, |stdio, config| {
+                (stdio.grace, stdio.term_grace) =
+                    (Duration::from_millis(50), Duration::from_millis(50));
+                *config = known.clone();
+            });
+            let client = client.await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            client.ping().await.unwrap();
+        };
+        connect().await;
+        assert_eq!(starts.count(), 2, "{name}");
+    }
+}
+
+/// The start with another first request costs time, or fails.
+#[tokio::test]
+async fn the_era_of_a_command_is_remembered() {
+    for (name, script, expected) in
+        [("ends", only_initialize("exit 0"), 3), ("ignores", only_initialize("ask"), 2)]
+    {
+        let starts = Starts::new(&format!("known-{name}"));
+        let script = starts.script(&format!("{script}; ask"));
+        let mut known = config();
+        known.probe_timeout = Duration::from_millis(100);
+        for _ in 0..2 {
+            let client = connect(&script, |_, config| *config = known.clone()).await.unwrap();
+            assert_eq!(client.server().protocol_version, "2024-11-05");
+            in_time("to close", client.close()).await;
+        }
+        assert_eq!(starts.count(), expected, "{name}");
+    }
+}
+
+/// A server of 2026-07-28 whose start takes longer than the timeout of the first request.
+#[tokio::test]
+async fn a_slow_start_does_not_hide_the_era() {
+    let script = r#"
+        sleep 0.4; ask; reply "$modern"
+        ask; echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-32601,"message":"no"}}'
+        ask; reply "$modern"; ask
+    "#;
+    let client = connect(script, |_, config| config.probe_timeout = Duration::from_millis(100));
+    assert_eq!(client.await.unwrap().server().protocol_version, "2026-07-28");
+}
+
+/// The error of a server that does not start has all these parts.
+async fn check_start(script: &str, parts: &[&str]) {
+    let failed = connect(script, |stdio, config| {
+        (stdio.grace, stdio.term_grace) = (Duration::from_millis(50), Duration::from_millis(50));
+        config.probe_timeout = Duration::from_millis(100);
+        config.connect_timeout = Duration::from_millis(600);
+    });
+    let failed = failed.await.unwrap_err();
+    let (Error::Request(request) | Error::Initialize(request)) = &failed else {
+        panic!("{failed}")
+    };
+    let mut text = failed.to_string();
+    let mut next: Option<&dyn std::error::Error> = Some(&request.error);
+    while let Some(error) = next {
+        text += &format!(": {error}");
+        next = error.source();
+    }
+    for part in parts {
+        assert!(text.contains(part), "{script}: {text}");
+    }
+    assert!(text.len() < 2_000, "{script}: {} bytes", text.len());
+}
+
+#[tokio::test]
+async fn errors_of_a_start_name_the_cause() {
+    check_start("echo 'no API key' >&2; exit 3", &["exit status: 3", "no API key"]).await;
+    check_start("echo 'no API key' >&2; ask; exit 3", &["exit status: 3", "no API key"]).await;
+    check_start(
+        "echo 'no API key' >&2; ask; ask; exit 3",
+        &["did not answer within", "no API key"],
+    )
+    .await;
+    let downloads = "echo 'npm http fetch' >&2; sleep 600";
+    check_start(downloads, &["did not answer within", "npm http fetch"]).await;
+    check_start("echo Listening; sleep 600", &["did not answer within", "on stdout: Listening"])
+        .await;
+    check_start("yes loading | head -600 >&2; sleep 600", &["loading / loading"]).await;
+    check_start("ask; exec >&-; echo broken >&2; sleep 600", &["broken"]).await;
+    let header = r#"printf 'Content-Length: 2\r\n\r\n{}'; sleep 600"#;
+    check_start(header, &["`Content-Length` headers", "each on one line"]).await;
+    check_start("ask; echo content-length: 9; sleep 600", &["`Content-Length` headers"]).await;
+    let indented = r#"while ask; do printf '{\n  "jsonrpc": "2.0",\n  "id": %s,\n  "result": {}\n}\n' $id; done"#;
+    check_start(indented, &["indented", "each message on one line"]).await;
+    let wrapped =
+        r#"while ask; do printf '{"jsonrpc": "2.0", "id": %s,\n"result": {}}\n' $id; done"#;
+    check_start(wrapped, &["indented", "each message on one line"]).await;
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_is_skipped() {
+    let script = r#"
+        mark() { printf '\357\273\277'; }
+        ask; mark; reply "$modern"; ask; mark; reply "$tools"; ask; mark
+        echo "[$(reply '{"content":[]}')]"; ask
+    "#;
+    let client = connect(script, |_, _| {}).await.unwrap();
+    assert_eq!(client.server().protocol_version, "2026-07-28");
+    let one = tool(&client, "one").await;
+    in_time("the call", client.call_tool(&one, &raw(json!({})))).await.unwrap();
+}
