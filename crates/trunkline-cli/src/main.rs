@@ -19,10 +19,13 @@ use commands::{
     call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
 use config::Config;
-use server::{command_tools, doctor, serve, stdio};
+use server::{command_tools, doctor, init, serve, stdio};
 use terminal::output;
 
 fn main() -> ExitCode {
+    if let Some(code) = init::first_process() {
+        return code;
+    }
     let (command, config) = arguments::parse();
     let telemetry = match telemetry::start(command.telemetry()) {
         Ok(telemetry) => telemetry,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -12,6 +12,7 @@ use trunkline::client::child::{Supervisor, supervise};
 use trunkline::{DynamicOperations, Rpc};
 use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
 
+use super::init;
 use crate::terminal::output;
 
 /// The flag of command tools.
@@ -42,6 +43,11 @@ pub(crate) struct CommandToolArgs {
 pub(crate) enum Launch {
     /// Run a command under limits
     Run {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Run a command as the first process of a container does
+    Init {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -103,7 +109,7 @@ impl CommandTools<'_> {
 }
 
 /// The path of this program, which is valid even if its file is moved or replaced.
-fn own_program() -> anyhow::Result<PathBuf> {
+pub(super) fn own_program() -> anyhow::Result<PathBuf> {
     let own = PathBuf::from("/proc/self/exe");
     if own.exists() {
         return Ok(own);
@@ -125,7 +131,7 @@ pub(super) fn protect_from_children() {
 
 /// Hides the environment and the memory of this process, which may contain keys, from other processes of its user, such
 /// as tools. This also disables core dumps, and debuggers require root.
-fn hide_environment() {
+pub(super) fn hide_environment() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -156,6 +162,10 @@ pub(crate) fn run(launch: Launch) -> ExitCode {
     let ended = match launch {
         Launch::Run { arguments } => {
             trunkline_tools::launch(arguments).map_err(anyhow::Error::from)
+        }
+        Launch::Init { arguments } => {
+            let (program, rest) = arguments.split_first().expect("an argument is required");
+            init::run(Command::new(program).args(rest)).map_err(anyhow::Error::from)
         }
         Launch::Supervise { arguments } => supervise(arguments).map_err(anyhow::Error::from),
     };

@@ -11,6 +11,7 @@ mod gateway;
 mod gauges;
 mod history;
 mod history_resources;
+pub(crate) mod init;
 mod limits;
 mod listener;
 mod network;

@@ -44,6 +44,7 @@ mod names;
 mod nodes;
 mod openrpc;
 mod operations;
+mod orphans;
 mod pages;
 mod postgres;
 mod refused_start;

@@ -7,7 +7,10 @@ use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, wait, waitid,
+};
 
 /// The maximum wait for killed processes to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(4);
@@ -21,6 +24,46 @@ pub fn adopt_orphans() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
+}
+
+/// Waits until a child has ended, without taking its status. Meanwhile, takes the status of every other child that ends:
+/// orphans that this process has [adopted](adopt_orphans), which are zombies until then. Blocks. Call it in a process that
+/// has no other use for its children.
+pub fn wait_for_child(child: u32) {
+    let Some(child) = pid(child) else { return };
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::All, ended) {
+            Err(Errno::INTR) => continue,
+            Err(_) => return,
+            Ok(_) => {}
+        }
+        match waitid(WaitId::Pid(child), ended | WaitIdOptions::NOHANG) {
+            Ok(None) | Err(Errno::INTR) => {}
+            Ok(Some(_)) | Err(_) => return,
+        }
+        if !take_orphans(child) {
+            // They cannot be found without `/proc`.
+            while let Err(Errno::INTR) = waitid(WaitId::Pid(child), ended) {}
+            return;
+        }
+    }
+}
+
+/// Takes the status of all children that have ended, except for one. Returns whether there were any.
+fn take_orphans(except: Pid) -> bool {
+    let own = process::id();
+    let mut taken = false;
+    for number in processes() {
+        let Some(Stat { state: 'Z', parent }) = stat_of(number) else { continue };
+        if parent == own
+            && let Some(orphan) = pid(number).filter(|orphan| *orphan != except)
+        {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+            taken |= matches!(waitid(WaitId::Pid(orphan), options), Ok(Some(_)));
+        }
+    }
+    taken
 }
 
 /// Kills all descendants of this process, in any process group, until none are left. Blocks. Takes the status of all
@@ -40,7 +83,7 @@ pub fn end_descendants() {
 fn has_children() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(_)) | Err(Errno::INTR) => {}
             Ok(None) => return true,
             Err(_) => return false,
         }
@@ -51,10 +94,9 @@ fn has_children() -> bool {
 /// is checked while a descriptor of the process is open: if it holds, the descriptor is of the process that it holds
 /// for, or of one that has ended.
 pub fn kill_if(process: u32, condition: impl Fn() -> bool) {
-    let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return };
+    let Some(process) = pid(process) else { return };
     #[cfg(target_os = "linux")]
     {
-        use rustix::io::Errno;
         use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
         match pidfd_open(process, PidfdFlags::empty()) {
             Ok(opened) => {
@@ -77,11 +119,8 @@ pub fn kill_if(process: u32, condition: impl Fn() -> bool) {
 /// All direct and indirect children of this process, with their parents.
 fn descendants() -> Vec<(u32, u32)> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(number) = number
-            && let Some(parent) = parent_of(number)
-        {
+    for number in processes() {
+        if let Some(parent) = parent_of(number) {
             children.entry(parent).or_default().push(number);
         }
     }
@@ -96,11 +135,32 @@ fn descendants() -> Vec<(u32, u32)> {
     found
 }
 
-/// Parses `/proc/*/stat`: `12 (name, which may have spaces) S 11 …`.
+/// The ids of all processes.
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 fn parent_of(process: u32) -> Option<u32> {
+    stat_of(process).map(|stat| stat.parent)
+}
+
+/// The state of a process: `Z` is one whose status was not taken.
+struct Stat {
+    state: char,
+    parent: u32,
+}
+
+/// Parses `/proc/*/stat`: `12 (name, which may have spaces) S 11 …`.
+fn stat_of(process: u32) -> Option<Stat> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some(Stat { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+}
+
+fn pid(process: u32) -> Option<Pid> {
+    i32::try_from(process).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(all(test, target_os = "linux"))]

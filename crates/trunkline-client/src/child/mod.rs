@@ -6,7 +6,7 @@ pub(super) mod process;
 mod reaper;
 mod supervisor;
 
-pub use descendants::{adopt_orphans, end_descendants, kill_if};
+pub use descendants::{adopt_orphans, end_descendants, kill_if, wait_for_child};
 pub use group::{GroupConfig, GroupLeader, ProcessGroup};
 pub use process::ChildConfig;
-pub use supervisor::{SuperviseError, Supervisor, supervise};
+pub use supervisor::{SuperviseError, Supervisor, exit_code, supervise};

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, Signal, kill_process};
 
-use super::descendants::{adopt_orphans, end_descendants};
+use super::descendants::{adopt_orphans, end_descendants, wait_for_child};
 
 /// A program that calls [`supervise`] with its last arguments. Commands that it runs end with their parent, also if
 /// that is killed by SIGKILL.
@@ -80,7 +80,7 @@ const TERM_GRACE: Duration = Duration::from_millis(500);
 ///
 /// When the other end of stdin is closed, also because its process was killed, the program has a second to end. Then it
 /// gets SIGTERM, and half a second later it is killed. When it has ended, all processes that it started are killed,
-/// also those in other process groups (on Linux). Call this from `main`, with no other thread.
+/// also those in other process groups (on Linux). Those that end before, after their parent, are reaped. Call this from `main`, with no other thread.
 ///
 /// # Errors
 /// If the program was not started.
@@ -105,10 +105,7 @@ pub fn supervise(
             }
         })
         .map_err(SuperviseError::Thread)?;
-    if let Some(pid) = pid {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
-    }
+    wait_for_child(child.id());
     running.forget();
     let status = child.wait().map_err(failed)?;
     end_descendants();
@@ -160,7 +157,8 @@ fn end(program: &Running) {
 }
 
 /// The exit code of a program, or that of shells for a signal.
-fn exit_code(status: ExitStatus) -> ExitCode {
+#[must_use]
+pub fn exit_code(status: ExitStatus) -> ExitCode {
     const SIGNAL_BASE: i32 = 128;
     let code = status.code().or(status.signal().map(|signal| SIGNAL_BASE + signal));
     code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)

@@ -8,10 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, waitid,
-};
-use trunkline::client::child::{adopt_orphans, end_descendants};
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
+use trunkline::client::child::{adopt_orphans, end_descendants, wait_for_child};
 
 use super::error::LaunchError;
 use super::protocol::Report;
@@ -73,10 +71,7 @@ impl Supervisor {
             // The thread runs until this process ends.
             let _ = self.feeding.send((pipe, input));
         }
-        if let Some(pid) = pid(child.id()) {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
-        }
+        wait_for_child(child.id());
         self.leader.signal(Signal::KILL);
         self.leader.lock().pid = None;
         let status = child.wait().map_err(failed)?;
