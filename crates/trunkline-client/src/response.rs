@@ -1,4 +1,4 @@
-//! A strict parser of responses (JSON-RPC 2.0, section 5).
+//! A parser of responses (JSON-RPC 2.0, section 5). Deviations whose meaning is certain are accepted.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -35,19 +35,25 @@ impl Response {
     }
 
     /// Returns the outcome if the response belongs to the call with this id. An error without an id is
-    /// accepted: the server could not read the id.
+    /// accepted: the server could not read the id. So is an integer in the other type, as text or number, since it is the
+    /// reply to this call.
     ///
     /// # Errors
     /// [`ProtocolError::WrongId`] if the response has another id.
     pub fn outcome_of(self, expected: &Id) -> Result<Outcome, ProtocolError> {
         match &self.id {
-            Some(found) if found != expected && Key::from(found) != Key::from(expected) => {
+            Some(found) if found != expected && !is_same(found, expected) => {
                 let found = shortened(found);
                 Err(ProtocolError::WrongId { expected: expected.to_string(), found })
             }
             _ => Ok(self.outcome),
         }
     }
+}
+
+fn is_same(found: &Id, expected: &Id) -> bool {
+    let (found, expected) = (Key::from(found), Key::from(expected));
+    found == expected || found.in_other_type().as_ref() == Some(&expected)
 }
 
 /// The content of a body.
@@ -171,19 +177,29 @@ fn response(scanner: &mut Scanner<'_>, body: &Bytes) -> Result<Response, Fault> 
         Some(_) => return fail("`id` is not a string, number or null"),
     };
     match (members.result, members.error) {
-        (Some(_), Some(_)) => fail("both a result and an error"),
-        (None, None) => fail("neither a result nor an error"),
-        (Some(_), None) if id.is_none() => fail("result without an `id`"),
-        (Some((_, result)), None) => {
-            let outcome = Outcome::from_writer(|out| out.extend_from_slice(result.of(body)));
-            Ok(Response { id, outcome })
-        }
-        (None, Some((Kind::Object, error))) => {
+        // Servers of JSON-RPC 1.0 send both, and one of them is null.
+        (result, Some((Kind::Null, _))) => success(result, id, body),
+        (None | Some((Kind::Null, _)), Some((Kind::Object, error))) => {
             let outcome = Outcome::error(error_object(error.of(body))?);
             Ok(Response { id, outcome })
         }
+        (Some(_), Some(_)) => fail("both a result and an error"),
+        (None, None) => fail("neither a result nor an error"),
+        (result, None) => success(result, id, body),
         (None, Some(_)) => fail("`error` is not an object"),
     }
+}
+
+/// A response without an error. Its result is null if it is missing.
+fn success(result: Option<Value>, id: Option<Id>, body: &Bytes) -> Result<Response, Fault> {
+    if id.is_none() {
+        return Err(Fault("result without an `id`".to_owned()));
+    }
+    let result: &[u8] = match &result {
+        Some((_, result)) => result.of(body),
+        None => b"null",
+    };
+    Ok(Response { id, outcome: Outcome::from_writer(|out| out.extend_from_slice(result)) })
 }
 
 #[derive(Deserialize)]
@@ -242,17 +258,32 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":7,"message":""}}"#, Ok(Err(7)));
         check(r#"{"jsonrpc":"2.0","error":{"code":7,"message":"","data":[]}}"#, Ok(Err(7)));
 
+        // As in JSON-RPC 1.0.
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}"#, Ok(Ok(r#"{"a":1}"#)));
+        check(r#"{"jsonrpc":"2.0","error": null ,"id":1,"result":0}"#, Ok(Ok("0")));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":null}"#, Ok(Ok("null")));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":null}"#, Ok(Ok("null")));
+        let refused = r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":7,"message":""}}"#;
+        check(refused, Ok(Err(7)));
+
         check("", Err("empty"));
         check("1", Err("not an object"));
         check(r#"{"id":1,"result":1}"#, Err("`jsonrpc` is missing"));
         check(r#"{"jsonrpc":2.0,"id":1,"result":1}"#, Err("not \"2.0\""));
         check(r#"{"jsonrpc":"2.0","id":1}"#, Err("neither"));
-        check(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":null}"#, Err("both"));
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":""}}"#,
+            Err("both"),
+        );
+        check(r#"{"jsonrpc":"2.0","id":1,"result":1,"error":"no"}"#, Err("both"));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":"no"}"#, Err("both"));
         check(r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#, Err("duplicate `result`"));
         check(r#"{"jsonrpc":"2.0","id":1,"r\u0065sult":1,"result":2}"#, Err("duplicate `result`"));
         check(r#"{"jsonrpc":"2.0","id":null,"result":1}"#, Err("without an `id`"));
         check(r#"{"jsonrpc":"2.0","id":[1],"result":1}"#, Err("`id` is not"));
-        check(r#"{"jsonrpc":"2.0","id":1,"error":null}"#, Err("not an object"));
+        check(r#"{"jsonrpc":"2.0","id":null,"result":1,"error":null}"#, Err("without an `id`"));
+        check(r#"{"jsonrpc":"2.0","error":null}"#, Err("without an `id`"));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#, Err("not an object"));
         check(r#"{"jsonrpc":"2.0","id":1,"error":[1,"a"]}"#, Err("not an object"));
         check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"a"}}"#, Err("malformed"));
         check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#, Err("`message`"));
@@ -274,7 +305,12 @@ mod tests {
         check_id("3.0", 3, true);
         check_id("30e-1", 3, true);
         check_id("4", 3, false);
-        check_id("\"3\"", 3, false);
+        check_id("\"3\"", 3, true);
+        check_id("\"-3\"", -3, true);
+        check_id("\"4\"", 3, false);
+        check_id("\"03\"", 3, false);
+        check_id("\"3.0\"", 3, false);
+        check_id("\" 3\"", 3, false);
         check_id("9007199254740993", 9_007_199_254_740_992, false);
         check_id("9223372036854775807", i64::MAX, true);
     }

@@ -106,7 +106,7 @@ fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolErro
             found.error_without_id.get_or_insert(response.outcome);
             continue;
         };
-        let Some(&position) = positions.get(&Key::from(id)) else {
+        let Some(&position) = Key::from(id).find_in(&positions) else {
             let expected = ids.iter().map(Id::as_raw).collect::<Vec<_>>().join(", ");
             let expected = excerpt(&expected, 200).into_owned();
             return Err(ProtocolError::WrongId { expected, found: shortened(id) });

@@ -17,7 +17,7 @@ fn rejects_invalid_responses() {
     let result = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
     let rows: &[(&str, Vec<u8>, &str)] = &[
         ("another id", json(&result.replace(":1,", ":2,")), "its id is 2, not 1"),
-        ("an id of text", json(&result.replace(":1,", ":\"1\",")), "its id is \"1\", not 1"),
+        ("an id of text", json(&result.replace(":1,", ":\"01\",")), "its id is \"01\", not 1"),
         ("an error with another id", json(&error.replace(":1,", ":2,")), "its id is 2, not 1"),
         (
             "both",

@@ -112,7 +112,7 @@ impl ReplyTable {
             self.deliver_without_id(body);
             return Ok(());
         }
-        if let Some(number) = keys.iter().find_map(|key| self.by_id.get(key).copied()) {
+        if let Some(number) = keys.iter().find_map(|key| key.find_in(&self.by_id).copied()) {
             if let Some(message) = self.remove(number) {
                 self.read = self.read.max(message.sent.unwrap_or_default());
                 message.keys.iter().for_each(|key| self.completed.add(key.clone()));
@@ -121,7 +121,13 @@ impl ReplyTable {
             return Ok(());
         }
         // Removes all ids of an abandoned batch, which `any` would not.
-        let abandoned = keys.iter().filter(|key| self.abandoned.remove(key)).count();
+        let mut remove = |key: &Key| {
+            [Some(key.clone()), key.in_other_type()]
+                .into_iter()
+                .flatten()
+                .any(|key| self.abandoned.remove(&key))
+        };
+        let abandoned = keys.iter().filter(|key| remove(key)).count();
         if abandoned > 0 {
             return Ok(());
         }

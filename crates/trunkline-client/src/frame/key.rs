@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 
 use trunkline_core::id::Id;
@@ -31,6 +32,26 @@ impl Key {
             Ok(value) if raw.contains('\\') => Self::Other(value.to_string().into()),
             _ => Self::Other(raw.into()),
         }
+    }
+}
+
+impl Key {
+    /// The key of the same integer in the other type: `"7"` for 7, and 7 for `"7"`. Some servers return the ids of calls
+    /// like this.
+    pub fn in_other_type(&self) -> Option<Self> {
+        match self {
+            Self::Number(number) => Some(Self::Other(format!("\"{number}\"").into())),
+            Self::Other(text) => {
+                let digits = text.strip_prefix('"')?.strip_suffix('"')?;
+                let number = digits.parse::<i64>().ok()?;
+                (number.to_string() == digits).then_some(Self::Number(number))
+            }
+        }
+    }
+
+    /// Returns the value of a map, under this key or, if there is none, [in the other type](Self::in_other_type).
+    pub(crate) fn find_in<'m, V>(&self, map: &'m HashMap<Self, V>) -> Option<&'m V> {
+        map.get(self).or_else(|| map.get(&self.in_other_type()?))
     }
 }
 
@@ -72,5 +93,23 @@ mod tests {
         check("null", "\"null\"", false);
         check("9007199254740993", "9007199254740992", false);
         check("1e400", "1e401", false);
+    }
+
+    #[track_caller]
+    fn check_other(raw: &str, expected: Option<&str>) {
+        assert_eq!(Key::of(raw).in_other_type(), expected.map(Key::of), "{raw}");
+    }
+
+    #[test]
+    fn integers_have_two_types() {
+        check_other("7", Some("\"7\""));
+        check_other("7.0", Some("\"7\""));
+        check_other("\"7\"", Some("7"));
+        check_other("\"-7\"", Some("-7"));
+        check_other("\"07\"", None);
+        check_other("\"7.0\"", None);
+        check_other("\"a\"", None);
+        check_other("1.5", None);
+        check_other("null", None);
     }
 }

@@ -35,6 +35,11 @@ pub struct Reply {
 /// The maximum memory allocated on the basis of the announced size.
 const MAX_PREALLOCATED: usize = 1 << 20;
 
+/// A text without a byte order mark.
+fn without_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body)
+}
+
 /// The number of bytes of an unexpected body to read for the error message.
 const BEGINNING: usize = 256;
 
@@ -151,7 +156,8 @@ impl Reply {
         match body.is_empty() {
             true if status.is_success() => Ok(None),
             true => Err(self.refused(&body).into()),
-            false => Ok(Some((body, format))),
+            // Parsers may ignore it (RFC 8259, section 8.1).
+            false => Ok(Some((body.slice_ref(without_mark(&body)), format))),
         }
     }
 

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::Id;
+use trunkline::client::frame::Key;
 use trunkline::client::{Error as CallError, Failure, ProtocolError, Response, TransportError};
 
 use super::error::Error;
@@ -176,7 +177,14 @@ impl Channel {
             }
             return Ok(());
         };
-        let number: Option<i64> = id.as_raw().parse().ok();
+        let key = Key::from(id);
+        let number =
+            [Some(&key), key.in_other_type().as_ref()].into_iter().flatten().find_map(|key| {
+                match key {
+                    Key::Number(number) => Some(*number),
+                    Key::Other(_) => None,
+                }
+            });
         if let Some(id) = number {
             self.0.inbox.pending.answered(id);
         }

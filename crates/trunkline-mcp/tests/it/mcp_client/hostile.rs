@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use trunkline_mcp::client::Error;
 
 use super::script::{
-    Answer, Asked, Script, event, events, http, json_text, modern, result, result_of, stream,
+    Answer, Asked, Script, event, events, http, json_text, legacy, modern, result, result_of,
+    stream,
 };
 use super::suite::{call, raw, tool};
 use crate::support::in_time;
@@ -56,6 +57,29 @@ fn endless(piece: &'static str) -> impl Fn(&Asked) -> Answer + Send + Sync {
             }
         });
         answer
+    }
+}
+
+/// Deviations from JSON-RPC 2.0 whose meaning is certain. `ID` is the id of the request.
+#[tokio::test]
+async fn tolerated_replies() {
+    for body in [
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":null}"#,
+        r#"{"jsonrpc":"2.0","error":null,"result":{"content":[]},"id":ID}"#,
+        r#"{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}"#,
+        r#"{"jsonrpc":"2.0","id":ID.0,"result":{"content":[]}}"#,
+        "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}",
+    ] {
+        let script = Script::start(move |asked| match asked.method() {
+            "tools/call" => {
+                let body = body.replace("ID", &asked.body["id"].to_string());
+                http("200 OK\nContent-Type: application/json", &body)
+            }
+            _ => legacy(asked, ""),
+        });
+        let script = script.await;
+        let called = call(&script.client().await).await;
+        assert!(called.is_ok(), "{body}: {called:?}");
     }
 }
 

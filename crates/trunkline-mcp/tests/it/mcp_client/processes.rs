@@ -355,6 +355,32 @@ async fn errors_of_a_start_name_the_cause() {
     check_start(wrapped, &["indented", "each message on one line"]).await;
 }
 
+/// Deviations from JSON-RPC 2.0 whose meaning is certain. Late replies to cancelled requests are among them.
+#[tokio::test]
+async fn tolerated_replies() {
+    for reply in [
+        r#"{"jsonrpc":"2.0","id":'$id',"result":{},"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":"'$id'","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":'$id'.0,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":'$id',"error":null}"#,
+    ] {
+        // The notification that cancels the first request may arrive after the second one.
+        let script = format!(
+            r#"next() {{ ask; case $line in *'"id":'*) ;; *) ask;; esac; }}
+            ask; echo '{{"jsonrpc":"2.0","id":'$id',"error":{{"code":-32601,"message":"no"}}}}'
+            ask; reply "$legacy"; read -r initialized; ask; late=$id; next; first=$id
+            id=$late; echo '{reply}'; id=$first; echo '{reply}'; next; echo '{reply}'; ask; ask"#
+        );
+        let client = connect(&script, |_, _| {}).await.unwrap();
+        let late = tokio::time::timeout(Duration::from_millis(50), client.ping());
+        assert!(late.await.is_err());
+        for _ in 0..2 {
+            let done = in_time(reply, client.ping()).await;
+            assert!(done.is_ok(), "{reply}: {done:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_byte_order_mark_is_skipped() {
     let script = r#"

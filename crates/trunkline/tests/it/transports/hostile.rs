@@ -70,13 +70,15 @@ const REPLY: &str = r#"{"jsonrpc":"2.0","result":3,"id":1}"#;
 #[tokio::test]
 async fn replies_as_lines() {
     let long = format!("{}\n", "x".repeat(2 * LIMIT));
-    let rows: [(&str, Result<i64, &str>); 14] = [
+    let rows: [(&str, Result<i64, &str>); 16] = [
         (r#"{"jsonrpc":"2.0","result":3,"id":1.0}"#, Ok(3)),
         // Requests of the server are ignored.
         (r#"{"jsonrpc":"2.0","method":"log"}"#, Ok(3)),
         (r#"{"jsonrpc":"2.0","method":"ask","id":1}"#, Ok(3)),
         (r#"{"jsonrpc":"2.0","result":4,"id":2}"#, Err("its id is 2, not 1")),
-        (r#"{"jsonrpc":"2.0","result":4,"id":"1"}"#, Err("its id is \"1\", not 1")),
+        (r#"{"jsonrpc":"2.0","result":4,"id":"01"}"#, Err("its id is \"01\", not 1")),
+        (r#"{"jsonrpc":"2.0","result":4,"id":"1"}"#, Ok(4)),
+        (r#"{"jsonrpc":"2.0","result":4,"error":null,"id":1}"#, Ok(4)),
         (r#"{"jsonrpc":"2.0","result":4,"error":{},"id":1}"#, Err("both a result and an error")),
         (r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"id":null}"#, Err("no")),
         (r#"{"jsonrpc":"2.0","result":4}"#, Err("without an `id`")),
