@@ -9,7 +9,8 @@ use trunkline::protocol::excerpt;
 use trunkline::{BuildError, Operation, Schema};
 use trunkline_mcp::client::List;
 use trunkline_mcp::{
-    Prompt, Received, Resource, ResourceTemplate, Tool, ToolAnnotations, ToolError,
+    Prompt, Received, Resource, ResourceTemplate, Tool, ToolAnnotations, ToolError, check_resource,
+    check_resource_template,
 };
 
 use crate::approvals::{Approval, Approved, Reviewed};
@@ -85,6 +86,10 @@ impl Selection {
         self.has_completions = has_completions;
         let (mut uris, mut names) = (HashSet::new(), HashSet::new());
         for mut resource in self.read("resources/list", resources) {
+            if let Err(reason) = check_resource(&resource) {
+                self.reject(resource.uri, format!("invalid URI: {reason}"));
+                continue;
+            }
             let is_new = uris.insert(resource.uri.clone());
             if is_new && self.takes_name(&mut names, upstream.exposed(&resource.uri), &resource.uri)
             {
@@ -93,7 +98,13 @@ impl Selection {
             }
         }
         names.clear();
-        for mut template in self.read("resources/templates/list", templates) {
+        for template in self.read::<ResourceTemplate>("resources/templates/list", templates) {
+            // The upstream reads the URI.
+            let mut template = template.whole_uri();
+            if let Err(reason) = check_resource_template(&template) {
+                self.reject(template.uri_template, format!("invalid URI template: {reason}"));
+                continue;
+            }
             let uri = &template.uri_template;
             let is_new = uris.insert(uri.clone());
             if is_new && self.takes_name(&mut names, upstream.exposed(uri), uri) {

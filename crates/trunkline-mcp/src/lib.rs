@@ -102,7 +102,10 @@ pub use model::{
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, SamplingRequest, SamplingResult, StateKey};
-pub use resource::{ResourcePage, ResourceUri, uri_text, uri_value, uri_variables};
+pub use resource::{
+    ResourcePage, ResourceUri, check_resource, check_resource_template, uri_text, uri_value,
+    uri_variables,
+};
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
 pub use task::{InMemoryTasks, TaskConfig, TaskStore, TaskSupport};

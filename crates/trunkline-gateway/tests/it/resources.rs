@@ -83,6 +83,71 @@ async fn resources_and_templates() {
     assert_eq!((status.tools, status.resources, status.prompts), (1, 2, 1));
 }
 
+/// Templates of RFC 6570: a URI that belongs to each, and a variable.
+const TEMPLATES: [(&str, &str, &str); 16] = [
+    ("t1://{+path}", "t1://a/b", "path"),
+    ("t2://a{#x}", "t2://a#1", "x"),
+    ("t3://a{.x}", "t3://a.1", "x"),
+    ("t4://a{/x}", "t4://a/1", "x"),
+    ("t5://a{;x}", "t5://a;x=1", "x"),
+    ("t6://a{?x,y}", "t6://a?x=1&y=2", "y"),
+    ("t7://a?z=1{&x}", "t7://a?z=1&x=2", "x"),
+    ("t8://{x*}", "t8://1,2", "x"),
+    ("t9://{x:3}", "t9://123", "x"),
+    ("u1://{x,y}", "u1://1,2", "y"),
+    ("u2://{x}{y}", "u2://12", "y"),
+    ("u3://a{/x*}", "u3://a/1/2/3", "x"),
+    ("u4://a{?x*}", "u4://a?b=1&c=2", "x"),
+    ("u5://{x}/{x}", "u5://1/1", "x"),
+    ("u6://{?x}/b", "u6:///b", "x"),
+    ("u7://{customer-id}", "u7://7", "customer-id"),
+];
+
+#[tokio::test]
+async fn templates_of_all_operators() {
+    let upstream = upstream().await;
+    let templates = |texts: &[&str]| {
+        let entry = |text: &&str| json!({ "uriTemplate": text, "name": "n" });
+        json!({ "resourceTemplates": texts.iter().map(entry).collect::<Vec<_>>() })
+    };
+    let invalid = ["{+url}", "v1://{x", "v2://{=x}", "v3://{x:0}", "v4://a b{x}"];
+    let texts: Vec<_> = TEMPLATES.iter().map(|(text, ..)| *text).chain(invalid).collect();
+    upstream.change(|script| {
+        script.others.insert("resources/templates/list", templates(&texts));
+        let resources =
+            json!([{ "uri": "docs://a", "name": "a" }, { "uri": "docs://a b", "name": "b" }]);
+        script.others.insert("resources/list", json!({ "resources": resources }));
+        let completion = json!({ "completion": { "values": ["one"] } });
+        script.others.insert("completion/complete", completion);
+    });
+    let service = Service::start(vec![("up", upstream.config())]).await;
+    let list = service.call("resources/templates/list", json!({})).await.unwrap();
+    let listed = list["resourceTemplates"].as_array().unwrap();
+    let listed: Vec<_> =
+        listed.iter().map(|entry| entry["uriTemplate"].as_str().unwrap()).collect();
+    assert_eq!(listed, TEMPLATES.map(|(text, ..)| text));
+    for (text, uri, variable) in TEMPLATES {
+        let found = service.call("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(found, Ok(contents()), "{text}");
+        let other = uri.replace("://", ":/other/");
+        service.call("resources/read", json!({ "uri": other })).await.unwrap_err();
+        let params = json!({
+            "ref": { "type": "ref/resource", "uri": text },
+            "argument": { "name": variable, "value": "o" },
+        });
+        let completed = service.call("completion/complete", params).await.unwrap();
+        assert_eq!(completed["completion"]["values"], json!(["one"]), "{text}");
+    }
+    let status = service.status("up");
+    let rejected: Vec<_> = status.rejected.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(rejected, [&["docs://a b"][..], &invalid].concat());
+    assert!(
+        status.rejected.iter().all(|item| item.reason.starts_with("invalid URI")),
+        "{status:?}"
+    );
+    assert_eq!(status.resources, TEMPLATES.len() + 1);
+}
+
 #[tokio::test]
 async fn prompts() {
     let upstream = upstream().await;

@@ -140,9 +140,11 @@ async fn answer(
     let error = |error: Value| reply(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     let has = |feature: &str| script.others.keys().any(|method| method.starts_with(feature));
     let mut capabilities = json!({ "tools": {} });
-    for feature in ["resources", "prompts"] {
+    let features =
+        [("resources", "resources"), ("prompts", "prompts"), ("completion", "completions")];
+    for (feature, capability) in features {
         if has(feature) {
-            capabilities[feature] = json!({});
+            capabilities[capability] = json!({});
         }
     }
     let is_first =

@@ -73,6 +73,9 @@ pub struct ResourceTemplate {
     pub meta: Map<String, Value>,
     #[serde(skip)]
     pub(crate) caching: Caching,
+    /// Whether the operation reads the URI instead of the values of variables.
+    #[serde(skip)]
+    pub(crate) reads_whole_uri: bool,
 }
 
 /// The limits of the caching of a result (since 2026-07-28).
@@ -135,7 +138,17 @@ impl ResourceTemplate {
             icons: Vec::new(),
             meta: Map::new(),
             caching: Caching::default(),
+            reads_whole_uri: false,
         }
+    }
+
+    /// The operation reads [`ResourceUri`](crate::ResourceUri). All of RFC 6570 is supported then: a template that
+    /// [`new`](Self::new) does not support has no params, and a URI of up to 16 KiB matches it if each expression can be
+    /// expanded to a part of it.
+    #[must_use]
+    pub fn whole_uri(mut self) -> Self {
+        self.reads_whole_uri = true;
+        self
     }
 }
 

@@ -1,5 +1,6 @@
 //! Operations as resources.
 
+mod pattern;
 mod result;
 mod template;
 
@@ -13,10 +14,11 @@ use trunkline::{Call, ErrorObject, FromCall, Schema};
 use crate::arguments::{Arguments, typed};
 use crate::error::McpError;
 use crate::model::{Caching, Resource, ResourceTemplate};
+use pattern::UriPattern;
 pub(crate) use result::write_contents;
 pub(crate) use template::decoded;
 use template::{UriTemplate, check_uri};
-pub use template::{uri_text, uri_value, uri_variables};
+pub use template::{uri_text, uri_value};
 
 /// Resources by URI, and all of them in the order of their registration.
 #[derive(Debug, Default)]
@@ -41,10 +43,74 @@ pub(crate) struct Source {
 #[derive(Debug)]
 struct Template {
     text: String,
-    template: UriTemplate,
+    matcher: Matcher,
     /// The schema of the variables, if the operation declares one.
     arguments: Option<Arguments>,
     source: Arc<Source>,
+}
+
+/// The way to find out whether a URI belongs to a template.
+#[derive(Debug)]
+enum Matcher {
+    /// The variables are params of the operation.
+    Values(UriTemplate),
+    /// The operation reads the URI itself.
+    Whole(UriPattern),
+}
+
+impl Matcher {
+    fn of(template: &ResourceTemplate) -> Result<Self, &'static str> {
+        match UriTemplate::parse(&template.uri_template) {
+            Err(_) if template.reads_whole_uri => {
+                UriPattern::parse(&template.uri_template).map(Self::Whole)
+            }
+            parsed => parsed.map(Self::Values),
+        }
+    }
+
+    /// The names of the variables.
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Values(template) => template.names().collect(),
+            Self::Whole(pattern) => pattern.names().collect(),
+        }
+    }
+
+    /// The values of the variables in a URI that matches.
+    fn matches(&self, uri: &str) -> Option<Vec<(&str, String)>> {
+        match self {
+            Self::Values(template) => template.matches(uri),
+            Self::Whole(pattern) => pattern.matches(uri).then(Vec::new),
+        }
+    }
+}
+
+/// The names of the variables of a URI template, in order, each once. Empty if the template is invalid.
+///
+/// ```
+/// # use trunkline_mcp::uri_variables;
+/// assert_eq!(uri_variables("docs://{section}/{page}"), ["section", "page"]);
+/// ```
+#[must_use]
+pub fn uri_variables(template: &str) -> Vec<String> {
+    let parsed = UriPattern::parse(template);
+    parsed.iter().flat_map(UriPattern::names).map(str::to_owned).collect()
+}
+
+/// Checks the URI of a resource.
+///
+/// # Errors
+/// The reason why the resource cannot be offered.
+pub fn check_resource(resource: &Resource) -> Result<(), &'static str> {
+    check_uri(&resource.uri)
+}
+
+/// Checks the URI template of a resource template.
+///
+/// # Errors
+/// The reason why the template cannot be offered.
+pub fn check_resource_template(template: &ResourceTemplate) -> Result<(), &'static str> {
+    Matcher::of(template).map(drop)
 }
 
 /// The operation that reads a resource, and its params.
@@ -141,14 +207,14 @@ impl Resources {
                 template: text.clone(),
                 reason: reason.to_owned(),
             };
-            let template = UriTemplate::parse(text).map_err(failure)?;
+            let matcher = Matcher::of(entry).map_err(failure)?;
             if self.has_template(text) || has(text) {
                 return Err(failure("another operation has the same template"));
             }
             let arguments = operation.description().input.as_ref().map(Arguments::of);
             let arguments = arguments.transpose().map_err(|reason| failure(&reason))?;
             let source = Arc::new(Source::of_template(operation, entry));
-            self.templates.push(Template { text: text.clone(), template, arguments, source });
+            self.templates.push(Template { text: text.clone(), matcher, arguments, source });
         }
         Ok(())
     }
@@ -170,7 +236,7 @@ impl Resources {
     /// The variables of the template with this text.
     pub(crate) fn variables(&self, text: &str) -> Option<impl Iterator<Item = &str>> {
         let template = self.templates.iter().find(|template| template.text == text)?;
-        Some(template.template.names())
+        Some(template.matcher.names().into_iter())
     }
 
     /// The resource of this URI.
@@ -205,7 +271,7 @@ impl Resources {
 
 impl Template {
     fn find(&self, uri: &str) -> Option<Found> {
-        let values = self.template.matches(uri)?;
+        let values = self.matcher.matches(uri)?;
         let schema = self.source.operation.description().input.as_ref();
         let value = |(name, text): (&str, String)| {
             (name.to_owned(), typed(schema.map(Schema::as_value), name, text))

@@ -33,10 +33,7 @@ impl UriTemplate {
     /// # Errors
     /// The reason why the template is invalid, or not supported.
     pub(crate) fn parse(template: &str) -> Result<Self, &'static str> {
-        if template.len() > MAX_TEMPLATE {
-            return Err("it is longer than 2,000 bytes");
-        }
-        check_scheme(template)?;
+        check_template(template)?;
         let mut parsed = Self { parts: Vec::new(), query: None };
         let mut rest = template;
         while let Some(start) = rest.find(['{', '}']) {
@@ -81,9 +78,7 @@ impl UriTemplate {
         if self.query.is_some() {
             return Err("a query must be at the end");
         }
-        if literal.chars().any(|c| c.is_control() || " \"<>\\^`|".contains(c)) {
-            return Err("it has a character that is not allowed in a URI");
-        }
+        check_literal(literal)?;
         match self.parts.last_mut() {
             Some(TemplatePart::Literal(before)) => before.push_str(literal),
             _ => self.parts.push(TemplatePart::Literal(literal.to_owned())),
@@ -324,18 +319,6 @@ pub fn uri_value(text: &str) -> Option<String> {
     Some(encoded)
 }
 
-/// The names of the variables of a URI template, in order. Empty if the template is invalid.
-///
-/// ```
-/// # use trunkline_mcp::uri_variables;
-/// assert_eq!(uri_variables("docs://{section}/{page}"), ["section", "page"]);
-/// ```
-#[must_use]
-pub fn uri_variables(template: &str) -> Vec<String> {
-    let parsed = UriTemplate::parse(template);
-    parsed.iter().flat_map(UriTemplate::names).map(str::to_owned).collect()
-}
-
 /// Decodes percent-encodings. `None` if one is malformed, or the result is not UTF-8.
 pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
@@ -355,6 +338,22 @@ pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
         rest = after;
     }
     String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+/// Checks the length and the scheme of a template.
+pub(super) fn check_template(template: &str) -> Result<(), &'static str> {
+    if template.len() > MAX_TEMPLATE {
+        return Err("it is longer than 2,000 bytes");
+    }
+    check_scheme(template)
+}
+
+/// Checks the characters of a literal of a template.
+pub(super) fn check_literal(literal: &str) -> Result<(), &'static str> {
+    match literal.chars().any(|c| c.is_control() || " \"<>\\^`|".contains(c)) {
+        true => Err("it has a character that is not allowed in a URI"),
+        false => Ok(()),
+    }
 }
 
 /// Checks that a text is a URI: a scheme, followed by printable ASCII characters.
