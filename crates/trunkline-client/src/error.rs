@@ -183,7 +183,7 @@ pub enum TransportError {
         target: String,
         /// The timeout of the call.
         after: Duration,
-        /// What the server has printed instead, if it is a process.
+        /// The last output of the server, if it is a process.
         source: Option<Cause>,
     },
     /// The reply exceeds the limit. The rest of it was not read.

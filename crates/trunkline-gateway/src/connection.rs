@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     level: Mutex<Option<LogLevel>>,
 }
 
-/// What is known of a program from its earlier processes.
+/// The era of a program, and the last output of its processes.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramState {
     eras: EraCache,

@@ -1,7 +1,7 @@
 //! The first process of a container, which passes signals on and reaps orphans.
 //!
 //! The kernel makes this process the parent of all orphans of the container. It cannot take their status as a server,
-//! which needs that of its own children. So the server is a child of the first process.
+//! which needs the status of the children that it has started. So the server is a child of the first process.
 
 use std::env;
 use std::io::{self, IsTerminal};

@@ -49,7 +49,7 @@ impl Key {
         }
     }
 
-    /// Returns the value of a map, under this key or, if there is none, [in the other type](Self::in_other_type).
+    /// Returns the value of a map, under this key, or else [in the other type](Self::in_other_type).
     pub(crate) fn find_in<'m, V>(&self, map: &'m HashMap<Self, V>) -> Option<&'m V> {
         map.get(self).or_else(|| map.get(&self.in_other_type()?))
     }

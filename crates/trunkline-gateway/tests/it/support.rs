@@ -55,7 +55,7 @@ pub(crate) enum Mode {
     Redirect(String),
     /// Calls fail with this error.
     Error(Value),
-    /// Sessions are lost as soon as they are opened.
+    /// The server loses each session at once.
     NoSessions,
 }
 

@@ -39,7 +39,7 @@ struct Shared {
     target: String,
     inbox: Arc<Inbox>,
     sender: Box<dyn Sender>,
-    /// What the server has printed, if it is a process.
+    /// The last output of the server, if it is a process.
     output: Option<LastLines>,
     replies: Mutex<Replies>,
     in_flight: Semaphore,

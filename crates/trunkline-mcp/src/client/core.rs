@@ -218,8 +218,8 @@ impl Core {
     }
 }
 
-/// Whether a request that may have run may be sent again. Tools may have effects, and nobody waits for the result of a
-/// `ping`.
+/// Whether a request that may have run may be sent again. Tools may have effects, and a failed `ping` is an
+/// answer.
 fn is_repeatable(method: &str, parts: &RequestParts<'_>) -> bool {
     match method {
         method::PING => false,

@@ -1,4 +1,4 @@
-//! What a process has printed last, for error messages.
+//! The last output of a process, for error messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +47,7 @@ impl LastLines {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The lines, separated by ` / `. `None` if there are none.
+    /// The lines, separated by ` / `. `None` if the process has not written any.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

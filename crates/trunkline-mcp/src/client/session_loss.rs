@@ -13,7 +13,7 @@ use super::session::Session;
 pub(super) enum SessionLoss {
     /// The error has another cause, or is the answer to the request.
     No,
-    /// The reply is not one of an MCP server, or there is none: the server may have been restarted. The request may have
+    /// The reply is missing, or not one of an MCP server, which may have been restarted. The request may have
     /// run.
     Possible,
     /// The server refused the request for a session, which may be one of its application. The request did not run.
@@ -86,7 +86,7 @@ fn text(error: &CallError) -> String {
     text.to_lowercase()
 }
 
-/// Whether a text says that a session is unknown.
+/// Whether a text names a session that is unknown.
 fn names_session(text: &str) -> bool {
     const STATES: [&str; 17] = [
         "not found",
@@ -110,7 +110,7 @@ fn names_session(text: &str) -> bool {
     text.contains("session") && STATES.iter().any(|state| text.contains(state))
 }
 
-/// Whether a text says that `initialize` is missing.
+/// Whether a text names a missing `initialize`.
 fn lacks_initialize(text: &str) -> bool {
     const SUBJECTS: [&str; 5] = ["server", "session", "client", "connection", "mcp"];
     const STATES: [&str; 4] =

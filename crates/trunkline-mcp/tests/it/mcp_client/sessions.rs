@@ -171,7 +171,7 @@ async fn a_lost_session_is_replaced_by_the_next_call_at_the_latest() {
     check_loss("closed", |_: &Asked| closed(), MayHaveRun).await;
 }
 
-/// A tool may have sessions of its own, and errors that name them.
+/// A tool may have own sessions, and errors that name them.
 #[tokio::test]
 async fn errors_of_tools_do_not_replace_the_session() {
     for (code, message) in [
