@@ -94,8 +94,21 @@ impl Capabilities {
         all: Vec<Arc<Capability>>,
         config: &AgentConfig,
     ) -> Self {
-        let catalog = ToolCatalog::new(all.iter().map(|one| one.tool()).collect(), config);
+        let catalog = ToolCatalog::new(all.iter().map(|one| one.tool()), config);
         Self { operations, all, catalog }
+    }
+
+    /// Logs how many tools are not sent to the model.
+    pub(super) fn warn_of_omitted(&self, config: &AgentConfig) {
+        let (tools, limit) = (self.all.len(), config.max_tools);
+        if tools > limit {
+            tracing::warn!(
+                tools,
+                limit,
+                "the model gets the first tools only; select them with `--agent-allow`, or increase \
+                 `--agent-max-tools` if the endpoint accepts more"
+            );
+        }
     }
 
     /// Those that lists for the caller contain.

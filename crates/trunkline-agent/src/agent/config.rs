@@ -33,6 +33,9 @@ pub struct AgentConfig {
     /// always sent. Default 128,000; many local models have 4,096. See
     /// [`Agent::required_context_tokens`](super::Agent::required_context_tokens).
     pub context_tokens: u64,
+    /// Maximum tools that are sent to the model. Beyond it, the first ones in the order of the service are sent, and a
+    /// warning is logged. Many endpoints reject more. Default 128.
+    pub max_tools: usize,
     /// Maximum duration of a turn. Default 3 min.
     pub timeout: Duration,
     /// Maximum concurrent calls among those of one model message. Default 4.
@@ -69,6 +72,7 @@ impl Default for AgentConfig {
             max_repeats: 2,
             max_tokens: 200_000,
             context_tokens: 128_000,
+            max_tools: 128,
             timeout: Duration::from_secs(180),
             parallel_calls: 4,
             max_shown_bytes: 16 << 10,

@@ -28,9 +28,10 @@ pub(super) struct ToolCatalog {
 }
 
 impl ToolCatalog {
-    /// Sends tools in full if they take at most half of a request and leave space for a conversation, or else
+    /// Offers the first [`AgentConfig::max_tools`]. Sends tools in full if they take at most half of a request and leave space for a conversation, or else
     /// [in brief](Tool::brief).
-    pub(super) fn new(tools: Vec<Tool>, config: &AgentConfig) -> Self {
+    pub(super) fn new(tools: impl Iterator<Item = Tool>, config: &AgentConfig) -> Self {
+        let tools: Vec<_> = tools.take(config.max_tools).map(Tool::portable).collect();
         let size = |tools: &[Tool]| tools.iter().map(Tool::bytes).sum::<usize>();
         let max_bytes = max_request_bytes(config.context_tokens);
         let overhead = config.instructions.len()

@@ -80,7 +80,11 @@ impl Agent {
         config: AgentConfig,
     ) -> Self {
         let config = Arc::new(config);
-        let capabilities = Mutex::new(Arc::new(Capabilities::new(rpc.operations(), &config)));
+        let capabilities = Capabilities::new(rpc.operations(), &config);
+        if model.is_some() {
+            capabilities.warn_of_omitted(&config);
+        }
+        let capabilities = Mutex::new(Arc::new(capabilities));
         let executor = Executor::new(rpc, &config);
         let active_turns = ActiveTurns::new(config.max_turns);
         let inner = Inner { executor, model, conversations, config, capabilities, active_turns };
@@ -315,6 +319,9 @@ impl Agent {
         let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.is_snapshot_of(&operations) {
             *known = Arc::new(Capabilities::new(operations, config));
+            if model.is_some() {
+                known.warn_of_omitted(config);
+            }
             let (required, context) = (known.catalog().required_tokens, config.context_tokens);
             if model.is_some() && required > context {
                 tracing::warn!(required, context, "the model's context is too small for the tools");

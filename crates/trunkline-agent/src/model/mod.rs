@@ -10,6 +10,7 @@ mod error;
 mod message;
 mod reply;
 mod retry;
+mod tool;
 mod tool_call;
 
 use std::sync::Arc;
@@ -18,11 +19,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use schemars::transform::{RecursiveTransform, Transform};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
-use trunkline::Schema;
 use trunkline::client::Http;
 use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError, redact_url};
 use trunkline::protocol::spans::{self, Work};
@@ -34,6 +33,7 @@ pub use error::{ModelError, Stage};
 pub(crate) use message::truncate;
 pub use message::{FunctionCall, Message, MessageToolCall};
 pub use reply::Reply;
+pub use tool::Tool;
 pub(crate) use tool_call::id;
 pub use tool_call::{Arguments, ToolCall};
 
@@ -52,17 +52,6 @@ struct Inner {
     config: Arc<ModelConfig>,
     /// Whether the server has rejected streaming; then no further streams are requested.
     rejects_streams: AtomicBool,
-}
-
-/// A tool that a model may call.
-#[derive(Debug, Clone)]
-pub struct Tool {
-    /// 1 to 64 of the characters `A-Z a-z 0-9 _ -`.
-    pub name: String,
-    /// The description for the model.
-    pub description: String,
-    /// The schema of the arguments.
-    pub input: Schema,
 }
 
 impl Model {
@@ -176,49 +165,6 @@ impl Model {
     }
 }
 
-impl Tool {
-    /// The approximate size in a prompt, in bytes.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.name.len() + self.description.len() + self.input.as_value().to_string().len()
-    }
-
-    /// A shorter version for a small context: the first sentence of the description, and the schema without
-    /// descriptions, titles, defaults and examples.
-    #[must_use]
-    pub fn brief(&self) -> Self {
-        let end = self.description.find(". ").map_or(self.description.len(), |end| end + 1);
-        let description = self.description[..end].chars().take(MAX_BRIEF_CHARS).collect();
-        let annotated = schemars::Schema::try_from(self.input.as_value().clone());
-        let input = annotated.map_or_else(
-            |_| self.input.clone(),
-            |mut schema| {
-                RecursiveTransform(without_annotations).transform(&mut schema);
-                Schema::from(schema.to_value())
-            },
-        );
-        Self { name: self.name.clone(), description, input }
-    }
-
-    fn to_json(&self) -> serde_json::Value {
-        let Self { name, description, input } = self;
-        let parameters = input.as_value();
-        json!({
-            "type": "function",
-            "function": { "name": name, "description": description, "parameters": parameters },
-        })
-    }
-}
-
-/// The maximum length of a brief description in characters.
-const MAX_BRIEF_CHARS: usize = 160;
-
-fn without_annotations(schema: &mut schemars::Schema) {
-    for name in ["$schema", "$comment", "title", "description", "default", "examples"] {
-        schema.remove(name);
-    }
-}
-
 /// The reason why a URL is invalid. It quotes from the URL, so it is computed for the redacted URL.
 fn invalid_url_reason(error: UrlError, shown: &str) -> String {
     match error {
@@ -290,45 +236,5 @@ impl From<ErrorReply> for Retry {
     fn from(reply: ErrorReply) -> Self {
         let ErrorReply { status, headers, text } = reply;
         Self::from_status(status, &headers, error::error_message(&text))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check_brief(
-        description: &str,
-        input: serde_json::Value,
-        expected: (&str, serde_json::Value),
-    ) {
-        let tool = Tool { name: "t".into(), description: description.into(), input: input.into() };
-        let brief = tool.brief();
-        assert_eq!((&*brief.description, brief.input.as_value()), (expected.0, &expected.1));
-    }
-
-    #[test]
-    fn brief_keeps_names_and_types() {
-        let input = json!({
-            "$schema": "s", "title": "T", "description": "d", "type": "object",
-            "properties": {
-                "description": { "type": "string", "description": "d", "default": "x" },
-                "title": { "anyOf": [{ "const": "a", "title": "A" }, { "enum": ["description"] }] },
-            },
-            "required": ["description"],
-        });
-        let brief = json!({
-            "type": "object",
-            "properties": {
-                "description": { "type": "string" },
-                "title": { "anyOf": [{ "const": "a" }, { "enum": ["description"] }] },
-            },
-            "required": ["description"],
-        });
-        check_brief("Adds 1.5 and more. And so on.", input, ("Adds 1.5 and more.", brief));
-        check_brief("One sentence", json!(true), ("One sentence", json!(true)));
-        check_brief("", json!("no schema"), ("", json!("no schema")));
-        check_brief(&"é".repeat(200), json!({}), (&"é".repeat(160), json!({})));
     }
 }

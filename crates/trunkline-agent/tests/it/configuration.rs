@@ -35,6 +35,49 @@ async fn tools_are_offered_by_patterns() {
     check(&["*"], &["*"], &[]).await;
 }
 
+/// Endpoints reject requests with more tools, or with longer descriptions.
+#[tokio::test]
+async fn tools_fit_the_limits_of_endpoints() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!("Counts. {}", "word ".repeat(400));
+    for (count, limit, expected) in [(128, 128, 128), (200, 128, 128), (200, 150, 150)] {
+        let model =
+            ModelServer::rows(vec![Answer::calls(&[("1", "t199", "")]), Answer::text("Done.")]);
+        let model = model.await;
+        let tool = |number: usize| {
+            let name = format!("t{number}");
+            Operation::new(name.clone(), move || number)
+                .description(text.clone())
+                .read_only()
+                .tool(name)
+        };
+        let rpc = (0..count).map(tool).fold(Router::new(), Router::operation).build().unwrap();
+        let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
+        let config = model::ModelConfig::new(&model.url, "tiny");
+        let settings = AgentConfig { max_tools: limit, ..AgentConfig::default() };
+        let agent = Agent::new(rpc, Some(Model::new(config).unwrap()), conversations, settings);
+        assert_eq!(agent.list_capabilities().len(), count);
+        let api = Router::new().merge(operations(&agent)).build().unwrap();
+        let found = api.call::<Value>("agent.chat", &json!({ "message": "Go." })).await.unwrap();
+        let requests = model.requests();
+        let tools = requests[0]["tools"].as_array().unwrap();
+        let names: Vec<_> =
+            tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+        let all: Vec<_> = (0..expected).map(|number| format!("t{number}")).collect();
+        assert_eq!(names, all, "{count}, {limit}");
+        let description = tools[0]["function"]["description"].as_str().unwrap();
+        let length = description.chars().count();
+        assert!(length <= 1_024 && length > 1_000, "{length}");
+        assert!(
+            description.starts_with("Counts. word") && description.ends_with("word [shortened]")
+        );
+        // A tool that was not sent can be called by its name.
+        let called =
+            if count == 200 { json!([{ "result": 199 }]) } else { json!([{ "error": {} }]) };
+        includes("called", &found["steps"], &called);
+    }
+}
+
 #[tokio::test]
 async fn skips_confirmation_of_listed_operations() {
     let script = || vec![Answer::calls(&[("1", "undeclared", "")]), Answer::text("Done.")];

@@ -112,6 +112,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("agent.model", "model", Kind::Text),
     setting("agent.key", "key", Kind::Secret),
     setting("agent.context_tokens", "context", Kind::Integer),
+    setting("agent.max_tools", "agent_max_tools", Kind::Integer),
     setting("agent.allow", "allow", Kind::List),
     setting("agent.deny", "deny", Kind::List),
     setting("history.enabled", "no_history", Kind::Negated),

@@ -63,6 +63,18 @@ pub(crate) struct AgentArgs {
         value_parser = value_parser!(u64).range(1..)
     )]
     context: Option<u64>,
+    /// Maximum tools that are sent to the model
+    ///
+    /// If there are more, the first ones are sent, and a warning is logged. Many endpoints reject more than 128.
+    #[arg(
+        id = "agent_max_tools",
+        long = "agent-max-tools",
+        value_name = "N",
+        default_value_t = 128,
+        env = "TRUNKLINE_AGENT_MAX_TOOLS",
+        value_parser = value_parser!(u64).range(1..=100_000)
+    )]
+    max_tools: u64,
     /// Methods that the agent may call, like `db.*` [default: all]
     ///
     /// The default is all methods of the database, records and command tools. Repeatable or comma-separated.
@@ -123,6 +135,7 @@ impl AgentArgs {
             allow: if allow.is_empty() { all() } else { allow },
             deny: entries(&self.deny).collect(),
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
+            max_tools: usize::try_from(self.max_tools).unwrap_or(usize::MAX),
             model_setup: MODEL_SETUP.to_owned(),
             ..defaults
         };

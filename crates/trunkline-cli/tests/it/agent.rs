@@ -250,9 +250,26 @@ fn a_context_too_small_for_the_tools_prevents_the_start() {
 }
 
 #[test]
+fn the_number_of_tools_is_limited() {
+    for (arguments, expected) in [(&[][..], 20), (&["--agent-max-tools", "5"], 5)] {
+        let (url, asked) = model(1, r#""type":"function""#);
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0", "--sample", "--agent-model", "m"]);
+        command.args(["--agent-url", &url]).args(arguments);
+        let server = Server::start(command);
+        call(&server, "agent.chat", &json!({ "message": "Hi" }));
+        assert_eq!(asked.join().unwrap(), [expected], "{arguments:?}");
+        let stopped = server.stop();
+        let is_warned = stopped.stderr.contains("--agent-max-tools");
+        assert_eq!(is_warned, expected == 5, "{arguments:?}: {stopped:?}");
+    }
+}
+
+#[test]
 fn invalid_agent_settings_prevent_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: [(&[&str], i32, &str); 10] = [
+    let rows: [(&[&str], i32, &str); 11] = [
         (&["--agent-allow", ""], 1, "--agent-allow is empty"),
         (&["--agent-deny", " , "], 1, "--agent-deny is empty"),
         (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url requires --agent-model"),
@@ -266,6 +283,7 @@ fn invalid_agent_settings_prevent_the_start() {
         (&["--agent-allow", "db.*,nope.*"], 1, "--agent-allow nope.*: no method"),
         (&["--agent-context", "4096"], 2, "--agent-url"),
         (&["--agent-context", "0"], 2, "--agent-context"),
+        (&["--agent-max-tools", "0"], 2, "--agent-max-tools"),
         (&["--agent-url", "nowhere", "--agent-model", "m"], 1, "--agent-url"),
     ];
     for (arguments, code, told) in rows {
