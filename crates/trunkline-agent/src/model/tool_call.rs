@@ -45,10 +45,9 @@ pub(super) fn check_count(calls: usize) -> Result<(), ModelError> {
 }
 
 impl ToolCall {
-    /// A call by the name that a model writes: some models add white space or a namespace from their training.
+    /// A call by the name that a model writes.
     pub(super) fn new(id: String, name: &str, arguments: Arguments) -> Self {
-        let name = name.trim();
-        let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
+        let name = plain_name(name).to_owned();
         Self { id, name, arguments }
     }
 
@@ -119,6 +118,23 @@ impl Arguments {
     }
 }
 
+/// The name without what some models add to it from their training: white space, special tokens and what follows them,
+/// the namespace of the tools, the number or the parentheses of a call.
+fn plain_name(name: &str) -> &str {
+    const NAMESPACES: [&str; 3] = ["functions", "function", "default_api"];
+    // A name may begin with tokens and the recipient of a message: `<|channel|>commentary to=functions.add`.
+    let name = name.rsplit_once("to=").map_or(name, |(_, recipient)| recipient).trim();
+    let name = name.trim_start_matches("<|").split("<|").next().unwrap_or(name);
+    let name = name.split(['<', '\n']).next().unwrap_or(name).trim();
+    let name = name.strip_suffix("()").unwrap_or(name);
+    let is_namespace = |(namespace, _): &(&str, &str)| NAMESPACES.contains(namespace);
+    let name = name.split_once(['.', ':']).filter(is_namespace).map_or(name, |(_, name)| name);
+    let is_numbered = |(name, number): &(&str, &str)| {
+        !name.is_empty() && !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    name.rsplit_once(':').filter(is_numbered).map_or(name, |(name, _)| name)
+}
+
 /// Generates an id for a call without one, unique across conversations. The strictest endpoints accept nine letters
 /// and digits.
 pub(crate) fn id() -> String {
@@ -153,6 +169,9 @@ pub(super) fn calls_in_text(
 
 /// Parses a text that consists only of calls.
 fn parse_calls(text: &str) -> Option<Vec<TextCall>> {
+    if text.trim_start().starts_with("<|") {
+        return harmony_calls(text);
+    }
     let mut calls = Vec::new();
     for piece in unwrap_fence(text.trim())? {
         for call in serde_json::Deserializer::from_str(piece).into_iter() {
@@ -165,12 +184,29 @@ fn parse_calls(text: &str) -> Option<Vec<TextCall>> {
     Some(calls)
 }
 
+/// Parses the messages to tools in a text in the Harmony format, which gpt-oss writes:
+/// `<|start|>assistant<|channel|>commentary to=functions.add<|message|>{"a": 1}<|call|>`.
+fn harmony_calls(text: &str) -> Option<Vec<TextCall>> {
+    let messages = text.split("<|start|>").filter_map(|message| message.split_once("<|message|>"));
+    let calls = messages.filter_map(|(head, body)| {
+        let recipient = head.split_once("to=")?.1.split_whitespace().next()?;
+        Some((recipient.to_owned(), body))
+    });
+    let to_call = |(name, body)| {
+        let arguments = serde_json::Deserializer::from_str(body).into_iter().next()?.ok()?;
+        Some(TextCall { name: Some(name), arguments: Some(arguments), function: None })
+    };
+    calls.map(to_call).collect()
+}
+
 /// Whether a text with this beginning may be a call.
 pub(super) fn may_be_call(beginning: &str) -> bool {
     let beginning = beginning.trim_start();
     let may_begin =
         |opening: &str| beginning.starts_with(opening) || opening.starts_with(beginning);
-    ["{", "[", "```json", "```\n", "<tool_call>"].into_iter().any(may_begin)
+    const OPENINGS: [&str; 7] =
+        ["{", "[", "```json", "```\n", "<tool_call>", "<|start|>", "<|channel|>"];
+    OPENINGS.into_iter().any(may_begin)
 }
 
 #[derive(Deserialize)]
@@ -267,6 +303,20 @@ mod tests {
         check(&format!("<tool_call>{one}</tool_call> and <tool_call>{one}</tool_call>"), &[]);
         check(&format!("<tool_call>{one}</tool_call><tool_call>{{\"name\""), &[]);
 
+        let call = |head: &str| format!(r#"<|channel|>{head}<|message|>{{"a": 1}}<|call|>"#);
+        for head in ["commentary to=functions.add <|constrain|>json", "analysis to=add code"] {
+            check(&call(head), add);
+            let reasoned = "<|channel|>analysis<|message|>to=add<|end|><|start|>assistant";
+            check(&format!("{reasoned}{}", call(head)), add);
+        }
+        check(
+            r#"<|start|>assistant to=functions.add<|channel|>commentary<|message|>{"a": 1}"#,
+            add,
+        );
+        check(&call("commentary to=functions.remove"), &[]);
+        check(&call("final"), &[]);
+        check("<|channel|>commentary to=functions.add<|message|>a", &[]);
+
         check(r#"{"name": "remove", "arguments": {"a": 1}}"#, &[]);
         check(r#"{"name": "add"}"#, &[]);
         check(r#"{"sum": 3}"#, &[]);
@@ -274,6 +324,39 @@ mod tests {
         check("[]", &[]);
         check("The sum is 3.", &[]);
         check(r#"Call {"name": "add", "arguments": {}}"#, &[]);
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for (name, expected) in [
+            ("list_tables", "list_tables"),
+            (" list_tables\n", "list_tables"),
+            ("list_tables<|channel|>commentary", "list_tables"),
+            ("list_tables<|channel|>", "list_tables"),
+            ("list_tables <|constrain|>json", "list_tables"),
+            ("list_tables<|message|>{\"a\": 1}", "list_tables"),
+            ("functions.list_tables", "list_tables"),
+            ("functions.list_tables<|channel|>json", "list_tables"),
+            ("functions.list_tables:0", "list_tables"),
+            ("default_api:list_tables", "list_tables"),
+            ("default_api.list_tables", "list_tables"),
+            ("list_tables:12", "list_tables"),
+            ("list_tables()", "list_tables"),
+            ("<|channel|>commentary to=functions.list_tables", "list_tables"),
+            ("list_tables</function>", "list_tables"),
+            ("list_tables\n<parameter=a>", "list_tables"),
+            // Names of operations.
+            ("db.list_tables", "db.list_tables"),
+            ("tool.list_tables", "tool.list_tables"),
+            ("db.functions.list", "db.functions.list"),
+            ("a:b", "a:b"),
+            (":1", ":1"),
+            ("functions", "functions"),
+            ("", ""),
+            ("<|constrain|>json", "constrain|>json"),
+        ] {
+            assert_eq!(plain_name(name), expected, "{name:?}");
+        }
     }
 
     #[test]
