@@ -16,7 +16,7 @@ use super::execution::CallOutcome;
 use super::reply::Stop;
 use super::turn::{Proposal, Turn};
 use crate::conversation::PendingCall;
-use crate::model::{self, Arguments, Message, ToolCall, truncate};
+use crate::model::{self, Arguments, Message, ToolCall, depth, truncate};
 
 /// A requested call, and the decision about it.
 struct PlannedCall {
@@ -53,13 +53,13 @@ impl Turn<'_> {
 
     /// Executes a confirmed call, if its operation has not changed since the call was proposed.
     pub(super) async fn execute_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
-        let PendingCall { tool, identity, arguments, .. } = call;
+        let PendingCall { tool, identity, arguments, message, .. } = call;
         let id = model::id();
         let arguments = Arguments::Object(arguments);
-        let call = ToolCall { id: id.clone(), name: tool.clone(), arguments };
-        let tool_calls = vec![call.to_message_call()];
-        self.messages.push(Message::Assistant { content: String::new(), tool_calls });
-        let (arguments, error) = self.check_arguments(call.arguments);
+        let call = ToolCall::new(id.clone(), &tool, arguments.clone());
+        let anew = || Message::with_calls(String::new(), vec![call.to_message_call()]);
+        self.messages.push(message.map_or_else(anew, |message| message.with_call_id(&id)));
+        let (arguments, error) = self.check_arguments(arguments);
         let capability = self.capabilities.find_operation(&identity.operation).cloned();
         let decision = match (capability, error) {
             (None, _) => Decision::Refuse(self.unknown_tool(&tool)),
@@ -76,7 +76,7 @@ impl Turn<'_> {
     }
 
     fn plan(&mut self, call: ToolCall, origin: Origin, stopped: Option<Stop>) -> PlannedCall {
-        let ToolCall { id, name, arguments } = call;
+        let ToolCall { id, name, arguments, .. } = call;
         let capability = self.capabilities.find_by_model_name(&name).cloned();
         let tool =
             capability.as_ref().map_or_else(|| truncate_name(&name), |one| one.name().to_owned());
@@ -89,7 +89,7 @@ impl Turn<'_> {
             (None, Some(capability), None) => match capability.check(&arguments) {
                 Err(error) => Decision::Refuse(error),
                 Ok(()) if capability.needs_confirmation(&arguments, origin) => {
-                    self.propose(capability, &arguments)
+                    self.propose(capability, &id, &arguments)
                 }
                 Ok(()) => Decision::Execute(capability),
             },
@@ -200,12 +200,19 @@ impl Turn<'_> {
     }
 
     /// Proposes a call to the user, unless another one is pending.
-    fn propose(&mut self, capability: Arc<Capability>, arguments: &Map<String, Value>) -> Decision {
+    fn propose(
+        &mut self,
+        capability: Arc<Capability>,
+        id: &str,
+        arguments: &Map<String, Value>,
+    ) -> Decision {
         let reason = match &self.pending {
             None => "the user must confirm the call first",
             Some(_) => "another call is waiting for the user's confirmation",
         };
-        self.pending.get_or_insert_with(|| Proposal { capability, arguments: arguments.clone() });
+        let message = self.messages.last().map(|message| message.with_only_call(id));
+        let arguments = arguments.clone();
+        self.pending.get_or_insert_with(|| Proposal { capability, arguments, message });
         let error = ErrorObject::new(code::REFUSED, "Not confirmed");
         Decision::Refuse(error.with_data(&json!({ "reason": reason })))
     }
@@ -248,15 +255,6 @@ impl Turn<'_> {
             self.metadata.tool_used = Some(step.tool.clone());
         }
         self.steps.push(step);
-    }
-}
-
-/// The nesting depth of arrays and objects.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Turn<'a> {
     pub(super) calls: u32,
     /// Whether the model has used tool calls of the API. Then calls in its text are not executed.
     pub(super) uses_native_calls: bool,
+    /// The number of times that the model is asked again after a reply without an answer.
+    repeats_left: u32,
     pub(super) response: String,
     status_updates: Vec<String>,
     pub(super) steps: Vec<Step>,
@@ -50,6 +52,8 @@ pub(super) struct Turn<'a> {
 pub(super) struct Proposal {
     pub(super) capability: Arc<Capability>,
     pub(super) arguments: Map<String, Value>,
+    /// The message with the call.
+    pub(super) message: Option<Message>,
 }
 
 /// The result of a turn.
@@ -84,6 +88,7 @@ impl<'a> Turn<'a> {
             request_counts: HashMap::new(),
             calls: 0,
             uses_native_calls: false,
+            repeats_left: MAX_REPEATED_REQUESTS,
             response: String::new(),
             status_updates: Vec::new(),
             steps: Vec::new(),
@@ -116,11 +121,12 @@ impl<'a> Turn<'a> {
     pub(super) fn finish(mut self) -> Result<TurnResult, Error> {
         let pending = self.pending.take();
         let pending = match pending {
-            Some(Proposal { capability, arguments }) => Some(PendingCall {
+            Some(Proposal { capability, arguments, message }) => Some(PendingCall {
                 token: token()?,
                 tool: capability.name().to_owned(),
                 identity: capability.identity(),
                 arguments,
+                message,
             }),
             None => None,
         };
@@ -172,23 +178,30 @@ impl<'a> Turn<'a> {
                 self.stop(stop).await;
                 return Ok(());
             }
-            let Completion { content, mut calls, calls_in_text, is_truncated, .. } =
-                match timeout_at(self.deadline, self.ask()).await {
-                    Ok(completion) => completion?,
-                    Err(_) => {
-                        self.stop(Stop::Time).await;
-                        return Ok(());
-                    }
-                };
-            if calls.is_empty() {
-                self.finish_answer(content, is_truncated).await;
+            let completion = match timeout_at(self.deadline, self.ask()).await {
+                Ok(Err(error)) if self.repeats_left > 0 && error.is_without_answer() => {
+                    self.repeats_left -= 1;
+                    continue;
+                }
+                Ok(completion) => completion?,
+                Err(_) => {
+                    self.stop(Stop::Time).await;
+                    return Ok(());
+                }
+            };
+            if completion.calls.is_empty() {
+                self.finish_answer(completion).await;
                 return Ok(());
             }
+            let Completion { reasoning, content, mut calls, extra, calls_in_text, .. } = completion;
             let origin = if calls_in_text { Origin::Text } else { Origin::Native };
             self.uses_native_calls |= origin == Origin::Native;
             calls.truncate(self.max_processed_calls());
             let tool_calls = calls.iter().map(ToolCall::to_message_call).collect();
-            self.messages.push(Message::Assistant { content, tool_calls });
+            // Models expect their reasoning with the calls that it led to.
+            let content = reasoning + &content;
+            let model = self.model.name().to_owned();
+            self.messages.push(Message::Assistant { content, tool_calls, extra, model });
             if let Some(stop) = self.execute(calls, origin).await {
                 self.stop(stop).await;
                 return Ok(());
@@ -267,8 +280,11 @@ impl<'a> Turn<'a> {
         let read = messages + self.capabilities.catalog().bytes;
         let of_call =
             |call: &ToolCall| call.to_message_call().function.arguments.len() + call.name.len();
-        let written =
-            completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
+        let Completion { reasoning, content, calls, extra, .. } = completion;
+        let written = reasoning.len()
+            + content.len()
+            + extra.bytes()
+            + calls.iter().map(of_call).sum::<usize>();
         let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
         let total_tokens = prompt_tokens + completion_tokens;
         model::Usage { prompt_tokens, completion_tokens, total_tokens, cached_tokens: 0 }
@@ -295,13 +311,15 @@ impl<'a> Turn<'a> {
         turns
     }
 
-    async fn finish_answer(&mut self, content: String, is_truncated: bool) {
+    async fn finish_answer(&mut self, completion: Completion) {
+        let Completion { content, extra, is_truncated, .. } = completion;
         if is_truncated {
             self.response = content;
             return self.stop(Stop::Length).await;
         }
         self.response.clone_from(&content);
-        self.messages.push(Message::assistant(content));
+        let (tool_calls, model) = (Vec::new(), self.model.name().to_owned());
+        self.messages.push(Message::Assistant { content, tool_calls, extra, model });
     }
 
     /// Ends the turn with a text that is not from the model.
@@ -335,6 +353,9 @@ impl<'a> Turn<'a> {
         self.caller.events().send_until(self.deadline + SEND_TIMEOUT, event).await;
     }
 }
+
+/// The maximum number of repeated requests of a turn.
+const MAX_REPEATED_REQUESTS: u32 = 2;
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -41,6 +41,9 @@ pub(crate) struct PendingCall {
     #[serde(default)]
     pub(crate) identity: Identity,
     pub(crate) arguments: Map<String, Value>,
+    /// The message that proposed it, with only this call.
+    #[serde(default)]
+    pub(crate) message: Option<Message>,
 }
 
 /// The identity of an operation: its name, and a hash that differs if another operation has the name later.

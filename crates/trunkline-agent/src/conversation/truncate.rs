@@ -9,6 +9,11 @@ const MAX_MARK_LENGTH: usize = 80;
 /// and finally the arguments of calls.
 pub(super) fn truncate_messages(mut messages: Vec<Message>, limit: usize) -> Vec<Message> {
     let size = |messages: &[Message]| messages.iter().map(Message::bytes).sum::<usize>();
+    // Extra members, which cannot be truncated, are dropped if the rest does not fit without the results of tools.
+    let results: usize = messages.iter_mut().filter_map(result_text).map(|text| text.len()).sum();
+    if size(&messages) - results > limit {
+        messages.iter_mut().for_each(Message::drop_extra);
+    }
     for part in [result_text, spoken_text] {
         let all = size(&messages);
         if all <= limit {
@@ -81,7 +86,7 @@ mod tests {
         let tool = |content| Message::Tool { tool_call_id: String::new(), content };
         let messages = vec![
             Message::user(text(0)),
-            Message::Assistant { content: String::new(), tool_calls: vec![call] },
+            Message::with_calls(String::new(), vec![call]),
             tool(text(2)),
             tool(text(3)),
             Message::assistant(text(4)),

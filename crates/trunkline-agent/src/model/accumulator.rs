@@ -1,18 +1,26 @@
 //! Assembly of a reply from its parts.
 
-use super::chunk::{CallPart, Chunk, Usage};
+use serde_json::Value;
+
+use super::answer::AnswerPlace;
+use super::chunk::{CallPart, Choice, Chunk, Usage};
 use super::config::ModelConfig;
 use super::error::{ModelError, error_message};
+use super::extra::ExtraMembers;
 use super::tool_call::{self, Arguments, ToolCall};
 
 /// A complete reply of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Completion {
-    /// The text.
+    /// The reasoning at the beginning of the text, with its tags; empty if the server separates it.
+    pub reasoning: String,
+    /// The text after the reasoning.
     pub content: String,
     /// The requested calls.
     pub calls: Vec<ToolCall>,
+    /// Members that the API does not define.
+    pub extra: ExtraMembers,
     /// The token usage, if the endpoint reports it.
     pub usage: Option<Usage>,
     /// Whether the calls were found in the text, where they may be a quotation.
@@ -25,17 +33,24 @@ pub struct Completion {
 #[derive(Debug)]
 pub(super) struct Accumulator {
     content: String,
+    answer: AnswerPlace,
     refusal: String,
     calls: Vec<PartialCall>,
     /// The size of the names and arguments of all calls.
     call_bytes: usize,
+    extra: ExtraMembers,
+    /// The size of the extra members of the message and all calls.
+    extra_bytes: usize,
     usage: Option<Usage>,
     finish_reason: Option<String>,
     has_choice: bool,
+    /// Whether a part without a choice reports the usage, which is the last part.
+    has_final_usage: bool,
     /// Whether parts have arrived; a complete message after them repeats their contents.
     has_parts: bool,
     max_content_bytes: usize,
     max_arguments_bytes: usize,
+    max_extra_bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -44,35 +59,53 @@ struct PartialCall {
     id: String,
     name: String,
     arguments: String,
+    extra: ExtraMembers,
 }
 
 impl Accumulator {
     pub(super) fn new(config: &ModelConfig) -> Self {
-        let ModelConfig { max_content_bytes, max_arguments_bytes, .. } = *config;
+        let ModelConfig { max_content_bytes, max_arguments_bytes, max_extra_bytes, .. } = *config;
         Self {
             content: String::new(),
+            answer: AnswerPlace::default(),
             refusal: String::new(),
             calls: Vec::new(),
             call_bytes: 0,
+            extra: ExtraMembers::default(),
+            extra_bytes: 0,
             usage: None,
             finish_reason: None,
             has_choice: false,
+            has_final_usage: false,
             has_parts: false,
             max_content_bytes,
             max_arguments_bytes,
+            max_extra_bytes,
         }
     }
 
-    /// Adds a part.
-    pub(super) fn add(&mut self, json: &str) -> Result<(), ModelError> {
-        let chunk = Chunk::read(json).map_err(|error| ModelError::malformed(error.to_string()))?;
+    /// Adds the parts in a text. After the first one, a text that is not JSON ends them: some servers append the end
+    /// mark to a reply in one piece, or omit the empty lines between events.
+    pub(super) fn add(&mut self, text: &str) -> Result<(), ModelError> {
+        let mut parts = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let first = parts.next().transpose();
+        let first = first.map_err(|error| ModelError::malformed(error.to_string()))?;
+        let rest = parts.map_while(Result::ok);
+        first.into_iter().chain(rest).try_for_each(|part| self.add_chunk(Chunk::new(part)))
+    }
+
+    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), ModelError> {
         if let Some(error) = chunk.error {
             let text = serde_json::json!({ "error": error }).to_string();
             return Err(ModelError::Failed { reason: error_message(&text) });
         }
         self.usage = chunk.usage.or(self.usage);
-        let Some(choice) = chunk.choice else { return Ok(()) };
+        let Some(mut choice) = chunk.choice else {
+            self.has_final_usage |= self.has_choice && chunk.usage.is_some();
+            return Ok(());
+        };
         self.has_choice = true;
+        self.add_extra(&mut choice);
         self.has_parts |= !choice.is_complete;
         self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
         if choice.is_complete {
@@ -89,11 +122,29 @@ impl Accumulator {
             self.content.push_str(&choice.content);
             self.refusal.push_str(&choice.refusal);
         }
+        self.answer.read(&self.content, !self.extra.is_empty());
         let limit = self.max_content_bytes;
         if self.content.len() + self.refusal.len() > limit {
             return Err(ModelError::TooLarge { what: "text", limit });
         }
         Ok(())
+    }
+
+    /// Adds the extra members of a message. If there are too many, all are dropped, since servers reject a part of them.
+    fn add_extra(&mut self, choice: &mut Choice) {
+        let extra = std::mem::take(&mut choice.extra);
+        let of_calls = choice.calls.iter().map(|call| call.extra.bytes()).sum::<usize>();
+        self.extra_bytes += extra.bytes() + of_calls;
+        if self.extra_bytes > self.max_extra_bytes {
+            self.extra = ExtraMembers::default();
+            let known = self.calls.iter_mut().map(|call| &mut call.extra);
+            let parts = choice.calls.iter_mut().map(|call| &mut call.extra);
+            known.chain(parts).for_each(|extra| *extra = ExtraMembers::default());
+        } else if choice.is_complete {
+            self.extra.replace(extra);
+        } else {
+            self.extra.add(extra);
+        }
     }
 
     /// Adds the calls of a complete message. They replace the calls that were assembled from parts.
@@ -114,8 +165,11 @@ impl Accumulator {
     }
 
     fn add_call(&mut self, part: CallPart) -> Result<(), ModelError> {
+        let is_known = |call: &PartialCall| call.index == part.index && call.is_repeated_by(&part);
+        if self.calls.iter().any(is_known) {
+            return Ok(());
+        }
         let position = match self.position(&part) {
-            Some(position) if self.calls[position].is_repeated_by(&part) => return Ok(()),
             Some(position) => position,
             None => self.begin_call(part.index)?,
         };
@@ -129,8 +183,9 @@ impl Accumulator {
     }
 
     fn add_to(&mut self, position: usize, part: CallPart) -> Result<(), ModelError> {
-        let CallPart { id, name, arguments, .. } = part;
+        let CallPart { id, name, arguments, extra, .. } = part;
         let call = &mut self.calls[position];
+        call.extra.add(extra);
         // Some servers repeat id and name in every part; some split the name, or send a longer prefix each time.
         if call.id.is_empty() {
             call.id = id;
@@ -154,10 +209,12 @@ impl Accumulator {
             None => self.calls.len().checked_sub(1),
         }?;
         let call = &self.calls[position];
-        let begins = if part.id.is_empty() || call.id.is_empty() {
-            part.index.is_none() || (call.is_complete() && !part.arguments.trim().is_empty())
-        } else {
-            part.id != call.id
+        let is_next = || call.is_complete() && !part.arguments.trim().is_empty();
+        let begins = match (part.id.is_empty() || call.id.is_empty(), part.index) {
+            (true, None) => true,
+            (true, Some(_)) => is_next(),
+            // Some servers use the same id, too.
+            (false, _) => part.id != call.id || is_next(),
         };
         // Some servers generate a new id for each part: only a part with a name begins a call.
         let begins = begins && !part.name.is_empty();
@@ -166,12 +223,17 @@ impl Accumulator {
 
     /// Whether the reply is complete if the stream ends here.
     pub(super) fn is_finished(&self) -> bool {
-        self.finish_reason.is_some()
+        self.finish_reason.is_some() || self.has_final_usage
     }
 
-    /// The text so far, without the model's reasoning.
-    pub(super) fn visible_text(&self) -> &str {
-        after_reasoning(&self.content).unwrap_or_default()
+    /// The text so far, and the number of its bytes before the answer. `None` while that is undecided.
+    pub(super) fn text(&self) -> (&str, Option<usize>) {
+        (&self.content, self.answer.start(&self.content))
+    }
+
+    /// Whether the reasoning in the text ends with a tag, but does not begin with one.
+    pub(super) fn has_unopened_reasoning(&self) -> bool {
+        self.answer.unopened_tag().is_some()
     }
 
     /// The complete reply.
@@ -186,23 +248,61 @@ impl Accumulator {
             let reason = "blocked by the content filter of the endpoint".to_owned();
             return Err(ModelError::Declined { reason });
         }
+        let reason = self.finish_reason.as_deref().unwrap_or_default();
+        if reason.contains("MALFORMED_FUNCTION_CALL") || reason.contains("UNEXPECTED_TOOL_CALL") {
+            return Err(ModelError::MalformedCall);
+        }
+        if reason == "error" {
+            let reason = "the endpoint ended the reply with `error`".to_owned();
+            return Err(ModelError::Failed { reason });
+        }
+        if self.extra_bytes > self.max_extra_bytes {
+            tracing::warn!(
+                bytes = self.extra_bytes,
+                limit = self.max_extra_bytes,
+                "the reasoning of the model is too large to be returned to it"
+            );
+        }
+        let is_truncated = reason == "length";
+        let (mut content, mut extra) = (self.content, self.extra);
+        let answer = match self.answer.start(&content) {
+            Some(start) => content.split_off(start),
+            None if is_truncated => String::new(),
+            // Without a closing tag, it was not reasoning.
+            None => std::mem::take(&mut content),
+        };
+        let mut reasoning = content;
+        let (answer, reasoning) = match self.answer.unopened_tag() {
+            // Nothing follows the tag, so the text is the answer.
+            Some(tag) if answer.is_empty() && self.calls.is_empty() => {
+                reasoning.truncate(tag);
+                (reasoning, String::new())
+            }
+            _ => (answer, reasoning),
+        };
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
         for call in self.calls {
             let arguments = Arguments::parse(&call.arguments);
             // Results refer to calls by id, so each call needs a unique one.
             let is_unique =
                 tool_call::is_id(&call.id) && calls.iter().all(|other| other.id != call.id);
-            let id = if is_unique { call.id } else { tool_call::id() };
-            calls.push(ToolCall::new(id, &call.name, arguments));
+            let id = if is_unique { call.id.clone() } else { tool_call::id() };
+            if !is_unique && !call.id.is_empty() {
+                extra.rename_call(&call.id, &id);
+            }
+            let extra = call.extra;
+            calls.push(ToolCall { extra, ..ToolCall::new(id, &call.name, arguments) });
         }
-        let is_truncated = self.finish_reason.as_deref() == Some("length");
-        let content = match after_reasoning(&self.content) {
-            Some(text) => text.to_owned(),
-            None if is_truncated => String::new(),
-            // Without a closing tag, it was not reasoning.
-            None => self.content,
-        };
-        Ok(Completion { content, calls, usage: self.usage, calls_in_text: false, is_truncated })
+        let usage = self.usage;
+        Ok(Completion {
+            reasoning,
+            content: answer,
+            calls,
+            extra,
+            usage,
+            calls_in_text: false,
+            is_truncated,
+        })
     }
 }
 
@@ -227,42 +327,5 @@ impl PartialCall {
 fn extend_to(text: &mut String, whole: &str) {
     if let Some(rest) = whole.strip_prefix(&**text) {
         text.push_str(rest);
-    }
-}
-
-const OPENING: &str = "<think>";
-const CLOSING: &str = "</think>";
-
-/// The text after the reasoning at its beginning, which some servers do not remove; the whole text if there is no
-/// reasoning. `None` while that is undecided.
-fn after_reasoning(text: &str) -> Option<&str> {
-    let beginning = text.trim_start();
-    if let Some(reasoning) = beginning.strip_prefix(OPENING) {
-        return reasoning.split_once(CLOSING).map(|(_, rest)| rest.trim_start());
-    }
-    let may_open = !beginning.is_empty() && OPENING.starts_with(beginning);
-    (!may_open).then_some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::after_reasoning;
-
-    #[test]
-    fn reasoning_is_removed() {
-        for (text, expected) in [
-            ("", Some("")),
-            (" Yes", Some(" Yes")),
-            ("\n<think>Well.</think>\n\nYes", Some("Yes")),
-            ("<think></think>", Some("")),
-            ("<think>Well.</think>Yes </think>", Some("Yes </think>")),
-            ("Yes <think>no</think>", Some("Yes <think>no</think>")),
-            ("<thinking>", Some("<thinking>")),
-            ("<", None),
-            (" <think", None),
-            ("<think>Well.</thin", None),
-        ] {
-            assert_eq!(after_reasoning(text), expected, "{text:?}");
-        }
     }
 }

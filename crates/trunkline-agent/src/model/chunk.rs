@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trunkline::JsonSchema;
 
+use super::extra::ExtraMembers;
+
 /// A part of a stream, or a complete reply. Members of an unexpected type are ignored, so that invalid metadata
 /// does not lose an answer.
 #[derive(Debug)]
@@ -15,12 +17,17 @@ pub(super) struct Chunk {
     pub(super) choice: Option<Choice>,
 }
 
+/// The members of a message that the API defines. They are not returned as [`ExtraMembers`].
+const MESSAGE_MEMBERS: [&str; 7] =
+    ["role", "content", "refusal", "tool_calls", "function_call", "audio", "annotations"];
+
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     pub(super) content: String,
     /// The reason why the model declines to answer.
     pub(super) refusal: String,
     pub(super) calls: Vec<CallPart>,
+    pub(super) extra: ExtraMembers,
     pub(super) finish_reason: Option<String>,
     /// Whether it is a `message` instead of a `delta`, with complete calls.
     pub(super) is_complete: bool,
@@ -33,6 +40,7 @@ pub(super) struct CallPart {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
+    pub(super) extra: ExtraMembers,
 }
 
 /// The token usage of a reply.
@@ -53,8 +61,11 @@ pub struct Usage {
 }
 
 impl Chunk {
-    pub(super) fn read(json: &str) -> Result<Self, serde_json::Error> {
-        let mut chunk: Value = serde_json::from_str(json)?;
+    pub(super) fn new(mut chunk: Value) -> Self {
+        // Gemini lists its errors.
+        if let Value::Array(chunks) = chunk {
+            chunk = chunks.into_iter().next().unwrap_or_default();
+        }
         let choice = match take(&mut chunk, "choices") {
             Value::Array(choices) => choices.into_iter().find(is_first),
             _ => None,
@@ -66,11 +77,13 @@ impl Chunk {
             Value::Object(members) => !members.is_empty(),
             _ => choice.is_none(),
         };
-        Ok(Self {
-            error: Some(take(&mut chunk, "error")).filter(is_error),
-            usage: chunk.get("usage").and_then(usage),
-            choice: choice.map(Choice::new),
-        })
+        let error = match take(&mut chunk, "error") {
+            error if is_error(&error) => Some(error),
+            _ if choice.is_none() => error_of_chunk(&chunk),
+            _ => None,
+        };
+        let usage = chunk.get("usage").and_then(usage);
+        Self { error, usage, choice: choice.map(Choice::new) }
     }
 }
 
@@ -102,6 +115,7 @@ impl Choice {
             content,
             refusal: text(take(&mut message, "refusal")),
             calls,
+            extra: ExtraMembers::of(message, &MESSAGE_MEMBERS),
             finish_reason,
             is_complete,
         }
@@ -111,20 +125,43 @@ impl Choice {
 impl CallPart {
     fn new(mut call: Value) -> Self {
         let mut function = take(&mut call, "function");
+        let ids = [take(&mut call, "id"), take(&mut function, "id")];
+        let id = ids.into_iter().map(|id| match id {
+            Value::Number(id) => id.to_string(),
+            id => text(id),
+        });
+        let name = text(take(&mut function, "name"));
+        let arguments = match take(&mut function, "arguments") {
+            Value::Null => String::new(),
+            Value::String(text) => text,
+            arguments => arguments.to_string(),
+        };
+        let index = call.get("index").and_then(Value::as_u64);
+        // The members are null now, and omitted.
+        if let Value::Object(call) = &mut call {
+            let members = ExtraMembers::of(function, &[]);
+            call.insert("function".to_owned(), members.into());
+        }
         Self {
-            index: call.get("index").and_then(Value::as_u64),
-            id: match take(&mut call, "id") {
-                Value::Number(id) => id.to_string(),
-                id => text(id),
-            },
-            name: text(take(&mut function, "name")),
-            arguments: match take(&mut function, "arguments") {
-                Value::Null => String::new(),
-                Value::String(text) => text,
-                arguments => arguments.to_string(),
-            },
+            index,
+            id: id.into_iter().find(|id| !id.is_empty()).unwrap_or_default(),
+            name,
+            arguments,
+            extra: ExtraMembers::of(call, &["index", "type"]),
         }
     }
+}
+
+/// The error in a part without choices and `error`: some servers send the error object itself, or other members.
+fn error_of_chunk(chunk: &Value) -> Option<Value> {
+    let text = |name: &str| chunk.get(name).filter(|text| text.is_string());
+    let is_error = |name: &str| text(name).is_some_and(|kind| kind == "error");
+    let message = text("message").filter(|_| {
+        is_error("object")
+            || is_error("type")
+            || chunk.get("code").is_some_and(|code| !code.is_null())
+    });
+    message.or_else(|| text("error_message")).cloned()
 }
 
 /// Whether a choice belongs to the first reply; parts of several replies may be interleaved.

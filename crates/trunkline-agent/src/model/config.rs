@@ -33,6 +33,9 @@ pub struct ModelConfig {
     /// Maximum total size of the names and arguments of all calls of a reply in bytes. Beyond it, the reply is an
     /// error, and no call is executed. Default 256 KiB.
     pub max_arguments_bytes: usize,
+    /// Maximum total size of the [extra members](super::ExtraMembers) of a reply in bytes. Beyond it, they are dropped,
+    /// and the next request is sent without them. Default 1 MiB.
+    pub max_extra_bytes: usize,
     /// Maximum retries of a request. Default 3.
     pub max_retries: u32,
     /// Maximum wait before a retry. If the server requests a longer one, the request fails. Default 10 s.
@@ -55,6 +58,7 @@ impl ModelConfig {
             max_reply: 8 << 20,
             max_content_bytes: 256 << 10,
             max_arguments_bytes: 256 << 10,
+            max_extra_bytes: 1 << 20,
             max_retries: 3,
             max_retry_wait: Duration::from_secs(10),
         }

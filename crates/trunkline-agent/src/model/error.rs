@@ -2,7 +2,7 @@ use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
-use serde::Deserialize;
+use serde_json::Value;
 use trunkline::client::TransportError;
 use trunkline::client::http::Bearer;
 use trunkline::protocol::excerpt;
@@ -70,6 +70,12 @@ pub enum ModelError {
     /// The reply contains neither text nor calls.
     #[error("the model's reply is empty")]
     Empty,
+    /// The reply contains only reasoning. Some servers take an answer as reasoning.
+    #[error("the model's reply has only reasoning; check the reasoning parser of the endpoint")]
+    OnlyReasoning,
+    /// The endpoint reports that the model wrote an invalid call.
+    #[error("the endpoint rejects the tool call of the model")]
+    MalformedCall,
     /// The reply exceeds a limit.
     #[error("there are more than {limit} bytes in the model's {what}")]
     TooLarge {
@@ -135,6 +141,11 @@ impl ModelError {
         self
     }
 
+    /// Whether the model has replied, but has neither answered nor called a tool. Another reply may.
+    pub(crate) fn is_without_answer(&self) -> bool {
+        matches!(self, Self::Empty | Self::OnlyReasoning | Self::MalformedCall)
+    }
+
     /// The kind of the error, for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -147,7 +158,8 @@ impl ModelError {
             Self::Busy { .. } => "busy",
             Self::Refused { .. } | Self::Declined { .. } => "refused",
             Self::Failed { .. } => "failed",
-            Self::Empty => "empty",
+            Self::Empty | Self::OnlyReasoning => "empty",
+            Self::MalformedCall => "malformed_call",
             Self::TooLarge { .. } => "too_large",
             Self::Malformed { .. } => "malformed",
             Self::CutOff => "cut_off",
@@ -168,28 +180,19 @@ impl From<TransportError> for ModelError {
 /// The maximum length of an endpoint's error text, in characters.
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Extracts the message from an error text; endpoints wrap it in one object or two.
+/// Extracts the message from an error text; endpoints wrap it in one object or two, or in an array. A gateway adds the
+/// error of its provider as `raw`.
 pub(super) fn error_message(text: &str) -> String {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum ErrorBody {
-        Nested { error: Inner },
-        Flat { message: String },
-        Detail { detail: String },
+    let json: Value = serde_json::from_str(text).unwrap_or_default();
+    let json = json.as_array().and_then(|errors| errors.first()).unwrap_or(&json);
+    let error = &json["error"];
+    let messages = [&error["message"], error, &json["message"], &json["detail"]];
+    let message = messages.into_iter().find_map(Value::as_str);
+    let cause = error["metadata"]["raw"].as_str().filter(|cause| !cause.trim().is_empty());
+    match (message.unwrap_or(text).trim(), cause) {
+        ("", None) => "no details".to_owned(),
+        ("", Some(cause)) => error_message(cause),
+        (message, None) => message.to_owned(),
+        (message, Some(cause)) => format!("{message}: {}", error_message(cause)),
     }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Inner {
-        Object { message: String },
-        Text(String),
-    }
-    let message = match serde_json::from_str(text) {
-        Ok(
-            ErrorBody::Nested { error: Inner::Object { message } | Inner::Text(message) }
-            | ErrorBody::Flat { message }
-            | ErrorBody::Detail { detail: message },
-        ) => message,
-        Err(_) => text.trim().to_owned(),
-    };
-    if message.is_empty() { "no details".to_owned() } else { message }
 }

@@ -1,6 +1,9 @@
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-/// A message of a conversation, in the format of the API.
+use super::extra::ExtraMembers;
+
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -22,6 +25,12 @@ pub enum Message {
         /// The calls. A [`Tool`](Self::Tool) message follows for each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<MessageToolCall>,
+        /// Members that the API does not define.
+        #[serde(default, skip_serializing_if = "ExtraMembers::is_empty")]
+        extra: ExtraMembers,
+        /// The model that wrote the message. Others may reject its extra members.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        model: String,
     },
     /// The result of a call.
     Tool {
@@ -41,6 +50,8 @@ pub struct MessageToolCall {
     kind: Kind,
     /// The tool and the arguments.
     pub function: FunctionCall,
+    #[serde(default, skip_serializing_if = "ExtraMembers::is_empty")]
+    pub(super) extra: ExtraMembers,
 }
 
 /// The tool and the arguments of a call.
@@ -67,7 +78,13 @@ impl Message {
 
     /// A text from the model.
     pub fn assistant(content: impl Into<String>) -> Self {
-        Self::Assistant { content: content.into(), tool_calls: Vec::new() }
+        Self::with_calls(content.into(), Vec::new())
+    }
+
+    /// A text from the model, and calls.
+    pub(crate) fn with_calls(content: String, tool_calls: Vec<MessageToolCall>) -> Self {
+        let (extra, model) = (ExtraMembers::default(), String::new());
+        Self::Assistant { content, tool_calls, extra, model }
     }
 
     /// The approximate size in a prompt, in bytes.
@@ -76,13 +93,71 @@ impl Message {
         match self {
             Self::System { content } | Self::User { content } => content.len(),
             Self::Tool { tool_call_id, content } => tool_call_id.len() + content.len(),
-            Self::Assistant { content, tool_calls } => {
-                let of_call = |MessageToolCall { id, function, .. }: &MessageToolCall| {
-                    id.len() + function.name.len() + function.arguments.len()
+            Self::Assistant { content, tool_calls, extra, .. } => {
+                let of_call = |MessageToolCall { id, function, extra, .. }: &MessageToolCall| {
+                    id.len() + function.name.len() + function.arguments.len() + extra.bytes()
                 };
-                content.len() + tool_calls.iter().map(of_call).sum::<usize>()
+                content.len() + extra.bytes() + tool_calls.iter().map(of_call).sum::<usize>()
             }
         }
+    }
+
+    /// The message with only the call of this id.
+    pub(crate) fn with_only_call(&self, id: &str) -> Self {
+        let mut message = self.clone();
+        if let Self::Assistant { tool_calls, .. } = &mut message {
+            tool_calls.retain(|call| call.id == id);
+        }
+        message
+    }
+
+    /// The message with another id of its only call.
+    pub(crate) fn with_call_id(mut self, id: &str) -> Self {
+        if let Self::Assistant { tool_calls, extra, .. } = &mut self {
+            for call in tool_calls {
+                extra.rename_call(&call.id, id);
+                id.clone_into(&mut call.id);
+            }
+        }
+        self
+    }
+
+    /// Removes the extra members.
+    pub(crate) fn drop_extra(&mut self) {
+        if let Self::Assistant { tool_calls, extra, .. } = self {
+            let of_calls = tool_calls.iter_mut().map(|call| &mut call.extra);
+            of_calls.chain([extra]).for_each(|extra| *extra = ExtraMembers::default());
+        }
+    }
+
+    /// The extra members of the message and its calls, if it is by this model.
+    pub(super) fn extra_by(&self, name: &str) -> impl Iterator<Item = &ExtraMembers> {
+        let (extra, calls): (_, &[_]) = match self {
+            Self::Assistant { tool_calls, extra, model, .. } if model == name => {
+                (Some(extra), tool_calls)
+            }
+            _ => (None, &[]),
+        };
+        extra.into_iter().chain(calls.iter().map(|call| &call.extra))
+    }
+
+    /// The message in the format of the API, with its extra members if it is by this model.
+    pub(super) fn to_json(&self, with_extra_by: Option<&str>) -> Value {
+        let Self::Assistant { content, tool_calls, extra, model } = self else {
+            return serde_json::to_value(self).expect("texts serialise into memory");
+        };
+        let has_extra = with_extra_by == Some(model);
+        let mut message = Map::new();
+        message.insert("role".to_owned(), "assistant".into());
+        message.insert("content".to_owned(), content.as_str().into());
+        if !tool_calls.is_empty() {
+            let calls = tool_calls.iter().map(|call| call.to_json(has_extra)).collect();
+            message.insert("tool_calls".to_owned(), calls);
+        }
+        if has_extra {
+            extra.write_to(&mut message);
+        }
+        message.into()
     }
 }
 
@@ -90,7 +165,20 @@ impl MessageToolCall {
     /// A call of the tool `name` with the text of a JSON object as arguments.
     #[must_use]
     pub fn new(id: String, name: String, arguments: String) -> Self {
-        Self { id, kind: Kind::Function, function: FunctionCall { name, arguments } }
+        let (function, extra) = (FunctionCall { name, arguments }, ExtraMembers::default());
+        Self { id, kind: Kind::Function, function, extra }
+    }
+
+    fn to_json(&self, with_extra: bool) -> Value {
+        let Self { id, kind, function, extra } = self;
+        let mut call = Map::new();
+        call.insert("id".to_owned(), id.as_str().into());
+        call.insert("type".to_owned(), json!(kind));
+        call.insert("function".to_owned(), json!(function));
+        if with_extra {
+            extra.write_to(&mut call);
+        }
+        call.into()
     }
 }
 

@@ -4,15 +4,18 @@
 //! was requested; with or without ids; with arguments as text or as an object.
 
 mod accumulator;
+mod answer;
 mod chunk;
 mod config;
 mod error;
+mod extra;
 mod message;
 mod reply;
 mod retry;
 mod tool;
 mod tool_call;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use trunkline::client::Http;
 use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError, redact_url};
@@ -30,6 +33,8 @@ pub use accumulator::Completion;
 pub use chunk::Usage;
 pub use config::ModelConfig;
 pub use error::{ModelError, Stage};
+pub use extra::ExtraMembers;
+pub(crate) use extra::depth;
 pub(crate) use message::truncate;
 pub use message::{FunctionCall, Message, MessageToolCall};
 pub use reply::Reply;
@@ -52,7 +57,15 @@ struct Inner {
     config: Arc<ModelConfig>,
     /// Whether the server has rejected streaming; then no further streams are requested.
     rejects_streams: AtomicBool,
+    /// Whether the server has rejected extra members that it has sent; then no further ones are sent.
+    rejects_extra: AtomicBool,
+    /// Whether the last text of the model began with reasoning whose opening tag is in the prompt; then the next one is
+    /// held back until the reasoning ends.
+    leaves_reasoning_unopened: Arc<AtomicBool>,
 }
+
+/// The name of the member that DeepSeek requires in all messages of the model if it is in one.
+const REASONING: &str = "reasoning_content";
 
 impl Model {
     /// Creates a model, which connects with its first request.
@@ -75,9 +88,15 @@ impl Model {
         };
         let http =
             Http::with_config(url.clone(), http).map_err(|error| address(error.to_string()))?;
-        let rejects_streams = AtomicBool::new(!config.stream);
-        let config = Arc::new(config);
-        Ok(Self { inner: Arc::new(Inner { http, url, config, rejects_streams }) })
+        let inner = Inner {
+            http,
+            url,
+            rejects_streams: AtomicBool::new(!config.stream),
+            rejects_extra: AtomicBool::new(false),
+            leaves_reasoning_unopened: Arc::default(),
+            config: Arc::new(config),
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The model's name.
@@ -108,22 +127,31 @@ impl Model {
     }
 
     async fn send(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
-        let Inner { config, rejects_streams, .. } = &*self.inner;
+        let Inner { config, rejects_streams, rejects_extra, leaves_reasoning_unopened, .. } =
+            &*self.inner;
         let deadline = Instant::now() + config.timeout;
         let mut retries = Retries::new(config, deadline);
-        let mut streamed = !rejects_streams.load(Ordering::Relaxed);
+        let mut form = Form {
+            streamed: !rejects_streams.load(Ordering::Relaxed),
+            with_extra: !rejects_extra.load(Ordering::Relaxed),
+        };
         loop {
-            let body = self.body(messages, tools, streamed);
-            match self.post(body, streamed, deadline).await {
+            let body = self.body(messages, tools, form);
+            match self.post(body, form.streamed, deadline).await {
                 Ok(reply) if reply.status.is_success() => {
-                    // A success without streaming shows that streaming was rejected.
-                    rejects_streams.fetch_or(!streamed, Ordering::Relaxed);
-                    return Ok(Reply::new(reply, config, deadline));
+                    // A success in another form shows that the first one was rejected.
+                    rejects_streams.fetch_or(!form.streamed, Ordering::Relaxed);
+                    rejects_extra.fetch_or(!form.with_extra, Ordering::Relaxed);
+                    return Ok(Reply::new(reply, config, leaves_reasoning_unopened, deadline));
                 }
                 Ok(reply) => {
                     let error = ErrorReply::read(reply, config, deadline).await;
-                    if streamed && error.rejects_streaming() {
-                        streamed = false;
+                    if form.streamed && error.rejects_streaming() {
+                        form.streamed = false;
+                        continue;
+                    }
+                    if form.with_extra && error.rejects_members(&self.extra_names(messages)) {
+                        form.with_extra = false;
                         continue;
                     }
                     retries.wait(error.into()).await?;
@@ -133,11 +161,34 @@ impl Model {
         }
     }
 
-    fn body(&self, messages: &[Message], tools: &[Tool], streamed: bool) -> Bytes {
+    /// The names of the extra members of messages by this model.
+    fn extra_names<'a>(&self, messages: &'a [Message]) -> HashSet<&'a str> {
+        let of_message = |message: &'a Message| message.extra_by(self.name());
+        messages.iter().flat_map(of_message).flat_map(ExtraMembers::names).collect()
+    }
+
+    /// The messages in the format of the API.
+    fn messages(&self, messages: &[Message], with_extra: bool) -> Vec<Value> {
+        let requires_reasoning = with_extra && {
+            let mut extra = messages.iter().flat_map(|message| message.extra_by(self.name()));
+            extra.any(|extra| extra.contains(REASONING))
+        };
+        let to_json = |message: &Message| {
+            let mut json = message.to_json(with_extra.then(|| self.name()));
+            if requires_reasoning && json["role"] == "assistant" && json.get(REASONING).is_none() {
+                json[REASONING] = "".into();
+            }
+            json
+        };
+        messages.iter().map(to_json).collect()
+    }
+
+    fn body(&self, messages: &[Message], tools: &[Tool], form: Form) -> Bytes {
         let config = &self.inner.config;
+        let Form { streamed, with_extra } = form;
         let body = Body {
             model: &config.model,
-            messages,
+            messages: self.messages(messages, with_extra),
             tools: tools.iter().map(Tool::to_json).collect(),
             stream: streamed,
             stream_options: streamed.then(|| json!({ "include_usage": true })),
@@ -175,15 +226,22 @@ fn invalid_url_reason(error: UrlError, shown: &str) -> String {
     }
 }
 
+/// The form of a request. Another one is tried if the server rejects it.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    streamed: bool,
+    with_extra: bool,
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: &'a [Message],
+    messages: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<serde_json::Value>,
+    tools: Vec<Value>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<serde_json::Value>,
+    stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
 }
@@ -229,6 +287,15 @@ impl ErrorReply {
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
         let is_named = |word| matches!(word, "stream" | "streams" | "streamed" | "streaming");
         STATUSES.contains(&self.status) && words.any(is_named)
+    }
+
+    /// Whether the server rejects a member with one of these names.
+    fn rejects_members(&self, names: &HashSet<&str>) -> bool {
+        const STATUSES: [StatusCode; 2] =
+            [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+        let mut words =
+            self.text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'));
+        STATUSES.contains(&self.status) && words.any(|word| names.contains(word))
     }
 }
 

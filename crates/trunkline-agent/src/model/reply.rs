@@ -1,6 +1,7 @@
 //! A reply that is being received.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
@@ -9,7 +10,7 @@ use trunkline::http::{EventReader, EventTooLarge, MessageEvent};
 
 use super::accumulator::{Accumulator, Completion};
 use super::config::ModelConfig;
-use super::error::{ModelError, Stage};
+use super::error::{ModelError, Stage, error_message};
 use super::tool_call;
 
 /// A reply that is being received: first the [`text`](Self::text) piece by piece, then the [whole](Self::finish).
@@ -17,10 +18,15 @@ use super::tool_call;
 pub struct Reply {
     http: HttpReply,
     body: Body,
+    error_field: ErrorField,
     accumulator: Accumulator,
     config: Arc<ModelConfig>,
+    /// Whether the last text of the model began with reasoning without an opening tag.
+    leaves_reasoning_unopened: Arc<AtomicBool>,
     deadline: Instant,
-    /// The number of bytes of the content that were returned.
+    /// Whether the text is returned at the end, since the answer may follow an unopened tag.
+    holds_text: bool,
+    /// The end of the part of the text that was returned.
     returned: usize,
     is_ended: bool,
 }
@@ -39,14 +45,24 @@ const DONE: &str = "[DONE]";
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 impl Reply {
-    pub(super) fn new(http: HttpReply, config: &Arc<ModelConfig>, deadline: Instant) -> Self {
-        let body = match &*http.media_type() {
-            "text/event-stream" => Body::Stream(EventReader::new(config.max_reply)),
-            _ => Body::Whole(Vec::new()),
-        };
-        let accumulator = Accumulator::new(config);
-        let config = Arc::clone(config);
-        Self { http, body, accumulator, config, deadline, returned: 0, is_ended: false }
+    pub(super) fn new(
+        http: HttpReply,
+        config: &Arc<ModelConfig>,
+        leaves_reasoning_unopened: &Arc<AtomicBool>,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            http,
+            body: Body::Whole(Vec::new()),
+            error_field: ErrorField::default(),
+            accumulator: Accumulator::new(config),
+            config: Arc::clone(config),
+            leaves_reasoning_unopened: Arc::clone(leaves_reasoning_unopened),
+            deadline,
+            holds_text: leaves_reasoning_unopened.load(Ordering::Relaxed),
+            returned: 0,
+            is_ended: false,
+        }
     }
 
     /// The next piece of text; `None` at the end. Text that may be a call is held back.
@@ -80,9 +96,14 @@ impl Reply {
         is_tool: impl Fn(&str) -> bool,
     ) -> Result<(Completion, Option<String>), ModelError> {
         let redacted = |error: ModelError| error.redacted(self.config.key.as_ref());
+        let is_unopened = self.accumulator.has_unopened_reasoning();
+        if is_unopened || !self.accumulator.text().0.trim().is_empty() {
+            self.leaves_reasoning_unopened.store(is_unopened, Ordering::Relaxed);
+        }
         let mut completion = self.accumulator.finish().map_err(redacted)?;
-        let held = completion.content.get(self.returned..).unwrap_or_default().to_owned();
-        if completion.calls.is_empty() && self.returned == 0 {
+        let returned = self.returned.saturating_sub(completion.reasoning.len());
+        let held = completion.content.get(returned..).unwrap_or_default().to_owned();
+        if completion.calls.is_empty() && returned == 0 {
             completion.calls =
                 tool_call::calls_in_text(&completion.content, is_tool).map_err(redacted)?;
             completion.calls_in_text = !completion.calls.is_empty();
@@ -91,11 +112,18 @@ impl Reply {
         if calls_in_text {
             completion.content.clear();
         }
-        let Completion { content, calls, is_truncated, .. } = &mut completion;
+        let Completion { reasoning, content, calls, extra, is_truncated, .. } = &mut completion;
         match calls.last_mut() {
             // The last call may be incomplete.
             Some(last) if *is_truncated => last.arguments = last.arguments.truncated(),
-            None if !*is_truncated && content.trim().is_empty() => return Err(ModelError::Empty),
+            None if !*is_truncated && content.trim().is_empty() => {
+                let is_reasoned = !reasoning.is_empty() || !extra.is_empty();
+                return Err(if is_reasoned {
+                    ModelError::OnlyReasoning
+                } else {
+                    ModelError::Empty
+                });
+            }
             _ => {}
         }
         Ok((completion, Some(held).filter(|held| !calls_in_text && !held.is_empty())))
@@ -103,29 +131,40 @@ impl Reply {
 
     /// The text that can be returned now.
     fn take_text(&mut self) -> Option<String> {
-        let visible = self.accumulator.visible_text();
-        if visible.len() == self.returned || (self.returned == 0 && tool_call::may_be_call(visible))
+        let (text, start) = self.accumulator.text();
+        let start = start?;
+        let holds = self.holds_text && !self.accumulator.has_unopened_reasoning();
+        let begin = self.returned.max(start);
+        if holds
+            || begin == text.len()
+            || (begin == start && tool_call::may_be_call(&text[start..]))
         {
             return None;
         }
-        let text = visible.get(self.returned..)?.to_owned();
-        self.returned = visible.len();
-        Some(text)
+        self.returned = text.len();
+        Some(text[begin..].to_owned())
     }
 
     async fn advance(&mut self) -> Result<(), ModelError> {
         let chunk = self.chunk().await?;
+        self.error_field.read(chunk.as_deref().unwrap_or(b"\n"))?;
         match &mut self.body {
             // Some servers omit the empty line after the last event.
             Body::Stream(events) => events.push(chunk.as_deref().unwrap_or(b"\n\n")),
             Body::Whole(body) => {
                 body.extend_from_slice(chunk.as_deref().unwrap_or_default());
-                if is_stream(body) {
+                if is_stream(body, &self.http.media_type()) {
                     let mut events = EventReader::new(self.config.max_reply);
                     events.push(body.trim_ascii_start());
+                    if chunk.is_none() {
+                        events.push(b"\n\n");
+                    }
                     self.body = Body::Stream(events);
                 } else {
                     if chunk.is_none() {
+                        if body.trim_ascii().is_empty() {
+                            return Err(ModelError::CutOff);
+                        }
                         self.is_ended = true;
                         let text = std::str::from_utf8(body);
                         let text =
@@ -148,7 +187,10 @@ impl Reply {
     async fn read_events(&mut self) -> Result<(), ModelError> {
         let Body::Stream(events) = &mut self.body else { return Ok(()) };
         let too_large = |EventTooLarge { limit, .. }| ModelError::TooLarge { what: "reply", limit };
-        while let Some(MessageEvent { data, .. }) = events.next_event().map_err(too_large)? {
+        while let Some(MessageEvent { name, data, .. }) = events.next_event().map_err(too_large)? {
+            if name == "error" {
+                return Err(ModelError::Failed { reason: error_message(&data) });
+            }
             if data.trim() == DONE {
                 self.is_ended = true;
                 // The reply is complete, so errors are ignored.
@@ -171,10 +213,41 @@ impl Reply {
     }
 }
 
-/// Whether a body that begins with these bytes is a stream of events, whatever its media type: some servers declare
-/// `text/plain`.
-fn is_stream(beginning: &[u8]) -> bool {
-    const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+/// A field of a stream in which llama.cpp has reported failures. The standard does not define it.
+#[derive(Debug, Default)]
+struct ErrorField {
+    /// The beginning of the current line.
+    line: Vec<u8>,
+}
+
+impl ErrorField {
+    /// Reads the next bytes of a body. Fails at the end of a line with the field.
+    fn read(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+        const MAX_LINE_BYTES: usize = 4 << 10;
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let free = MAX_LINE_BYTES - self.line.len();
+            self.line.extend_from_slice(&part[..part.len().min(free)]);
+            if !part.ends_with(b"\n") {
+                break;
+            }
+            if let Some(error) = self.line.strip_prefix(b"error:") {
+                let reason = error_message(String::from_utf8_lossy(error).trim());
+                return Err(ModelError::Failed { reason });
+            }
+            self.line.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Whether a body that begins with these bytes is a stream of events. Some servers declare a stream as `text/plain`, or
+/// JSON as a stream.
+fn is_stream(beginning: &[u8], media_type: &str) -> bool {
+    const FIELDS: [&[u8]; 6] = [b"data:", b"event:", b"id:", b"retry:", b"error:", b":"];
     let beginning = beginning.trim_ascii_start();
-    FIELDS.into_iter().any(|field| beginning.starts_with(field))
+    match beginning.first() {
+        None | Some(b'{' | b'[') => false,
+        Some(_) if media_type == "text/event-stream" => true,
+        Some(_) => FIELDS.into_iter().any(|field| beginning.starts_with(field)),
+    }
 }

@@ -6,6 +6,7 @@ use trunkline::limits::DistinctKeys;
 use uuid::Uuid;
 
 use super::error::ModelError;
+use super::extra::ExtraMembers;
 use super::message::MessageToolCall;
 
 /// A call that a model requests. It is not validated, except that the arguments are an object.
@@ -17,6 +18,8 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments.
     pub arguments: Arguments,
+    /// Members that the API does not define.
+    pub extra: ExtraMembers,
 }
 
 /// The arguments of a call.
@@ -46,9 +49,9 @@ pub(super) fn check_count(calls: usize) -> Result<(), ModelError> {
 
 impl ToolCall {
     /// A call by the name that a model writes.
-    pub(super) fn new(id: String, name: &str, arguments: Arguments) -> Self {
+    pub(crate) fn new(id: String, name: &str, arguments: Arguments) -> Self {
         let name = plain_name(name).to_owned();
-        Self { id, name, arguments }
+        Self { id, name, arguments, extra: ExtraMembers::default() }
     }
 
     /// The call as part of the conversation. Invalid arguments are replaced by `{}`: some servers reject a
@@ -61,7 +64,9 @@ impl ToolCall {
             }
             Arguments::Malformed { .. } => "{}".to_owned(),
         };
-        MessageToolCall::new(self.id.clone(), self.wire_name(), arguments)
+        let mut call = MessageToolCall::new(self.id.clone(), self.wire_name(), arguments);
+        call.extra = self.extra.clone();
+        call
     }
 }
 

@@ -1,7 +1,8 @@
 //! Calls in the text of a model: requests of small models, quotations of others.
 
 use serde_json::{Value, json};
-use trunkline::code;
+use trunkline::{Extensions, code};
+use trunkline_agent::{Caller, ChatRequest, Event, EventSender};
 
 use crate::model_server::{Answer, ModelServer};
 use crate::support::{TestConfig, TestServer, includes, to_json};
@@ -118,4 +119,38 @@ async fn removes_reasoning_from_answers() {
         let pieces: Vec<_> = text.chars().map(|piece| json!({ "content": piece })).collect();
         check(text, vec![Answer::deltas(&pieces)], json!({ "response": expected })).await;
     }
+}
+
+/// The tokens of a turn.
+async fn tokens(server: &TestServer) -> Vec<String> {
+    let (events, mut waiting) = EventSender::channel(1_000);
+    let mut extensions = Extensions::new();
+    extensions.insert(events);
+    let request = ChatRequest { message: Some("Hi".to_owned()), ..ChatRequest::default() };
+    let reply = server.agent.chat(request, &Caller::of(&extensions)).await.unwrap();
+    assert_eq!(reply.response, "Hello you.");
+    let mut tokens = Vec::new();
+    while let Ok(event) = waiting.try_recv() {
+        if let Event::Token { text } = event {
+            tokens.push(text);
+        }
+    }
+    tokens
+}
+
+/// Once a model has ended reasoning that it had not begun, its texts are held back until the reasoning ends.
+#[tokio::test]
+async fn reasoning_without_an_opening_tag_is_shown_once() {
+    let parts = |parts: &[&str]| {
+        let parts: Vec<_> = parts.iter().map(|part| json!({ "content": part })).collect();
+        Answer::deltas(&parts)
+    };
+    let reasoned = parts(&["Well", ".</thi", "nk>\n", "Hello", " you."]);
+    let script = vec![reasoned.clone(), reasoned, parts(&["Hello", " you."])];
+    let model = ModelServer::rows(script).await;
+    let server = TestConfig::with_model(&model.url).build().await;
+    assert_eq!(tokens(&server).await, ["Well", ".</thi", "Hello", " you."]);
+    assert_eq!(tokens(&server).await, ["Hello", " you."]);
+    assert_eq!(tokens(&server).await, ["Hello you."]);
+    assert_eq!(tokens(&server).await, ["Hello", " you."]);
 }

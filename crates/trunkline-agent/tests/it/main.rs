@@ -11,8 +11,10 @@ mod context;
 mod conversation;
 mod crash;
 mod event_streams;
+mod model_extra;
 mod model_replies;
 mod model_server;
+mod recorded_streams;
 #[cfg(unix)]
 mod reload;
 mod storage;

@@ -174,6 +174,10 @@ impl Answer {
         self
     }
 
+    pub(crate) fn with_status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
     /// The answer without an end.
     pub(crate) fn stalled(self) -> Self {
         Self { end: End::Stall, ..self }
