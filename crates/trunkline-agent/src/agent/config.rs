@@ -36,7 +36,7 @@ pub struct AgentConfig {
     /// Maximum tools that are sent to the model. Beyond it, the first ones in the order of the service are sent, and a
     /// warning is logged. Many endpoints reject more. Default 128.
     pub max_tools: usize,
-    /// Maximum duration of a turn. Default 3 min.
+    /// Maximum duration of a turn. Default 30 min.
     pub timeout: Duration,
     /// Maximum concurrent calls among those of one model message. Default 4.
     pub parallel_calls: usize,
@@ -73,7 +73,7 @@ impl Default for AgentConfig {
             max_tokens: 200_000,
             context_tokens: 128_000,
             max_tools: 128,
-            timeout: Duration::from_secs(180),
+            timeout: Duration::from_secs(1_800),
             parallel_calls: 4,
             max_shown_bytes: 16 << 10,
             max_result_bytes: 1 << 20,

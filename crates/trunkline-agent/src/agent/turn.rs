@@ -331,6 +331,11 @@ impl<'a> Turn<'a> {
 
     async fn stop(&mut self, stop: Stop) {
         self.metadata.stopped = Some(stop);
+        if stop == Stop::Time {
+            let seconds = self.executor.config.timeout.as_secs_f32();
+            let setting = "--agent-turn-timeout-ms";
+            self.status(format!("Turn timed out after {seconds} s; `{setting}` extends it")).await;
+        }
         let separator = if self.response.is_empty() { "" } else { "\n\n" };
         let mut sentence = format!("{separator}{}", stop.sentence());
         if let Some(Proposal { capability, .. }) = &self.pending {

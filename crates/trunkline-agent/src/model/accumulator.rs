@@ -226,6 +226,15 @@ impl Accumulator {
         self.finish_reason.is_some() || self.has_final_usage
     }
 
+    /// Whether the model has written something.
+    pub(super) fn has_output(&self) -> bool {
+        let texts = [&self.content, &self.refusal];
+        self.is_finished()
+            || self.extra_bytes > 0
+            || !self.calls.is_empty()
+            || texts.iter().any(|text| !text.is_empty())
+    }
+
     /// The text so far, and the number of its bytes before the answer. `None` while that is undecided.
     pub(super) fn text(&self) -> (&str, Option<usize>) {
         (&self.content, self.answer.start(&self.content))

@@ -20,11 +20,12 @@ pub struct ModelConfig {
     pub temperature: Option<f32>,
     /// Maximum time to connect. Default 10 s.
     pub connect_timeout: Duration,
-    /// Maximum time until a reply begins; without a stream, it usually begins when it is complete. Default 90 s.
-    pub first_byte_timeout: Duration,
-    /// Maximum time between two pieces of a reply. Default 30 s.
-    pub idle_timeout: Duration,
-    /// Maximum total time of a reply, including retries. Default 2 min.
+    /// Maximum time from a request to the first token of the reply; without a stream, to the whole reply. Comments and
+    /// empty parts do not count as tokens. A local model may read a long prompt for minutes. Default 10 min.
+    pub first_token_timeout: Duration,
+    /// Maximum time between two pieces of a reply after its first token. Default 5 min.
+    pub token_timeout: Duration,
+    /// Maximum total time of a reply, including retries. Default 30 min.
     pub timeout: Duration,
     /// Maximum size of a reply in bytes. Default 8 MiB.
     pub max_reply: usize,
@@ -52,9 +53,9 @@ impl ModelConfig {
             stream: true,
             temperature: None,
             connect_timeout: Duration::from_secs(10),
-            first_byte_timeout: Duration::from_secs(90),
-            idle_timeout: Duration::from_secs(30),
-            timeout: Duration::from_secs(120),
+            first_token_timeout: Duration::from_secs(600),
+            token_timeout: Duration::from_secs(300),
+            timeout: Duration::from_secs(1_800),
             max_reply: 8 << 20,
             max_content_bytes: 256 << 10,
             max_arguments_bytes: 256 << 10,

@@ -99,10 +99,10 @@ pub enum ModelError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Waiting for the reply to begin.
-    FirstByte,
+    /// Waiting for the first token of the reply.
+    FirstToken,
     /// Waiting for the next piece of the reply.
-    Idle,
+    Token,
     /// The reply as a whole.
     Whole,
 }
@@ -110,8 +110,8 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::FirstByte => "begin its reply",
-            Self::Idle => "continue its reply",
+            Self::FirstToken => "begin its reply",
+            Self::Token => "continue its reply",
             Self::Whole => "complete its reply",
         })
     }

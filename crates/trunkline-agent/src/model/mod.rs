@@ -42,6 +42,7 @@ pub use tool::Tool;
 pub(crate) use tool_call::id;
 pub use tool_call::{Arguments, ToolCall};
 
+use reply::Deadlines;
 use retry::{Retries, Retry};
 
 /// A language model at an endpoint. Cloning is cheap; clones share their connections.
@@ -129,23 +130,25 @@ impl Model {
     async fn send(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
         let Inner { config, rejects_streams, rejects_extra, leaves_reasoning_unopened, .. } =
             &*self.inner;
-        let deadline = Instant::now() + config.timeout;
-        let mut retries = Retries::new(config, deadline);
+        let whole = Instant::now() + config.timeout;
+        let mut retries = Retries::new(config, whole);
         let mut form = Form {
             streamed: !rejects_streams.load(Ordering::Relaxed),
             with_extra: !rejects_extra.load(Ordering::Relaxed),
         };
         loop {
             let body = self.body(messages, tools, form);
-            match self.post(body, form.streamed, deadline).await {
+            let first_token = Instant::now() + config.first_token_timeout;
+            let deadlines = Deadlines { first_token, whole };
+            match self.post(body, form.streamed, deadlines).await {
                 Ok(reply) if reply.status.is_success() => {
                     // A success in another form shows that the first one was rejected.
                     rejects_streams.fetch_or(!form.streamed, Ordering::Relaxed);
                     rejects_extra.fetch_or(!form.with_extra, Ordering::Relaxed);
-                    return Ok(Reply::new(reply, config, leaves_reasoning_unopened, deadline));
+                    return Ok(Reply::new(reply, config, leaves_reasoning_unopened, deadlines));
                 }
                 Ok(reply) => {
-                    let error = ErrorReply::read(reply, config, deadline).await;
+                    let error = ErrorReply::read(reply, config, whole).await;
                     if form.streamed && error.rejects_streaming() {
                         form.streamed = false;
                         continue;
@@ -201,17 +204,19 @@ impl Model {
         &self,
         body: Bytes,
         streamed: bool,
-        deadline: Instant,
+        deadlines: Deadlines,
     ) -> Result<HttpReply, ModelError> {
         let Inner { http, config, .. } = &*self.inner;
         let accept =
             if streamed { "text/event-stream, application/json" } else { "application/json" };
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
-        let until = deadline.min(Instant::now() + config.first_byte_timeout);
-        match timeout_at(until, http.post(headers, body)).await {
+        let Deadlines { first_token, whole } = deadlines;
+        match timeout_at(first_token.min(whole), http.post(headers, body)).await {
             Ok(reply) => reply.map_err(ModelError::from),
-            Err(_) if until == deadline => Err(ModelError::timeout(Stage::Whole, config.timeout)),
-            Err(_) => Err(ModelError::timeout(Stage::FirstByte, config.first_byte_timeout)),
+            Err(_) if first_token < whole => {
+                Err(ModelError::timeout(Stage::FirstToken, config.first_token_timeout))
+            }
+            Err(_) => Err(ModelError::timeout(Stage::Whole, config.timeout)),
         }
     }
 }
@@ -262,7 +267,7 @@ const ERROR_TEXT_TIMEOUT: Duration = Duration::from_secs(5);
 impl ErrorReply {
     async fn read(mut reply: HttpReply, config: &ModelConfig, deadline: Instant) -> Self {
         let mut text = Vec::new();
-        let deadline = deadline.min(Instant::now() + ERROR_TEXT_TIMEOUT.min(config.idle_timeout));
+        let deadline = deadline.min(Instant::now() + ERROR_TEXT_TIMEOUT.min(config.token_timeout));
         while text.len() < MAX_ERROR_BYTES {
             // The text is informative only, so a failure to read it is ignored.
             let Ok(Ok(Some(chunk))) = timeout_at(deadline, reply.chunk()).await else { break };

@@ -23,12 +23,19 @@ pub struct Reply {
     config: Arc<ModelConfig>,
     /// Whether the last text of the model began with reasoning without an opening tag.
     leaves_reasoning_unopened: Arc<AtomicBool>,
-    deadline: Instant,
+    deadlines: Deadlines,
     /// Whether the text is returned at the end, since the answer may follow an unopened tag.
     holds_text: bool,
     /// The end of the part of the text that was returned.
     returned: usize,
     is_ended: bool,
+}
+
+/// The times until which a reply must begin, and be complete.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadlines {
+    pub(super) first_token: Instant,
+    pub(super) whole: Instant,
 }
 
 #[derive(Debug)]
@@ -49,7 +56,7 @@ impl Reply {
         http: HttpReply,
         config: &Arc<ModelConfig>,
         leaves_reasoning_unopened: &Arc<AtomicBool>,
-        deadline: Instant,
+        deadlines: Deadlines,
     ) -> Self {
         Self {
             http,
@@ -58,7 +65,7 @@ impl Reply {
             accumulator: Accumulator::new(config),
             config: Arc::clone(config),
             leaves_reasoning_unopened: Arc::clone(leaves_reasoning_unopened),
-            deadline,
+            deadlines,
             holds_text: leaves_reasoning_unopened.load(Ordering::Relaxed),
             returned: 0,
             is_ended: false,
@@ -203,12 +210,16 @@ impl Reply {
     }
 
     async fn chunk(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
-        let ModelConfig { idle_timeout, timeout, .. } = *self.config;
-        let until = self.deadline.min(Instant::now() + idle_timeout);
-        match timeout_at(until, self.http.chunk()).await {
+        let ModelConfig { first_token_timeout, token_timeout, timeout, .. } = *self.config;
+        let (until, stage, after) = match self.accumulator.has_output() {
+            true => (Instant::now() + token_timeout, Stage::Token, token_timeout),
+            false => (self.deadlines.first_token, Stage::FirstToken, first_token_timeout),
+        };
+        let Deadlines { whole, .. } = self.deadlines;
+        match timeout_at(until.min(whole), self.http.chunk()).await {
             Ok(chunk) => Ok(chunk?),
-            Err(_) if until == self.deadline => Err(ModelError::timeout(Stage::Whole, timeout)),
-            Err(_) => Err(ModelError::timeout(Stage::Idle, idle_timeout)),
+            Err(_) if until < whole => Err(ModelError::timeout(stage, after)),
+            Err(_) => Err(ModelError::timeout(Stage::Whole, timeout)),
         }
     }
 }

@@ -6,7 +6,7 @@ use trunkline_storage::StoreError;
 
 use crate::agent::{Error, Step};
 use crate::conversation::ConversationError;
-use crate::model::ModelError;
+use crate::model::{ModelError, Stage};
 
 #[derive(Default, Serialize)]
 struct Data<'a> {
@@ -136,9 +136,21 @@ fn model_error(error: &ModelError, data: Data<'_>) -> ErrorObject {
     ErrorObject::new(code, message).with_data(&data)
 }
 
-/// The error, with the URL of the endpoint, the cause and a remedy if the endpoint cannot be reached.
+/// The error, with a remedy for a timeout, and with the URL of the endpoint, the cause and a remedy if the endpoint cannot
+/// be reached.
 fn reason(error: &ModelError) -> String {
-    let ModelError::Unreachable(transport) = error else { return error.to_string() };
+    let transport = match error {
+        ModelError::Unreachable(transport) => transport,
+        ModelError::Timeout { stage, .. } => {
+            let setting = match stage {
+                Stage::FirstToken => "--agent-first-token-timeout-ms",
+                Stage::Token => "--agent-token-timeout-ms",
+                _ => "--agent-turn-timeout-ms",
+            };
+            return format!("{error}; if the model is slow, increase `{setting}`");
+        }
+        error => return error.to_string(),
+    };
     let mut root: &dyn std::error::Error = transport;
     while let Some(cause) = root.source() {
         root = cause;

@@ -29,7 +29,7 @@ async fn check_within(
     let model = ModelServer::rows(script).await;
     let mut config = short_limits(&model.url);
     let limits = config.model.as_mut().unwrap();
-    (limits.first_byte_timeout, limits.idle_timeout) = (limit, limit);
+    (limits.first_token_timeout, limits.token_timeout) = (limit, limit);
     let server = config.build().await;
     let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes(name, &found, &expected);
@@ -40,8 +40,8 @@ async fn check_within(
 fn short_limits(url: &str) -> TestConfig {
     let mut config = TestConfig::with_model(url);
     let model = config.model.as_mut().unwrap();
-    model.first_byte_timeout = LONG;
-    model.idle_timeout = LONG;
+    model.first_token_timeout = LONG;
+    model.token_timeout = LONG;
     model.max_retry_wait = Duration::from_millis(300);
     model.max_reply = 64 << 10;
     config.agent.max_steps = 4;
@@ -134,7 +134,7 @@ async fn a_slow_model_is_waited_for() {
     let model = ModelServer::rows(script).await;
     let mut config = short_limits(&model.url);
     let limits = config.model.as_mut().unwrap();
-    limits.idle_timeout = Duration::from_secs(2);
+    limits.token_timeout = Duration::from_secs(2);
     let server = config.build().await;
     let found = to_json(server.chat(&json!({ "message": "What is 40 + 2?" })).await);
     includes("slow", &found, &added());

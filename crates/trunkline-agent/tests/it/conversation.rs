@@ -28,7 +28,7 @@ async fn server_with_notes() -> (ModelServer, TestServer) {
     });
     let model = model.await;
     let mut config = TestConfig::with_model(&model.url);
-    config.model.as_mut().unwrap().first_byte_timeout = Duration::from_secs(20);
+    config.model.as_mut().unwrap().first_token_timeout = Duration::from_secs(20);
     let server = config.build().await;
     (model, server)
 }

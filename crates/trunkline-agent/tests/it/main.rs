@@ -19,4 +19,5 @@ mod recorded_streams;
 mod reload;
 mod storage;
 mod support;
+mod timeouts;
 mod turn_limits;

@@ -452,7 +452,7 @@ async fn disables_streaming_only_if_it_is_rejected() {
 
 #[tokio::test]
 async fn does_not_wait_for_the_end_of_an_error() {
-    let set = |model: &mut model::ModelConfig| model.idle_timeout = Duration::from_millis(200);
+    let set = |model: &mut model::ModelConfig| model.token_timeout = Duration::from_millis(200);
     let since = Instant::now();
     let refusal = Answer::refusal(400, "too many messages").stalled();
     check_with("stalled", set, vec![refusal], failed("refused", "…too many messages")).await;

@@ -1,5 +1,7 @@
 //! `POST /api`: the agent, which calls the operations that are served.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail, ensure};
 use clap::{Args, value_parser};
 use trunkline::history::History;
@@ -75,6 +77,40 @@ pub(crate) struct AgentArgs {
         value_parser = value_parser!(u64).range(1..=100_000)
     )]
     max_tools: u64,
+    /// Maximum time to the first token of the model, in milliseconds
+    ///
+    /// For each request. A local model reads the prompt before, which can take minutes.
+    #[arg(
+        id = "agent_first_token_timeout_ms",
+        long = "agent-first-token-timeout-ms",
+        value_name = "MS",
+        default_value_t = 600_000,
+        env = "TRUNKLINE_AGENT_FIRST_TOKEN_TIMEOUT_MS",
+        value_parser = value_parser!(u64).range(1..=86_400_000)
+    )]
+    first_token_timeout_ms: u64,
+    /// Maximum time between two tokens of the model, in milliseconds
+    #[arg(
+        id = "agent_token_timeout_ms",
+        long = "agent-token-timeout-ms",
+        value_name = "MS",
+        default_value_t = 300_000,
+        env = "TRUNKLINE_AGENT_TOKEN_TIMEOUT_MS",
+        value_parser = value_parser!(u64).range(1..=86_400_000)
+    )]
+    token_timeout_ms: u64,
+    /// Maximum time of a turn, in milliseconds
+    ///
+    /// A turn is one message with all requests to the model and calls of tools until the answer.
+    #[arg(
+        id = "agent_turn_timeout_ms",
+        long = "agent-turn-timeout-ms",
+        value_name = "MS",
+        default_value_t = 1_800_000,
+        env = "TRUNKLINE_AGENT_TURN_TIMEOUT_MS",
+        value_parser = value_parser!(u64).range(1..=86_400_000)
+    )]
+    turn_timeout_ms: u64,
     /// Methods that the agent may call, like `db.*` [default: all]
     ///
     /// The default is all methods of the database, records and command tools. Repeatable or comma-separated.
@@ -136,6 +172,7 @@ impl AgentArgs {
             deny: entries(&self.deny).collect(),
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
             max_tools: usize::try_from(self.max_tools).unwrap_or(usize::MAX),
+            timeout: self.turn_timeout(),
             model_setup: MODEL_SETUP.to_owned(),
             ..defaults
         };
@@ -157,6 +194,10 @@ impl AgentArgs {
                 agent.on_refresh(move |caller| refresh(folder.clone(), &rules, caller))
             }
         })
+    }
+
+    fn turn_timeout(&self) -> Duration {
+        Duration::from_millis(self.turn_timeout_ms)
     }
 
     /// Checks the flags, without the methods and tools.
@@ -183,6 +224,10 @@ impl AgentArgs {
         let key = key.context("invalid TRUNKLINE_AGENT_KEY: it cannot be sent in a header")?;
         let mut settings = model::ModelConfig::new(url, name);
         settings.key = key;
+        settings.first_token_timeout = Duration::from_millis(self.first_token_timeout_ms);
+        settings.token_timeout = Duration::from_millis(self.token_timeout_ms);
+        // The turn ends before, with its steps and a partial answer.
+        settings.timeout = self.turn_timeout().saturating_mul(2);
         Ok(Some(Model::new(settings).context("invalid --agent-url")?))
     }
 }

@@ -249,6 +249,28 @@ fn a_context_too_small_for_the_tools_prevents_the_start() {
     }
 }
 
+/// A model that accepts connections, and never answers.
+#[test]
+fn timeouts_of_a_silent_model_are_settings() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", silent.local_addr().unwrap());
+    let turn = "/result/status_updates/1";
+    for (flag, place) in [
+        ("--agent-first-token-timeout-ms", "/error/data/reason"),
+        ("--agent-turn-timeout-ms", turn),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0", "--sample", flag, "300"]);
+        command.args(["--agent-url", &url, "--agent-model", "m"]);
+        let server = Server::start(command);
+        let reply = call(&server, "agent.chat", &json!({ "message": "Hi" }));
+        let found = reply.pointer(place).and_then(Value::as_str).unwrap_or_default();
+        assert!(found.contains(flag), "{flag}: {reply}");
+        assert_eq!(server.stop().code, Some(0));
+    }
+}
+
 #[test]
 fn the_number_of_tools_is_limited() {
     for (arguments, expected) in [(&[][..], 20), (&["--agent-max-tools", "5"], 5)] {
@@ -269,7 +291,7 @@ fn the_number_of_tools_is_limited() {
 #[test]
 fn invalid_agent_settings_prevent_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: [(&[&str], i32, &str); 11] = [
+    let rows: [(&[&str], i32, &str); 12] = [
         (&["--agent-allow", ""], 1, "--agent-allow is empty"),
         (&["--agent-deny", " , "], 1, "--agent-deny is empty"),
         (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url requires --agent-model"),
@@ -284,6 +306,7 @@ fn invalid_agent_settings_prevent_the_start() {
         (&["--agent-context", "4096"], 2, "--agent-url"),
         (&["--agent-context", "0"], 2, "--agent-context"),
         (&["--agent-max-tools", "0"], 2, "--agent-max-tools"),
+        (&["--agent-token-timeout-ms", "0"], 2, "--agent-token-timeout-ms"),
         (&["--agent-url", "nowhere", "--agent-model", "m"], 1, "--agent-url"),
     ];
     for (arguments, code, told) in rows {
