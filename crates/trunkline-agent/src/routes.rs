@@ -40,7 +40,7 @@ impl Api {
                 Incoming::Call(call) if !call.is_notification() => return api.stream(call),
                 Incoming::Call(call) => api.0.answer(call).await,
                 Incoming::Batch(batch) => api.0.answer_batch(batch).await,
-                Incoming::Response { error, id, .. } | Incoming::Refused { error, id } => {
+                Incoming::Response { error, id, .. } | Incoming::Refused { error, id, .. } => {
                     Reply::error(error, Some(&id.unwrap_or(trunkline::Id::NULL)))
                         .into_format(formats.reply)
                 }

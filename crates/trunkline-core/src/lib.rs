@@ -10,7 +10,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`envelope`] | parsing and validation of message bodies |
-//! | [`id`], [`error`], [`schema`], [`limits`] | ids, error objects, JSON Schemas, limits and the memory budget |
+//! | [`id`], [`unread_id`], [`error`], [`schema`], [`limits`] | ids, error objects, JSON Schemas, limits and the memory budget |
 //! | [`trace_context`], [`spans`] | W3C Trace Context of calls, and spans with the names of OpenTelemetry |
 //! | [`call`] | calls, their operations, and observers |
 //! | [`params`], [`extract`] | arguments of handlers |
@@ -39,3 +39,4 @@ pub mod reply;
 pub mod schema;
 pub mod spans;
 pub mod trace_context;
+pub mod unread_id;

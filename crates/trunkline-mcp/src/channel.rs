@@ -9,14 +9,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use trunkline::limits::MemoryBudget;
 use trunkline::protocol::{Batch, Format, Incoming, Reply};
-use trunkline::stream::{Protocol, Registration};
+use trunkline::stream::{Protocol, Refused, Registration};
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::era::{NO_BATCHES, Transport};
 use crate::fault::{BAD_ID, DUPLICATE_ID, Fault};
+use crate::incoming;
 use crate::message_queue::{Message, MessageQueue};
-use crate::protocol::{Legacy, method};
+use crate::protocol::{Legacy, method, without_mark};
 use crate::request::is_mcp_id;
 use crate::server::{Server, StartedCall, record_refusal};
 use crate::session::Session;
@@ -53,7 +54,15 @@ impl Channel {
 
     /// Accepts a message. Waits only if it is refused and the queue has no space for the refusal.
     pub(crate) async fn take(&self, body: Bytes, extensions: Extensions) {
-        match self.0.server.rpc.read(body, extensions) {
+        let body = without_mark(body);
+        // A line that contains only the mark is a blank line.
+        if !body.is_empty() {
+            self.handle(incoming::read(&self.0.server.rpc, body, extensions)).await;
+        }
+    }
+
+    async fn handle(&self, incoming: Incoming) {
+        match incoming {
             Incoming::Call(call) => match call.id() {
                 Some(id) => self.take_request(call, id).await,
                 None => self.take_notification(call),
@@ -63,8 +72,7 @@ impl Channel {
             Incoming::Response { id, body, .. } => {
                 self.0.session.requests.answer(id.as_ref().map(Id::as_raw), &body);
             }
-            Incoming::Refused { error, id } => {
-                let id = id.filter(is_mcp_id);
+            Incoming::Refused { error, id, .. } => {
                 self.send(Reply::error(error, id.as_ref())).await;
             }
         }
@@ -226,10 +234,14 @@ impl Channel {
 }
 
 impl Protocol for Channel {
-    async fn receive(&mut self, message: Result<Bytes, ErrorObject>, _: Format) {
+    const FINDS_IDS: bool = true;
+
+    async fn receive(&mut self, message: Result<Bytes, Refused>, _: Format) {
         match message {
             Ok(body) => Self::take(self, body, Extensions::from_endpoint("mcp-stdio")).await,
-            Err(error) => self.send(Reply::error(error, None)).await,
+            Err(Refused { error, id }) => {
+                self.handle(incoming::refused(error, id, Bytes::new())).await;
+            }
         }
     }
 

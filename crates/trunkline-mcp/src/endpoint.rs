@@ -29,10 +29,11 @@ use crate::batch;
 use crate::era::{self, Fields, NO_BATCHES, Transport};
 use crate::events::{self, MessageStream, SessionStream};
 use crate::fault::{BAD_ID, DUPLICATE_ID, Fault};
+use crate::incoming;
 use crate::message_queue::MessageQueue;
 use crate::nodes::NodesError;
 use crate::protocol::error_code::MISSING_CAPABILITY;
-use crate::protocol::{Legacy, header, method};
+use crate::protocol::{Legacy, header, method, without_mark};
 use crate::request::is_mcp_id;
 use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_of, record_refusal};
@@ -97,7 +98,8 @@ impl Endpoint {
 
     fn answer_here(&self, message: HttpMessage) -> ResponseFuture {
         let HttpMessage { extensions, body, .. } = message;
-        let response = match self.0.rpc.read(body, extensions.clone()) {
+        let body = without_mark(body);
+        let response = match incoming::read(&self.0.rpc, body, extensions.clone()) {
             Incoming::Call(call) => return self.answer_call(call, extensions),
             Incoming::Batch(batch) => {
                 let endpoint = self.clone();
@@ -105,8 +107,7 @@ impl Endpoint {
                     endpoint.answer_batch(batch, &extensions).await
                 });
             }
-            Incoming::Refused { error, id } => {
-                let id = id.filter(is_mcp_id);
+            Incoming::Refused { error, id, .. } => {
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
             }
             Incoming::Response { error, id, body } => match self.session(&extensions) {

@@ -63,6 +63,7 @@ mod era;
 mod error;
 mod events;
 mod fault;
+mod incoming;
 mod log_level;
 mod message_queue;
 mod model;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
 /// Methods and notifications.
 pub(crate) mod method {
     pub(crate) const COMPLETE: &str = "completion/complete";
@@ -190,6 +192,15 @@ fn is_date(text: &str) -> bool {
         _ => byte.is_ascii_digit(),
     };
     text.len() == 10 && text.bytes().enumerate().all(is_part)
+}
+
+/// A message without the byte-order mark that some programs write first (RFC 8259, section 8.1).
+pub(crate) fn without_mark(message: Bytes) -> Bytes {
+    const MARK: &[u8] = b"\xEF\xBB\xBF";
+    match message.strip_prefix(MARK) {
+        Some(rest) => message.slice_ref(rest.trim_ascii()),
+        None => message,
+    }
 }
 
 #[cfg(test)]

@@ -99,6 +99,7 @@ pub mod protocol {
     pub use trunkline_core::trace_context::{
         Sampler, TraceContext, TraceContextError, TraceId, TraceState,
     };
+    pub use trunkline_core::unread_id::{IdScanner, UnreadId};
 
     pub use crate::layers::read_params::read_params;
 }

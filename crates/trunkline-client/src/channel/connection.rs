@@ -289,8 +289,8 @@ async fn read<R: AsyncRead + Unpin>(
     loop {
         match reader.next().await {
             Ok(Some(Frame::Message(body, _))) => shared.receive(body),
-            // A client has no memory budget, so `OutOfMemory` does not occur.
-            Ok(Some(Frame::TooLarge(_) | Frame::OutOfMemory(..))) => {
+            // A client has no memory budget, so the message is too large.
+            Ok(Some(Frame::Skipped(..))) => {
                 let target = shared.target.clone();
                 return ReadEnd::Invalid(TransportError::TooLarge { target, limit }.into());
             }

@@ -8,5 +8,5 @@ mod writer;
 
 pub use framing::Framing;
 pub use key::Key;
-pub use reader::{Frame, FrameReader, ReadError};
+pub use reader::{Frame, FrameReader, ReadError, Reason, Skipped};
 pub use writer::FrameWriter;

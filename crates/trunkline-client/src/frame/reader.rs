@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout};
 use trunkline_core::format::Format;
 use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
+use trunkline_core::unread_id::{IdScanner, UnreadId};
 
 use super::framing::Framing;
 use super::header::Header;
@@ -31,6 +32,8 @@ pub struct FrameReader<R> {
     memory: Option<MemoryBudget>,
     /// The reservation for an incomplete message.
     reserved: Option<Reservation>,
+    /// Whether lines over a limit are read to their end for their ids.
+    finds_ids: bool,
 }
 
 /// The content at the start of the buffer.
@@ -39,8 +42,8 @@ enum Next {
     Unknown { seen: usize },
     /// A message of this length, in the format of its header.
     Body { length: usize, format: Option<Format> },
-    /// The rest of a line over the limit.
-    SkippedLine,
+    /// The rest of a line over a limit, and the refusal that is returned at its end.
+    SkippedLine(Option<Box<(Reason, IdScanner)>>),
     /// The remaining bytes of a message over the limit.
     Skipped { left: u64 },
 }
@@ -50,10 +53,26 @@ enum Next {
 pub enum Frame {
     /// A message.
     Message(Bytes, Option<Format>),
-    /// The message exceeds the maximum size and is skipped.
-    TooLarge(Option<Format>),
-    /// The message exceeds the memory budget and is skipped.
-    OutOfMemory(OutOfMemory, Option<Format>),
+    /// The message is skipped.
+    Skipped(Skipped, Option<Format>),
+}
+
+/// A message that was skipped.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The reason.
+    pub reason: Reason,
+    /// The id, if the reader [finds](FrameReader::finding_ids) ids.
+    pub id: Option<UnreadId>,
+}
+
+/// The reason why a message is skipped.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The message exceeds the maximum size.
+    TooLarge,
+    /// The message exceeds the memory budget.
+    OutOfMemory(OutOfMemory),
 }
 
 /// The error that ends the input.
@@ -79,7 +98,15 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             next: Next::Unknown { seen: 0 },
             memory: None,
             reserved: None,
+            finds_ids: false,
         }
+    }
+
+    /// Finds the ids of skipped lines, also after the limit: many clients write them last. A skipped line is returned at
+    /// its end instead of at the limit.
+    pub fn finding_ids(mut self) -> Self {
+        self.finds_ids = true;
+        self
     }
 
     /// Counts messages in a memory budget while any part of them is referenced.
@@ -161,7 +188,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                             _ => Next::Skipped { left: length },
                         };
                         match self.next {
-                            Next::Skipped { .. } => return Ok(Some(Frame::TooLarge(format))),
+                            Next::Skipped { .. } => {
+                                return Ok(Some(Frame::skipped(Reason::TooLarge, format)));
+                            }
                             _ if length == 0 => self.next = Next::Unknown { seen: 0 },
                             _ => {}
                         }
@@ -173,10 +202,21 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                     let message = self.split(length);
                     return Ok(Some(self.message(message, format)));
                 }
-                Next::SkippedLine => match memchr(b'\n', &self.buffer) {
-                    Some(end) => self.skip(end + 1),
-                    None => self.buffer.clear(),
-                },
+                Next::SkippedLine(ref mut refusal) => {
+                    let end = memchr(b'\n', &self.buffer);
+                    if let Some(refusal) = refusal {
+                        refusal.1.scan(&self.buffer[..end.unwrap_or(self.buffer.len())]);
+                    }
+                    let Some(end) = end else {
+                        self.buffer.clear();
+                        continue;
+                    };
+                    let refusal = refusal.take();
+                    self.skip(end + 1);
+                    if let Some(refusal) = refusal {
+                        return Ok(Some(refused(*refusal)));
+                    }
+                }
                 Next::Skipped { left } => {
                     let here = left.min(self.buffer.len() as u64);
                     self.skip(here as usize);
@@ -195,16 +235,19 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             if self.buffer.len() <= self.limit {
                 return Found::Incomplete;
             }
-            self.buffer = BytesMut::new();
-            self.next = Next::SkippedLine;
-            return Found::Frame(Frame::TooLarge(None));
+            return match self.skip_line(Reason::TooLarge) {
+                Some(frame) => Found::Frame(frame),
+                None => Found::Incomplete,
+            };
         };
         self.next = Next::Unknown { seen: 0 };
         let line = self.split(end + 1);
         let line = line.slice_ref(line.trim_ascii());
         match line.len() {
             0 => Found::Nothing,
-            length if length > self.limit => Found::Frame(Frame::TooLarge(None)),
+            length if length > self.limit => {
+                Found::Frame(self.skipped(Reason::TooLarge, &line, None))
+            }
             _ => Found::Frame(self.message(line, None)),
         }
     }
@@ -229,8 +272,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Takes the rest of the buffer at the end of the input. The last line may lack its line feed.
     fn take_last(&mut self) -> Result<Option<Frame>, ReadError> {
         let rest = self.buffer.split().freeze();
-        match (&self.next, self.framing) {
-            (Next::SkippedLine, _) => Ok(None),
+        match (&mut self.next, self.framing) {
+            (Next::SkippedLine(refusal), _) => Ok(refusal.take().map(|refusal| refused(*refusal))),
             (Next::Unknown { .. }, Framing::Lines) => {
                 let line = rest.slice_ref(rest.trim_ascii());
                 Ok((!line.is_empty()).then(|| self.message(line, None)))
@@ -250,19 +293,35 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         };
         let error = grown.err()?;
         self.reserved = None;
-        let format = match self.next {
-            Next::Unknown { .. } => {
-                self.next = Next::SkippedLine;
-                None
-            }
+        let reason = Reason::OutOfMemory(error);
+        match self.next {
+            Next::Unknown { .. } => self.skip_line(reason),
             Next::Body { length, format } => {
                 self.next = Next::Skipped { left: length.saturating_sub(count) as u64 };
-                format
+                self.buffer = BytesMut::new();
+                Some(Frame::skipped(reason, format))
             }
-            Next::SkippedLine | Next::Skipped { .. } => return None,
-        };
-        self.buffer = BytesMut::new();
-        Some(Frame::OutOfMemory(error, format))
+            Next::SkippedLine(_) | Next::Skipped { .. } => None,
+        }
+    }
+
+    /// Skips the line in the buffer. Returns its refusal, unless the rest of the line is read for its id.
+    fn skip_line(&mut self, reason: Reason) -> Option<Frame> {
+        let buffer = std::mem::take(&mut self.buffer);
+        if !self.finds_ids {
+            self.next = Next::SkippedLine(None);
+            return Some(Frame::skipped(reason, None));
+        }
+        let mut scanner = IdScanner::default();
+        scanner.scan(&buffer);
+        self.next = Next::SkippedLine(Some(Box::new((reason, scanner))));
+        None
+    }
+
+    /// The refusal of a complete message.
+    fn skipped(&self, reason: Reason, text: &[u8], format: Option<Format>) -> Frame {
+        let id = if self.finds_ids { IdScanner::find(text) } else { None };
+        Frame::Skipped(Skipped { reason, id }, format)
     }
 
     /// Counts a message in the memory budget, if there is one.
@@ -277,7 +336,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         };
         match reserved {
             Ok(reserved) => Frame::Message(reserved.attach(text), format),
-            Err(error) => Frame::OutOfMemory(error, format),
+            Err(error) => self.skipped(Reason::OutOfMemory(error), &text, format),
         }
     }
 
@@ -294,6 +353,17 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
         message
     }
+}
+
+impl Frame {
+    fn skipped(reason: Reason, format: Option<Format>) -> Self {
+        Self::Skipped(Skipped { reason, id: None }, format)
+    }
+}
+
+/// The refusal of a line, at its end.
+fn refused((reason, scanner): (Reason, IdScanner)) -> Frame {
+    Frame::Skipped(Skipped { reason, id: scanner.finish() }, None)
 }
 
 /// The result of looking for a line in the buffer.

@@ -29,8 +29,10 @@ pub enum Incoming {
     Refused {
         /// The error for the sender.
         error: ErrorObject,
-        /// The id, if it is valid.
+        /// The id, if the body is JSON and the id is valid.
         id: Option<Id>,
+        /// The body.
+        body: Bytes,
     },
 }
 

@@ -123,7 +123,7 @@ impl Dispatcher {
                 let (reply, memory) = Box::pin(self.answer_batch_reserved(batch)).await?;
                 return Ok((reply, Some(memory)));
             }
-            Incoming::Response { error, id, .. } | Incoming::Refused { error, id } => {
+            Incoming::Response { error, id, .. } | Incoming::Refused { error, id, .. } => {
                 let (outcome, id) = (Outcome::error(error), id.unwrap_or(Id::NULL));
                 Response::of(outcome, id.as_raw().as_bytes(), encoding.as_ref()).into_reply()
             }

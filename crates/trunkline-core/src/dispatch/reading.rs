@@ -53,7 +53,7 @@ impl Dispatcher {
                     }
                     Err(error) => {
                         self.record_invalid(&body, &extensions, &error, None);
-                        let refused = Incoming::Refused { error, id: None };
+                        let refused = Incoming::Refused { error, id: None, body };
                         (refused, Some(Encoding::of_json(reply)))
                     }
                 }
@@ -67,7 +67,7 @@ impl Dispatcher {
             Err(error) => {
                 let error = ErrorObject::from(&error);
                 self.record_invalid(&body, &extensions, &error, None);
-                return Incoming::Refused { error, id: None };
+                return Incoming::Refused { error, id: None, body };
             }
         };
         match message {
@@ -84,7 +84,7 @@ impl Dispatcher {
                 if invalid.reason == InvalidReason::Response {
                     Incoming::Response { body, error, id }
                 } else {
-                    Incoming::Refused { error, id }
+                    Incoming::Refused { error, id, body }
                 }
             }
             Message::Batch(entries) => {

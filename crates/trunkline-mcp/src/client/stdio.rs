@@ -20,6 +20,7 @@ use super::channel::{Channel, Sender};
 use super::error::Error;
 use super::inbox::Inbox;
 use super::last_lines::LastLines;
+use crate::protocol::without_mark;
 
 /// Configuration of a server that the client starts as a child process.
 ///
@@ -222,8 +223,16 @@ async fn read<R: AsyncRead + Unpin>(
 ) -> Option<Failure> {
     loop {
         match reader.next_within(Duration::MAX).await {
-            // Many servers print their name.
-            Ok(Some(Frame::Message(line, _))) if !is_message(without_mark(&line)) => {
+            Ok(Some(Frame::Message(line, _))) => {
+                let line = without_mark(line);
+                if is_message(&line) {
+                    match cut_message(&line) {
+                        Some(error) => channel.fail(error),
+                        None => channel.receive(&line),
+                    }
+                    continue;
+                }
+                // Many servers print their name.
                 if let Some(error) = foreign_framing(&line) {
                     return Some(error.into());
                 }
@@ -235,14 +244,7 @@ async fn read<R: AsyncRead + Unpin>(
                     return Some(malformed(reason, shown).into());
                 }
             }
-            Ok(Some(Frame::Message(line, _))) => {
-                let message = line.slice_ref(without_mark(&line));
-                match cut_message(&message) {
-                    Some(error) => channel.fail(error),
-                    None => channel.receive(&message),
-                }
-            }
-            Ok(Some(Frame::TooLarge(_) | Frame::OutOfMemory(..))) => {
+            Ok(Some(Frame::Skipped(..))) => {
                 let reason = "message exceeds the maximum size".to_owned();
                 return Some(ProtocolError::Malformed { reason, beginning: String::new() }.into());
             }
@@ -257,11 +259,6 @@ async fn read<R: AsyncRead + Unpin>(
 fn is_message(line: &[u8]) -> bool {
     let inner = line.strip_prefix(b"[").map_or(line, <[u8]>::trim_ascii_start);
     inner.starts_with(b"{")
-}
-
-/// A line without a byte order mark.
-fn without_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
 }
 
 /// The error for a header in place of a message.

@@ -59,7 +59,8 @@ impl ClientRequests {
         self.pending().contains_key(id)
     }
 
-    /// Passes a response to the request that waits for it. `id` is JSON. Other responses are ignored.
+    /// Passes a response to the request that waits for it, or ends the wait if the response is malformed. `id` is JSON.
+    /// Other responses are ignored.
     pub(crate) fn answer(&self, id: Option<&str>, body: &Bytes) {
         let sender = id.and_then(|id| self.pending().remove(id));
         match (sender, Response::parse(body)) {

@@ -22,3 +22,4 @@ mod stdio;
 mod subscriptions;
 mod support;
 mod tasks;
+mod unread_ids;

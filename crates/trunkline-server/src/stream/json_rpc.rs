@@ -23,7 +23,7 @@ use super::calls::{Calls, Registration};
 use super::config::StreamConfig;
 use super::request::{ExpectedReply, Message, Replies, Request, Unanswered};
 use super::slots::CallSlots;
-use super::transport::{self, Protocol, StreamError};
+use super::transport::{self, Protocol, Refused, StreamError};
 use crate::status::Counts;
 
 /// The connection of a client.
@@ -78,10 +78,10 @@ struct JsonRpc {
 }
 
 impl Protocol for JsonRpc {
-    async fn receive(&mut self, message: Result<Bytes, ErrorObject>, format: Format) {
+    async fn receive(&mut self, message: Result<Bytes, Refused>, format: Format) {
         let body = match message {
             Ok(body) => body,
-            Err(error) => return self.refuse(&error, format).await,
+            Err(refused) => return self.refuse(&refused.error, format).await,
         };
         let bytes = body.len();
         let Connection { rpc, extensions, unanswered, .. } = &self.client;
@@ -107,7 +107,7 @@ impl Protocol for JsonRpc {
             }
             // A reply to it could be mistaken for the reply to a request of the client.
             Incoming::Response { .. } => tracing::debug!("ignoring an unexpected response"),
-            Incoming::Refused { error, id } => {
+            Incoming::Refused { error, id, .. } => {
                 let expected = ExpectedReply::to_invalid(id, encoding);
                 let request = Request::new(expected, None, unanswered);
                 self.replies.send(request.expected.error(&error), None, request).await;

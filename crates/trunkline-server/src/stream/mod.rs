@@ -35,7 +35,7 @@ use trunkline_core::dispatch::Dispatcher;
 pub use calls::{Calls, Registration};
 pub use config::StreamConfig;
 pub use request::Message;
-pub use transport::{Protocol, StreamError};
+pub use transport::{Protocol, Refused, StreamError};
 pub use trunkline_client::frame::{Framing, Key};
 
 pub(crate) use json_rpc::Connection;

@@ -8,10 +8,11 @@ use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use trunkline_client::frame::{Frame, FrameReader, FrameWriter, ReadError};
+use trunkline_client::frame::{Frame, FrameReader, FrameWriter, ReadError, Reason, Skipped};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::limits::MemoryBudget;
+use trunkline_core::unread_id::UnreadId;
 
 use super::config::StreamConfig;
 use super::request::{Message, Request};
@@ -19,11 +20,14 @@ use super::request::{Message, Request};
 /// The server side of a protocol on a stream. It sends messages through a separate [`Stream`] of lists of
 /// [`Message`]s; each list is written and flushed together. The stream ends after the protocol has been dropped.
 pub trait Protocol: Send {
-    /// Receives a message, or the error for a message that cannot be read. The next message is read when the
+    /// Whether [refused](Refused) lines have ids. Such a line is read to its end before it is refused.
+    const FINDS_IDS: bool = false;
+
+    /// Receives a message, or the refusal of a message that cannot be read. The next message is read when the
     /// future has completed.
     fn receive(
         &mut self,
-        message: Result<Bytes, ErrorObject>,
+        message: Result<Bytes, Refused>,
         format: Format,
     ) -> impl Future<Output = ()> + Send;
 
@@ -35,6 +39,15 @@ pub trait Protocol: Send {
 
     /// The memory budget for messages.
     fn memory(&self) -> &MemoryBudget;
+}
+
+/// The refusal of a message that cannot be read.
+#[derive(Debug)]
+pub struct Refused {
+    /// The error for the sender.
+    pub error: ErrorObject,
+    /// The id of the message, if the protocol [finds](Protocol::FINDS_IDS) ids.
+    pub id: Option<UnreadId>,
 }
 
 /// The error that ended serving a stream.
@@ -66,8 +79,8 @@ pub enum StreamError {
 
 /// Serves a protocol until the input ends or `config.closing` is cancelled, and all requests are answered.
 /// `writing` [writes](write) the messages of the protocol.
-pub(crate) async fn serve(
-    protocol: impl Protocol,
+pub(crate) async fn serve<P: Protocol>(
+    protocol: P,
     input: impl AsyncRead + Send + Unpin,
     writing: impl Future<Output = io::Result<()>>,
     config: &StreamConfig,
@@ -76,6 +89,7 @@ pub(crate) async fn serve(
     let draining = config.closing.child_token();
     let reader = FrameReader::new(input, config.framing, config.message_bytes);
     let reader = reader.with_memory_budget(protocol.memory().clone());
+    let reader = if P::FINDS_IDS { reader.finding_ids() } else { reader };
     // When the protocol is dropped, its messages end, and so does `writing`.
     let reading = Box::pin(async { Ok(read(protocol, reader, config, &draining).await) });
     let writing = async { writing.await.map_err(StreamError::Write) };
@@ -106,15 +120,20 @@ async fn read<R: AsyncRead + Unpin>(
         };
         let (message, format) = match read {
             Ok(Some(Frame::Message(text, format))) => (Ok(text), format),
-            Ok(Some(Frame::TooLarge(format))) => (Err(too_large(config.message_bytes)), format),
-            Ok(Some(Frame::OutOfMemory(error, format))) => (Err(error.into()), format),
+            Ok(Some(Frame::Skipped(Skipped { reason, id }, format))) => {
+                let error = match reason {
+                    Reason::TooLarge => too_large(config.message_bytes),
+                    Reason::OutOfMemory(error) => error.into(),
+                };
+                (Err(Refused { error, id }), format)
+            }
             Ok(None) => break Ok(()),
             Err(ReadError::Io(error)) => break Err(StreamError::Read(error)),
             Err(error @ ReadError::Header(_)) => {
                 let reason = error.to_string();
                 let data = serde_json::json!({ "reason": reason });
                 let error = ErrorObject::new(code::PARSE_ERROR, "Parse error").with_data(&data);
-                protocol.receive(Err(error), config.format).await;
+                protocol.receive(Err(Refused { error, id: None }), config.format).await;
                 break Err(StreamError::Framing { reason });
             }
         };

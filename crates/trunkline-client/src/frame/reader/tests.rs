@@ -23,21 +23,38 @@ impl AsyncRead for Pieces<'_> {
 
 const LIMIT: usize = 10;
 
-/// Checks the messages read from `input` for several piece sizes. `!` marks a message that is too large; the
-/// last item may be an error.
+/// `!` for a message that is too large, `?` for one that exceeds the memory budget, and its id.
+fn show(Skipped { reason, id }: Skipped) -> String {
+    let mark = if reason == Reason::TooLarge { "!" } else { "?" };
+    match id {
+        Some(UnreadId::Request(id)) => format!("{mark}{id}"),
+        Some(UnreadId::Response(id)) => format!("{mark}={id}"),
+        None => mark.to_owned(),
+    }
+}
+
+/// Checks the messages read from `input` for several piece sizes. The last item may be an error.
 #[track_caller]
 fn check(framing: Framing, input: &str, expected: &[&str]) {
+    check_reader(input, expected, |input| FrameReader::new(input, framing, LIMIT));
+}
+
+#[track_caller]
+fn check_reader<'a>(
+    input: &'a str,
+    expected: &[&str],
+    reader: impl Fn(Pieces<'a>) -> FrameReader<Pieces<'a>>,
+) {
     for size in [1, 2, 3, 7, 1000] {
         let read = async {
-            let mut reader = FrameReader::new(Pieces(input.as_bytes(), size), framing, LIMIT);
+            let mut reader = reader(Pieces(input.as_bytes(), size));
             let mut found = Vec::new();
             loop {
                 match reader.next().await {
                     Ok(Some(Frame::Message(text, _))) => {
                         found.push(String::from_utf8_lossy(&text).into_owned());
                     }
-                    Ok(Some(Frame::TooLarge(_))) => found.push("!".to_owned()),
-                    Ok(Some(Frame::OutOfMemory(..))) => found.push("?".to_owned()),
+                    Ok(Some(Frame::Skipped(skipped, _))) => found.push(show(skipped)),
                     Ok(None) => return found,
                     Err(error) => {
                         found.push(error.to_string());
@@ -62,6 +79,32 @@ fn reads_lines() {
     check("0123456789a\nb\n", &["!", "b"]);
     check("0123456789abcdefghijklmnopqrstuvwxyz\nb\n", &["!", "b"]);
     check("0123456789abcdefghijklmnopqrstuvwxyz", &["!"]);
+}
+
+#[test]
+fn finds_ids_of_skipped_lines() {
+    let check = |input: &str, expected: &[&str]| {
+        check_reader(input, expected, |input| {
+            FrameReader::new(input, Framing::Lines, LIMIT).finding_ids()
+        });
+    };
+    let first = r#"{"id":7,"method":"m"}"#;
+    let last = r#"{"method":"m","params":["a long text"],"id":"a"}"#;
+    check("0123456789\nb\n", &["0123456789", "b"]);
+    check("0123456789a\nb\n", &["!", "b"]);
+    check(&format!("{first}\nb\n{last}\r\n{first}"), &["!7", "b", "!\"a\"", "!7"]);
+    check(r#"{"id":7,"result":[1,2,3]}"#, &["!=7"]);
+    check(r#"{"method":"m","id":7,"params":["#, &["!7"]);
+    check(r#"{"method":"m","params":["#, &["!"]);
+}
+
+#[test]
+fn finds_ids_of_lines_over_the_memory_budget() {
+    let text = format!(r#"{{"method":"m","params":["{}"],"id":7}}"#, "x".repeat(3 * CHUNK));
+    check_reader(&format!("{text}\na\n"), &["?7", "a"], |input| {
+        let memory = MemoryBudget::new(2 * CHUNK);
+        FrameReader::new(input, Framing::Lines, usize::MAX).with_memory_budget(memory).finding_ids()
+    });
 }
 
 #[test]

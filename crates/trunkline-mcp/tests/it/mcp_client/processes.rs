@@ -71,9 +71,17 @@ async fn both_eras() {
         echo "[info] ready"; log='{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
         ask; echo "[ $log, $(reply "$tools")]"; ask; echo "[$(reply '{"content":[]}')]"; ask
     "#;
-    for (script, version) in
-        [(modern, "2026-07-28"), (legacy, "2024-11-05"), (batches, "2025-03-26")]
-    {
+    // Some programs write a byte-order mark before their first line, or before each.
+    let marks = r#"
+        mark() { printf '\357\273\277'; reply "$1"; }
+        ask; mark "$modern"; ask; mark "$tools"; ask; mark '{"content":[]}'; ask
+    "#;
+    for (script, version) in [
+        (modern, "2026-07-28"),
+        (legacy, "2024-11-05"),
+        (batches, "2025-03-26"),
+        (marks, "2026-07-28"),
+    ] {
         let client = connect(script, |_, _| {}).await.unwrap();
         assert_eq!(client.server().protocol_version, version);
         let one = tool(&client, "one").await;
