@@ -91,6 +91,9 @@ pub struct McpConfig {
     pub closing: CancellationToken,
     /// Interval of comments on an idle SSE stream. Default 15 s.
     pub keep_alive: Duration,
+    /// Time without a notification of progress after which a call repeats its progress, if the client has requested it:
+    /// clients that extend their timeout by progress do not give up. `Duration::MAX` disables it. Default 10 s.
+    pub heartbeat: Duration,
 }
 
 impl McpConfig {
@@ -129,6 +132,7 @@ impl McpConfig {
             tasks: TaskConfig::default(),
             closing: CancellationToken::new(),
             keep_alive: Duration::from_secs(15),
+            heartbeat: Duration::from_secs(10),
         }
     }
 }

@@ -50,6 +50,7 @@
 
 mod arguments;
 mod batch;
+mod call_progress;
 mod capabilities;
 mod changes;
 mod channel;

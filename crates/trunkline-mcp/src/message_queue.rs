@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::Notify;
+use tokio::time::sleep_until;
 use trunkline::Id;
 use trunkline::limits::{MemoryBudget, OutOfMemory, Reservation};
 use trunkline::protocol::Reply;
+
+use crate::call_progress::{CallProgress, ProgressParams};
+use crate::protocol::method;
 
 /// The queue of one call's messages to its client.
 #[derive(Debug, Default)]
@@ -19,6 +23,8 @@ pub(crate) struct MessageQueue {
     taken: Notify,
     /// Whether the reply follows the pending messages, so that further ones are dropped.
     is_ended: AtomicBool,
+    /// The progress of the call, if its client has requested it.
+    progress: Option<CallProgress>,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +73,23 @@ struct ToClient<'a, P: ?Sized> {
 }
 
 impl MessageQueue {
+    pub(crate) fn new(progress: Option<CallProgress>) -> Self {
+        Self { progress, ..Self::default() }
+    }
+
+    /// Whether the client has requested the progress of the call.
+    pub(crate) fn has_progress(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    /// Queues a notification of progress, if the client has requested it.
+    pub(crate) fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        if let Some(state) = &self.progress {
+            let send = |params: &ProgressParams<'_>| self.notify(method::PROGRESS, params);
+            state.report(progress, total, message, send);
+        }
+    }
+
     /// Queues a notification. One whose params do not serialize is dropped.
     pub(crate) fn notify(&self, method: &str, params: &(impl Serialize + ?Sized)) {
         if self.add(None, method, params).is_err() {
@@ -128,10 +151,21 @@ impl MessageQueue {
         }
     }
 
-    /// Waits until an entry is pending.
+    /// Waits until an entry is pending. While the call is silent, its progress is repeated.
     pub(crate) async fn filled(&self) {
         while self.is_empty() {
-            self.filled.notified().await;
+            let silent = self.progress.as_ref().and_then(|state| Some((state, state.repeat_at()?)));
+            let Some((state, repeat_at)) = silent else {
+                self.filled.notified().await;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                () = self.filled.notified() => {}
+                () = sleep_until(repeat_at) => {
+                    state.repeat(|params| self.notify(method::PROGRESS, params));
+                }
+            }
         }
     }
 

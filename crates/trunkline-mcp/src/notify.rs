@@ -1,12 +1,13 @@
 //! Notifications that a tool sends to its client before it ends: progress and log messages.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use trunkline::{Call, ErrorObject, FromCall};
 
+use crate::call_progress::CallProgress;
 use crate::era::Era;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
@@ -18,8 +19,6 @@ use crate::task::LiveTask;
 #[derive(Debug, Clone)]
 struct Notifications {
     queue: Arc<MessageQueue>,
-    /// The progress token as JSON.
-    token: Option<Bytes>,
     level: Option<LogLevel>,
 }
 
@@ -51,11 +50,13 @@ impl RequestedNotifications {
         is_any.then(|| Self { token: token.map(|token| call.bytes(token)), level })
     }
 
-    /// Adds the notifications to the extensions of a call.
-    pub(crate) fn attach(self, call: &mut Call) -> Arc<MessageQueue> {
+    /// Adds the notifications to the extensions of a call. While it is silent, its progress is repeated after each
+    /// `heartbeat`.
+    pub(crate) fn attach(self, call: &mut Call, heartbeat: Duration) -> Arc<MessageQueue> {
         let Self { token, level } = self;
-        let queue = Arc::new(MessageQueue::default());
-        let notifications = Notifications { queue: Arc::clone(&queue), token, level };
+        let progress = token.map(|token| CallProgress::new(token, heartbeat));
+        let queue = Arc::new(MessageQueue::new(progress));
+        let notifications = Notifications { queue: Arc::clone(&queue), level };
         call.extensions_mut().insert(notifications);
         queue
     }
@@ -108,7 +109,8 @@ impl<S> FromCall<S> for Log {
 }
 
 /// Extracts a reporter of the progress of a call. Clients that did not request it (`_meta.progressToken`), and those
-/// of other protocols, receive nothing. The message, or the numbers without one, is the status message of a
+/// of other protocols, receive nothing. While the handler reports nothing, the last progress is
+/// [repeated](crate::McpConfig::heartbeat). The message, or the numbers without one, is the status message of a
 /// [task](crate::McpOperation::task), which clients receive when they poll.
 ///
 /// ```
@@ -125,8 +127,8 @@ pub struct Progress(Option<Arc<Reporter>>);
 
 #[derive(Debug)]
 struct Reporter {
-    /// The messages to the client, and the progress token.
-    stream: Option<(Arc<MessageQueue>, Bytes)>,
+    /// The messages to a client that has requested the progress.
+    stream: Option<Arc<MessageQueue>>,
     task: Option<Arc<LiveTask>>,
     reached: Mutex<f64>,
 }
@@ -148,11 +150,8 @@ impl Progress {
         if progress.is_finite() && progress > *reached {
             *reached = progress;
             let total = total.filter(|total| total.is_finite());
-            if let Some((queue, token)) = &reporter.stream {
-                let token = std::str::from_utf8(token).ok();
-                let progress_token = token.and_then(|token| serde_json::from_str(token).ok());
-                let params = ProgressMessage { progress_token, progress, total, message };
-                queue.notify(method::PROGRESS, &params);
+            if let Some(queue) = &reporter.stream {
+                queue.report(progress, total, message);
             }
             if let Some(task) = &reporter.task {
                 task.set_message(&status_message(progress, total, message));
@@ -161,22 +160,11 @@ impl Progress {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ProgressMessage<'a> {
-    progress_token: Option<&'a RawValue>,
-    progress: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-}
-
 impl<S> FromCall<S> for Progress {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         let notifications = call.extensions().get::<Notifications>();
-        let stream =
-            notifications.and_then(|all| Some((Arc::clone(&all.queue), all.token.clone()?)));
+        let stream = notifications.map(|all| &all.queue).filter(|queue| queue.has_progress());
+        let stream = stream.cloned();
         let task = call.extensions().get::<Arc<LiveTask>>().cloned();
         if stream.is_none() && task.is_none() {
             return Ok(Self::default());

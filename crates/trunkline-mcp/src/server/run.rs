@@ -43,7 +43,8 @@ impl Server {
             Transport::Channel => RequestedNotifications::of(call, request, era, level),
             Transport::JsonRpc | Transport::Batch => None,
         };
-        let messages = messages.map(|requested| requested.attach(call));
+        let heartbeat = self.settings.heartbeat;
+        let messages = messages.map(|requested| requested.attach(call, heartbeat));
         let rounds = match era {
             Era::Modern => self.attach_rounds(call, context, method)?,
             Era::Legacy => {

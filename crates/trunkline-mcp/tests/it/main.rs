@@ -5,6 +5,7 @@ mod authorization;
 mod cases;
 mod dynamic_tools;
 mod edn;
+mod heartbeats;
 mod history;
 mod layers;
 mod listing;

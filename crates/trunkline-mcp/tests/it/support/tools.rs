@@ -60,6 +60,7 @@ pub(crate) fn router(gate: &Gate) -> Router {
         tool("flood", flood),
         tool("broken_steps", broken_steps),
         waiting(gate, "wait", |_| {}),
+        waiting_between_steps(gate),
         waiting(gate, "told_wait", |progress| progress.report(1.0, None, Some("waiting"))),
         Operation::new("plain", |params: RawParams| Json(params.0)),
     ];
@@ -82,6 +83,21 @@ fn waiting(gate: &Gate, name: &str, report: fn(&Progress)) -> Operation {
         async move {
             report(&progress);
             gate.pass().await;
+            "done"
+        }
+    })
+}
+
+/// Reports 0 after it has waited at the gate, and 1 after it has waited again.
+fn waiting_between_steps(gate: &Gate) -> Operation {
+    let gate = gate.clone();
+    tool("wait_between", move |progress: Progress| {
+        let gate = gate.clone();
+        async move {
+            for done in [0.0, 1.0] {
+                gate.pass().await;
+                progress.report(done, Some(1.0), Some("a step"));
+            }
             "done"
         }
     })
