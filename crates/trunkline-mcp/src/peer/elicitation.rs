@@ -20,20 +20,6 @@ pub enum Elicited<T> {
     Cancelled,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    action: Action,
-    content: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Action {
-    Accept,
-    Decline,
-    Cancel,
-}
-
 impl<T> Elicited<T> {
     /// The content, if the user has submitted it.
     pub fn accepted(self) -> Option<T> {
@@ -45,19 +31,81 @@ impl<T> Elicited<T> {
 }
 
 impl<T: DeserializeOwned> Elicited<T> {
-    pub(super) fn read(answer: Value) -> Result<Self, PeerError> {
-        let content = |content: Option<Value>| {
-            serde_json::from_value(content.unwrap_or_else(|| Map::new().into()))
-        };
+    /// Reads the answer to a form with this schema. Only `accept` is consent; an unknown action is a refusal.
+    pub(super) fn read(answer: Value, schema: &Value) -> Result<Self, PeerError> {
         let malformed = |error| PeerError::malformed(method::ELICIT, &error);
-        let Answer { action, content: given } =
-            serde_json::from_value(answer).map_err(malformed)?;
-        Ok(match action {
-            Action::Accept => Self::Accepted(content(given).map_err(malformed)?),
-            Action::Decline => Self::Declined,
-            Action::Cancel => Self::Cancelled,
+        let Answer { action, content } = serde_json::from_value(answer).map_err(malformed)?;
+        Ok(match &*action.trim().to_ascii_lowercase() {
+            "accept" => {
+                let content = serde_json::from_value(completed(content, schema)?);
+                Self::Accepted(content.map_err(malformed)?)
+            }
+            "cancel" | "cancelled" | "canceled" => Self::Cancelled,
+            _ => Self::Declined,
         })
     }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    action: String,
+    #[serde(default)]
+    content: Value,
+}
+
+/// The content of a form as its schema describes it: clients omit members, and some send texts instead of numbers and
+/// booleans.
+///
+/// A user who accepts a form without content has answered yes if its only question is a required boolean: Codex, among
+/// others, shows such a form as a question with two buttons, and sends no content, or an empty one.
+fn completed(content: Value, schema: &Value) -> Result<Value, PeerError> {
+    let mut content = match content {
+        Value::Object(members) => members,
+        Value::Null => Map::new(),
+        // An empty object, as PHP writes it.
+        Value::Array(values) if values.is_empty() => Map::new(),
+        _ => {
+            let reason = "`content` is not an object".to_owned();
+            return Err(PeerError::Malformed { method: method::ELICIT, reason });
+        }
+    };
+    let is_empty = content.is_empty();
+    let no_members = Map::new();
+    let members = schema.get("properties").and_then(Value::as_object).unwrap_or(&no_members);
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (name, member) in members {
+        let kind = member.get("type").and_then(Value::as_str).unwrap_or_default();
+        match content.get_mut(name) {
+            Some(Value::Null) => drop(content.remove(name)),
+            Some(value) => read_text(value, kind),
+            None => {}
+        }
+        if content.contains_key(name) || !required.iter().any(|required| required == name) {
+            continue;
+        }
+        if let Some(default) = member.get("default") {
+            content.insert(name.clone(), default.clone());
+        } else if is_empty && members.len() == 1 && kind == "boolean" {
+            content.insert(name.clone(), true.into());
+        }
+    }
+    Ok(content.into())
+}
+
+/// Replaces the text of a boolean or number by its value.
+fn read_text(value: &mut Value, kind: &str) {
+    let Value::String(text) = value else { return };
+    let text = text.trim().to_ascii_lowercase();
+    let read = match (kind, &*text) {
+        ("boolean", "true" | "yes") => Value::Bool(true),
+        ("boolean", "false" | "no") => Value::Bool(false),
+        ("integer" | "number", number) => match serde_json::from_str(number) {
+            Ok(Value::Number(number)) => Value::Number(number),
+            _ => return,
+        },
+        _ => return,
+    };
+    *value = read;
 }
 
 /// The schema of a form with the members of `T`.
@@ -240,26 +288,119 @@ mod tests {
         check_schema(json!({ "a": {} }), false);
     }
 
-    /// `expected` is `None` for a malformed answer.
+    /// Reads the answer to a form with these members, which are required. `expected` is `None` for a malformed answer.
     #[track_caller]
-    fn check_answer(answer: Value, expected: Option<Elicited<Name>>) {
-        assert_eq!(Elicited::read(answer.clone()).ok(), expected, "{answer}");
+    fn check_content(members: &Value, answer: &Value, expected: Option<Elicited<Value>>) {
+        let required: Vec<_> = members.as_object().unwrap().keys().collect();
+        let schema = json!({ "type": "object", "properties": members, "required": required });
+        let found = Elicited::<Value>::read(answer.clone(), &schema);
+        assert_eq!(found.ok(), expected, "{answer} to {members}");
+    }
+
+    fn accept(content: Value) -> Value {
+        json!({ "action": "accept", "content": content })
     }
 
     #[test]
-    fn reads_answers() {
-        let content = json!({ "name": "Ada", "color": "blue" });
+    fn reads_actions() {
+        let check = |answer: Value, expected| check_content(&json!({}), &answer, expected);
+        let accepted = || Some(Elicited::Accepted(json!({})));
+        check(json!({ "action": "accept" }), accepted());
+        check(json!({ "action": "accept", "content": null, "_meta": null, "x": 1 }), accepted());
+        check(json!({ "action": "accept", "content": {} }), accepted());
+        check(json!({ "action": "Accept" }), accepted());
+        check(json!({ "action": " ACCEPT\n" }), accepted());
+        check(json!({ "action": "decline" }), Some(Elicited::Declined));
+        check(json!({ "action": "DECLINE", "content": null }), Some(Elicited::Declined));
+        check(json!({ "action": "cancel", "content": {} }), Some(Elicited::Cancelled));
+        check(json!({ "action": "Cancelled", "content": 1 }), Some(Elicited::Cancelled));
+        for unknown in ["reject", "", "maybe", "accepted", "yes", "accept all", "true"] {
+            check(json!({ "action": unknown, "content": {} }), Some(Elicited::Declined));
+        }
+        for malformed in [
+            json!({}),
+            json!({ "content": { "confirm": true } }),
+            json!({ "action": null }),
+            json!({ "action": true }),
+            json!({ "action": ["accept"] }),
+            json!(1),
+            json!("accept"),
+            Value::Null,
+        ] {
+            check(malformed, None);
+        }
+    }
+
+    #[test]
+    fn accepting_a_question_without_content_is_a_yes() {
+        let question = json!({ "ok": { "type": "boolean" } });
+        let yes = || Some(Elicited::Accepted(json!({ "ok": true })));
+        let no = || Some(Elicited::Accepted(json!({ "ok": false })));
+        check_content(&question, &json!({ "action": "accept" }), yes());
+        for content in [json!(null), json!({}), json!([]), json!({ "ok": true })] {
+            check_content(&question, &accept(content), yes());
+        }
+        check_content(&question, &accept(json!({ "ok": false })), no());
+        // Not without content.
+        let null = Some(Elicited::Accepted(json!({})));
+        check_content(&question, &accept(json!({ "ok": null })), null);
+        let other = Some(Elicited::Accepted(json!({ "confirmed": true })));
+        check_content(&question, &accept(json!({ "confirmed": true })), other);
+        for content in [json!(true), json!("yes"), json!([true]), json!(1)] {
+            check_content(&question, &accept(content), None);
+        }
+        // Other questions.
+        let empty = || Some(Elicited::Accepted(json!({})));
+        check_content(&json!({ "name": { "type": "string" } }), &accept(json!({})), empty());
+        let two = json!({ "a": { "type": "boolean" }, "b": { "type": "boolean" } });
+        check_content(&two, &accept(json!({})), empty());
+        let optional = json!({ "type": "object", "properties": question });
+        assert_eq!(Elicited::<Value>::read(accept(json!({})), &optional).ok(), empty());
+        for default in [true, false] {
+            let with_default = json!({ "ok": { "type": "boolean", "default": default } });
+            let expected = Some(Elicited::Accepted(json!({ "ok": default })));
+            check_content(&with_default, &accept(json!({})), expected);
+        }
+    }
+
+    #[test]
+    fn texts_of_booleans_and_numbers_are_read() {
+        let members = json!({
+            "b": { "type": "boolean" },
+            "i": { "type": "integer" },
+            "n": { "type": "number" },
+            "s": { "type": "string" },
+        });
+        let rows = [
+            (json!({ "b": "true" }), json!({ "b": true })),
+            (json!({ "b": "Yes" }), json!({ "b": true })),
+            (json!({ "b": " FALSE" }), json!({ "b": false })),
+            (json!({ "b": "no" }), json!({ "b": false })),
+            (json!({ "b": "y" }), json!({ "b": "y" })),
+            (json!({ "b": "" }), json!({ "b": "" })),
+            (json!({ "b": 1 }), json!({ "b": 1 })),
+            (json!({ "i": "42", "n": "-1.5e3" }), json!({ "i": 42, "n": -1500.0 })),
+            (json!({ "i": "42xyz", "n": "" }), json!({ "i": "42xyz", "n": "" })),
+            (json!({ "i": "true", "n": "[1]" }), json!({ "i": "true", "n": "[1]" })),
+            (json!({ "s": "true", "x": "1" }), json!({ "s": "true", "x": "1" })),
+            (json!({ "s": null, "x": null }), json!({ "x": null })),
+        ];
+        for (content, expected) in rows {
+            check_content(&members, &accept(content), Some(Elicited::Accepted(expected)));
+        }
+    }
+
+    #[test]
+    fn content_has_the_type_of_the_form() {
+        let check = |content: Value, expected: Option<Name>| {
+            let found = Elicited::read(accept(content.clone()), &schema_of::<Name>().unwrap());
+            assert_eq!(found.ok(), expected.map(Elicited::Accepted), "{content}");
+        };
         let ada = Name { name: "Ada".to_owned(), color: Color::Blue };
-        check_answer(
-            json!({ "action": "accept", "content": content }),
-            Some(Elicited::Accepted(ada)),
-        );
-        check_answer(json!({ "action": "decline" }), Some(Elicited::Declined));
-        check_answer(json!({ "action": "cancel", "content": {} }), Some(Elicited::Cancelled));
-        check_answer(json!({ "action": "accept" }), None);
-        check_answer(json!({ "action": "accept", "content": { "name": 1 } }), None);
-        check_answer(json!({ "action": "maybe" }), None);
-        check_answer(json!({}), None);
-        check_answer(json!(1), None);
+        check(json!({ "name": "Ada", "color": "blue", "x": 1 }), Some(ada));
+        check(json!({ "name": 1, "color": "blue" }), None);
+        check(json!({ "name": "Ada" }), None);
+        check(json!({}), None);
+        check(json!(null), None);
     }
 }

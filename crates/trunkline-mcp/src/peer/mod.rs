@@ -3,6 +3,7 @@
 mod elicitation;
 mod error;
 mod requests;
+mod roots;
 mod rounds;
 mod sampling;
 mod state;
@@ -113,6 +114,10 @@ impl Peer {
 
     /// Shows the user a form with this schema: an object of primitive values and choices.
     ///
+    /// The content is completed by the schema: a user who accepts without content the only question of a form, a required
+    /// boolean, has answered `true`; a required member that is missing has its default; texts of booleans and numbers are
+    /// converted. An unknown action of the client is [`Elicited::Declined`].
+    ///
     /// # Errors
     /// See [`PeerError`].
     pub async fn elicit_form<T: DeserializeOwned>(
@@ -126,8 +131,8 @@ impl Peer {
             return Err(PeerError::unsupported("elicitation"));
         }
         // Clients of 2025-06-18 do not know `mode`, whose default is `form`.
-        let params = json!({ "message": message, "requestedSchema": schema });
-        Elicited::read(self.ask(key, method::ELICIT, params).await?)
+        let params = json!({ "message": message, "requestedSchema": &schema });
+        Elicited::read(self.ask(key, method::ELICIT, params).await?, &schema)
     }
 
     /// Asks the user to open a URL, for input that the client must not see, such as credentials (2025-11-25, "URL Mode").
@@ -149,7 +154,7 @@ impl Peer {
             params["elicitationId"] = format!("{key}-{}", connection.requests.unused_id()).into();
         }
         let answer: Elicited<serde::de::IgnoredAny> =
-            Elicited::read(self.ask(key, method::ELICIT, params).await?)?;
+            Elicited::read(self.ask(key, method::ELICIT, params).await?, &Value::Null)?;
         Ok(match answer {
             Elicited::Accepted(_) => Elicited::Accepted(()),
             Elicited::Declined => Elicited::Declined,
@@ -169,7 +174,7 @@ impl Peer {
         const METHOD: &str = method::SAMPLE;
         let has_tools = request.options.contains_key("tools");
         self.require(if has_tools { "sampling.tools" } else { "sampling" })?;
-        read(METHOD, self.ask(key, METHOD, to_value(METHOD, request)?).await?)
+        SamplingResult::read(self.ask(key, METHOD, to_value(METHOD, request)?).await?)
     }
 
     /// Requests the roots of the client (2025-11-25, "Roots").
@@ -178,12 +183,7 @@ impl Peer {
     /// See [`PeerError`].
     pub async fn roots(&self, key: &str) -> Result<Vec<Root>, PeerError> {
         self.require("roots")?;
-        #[derive(Deserialize)]
-        struct RootList {
-            roots: Vec<Root>,
-        }
-        let list: RootList = read(method::ROOTS, self.ask(key, method::ROOTS, json!({})).await?)?;
-        Ok(list.roots)
+        roots::read(self.ask(key, method::ROOTS, json!({})).await?)
     }
 
     /// Whether the client supports a request: `elicitation`, `elicitation.url`, `sampling`, `sampling.tools`, `roots`.
@@ -328,10 +328,6 @@ impl Drop for CancelOnDrop<'_> {
             self.queue.notify(method::CANCELLED, &json!({ "requestId": id }));
         }
     }
-}
-
-fn read<T: DeserializeOwned>(method: &'static str, result: Value) -> Result<T, PeerError> {
-    serde_json::from_value(result).map_err(|error| PeerError::malformed(method, &error))
 }
 
 fn to_value(method: &'static str, params: &impl Serialize) -> Result<Value, PeerError> {
