@@ -81,6 +81,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.console", "console", Kind::Boolean),
     setting("server.output_schemas", "output_schemas", Kind::Boolean),
     setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
+    setting("server.confirm_after_cancel", "confirm_after_cancel", Kind::Boolean),
     setting("server.audit_log", "audit_log", Kind::Path),
     setting("server.log_format", "log_format", Kind::Text),
     live("server.tls.cert", "tls_cert", Kind::Path),

@@ -36,6 +36,12 @@ pub(crate) struct CommandToolArgs {
     /// same call with the code as `trunkline_confirm` runs.
     #[arg(long, env = "TRUNKLINE_CONFIRM_DESTRUCTIVE", value_parser = BoolishValueParser::new())]
     pub(crate) confirm_destructive: bool,
+    /// Return a confirmation code when a client cancels the question
+    ///
+    /// With `--confirm-destructive`. Some MCP clients cancel the question without showing it. With the code, the model
+    /// that has made the call can confirm it, even if the user has closed the question.
+    #[arg(long, env = "TRUNKLINE_CONFIRM_AFTER_CANCEL", value_parser = BoolishValueParser::new())]
+    pub(crate) confirm_after_cancel: bool,
 }
 
 /// The launchers of command tools and upstream servers, which this program starts itself.

@@ -219,6 +219,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         output_schemas,
         client_results: config.clients().clone(),
         confirm_destructive: arguments.tools.confirm_destructive,
+        confirm_after_cancel: arguments.tools.confirm_after_cancel,
         audit,
         nodes: SharedState::open(&location).await?,
         session_store: None,

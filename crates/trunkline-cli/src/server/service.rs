@@ -73,6 +73,8 @@ pub(crate) struct Service {
     pub(crate) client_results: BTreeMap<String, ClientResults>,
     /// Whether destructive calls need a confirmation.
     pub(crate) confirm_destructive: bool,
+    /// Whether a cancelled question has a confirmation code.
+    pub(crate) confirm_after_cancel: bool,
     /// The log of calls that change data.
     pub(crate) audit: Option<AuditLog>,
     /// The state that several servers share. None without `--store`.
@@ -177,6 +179,10 @@ impl Service {
                     // A client may send the code to another server.
                     Some(nodes) => ConfirmLayer::with_key(nodes.state_key()),
                     None => ConfirmLayer::new(),
+                };
+                let layer = match self.confirm_after_cancel {
+                    true => layer.codes_after_cancel(),
+                    false => layer,
                 };
                 layer.add_to(router)
             }

@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         output_schemas,
         client_results: config.clients().clone(),
         confirm_destructive: arguments.tools.confirm_destructive,
+        confirm_after_cancel: arguments.tools.confirm_after_cancel,
         audit,
         nodes: runtime.block_on(SharedState::open(&location))?,
         session_store: None,

@@ -125,6 +125,37 @@ fn users_confirm_destructive_calls_if_configured() {
 }
 
 #[test]
+fn a_cancelled_confirmation_has_a_code_if_configured() {
+    let (folder, _path) = with_content(CONTENT);
+    let initialize = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "t", "version": "1" },
+    });
+    let arguments = json!({"table_name": "emp", "filters": {"id": 2}});
+    let call = json!({ "name": "delete_record", "arguments": arguments });
+    let answer =
+        |action: &str| json!({ "jsonrpc": "2.0", "id": 1, "result": { "action": action } });
+    for (flags, action, has_code) in [
+        (&[][..], "cancel", false),
+        (&["--confirm-after-cancel"], "cancel", true),
+        (&["--confirm-after-cancel"], "decline", false),
+    ] {
+        let lines = [
+            request(10, "initialize", &initialize),
+            request(11, "tools/call", &call),
+            answer(action),
+        ];
+        let arguments = [&["--db", "a.db", "--writable", "--confirm-destructive"], flags].concat();
+        let (replies, ended) = stdio(folder.path(), &arguments, &lines);
+        let result = reply_to(&replies, 11);
+        assert_eq!(result["isError"], true, "{flags:?} {action}: {result} {}", ended.stderr);
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text.contains("trunkline_confirm"), has_code, "{flags:?} {action}: {text}");
+    }
+}
+
+#[test]
 fn a_read_only_server_names_the_flag_and_changes_no_byte() {
     let (folder, path) = with_content(CONTENT);
     let before = files(folder.path());

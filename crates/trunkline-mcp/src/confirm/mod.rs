@@ -7,11 +7,12 @@ use std::future::poll_fn;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::future::Either;
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use tower::{Layer, Service};
 use trunkline::access::Principal;
 use trunkline::protocol::{CallFuture, Description, canonical, excerpt, read_params};
@@ -26,7 +27,10 @@ use crate::peer::{Elicited, Peer, PeerError, StateKey};
 /// The effect of a call is that of its [description](trunkline::protocol::Description::effect_of); a tool without a
 /// declared effect is destructive, as in MCP.
 ///
-/// * The user of an MCP client that supports elicitation is asked.
+/// * The user of an MCP client that supports elicitation is asked. If the user declines, the call fails without a code,
+///   and so it does if the client cancels the question, unless codes are [enabled](Self::codes_after_cancel) then. If the
+///   client responds with an error, or not within [2 minutes](Self::question_timeout), it is treated like one without
+///   elicitation.
 /// * Other calls, over every protocol, fail with -32013 and a confirmation code in `data`. The same call with the code as
 ///   the param `trunkline_confirm` runs. The code is valid once, for 5 minutes, and for the same caller, operation and
 ///   params. If the operation has the param `dry_run`, `data.preview` is the result of a dry run.
@@ -45,13 +49,29 @@ use crate::peer::{Elicited, Peer, PeerError, StateKey};
 /// Codes are sealed with a random key of the layer, so they are valid in this process only, or with the key that several
 /// servers [share](Self::with_key).
 #[derive(Debug, Clone, Default)]
-pub struct ConfirmLayer(Arc<Codes>);
+pub struct ConfirmLayer {
+    codes: Arc<Codes>,
+    questions: Questions,
+}
 
 /// The service of a [`ConfirmLayer`].
 #[derive(Debug, Clone)]
 pub struct Confirm<S> {
     inner: S,
-    codes: Arc<Codes>,
+    layer: ConfirmLayer,
+}
+
+/// The handling of questions to users.
+#[derive(Debug, Clone, Copy)]
+struct Questions {
+    timeout: Duration,
+    codes_after_cancel: bool,
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(120), codes_after_cancel: false }
+    }
 }
 
 /// The param of operations that can count their changes without keeping them.
@@ -67,7 +87,24 @@ impl ConfirmLayer {
     /// A layer whose codes are valid on all servers with this key. Each of them accepts a code once.
     #[must_use]
     pub fn with_key(key: StateKey) -> Self {
-        Self(Arc::new(Codes::with_key(key)))
+        Self { codes: Arc::new(Codes::with_key(key)), ..Self::default() }
+    }
+
+    /// Sets the maximum time until a user answers a question. Afterwards, the question is withdrawn, and the call fails
+    /// with a confirmation code. [`McpConfig::client_timeout`](crate::McpConfig::client_timeout) applies as well. Default
+    /// 2 minutes.
+    #[must_use]
+    pub fn question_timeout(mut self, timeout: Duration) -> Self {
+        self.questions.timeout = timeout;
+        self
+    }
+
+    /// Issues a code, too, when a client cancels the question. Some clients do so without showing it. Others do when a user
+    /// closes it, and then the model that has made the call could confirm it.
+    #[must_use]
+    pub fn codes_after_cancel(mut self) -> Self {
+        self.questions.codes_after_cancel = true;
+        self
     }
 
     /// Wraps the operations of a router, and adds the param of the code to the schemas of those that may be destructive.
@@ -97,7 +134,7 @@ impl<S> Layer<S> for ConfirmLayer {
     type Service = Confirm<S>;
 
     fn layer(&self, inner: S) -> Confirm<S> {
-        Confirm { inner, codes: Arc::clone(&self.0) }
+        Confirm { inner, layer: self.clone() }
     }
 }
 
@@ -128,8 +165,8 @@ where
         // The service that is ready makes the call.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
+        let ConfirmLayer { codes, questions } = self.layer.clone();
         if let Some(sent_code) = sent_code {
-            let codes = Arc::clone(&self.codes);
             return Either::Right(CallFuture::from_future(async move {
                 let (call, request) = match read_params(call, request_digest).await {
                     Ok(read) => read,
@@ -143,34 +180,41 @@ where
             }));
         }
         let peer = call.extensions().get::<Peer>().filter(|peer| peer.supports("elicitation"));
-        if let Some(peer) = peer.cloned() {
-            return Either::Right(CallFuture::from_future(async move {
-                match ask(&peer, &call).await {
-                    Ok(()) => {
-                        let Ok(outcome) = inner.call(call).await;
-                        outcome
-                    }
-                    Err(error) => Outcome::error(error),
-                }
-            }));
-        }
-        let codes = Arc::clone(&self.codes);
+        let peer = peer.cloned();
         Either::Right(CallFuture::from_future(async move {
-            let preview = match dry_run(&call) {
-                None => None,
-                Some(call) => {
-                    let Ok(()) = poll_fn(|cx| inner.poll_ready(cx)).await;
-                    let Ok(outcome) = inner.call(call).await;
-                    match outcome.as_result() {
-                        Ok(result) => serde_json::from_slice(result).ok(),
-                        // The call would fail, too.
-                        Err(_) => return outcome,
+            if let Some(peer) = peer {
+                match ask(&peer, &call, questions).await {
+                    Answer::Confirmed => {
+                        let Ok(outcome) = inner.call(call).await;
+                        return outcome;
                     }
+                    Answer::Refused(error) => return Outcome::error(error),
+                    Answer::None => {}
                 }
-            };
-            Outcome::error(refusal(&codes, call, preview).await)
+            }
+            refuse(inner, &codes, call).await
         }))
     }
+}
+
+/// Refuses a call with a confirmation code, and the result of its dry run.
+async fn refuse<S>(mut inner: S, codes: &Codes, call: Call) -> Outcome
+where
+    S: Service<Call, Response = Outcome, Error = Infallible>,
+{
+    let preview = match dry_run(&call) {
+        None => None,
+        Some(call) => {
+            let Ok(()) = poll_fn(|cx| inner.poll_ready(cx)).await;
+            let Ok(outcome) = inner.call(call).await;
+            match outcome.as_result() {
+                Ok(result) => serde_json::from_slice(result).ok(),
+                // The call would fail, too.
+                Err(_) => return outcome,
+            }
+        }
+    };
+    Outcome::error(refusal(codes, call, preview).await)
 }
 
 /// Removes the param of the code from a call.
@@ -268,24 +312,48 @@ fn refused_code(error: CodeError, call: &Call) -> ErrorObject {
     ErrorObject::new(code::CONFIRMATION, "Invalid confirmation").with_data(&data)
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    confirm: bool,
+/// The answer of a user to the question whether a call runs.
+enum Answer {
+    Confirmed,
+    /// The user has refused, or has answered in a way that is not understood.
+    Refused(ErrorObject),
+    /// The client has not answered, so the user may not have seen the question.
+    None,
 }
 
-async fn ask(peer: &Peer, call: &Call) -> Result<(), ErrorObject> {
+async fn ask(peer: &Peer, call: &Call, questions: Questions) -> Answer {
     const MAX_CHARS: usize = 500;
     let params = String::from_utf8_lossy(call.params().unwrap_or_default());
     let params = excerpt(&params, MAX_CHARS);
     let message = format!("`{}` changes or removes data. Run it? {params}", call.method());
+    // Without a default, an answer without content can only be a yes.
     let schema = json!({
         "type": "object",
-        "properties": { "confirm": { "type": "boolean", "title": "Run it", "default": false } },
+        "properties": { "confirm": { "type": "boolean", "title": "Run it" } },
         "required": ["confirm"],
     });
-    let answer = peer.elicit_form(PARAM, &message, schema).await;
-    match answer.map_err(PeerError::into_error_object)? {
-        Elicited::Accepted(Answer { confirm: true }) => Ok(()),
-        _ => Err(ErrorObject::new(code::TOOL_EXECUTION, "The user has not confirmed the call")),
+    let asked = peer.elicit_form::<Map<String, Value>>(PARAM, &message, schema);
+    let refused = || {
+        let message = "The user has not confirmed the call";
+        Answer::Refused(ErrorObject::new(code::TOOL_EXECUTION, message))
+    };
+    match timeout(questions.timeout, asked).await {
+        Ok(Ok(Elicited::Accepted(content))) if content.get("confirm") == Some(&true.into()) => {
+            Answer::Confirmed
+        }
+        Ok(Ok(Elicited::Cancelled)) if questions.codes_after_cancel => Answer::None,
+        Ok(Ok(_)) => refused(),
+        Ok(Err(PeerError::Refused { error, .. })) if error.code() == USER_REJECTED => refused(),
+        Err(_)
+        | Ok(Err(
+            PeerError::Refused { .. } | PeerError::Timeout { .. } | PeerError::Unsupported(_),
+        )) => {
+            tracing::debug!(method = %call.method(), "the client has not answered a question");
+            Answer::None
+        }
+        Ok(Err(error)) => Answer::Refused(error.into_error_object()),
     }
 }
+
+/// The code of an error with which clients report the refusal of a user (2025-11-25, "Sampling", "Error Handling").
+const USER_REJECTED: i64 = -1;

@@ -3,6 +3,7 @@
 
 mod authorization;
 mod cases;
+mod confirmations;
 mod dynamic_tools;
 mod edn;
 mod heartbeats;
