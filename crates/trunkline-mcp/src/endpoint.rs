@@ -78,6 +78,8 @@ struct Context {
     method: &'static str,
     /// Whether the request is of the stateless era.
     modern: bool,
+    /// Whether the client accepts events, but not JSON.
+    events_only: bool,
     extensions: Extensions,
     session: Option<Arc<HttpSession>>,
 }
@@ -166,15 +168,22 @@ impl Endpoint {
         let state = session.as_ref().map(|session| &session.session);
         let method = streamed_method(&call);
         let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields), state);
+        let events_only = fields.accepts_only_events();
         let started = match outcome {
             // A notification starts no call.
             Ok(_) if id.is_none() => return ResponseFuture::ready(accepted()),
             Ok(started) => started,
+            Err(fault) if events_only && id.is_some() => {
+                let reply = Reply::error(fault.error(), id.as_ref());
+                let status = fault.status(modern);
+                let response = events::respond_as(&self.0, status, reply, id.as_ref(), events_only);
+                return ResponseFuture::ready(response);
+            }
             Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
         };
         let StartedCall { future, messages } = started;
         let session = session.filter(|_| !modern);
-        let context = Context { id, method, modern, extensions, session };
+        let context = Context { id, method, modern, events_only, extensions, session };
         match (future.into_outcome(), messages) {
             (Ok(outcome), Some(messages)) if !messages.is_empty() => {
                 let ended = Running::Done(Some(Ok(outcome)));
@@ -229,7 +238,8 @@ impl Endpoint {
 
     fn reply(&self, outcome: Outcome, context: &Context) -> Response<ReplyBody> {
         let status = status(&outcome, context.modern);
-        respond(status, self.0.rpc.reply(outcome, context.id.as_ref()))
+        let id = context.id.as_ref();
+        events::respond_as(&self.0, status, self.0.rpc.reply(outcome, id), id, context.events_only)
     }
 
     /// A stream of the messages of a call, followed by its reply.
@@ -289,7 +299,13 @@ impl Endpoint {
         );
         match answered.await.await {
             Ok(Reply::None) => accepted(),
-            Ok(reply) => respond(StatusCode::OK, reply),
+            Ok(reply) => events::respond_as(
+                &self.0,
+                StatusCode::OK,
+                reply,
+                None,
+                fields.accepts_only_events(),
+            ),
             Err(fault) => refuse(&fault, None, false),
         }
     }
@@ -336,6 +352,8 @@ impl Endpoint {
             Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
         };
         let reply = self.0.rpc.reply(outcome, id.as_ref());
+        let events_only = fields.accepts_only_events();
+        let response = events::respond_as(&self.0, StatusCode::OK, reply, id.as_ref(), events_only);
         self.0.subscribers.add(&session.session.subscription);
         let Some((membership, session_id, _)) = shared else {
             let owner = owner_key(extensions);
@@ -347,7 +365,7 @@ impl Endpoint {
                 self.0.sessions.insert(&session_id, session)?;
                 Ok(session_id)
             });
-            return ResponseFuture::ready(Self::opened(created, reply, id.as_ref()));
+            return ResponseFuture::ready(Self::opened(created, response, id.as_ref()));
         };
         let (nodes, record) = (Arc::clone(&membership.nodes), record_of(&session));
         let (server, max) = (Arc::clone(&self.0), self.0.sessions.max());
@@ -360,19 +378,18 @@ impl Endpoint {
                 Ok(false) => Err(SessionError::TooMany),
                 Err(error) => return unavailable_response(&error, id.as_ref()),
             };
-            Self::opened(created, reply, id.as_ref())
+            Self::opened(created, response, id.as_ref())
         })
     }
 
-    /// The response to `initialize`, after a session was created.
+    /// Completes the response to `initialize`, after a session was created.
     fn opened(
         created: Result<String, SessionError>,
-        reply: Reply,
+        mut response: Response<ReplyBody>,
         id: Option<&Id>,
     ) -> Response<ReplyBody> {
         match created {
             Ok(session) => {
-                let mut response = respond(StatusCode::OK, reply);
                 let session = HeaderValue::try_from(session).expect("ids are visible ASCII");
                 response.headers_mut().insert(header::SESSION_ID, session);
                 response

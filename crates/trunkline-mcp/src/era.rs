@@ -104,6 +104,17 @@ impl<'a> Fields<'a> {
         let is_usual = self.accept.last.is_some_and(|value| value == USUAL_ACCEPT);
         is_usual || accepts_by_name(self.all, "text/event-stream")
     }
+
+    /// Whether the client accepts a stream of events, but not JSON.
+    pub(crate) fn accepts_only_events(&self) -> bool {
+        const OTHERS: [&str; 3] = ["application/json", "application/*", "*/*"];
+        let Some(last) = self.accept.last else { return false };
+        // The values that most clients send.
+        if last == USUAL_ACCEPT || last == OTHERS[0] || last == OTHERS[2] {
+            return false;
+        }
+        self.accepts_events() && !OTHERS.iter().any(|other| accepts_by_name(self.all, other))
+    }
 }
 
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{iter, unfold};
-use http::Response;
+use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use trunkline::history::StreamRecording;
-use trunkline::http::{Event, EventStream, ReplyBody};
-use trunkline::protocol::CallFuture;
+use trunkline::http::{Event, EventStream, ReplyBody, respond as respond_whole};
+use trunkline::protocol::{CallFuture, Reply};
 use trunkline::{Id, Outcome, code};
 
 use crate::message_queue::{Message, MessageQueue, Queued};
@@ -37,6 +37,33 @@ pub(crate) fn respond(
     let events = unfold(source, |mut source| async move { Some((source.next().await?, source)) });
     let events = EventStream::new(iter(first).chain(events));
     events.keep_alive(keep_alive).recording(recording).into_response()
+}
+
+/// A response with this reply, as a stream of one event if the client does not accept JSON. Errors with another status
+/// than 200 are in JSON, since no stream has their status.
+pub(crate) fn respond_as(
+    server: &Server,
+    status: StatusCode,
+    reply: Reply,
+    id: Option<&Id>,
+    events_only: bool,
+) -> Response<ReplyBody> {
+    if !events_only || status != StatusCode::OK {
+        return respond_whole(status, reply);
+    }
+    match Message::of_reply(&server.rpc.limits().memory, reply, id) {
+        Some(message) => respond(Some(event(message)), Nothing, server.settings.keep_alive, None),
+        None => respond_whole(status, Reply::None),
+    }
+}
+
+/// A source without events.
+struct Nothing;
+
+impl Source for Nothing {
+    async fn next(&mut self) -> Option<Event> {
+        None
+    }
 }
 
 /// The event of a message.

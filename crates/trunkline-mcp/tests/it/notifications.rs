@@ -111,6 +111,70 @@ async fn progress_is_told_to_who_asks_for_it_and_reads_events() {
     }
 }
 
+/// A client that accepts events only receives a stream of its reply, also of one without messages (python-sdk#2349).
+#[tokio::test]
+async fn replies_have_a_media_type_that_the_client_accepts() {
+    let server = serving().await;
+    let (json, events) = (false, true);
+    let rows = [
+        ("", json),
+        ("Accept: application/json\r\n", json),
+        (BOTH, json),
+        ("Accept: text/event-stream, application/json\r\n", json),
+        ("Accept: text/event-stream, application/json;q=0.1\r\n", json),
+        ("Accept: text/event-stream, */*;q=0.1\r\n", json),
+        ("Accept: application/*, text/event-stream\r\n", json),
+        ("Accept: application/json\r\nAccept: text/event-stream\r\n", json),
+        ("Accept: */*\r\n", json),
+        ("Accept: text/html\r\n", json),
+        ("Accept: text/event-stream;q=0\r\n", json),
+        ("Accept: text/event-stream\r\n", events),
+        ("accept: TEXT/Event-Stream; charset=utf-8\r\n", events),
+        ("Accept: text/event-stream, application/json;q=0\r\n", events),
+        ("Accept: text/html, text/event-stream;q=0.5\r\n", events),
+    ];
+    let tool = |name: &str| json!({ "name": name });
+    let initialize = json!({ "protocolVersion": "2025-11-25" });
+    let requests = [
+        ("tools/call", tool("nothing"), "result"),
+        // One that does not end at once.
+        ("tools/call", tool("last_step"), "result"),
+        ("tools/list", json!({}), "result"),
+        ("ping", json!({}), "result"),
+        ("initialize", initialize, "result"),
+        ("tools/call", tool("nope"), "error"),
+        ("no/such", json!({}), "error"),
+    ];
+    for (accept, has_events) in rows {
+        for (method, params, member) in &requests {
+            let name = format!("{accept:?} {method} {params}");
+            let message = legacy(method, params.clone());
+            let reply = server.client().await.ask(post("/mcp", accept, message.to_string())).await;
+            assert_eq!(reply.status, 200, "{name}");
+            let has_session = reply.header("mcp-session-id").is_some();
+            assert_eq!(has_session, *method == "initialize", "{name}");
+            let found = match has_events {
+                true => match &*reply.messages() {
+                    [only] => only.clone(),
+                    other => panic!("{name}: {other:?}"),
+                },
+                false => {
+                    assert_eq!(reply.header("content-type"), Some("application/json"), "{name}");
+                    reply.json()
+                }
+            };
+            assert_eq!(found["id"], 1, "{name}");
+            assert!(found.get(member).is_some(), "{name}: {found}");
+        }
+        // Errors of the transport are in JSON, and a notification has no reply.
+        let invalid = server.client().await.ask(post("/mcp", accept, "{")).await;
+        assert_eq!((invalid.status, &invalid.json()["error"]["code"]), (400, &json!(-32700)));
+        let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let notification = post("/mcp", accept, notification.to_string());
+        assert_eq!(server.client().await.ask(notification).await.status, 202);
+    }
+}
+
 #[tokio::test]
 async fn log_messages_are_told_as_each_era_wants_them() {
     let server = serving().await;
