@@ -4,6 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use crate::conversion;
+
 /// The id of a request: a string, a number or null, kept as the text that the client sent.
 ///
 /// The reply must contain the same id, and number types cannot represent all of them (`1.0`, `1e400`, integers above
@@ -24,6 +26,16 @@ impl Id {
     #[must_use]
     pub fn as_raw(&self) -> &str {
         std::str::from_utf8(&self.0).expect("ids are valid UTF-8")
+    }
+
+    /// Whether the id is an integer, in any form: `1`, `1.0` or `1e2`. One with a decimal point or an exponent must fit in
+    /// 64 bits.
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        let number = &*self.0;
+        let is_plain = number.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit());
+        let is_number = || matches!(number.first(), Some(b'-' | b'0'..=b'9'));
+        is_plain || is_number() && conversion::is_integer(number)
     }
 }
 

@@ -22,6 +22,7 @@
 
 pub mod batch;
 pub mod call;
+mod conversion;
 pub mod dispatch;
 #[cfg(feature = "edn")]
 pub mod edn;

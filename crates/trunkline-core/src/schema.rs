@@ -1,7 +1,6 @@
 //! JSON Schemas (draft 2020-12) of params and results.
 
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -58,18 +57,11 @@ impl Schema {
     #[must_use]
     pub fn checked_by_name(mut self) -> Self {
         let Value::Object(mut checked) = Value::clone(&self.validated) else { return self };
-        let required = checked.get("required").and_then(Value::as_array).cloned();
         if let Some(Value::Object(members)) = checked.get_mut("properties") {
-            for (name, member) in members {
-                let choices = member.get_mut("enum").and_then(Value::as_array_mut).map(mem::take);
-                *member = match choices {
+            for member in members.values_mut() {
+                *member = match member.get_mut("enum").map(Value::take) {
                     None => true.into(),
-                    Some(mut choices) => {
-                        if required.iter().flatten().all(|required| required != name) {
-                            choices.push(Value::Null);
-                        }
-                        serde_json::json!({ "enum": choices })
-                    }
+                    Some(choices) => serde_json::json!({ "enum": choices }),
                 };
             }
         }
@@ -298,7 +290,8 @@ mod tests {
         });
         let checked = Schema::from(schema.clone()).checked_by_name();
         assert_eq!(*checked.as_value(), schema);
-        let members = json!({ "name": true, "kind": { "enum": ["a", "b"] }, "form": { "enum": ["c", null] } });
+        let members =
+            json!({ "name": true, "kind": { "enum": ["a", "b"] }, "form": { "enum": ["c"] } });
         let expected = json!({
             "properties": members, "required": ["kind"], "additionalProperties": false,
         });

@@ -60,7 +60,9 @@ impl Draft {
     }
 
     /// Stores the request. `operation` is its operation, if known.
+    /// Replaces an earlier one.
     pub(super) fn request(&mut self, text: &[u8], operation: Option<Arc<RegisteredOperation>>) {
+        self.budget = self.history.0.entry_bytes;
         let request = Text::new(Passage::whole(text), self.rules(operation, self.budget / 2));
         self.budget = self.budget.saturating_sub(request.weight());
         self.entry().request = Some(request);

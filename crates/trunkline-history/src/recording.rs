@@ -75,6 +75,9 @@ struct Running {
 impl Running {
     fn take(&mut self) -> Option<Draft> {
         let mut draft = self.draft.take()?;
+        if let Some(message) = self.notes.converted_message() {
+            draft.request(&message, None);
+        }
         add_notes(draft.entry(), &self.notes);
         Some(draft)
     }

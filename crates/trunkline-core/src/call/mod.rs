@@ -1,5 +1,6 @@
 //! Calls and their operations.
 
+mod converted;
 mod description;
 mod endpoint;
 mod future;
@@ -60,6 +61,8 @@ struct Rare {
     encoding: Option<Encoding>,
     /// The error that replaces the outcome of the handler.
     refusal: Option<ErrorObject>,
+    /// The original body, if params were converted. The memory that is reserved for it stays reserved.
+    sent: Option<Bytes>,
 }
 
 impl Call {
@@ -132,7 +135,7 @@ impl Call {
         }
     }
 
-    /// The JSON text of the request.
+    /// The JSON text of the request, with [converted](crate::operation::Operation::strict_params) params.
     pub fn message(&self) -> Bytes {
         if self.is_whole {
             return self.body.clone();
@@ -182,13 +185,13 @@ impl Call {
     /// The JSON text of a value in the params.
     #[must_use]
     pub fn text(&self, part: Part) -> &[u8] {
-        part.0.of(&self.body)
+        part.span.of(&self.body)
     }
 
     /// The JSON text of a value in the params, independent of the lifetime of the call.
     #[must_use]
     pub fn bytes(&self, part: Part) -> Bytes {
-        self.body.slice(part.0.range())
+        self.body.slice(part.span.range())
     }
 
     /// Finds members of the params by name, and members of the object named `nested`, in one pass. Values that
@@ -223,7 +226,8 @@ impl Call {
     }
 
     /// Redirects the call to `operation`, with a part of its params as params, for protocols with methods that wrap
-    /// calls. The part must come from this call, and be an object or an array.
+    /// calls. The part must come from this call, and be an object or an array, or a string that is the JSON text of an
+    /// object. The params are [converted](crate::operation::Operation::strict_params) to the types of the operation.
     #[must_use]
     pub fn redirect_to(
         mut self,
@@ -231,12 +235,15 @@ impl Call {
         params: Option<Part>,
     ) -> Self {
         self.method = None;
-        self.params = params.map(|part| part.0);
+        self.params = params.map(|part| part.span);
         self.operation = Some(operation);
         self.effect = KnownEffect::default();
         self.is_whole = false;
         if let Some(rare) = &mut self.rare {
             rare.encoding = rare.encoding.as_ref().map(Encoding::without_params);
+        }
+        if params.is_some_and(|part| !part.is_converted) {
+            self.convert_params();
         }
         self
     }
@@ -259,7 +266,9 @@ impl Call {
             Span::new(start, body.len())
         });
         let call = self.redirect_to(operation, None);
-        Ok(Self { body: Bytes::from(body), params, id, ..call })
+        let mut call = Self { body: Bytes::from(body), params, id, ..call };
+        call.convert_params();
+        Ok(call)
     }
 
     /// Makes the call fail with `error` instead of running its handler, for protocols that validate a call before
@@ -334,8 +343,10 @@ impl Call {
     }
 
     pub(crate) fn with_encoding(mut self, encoding: Option<Encoding>) -> Self {
-        if encoding.is_some() {
-            self.rare_mut().encoding = encoding;
+        if let Some(encoding) = encoding {
+            let is_converted = self.rare.as_ref().is_some_and(|rare| rare.sent.is_some());
+            let encoding = if is_converted { encoding.without_params() } else { encoding };
+            self.rare_mut().encoding = Some(encoding);
         }
         self
     }
@@ -344,9 +355,12 @@ impl Call {
         self.rare.get_or_insert_default()
     }
 
+    /// Sets the operation, and converts the params to its types.
+    #[inline]
     pub(crate) fn resolve(&mut self, operation: Option<Arc<RegisteredOperation>>) {
         self.operation = operation;
         self.effect = KnownEffect::default();
+        self.convert_params();
     }
 
     /// Runs a function if the call is cancelled, for extractors that stop work on other threads. A call is cancelled
@@ -367,7 +381,7 @@ fn members(body: &[u8], span: Option<Span>) -> impl Iterator<Item = (Cow<'_, str
     let mut members = object.map(|span| Members::within(body, span));
     std::iter::from_fn(move || {
         let (name, value) = members.as_mut()?.next_span()?;
-        Some((name.value(body), Part(value)))
+        Some((name.value(body), Part::new(value)))
     })
 }
 
@@ -383,7 +397,16 @@ impl fmt::Debug for Call {
 
 /// A value in the params of a [`Call`].
 #[derive(Debug, Clone, Copy)]
-pub struct Part(Span);
+pub struct Part {
+    span: Span,
+    is_converted: bool,
+}
+
+impl Part {
+    fn new(span: Span) -> Self {
+        Self { span, is_converted: false }
+    }
+}
 
 /// The values of members, by the index of their names.
 pub type Parts<const N: usize> = [Option<Part>; N];
@@ -404,7 +427,7 @@ fn put(
     index: Option<usize>,
     value: Span,
 ) -> Result<(), DuplicateMember> {
-    let earlier = index.and_then(|index| found[index].replace(Part(value)));
+    let earlier = index.and_then(|index| found[index].replace(Part::new(value)));
     earlier.map_or(Ok(()), |_| Err(DuplicateMember))
 }
 

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
 use super::Call;
 use super::future::CallFuture;
 use super::registered::RegisteredOperation;
@@ -40,7 +42,7 @@ pub trait Observation: Send + Sync {
 /// A received message.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageInfo<'a> {
-    /// The text of the message.
+    /// The text of the message. Params that were [converted](crate::operation::Operation::strict_params) are so here, too.
     pub text: &'a [u8],
     /// The index in its batch, if any.
     pub batch_index: Option<usize>,
@@ -48,7 +50,7 @@ pub struct MessageInfo<'a> {
     pub reply_bytes: usize,
 }
 
-/// Notes of layers about a running call, for observers. The first note of each kind is kept.
+/// Notes of layers about a running call, for observers. The first note of each kind is kept, and the last message.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Facts>);
 
@@ -57,6 +59,7 @@ struct Facts {
     trace: Option<TraceContext>,
     operation: Option<Arc<RegisteredOperation>>,
     failure: Option<i64>,
+    message: Option<Bytes>,
 }
 
 impl Notes {
@@ -72,6 +75,16 @@ impl Notes {
     /// Records that the operation has failed, even if the client gets a result.
     pub(crate) fn failed(&self, code: i64) {
         self.facts().failure.get_or_insert(code);
+    }
+
+    /// Sets the message with converted params, which replaces the one that the observer has seen.
+    pub(crate) fn message(&self, message: Bytes) {
+        self.facts().message = Some(message);
+    }
+
+    /// The message with converted params, if they were converted after the observer has seen the message.
+    pub fn converted_message(&self) -> Option<Bytes> {
+        self.facts().message.clone()
     }
 
     /// The trace of the call.

@@ -95,11 +95,13 @@ impl Members<'_> {
     /// Starts the recording of a call of the batch.
     pub(super) fn record(&self, index: usize, call: &mut Call) {
         let body = call.body().clone();
-        // The size limit applies to the batch as a whole, and is checked there.
-        let message = MessageInfo {
-            reply_bytes: usize::MAX,
-            ..self.dispatcher.message(self.text(&body, index), Some(index))
+        let text = match call.converted_message() {
+            Some(_) => &body,
+            None => self.text(&body, index),
         };
+        // The size limit applies to the batch as a whole, and is checked there.
+        let message =
+            MessageInfo { reply_bytes: usize::MAX, ..self.dispatcher.message(text, Some(index)) };
         call.observe(self.observer, message);
     }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 
 use crate::call::{Description, Effect, EffectOf, Endpoint, Example, RegisteredOperation};
+use crate::conversion::{Conversions, ParamTypes};
 use crate::error::RpcError;
 use crate::extensions::Extensions;
 use crate::params::{Arguments, Function, Param};
@@ -34,6 +35,7 @@ pub struct Operation<S = ()> {
     pub(crate) description: Description,
     make: Box<dyn MakeEndpoint<S>>,
     immediate: bool,
+    conversions: Conversions,
     pub(crate) timeout: Option<Duration>,
     pub(crate) layers: Vec<LayerFn>,
     pub(crate) location: &'static Location<'static>,
@@ -55,7 +57,8 @@ impl<S> Operation<S> {
         let description = Description::new(name.into(), handler.declared(), handler.is_variadic());
         let make = Box::new(Unbound { handler, marker: PhantomData });
         let location = Location::caller();
-        Self { description, make, immediate, timeout: None, layers: Vec::new(), location }
+        let (conversions, timeout, layers) = (Conversions::All, None, Vec::new());
+        Self { description, make, immediate, conversions, timeout, layers, location }
     }
 
     /// An operation with this name, handled by a function whose arguments are the params.
@@ -90,13 +93,45 @@ impl<S> Operation<S> {
         self
     }
 
-    /// Sets the schema of the params, by name, to that of `T`.
+    /// Sets the schema of the params, by name, to that of `T`. Params are [converted](Self::strict_params) to its types.
     #[must_use]
     pub fn input<T: JsonSchema>(self) -> Self {
         self.input_schema(Schema::of_input::<T>())
     }
 
-    /// Sets the schema of the params, by name.
+    /// Passes params on unchanged, instead of converting them to the types of the [input schema](Self::input).
+    ///
+    /// By default, values in forms that language models send are converted where the schema makes their meaning certain,
+    /// before layers and the handler read the params: a string that is the JSON text of a value (`"5"`, `"[1]"`, `"true"`)
+    /// if the schema allows the type of that value and no strings; `null` for an optional member, which is removed, if the
+    /// schema does not allow `null`; and an integer written as `1.0`.
+    ///
+    /// ```
+    /// # use trunkline::{JsonSchema, Operation, Params};
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Page { size: u32 }
+    ///
+    /// // The param `"5"` is refused.
+    /// let strict: Operation =
+    ///     Operation::new("page", |Params(Page { size })| size).input::<Page>().strict_params();
+    /// ```
+    #[must_use]
+    pub fn strict_params(mut self) -> Self {
+        self.conversions = Conversions::None;
+        self
+    }
+
+    /// Does not [convert](Self::strict_params) strings to the types of the input schema; `null` and numbers are still
+    /// converted. `#[rpc]` sets this for methods that are not tools, whose schema it derives.
+    #[must_use]
+    pub fn strict_strings(mut self) -> Self {
+        if self.conversions == Conversions::All {
+            self.conversions = Conversions::ExceptStrings;
+        }
+        self
+    }
+
+    /// Sets the schema of the params, by name. Params are [converted](Self::strict_params) to its types.
     #[must_use]
     pub fn input_schema(mut self, schema: impl Into<Schema>) -> Self {
         self.description.input = Some(schema.into());
@@ -275,6 +310,7 @@ impl<S> Operation<S> {
             description: self.description,
             make,
             immediate: self.immediate,
+            conversions: self.conversions,
             timeout: self.timeout,
             layers: self.layers,
             location: self.location,
@@ -289,15 +325,23 @@ impl<S> Operation<S> {
 
 impl Operation {
     /// Builds the endpoint of the operation. A dynamic operation continues with the `extensions` of the previous
-    /// one of its name.
-    pub(crate) fn register(self, is_static: bool, extensions: Extensions) -> RegisteredOperation {
+    /// one of its name. `depth` is the maximum depth of messages.
+    pub(crate) fn register(
+        self,
+        is_static: bool,
+        extensions: Extensions,
+        depth: usize,
+    ) -> RegisteredOperation {
         let is_immediate = self.is_immediate();
         let endpoint = self.make.make(());
         let endpoint = self.layers.iter().fold(endpoint, |endpoint, layer| layer(endpoint));
-        let Self { description, timeout, location, .. } = self;
+        let Self { description, conversions, timeout, location, .. } = self;
+        let Description { input, params, variadic, .. } = &description;
+        let types = ParamTypes::of(conversions, input.as_ref(), params, *variadic, depth);
         RegisteredOperation {
             description,
             endpoint,
+            types,
             is_immediate,
             is_static,
             timeout,

@@ -33,6 +33,8 @@ pub struct Registry {
     listeners: Mutex<Vec<Listener>>,
     /// Creates the extensions of a new operation.
     extensions: Box<dyn Fn() -> Extensions + Send + Sync>,
+    /// The maximum depth of a message.
+    depth: usize,
 }
 
 /// The operations between two changes.
@@ -46,16 +48,19 @@ struct Snapshot {
 impl Registry {
     /// A registry of `operations`, and of `built_in` operations, whose names are not checked and which are listed
     /// last. The number of sets of dynamic operations is `parts`; they are empty until [`replace`](Self::replace).
-    /// Each operation gets its [extensions](RegisteredOperation::extensions) from `extensions`.
+    /// Each operation gets its [extensions](RegisteredOperation::extensions) from `extensions`. `depth` is the maximum
+    /// nesting depth of messages.
     pub fn new(
         operations: Vec<Operation>,
         built_in: Vec<Operation>,
         parts: usize,
         extensions: impl Fn() -> Extensions + Send + Sync + 'static,
+        depth: usize,
     ) -> Result<Self, BuildError> {
         build::check([], &operations)?;
         let registered = |operations: Vec<Operation>| -> Operations {
-            let register = |operation: Operation| Arc::new(operation.register(true, extensions()));
+            let register =
+                |operation: Operation| Arc::new(operation.register(true, extensions(), depth));
             operations.into_iter().map(register).collect()
         };
         let (static_operations, built_in) = (registered(operations), registered(built_in));
@@ -70,6 +75,7 @@ impl Registry {
             current: RwLock::new(current),
             listeners: Mutex::default(),
             extensions: Box::new(extensions),
+            depth,
         })
     }
 
@@ -122,7 +128,8 @@ impl Registry {
         let registered = |operation: Operation| {
             let known = find(&known, operation.description.name.as_bytes());
             let known = known.map(|known| known.extensions().clone());
-            Arc::new(operation.register(false, known.unwrap_or_else(&self.extensions)))
+            let extensions = known.unwrap_or_else(&self.extensions);
+            Arc::new(operation.register(false, extensions, self.depth))
         };
         let registered = operations.into_iter().map(registered).collect();
         let before = mem::replace(&mut parts[part], registered);

@@ -69,6 +69,8 @@ fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Reso
         .title(title(kind, verb))
         .description(description(kind, verb))
         .input_schema(input(kind, verb, max_page))
+        // Members are data: in an update, `null` deletes one, or is an error, and is not the same as a missing one.
+        .strict_params()
         .output_schema(kind.output(verb))
         .errors::<Error>()
         .closed_world()

@@ -366,7 +366,9 @@ impl Router {
             extensions.insert(Arc::<Counters>::default());
             extensions
         };
-        let registry = Arc::new(Registry::new(operations, discover, parts.len(), extensions)?);
+        let depth = self.limits.depth;
+        let registry =
+            Arc::new(Registry::new(operations, discover, parts.len(), extensions, depth)?);
         documents.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
             part.operations.attach(&registry, index, part.placement)?;

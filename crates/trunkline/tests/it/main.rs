@@ -8,6 +8,7 @@ mod cases_jsonrpc;
 mod client;
 #[path = "../../../trunkline-edn/tests/it/compile_errors.rs"]
 mod compile_errors;
+mod converted;
 mod dynamic;
 mod edn;
 mod examples;

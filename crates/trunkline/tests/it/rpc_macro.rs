@@ -111,6 +111,8 @@ async fn params_come_by_name_and_by_position() {
     check(&rpc, "math.add", json!({"a": 1}), REFUSED).await;
     check(&rpc, "math.add", json!({"a": 1, "b": 2, "c": 3}), REFUSED).await;
     check(&rpc, "math.add", json!(["1", 2]), REFUSED).await;
+    check(&rpc, "math.add", json!([null, 2]), REFUSED).await;
+    check(&rpc, "math.add", json!([1.0, 2]), Ok(json!(3))).await;
     check(&rpc, "add", json!([1, 2]), UNKNOWN).await;
 }
 
@@ -120,6 +122,9 @@ async fn a_missing_param_has_its_default() {
     check(&rpc, "math.Divide", json!([6]), Ok(json!(3.0))).await;
     check(&rpc, "math.Divide", json!({"dividend": 6}), Ok(json!(3.0))).await;
     check(&rpc, "math.Divide", json!([6, 3]), Ok(json!(2.0))).await;
+    check(&rpc, "math.Divide", json!([6, null]), Ok(json!(3.0))).await;
+    check(&rpc, "math.Divide", json!({"dividend": 6, "divisor": null}), Ok(json!(3.0))).await;
+    check(&rpc, "math.Divide", json!({"dividend": null, "divisor": 3}), REFUSED).await;
     check(&rpc, "math.Divide", json!({"divisor": 3, "dividend": 6}), Ok(json!(2.0))).await;
     check(&rpc, "math.Divide", json!([6, 0]), Err(1)).await;
     check(&rpc, "math.Divide", json!([]), REFUSED).await;

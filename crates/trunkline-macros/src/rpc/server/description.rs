@@ -25,10 +25,12 @@ pub(super) fn description(method: &Method, params: Option<&ParamsStruct<'_>>) ->
         quote!(.#name())
     });
     let input = input_schema(method, params);
+    // Clients that are programs send values of the declared types.
+    let strict = traits.tool.is_none().then(|| quote!(.strict_strings()));
     let examples = method.examples.iter().map(example);
     quote! {
         #(#description)* #(#title)* #(#tool)* #(#flags)*
-        .input_schema(#input)
+        .input_schema(#input) #strict
         #(#examples)*
     }
 }
