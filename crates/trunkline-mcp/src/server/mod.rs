@@ -2,6 +2,7 @@
 
 mod catalog;
 mod context;
+mod converted;
 mod lists;
 mod lost_sessions;
 mod nodes;
@@ -50,6 +51,7 @@ use crate::task::TaskMethod;
 use crate::tool::{self, Tool};
 use catalog::Catalog;
 use context::{Attached, Context, is_protocol_error};
+use converted::convert_arguments;
 pub(crate) use nodes::record_of;
 use prebuilt::{List, Notified, PrebuiltResults};
 use task_runner::Tasks;
@@ -342,13 +344,12 @@ impl Server {
         }
     }
 
-    fn call_tool(
-        self: &Arc<Self>,
-        mut call: Call,
-        context: Context<'_>,
-    ) -> Result<StartedCall, Fault> {
+    fn call_tool(self: &Arc<Self>, call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
         let Context { request, era, transport, .. } = context;
         let tool = self.find_tool(&call, request, transport)?;
+        let (mut call, converted) = convert_arguments(call, request, &tool.operation())?;
+        let request = converted.as_ref().unwrap_or(request);
+        let context = Context { request, ..context };
         let arguments = arguments(&call, request)?;
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
         if let (Era::Modern, Transport::Http(fields)) = (era, transport) {
@@ -469,12 +470,12 @@ pub(crate) fn requested_level(call: &Call, request: &Request) -> Result<LogLevel
     ))
 }
 
-/// The arguments of a request: an object, or nothing.
+/// The arguments of a request, which have been [converted](convert_arguments): an object, or nothing.
 fn arguments(call: &Call, request: &Request) -> Result<Option<Part>, Fault> {
     match request.arguments {
-        Some(part) if is_object(call, part) => Ok(Some(part)),
+        Some(part) if is_object(call, part) => Ok(Some(part.as_converted())),
         Some(part) if call.text(part) != b"null" => {
-            Err(Fault::Params("`arguments` must be an object"))
+            Err(Fault::Params("`arguments` must be an object, or the JSON text of an object"))
         }
         _ => Ok(None),
     }

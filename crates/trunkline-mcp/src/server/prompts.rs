@@ -12,6 +12,7 @@ use trunkline::{Call, ErrorObject, Outcome, code};
 
 use super::catalog::Completing;
 use super::context::{Attached, Context};
+use super::converted::convert_arguments;
 use super::{Server, StartedCall, arguments};
 use crate::completion::{Completion, CompletionForm, CompletionParams};
 use crate::era::Era;
@@ -79,7 +80,7 @@ impl<'de> Deserialize<'de> for KnownArguments {
 impl Server {
     pub(super) fn get_prompt(
         self: &Arc<Self>,
-        mut call: Call,
+        call: Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let request = context.request;
@@ -87,6 +88,9 @@ impl Server {
         let name = name.ok_or(Fault::Params("`name` must be a string: the name of the prompt"))?;
         let prompt = self.catalog.find_prompt(&name);
         let prompt = prompt.ok_or_else(|| Fault::UnknownPrompt(name.into_owned()))?;
+        let (mut call, converted) = convert_arguments(call, request, &prompt.operation)?;
+        let request = converted.as_ref().unwrap_or(request);
+        let context = Context { request, ..context };
         let arguments = arguments(&call, request)?;
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
         let attached = self.attach(&mut call, context, method::PROMPTS_GET)?;
