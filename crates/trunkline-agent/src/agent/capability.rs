@@ -223,6 +223,14 @@ impl Capability {
         text.cloned().unwrap_or_default()
     }
 
+    /// The arguments in the types of the schema, as the call of the operation will have them.
+    pub(crate) fn convert(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        let text = serde_json::to_vec(&arguments).unwrap_or_default();
+        let converted = self.operation.convert(&text);
+        let converted = converted.and_then(|text| serde_json::from_slice(&text).ok());
+        converted.unwrap_or(arguments)
+    }
+
     /// Validates the arguments; the error is -32602.
     pub(crate) fn check(&self, arguments: &Map<String, Value>) -> Result<(), ErrorObject> {
         let validator = self

@@ -214,6 +214,7 @@ impl Agent {
         let capabilities = self.capabilities();
         let unknown = || Error::UnknownTool { name: truncate_name(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
+        let arguments = capability.convert(arguments);
         capability.check(&arguments).map_err(Error::Call)?;
         let id = model::id();
         caller.events().send(|| Event::call(&id, capability.name(), &arguments)).await;

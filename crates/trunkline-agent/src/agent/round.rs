@@ -82,6 +82,10 @@ impl Turn<'_> {
             capability.as_ref().map_or_else(|| truncate_name(&name), |one| one.name().to_owned());
         let stop = stopped.or_else(|| self.count_call(&tool, &arguments));
         let (arguments, error) = self.check_arguments(arguments);
+        let arguments = match &capability {
+            Some(capability) => capability.convert(arguments),
+            None => arguments,
+        };
         let decision = match (stop, capability, error) {
             (Some(stop), ..) => Decision::Stop(stop),
             (None, None, _) => Decision::Refuse(self.unknown_tool(&tool)),

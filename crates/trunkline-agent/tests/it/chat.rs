@@ -159,7 +159,7 @@ async fn reports_failed_calls_to_the_model() {
     for (name, (tool, arguments), code, part) in [
         ("malformed", ("add", r#"{"a": 40, "#), -32602, "not a JSON object"),
         ("an array", ("add", "[40, 2]"), -32602, "not a JSON object"),
-        ("invalid", ("add", r#"{"a": "40"}"#), -32602, "/a"),
+        ("invalid", ("add", r#"{"a": "forty", "b": "2"}"#), -32602, "/a"),
         ("unknown", ("subtract", "{}"), -32001, "Tool not found"),
         ("not offered", ("inner", "{}"), -32001, "Tool not found"),
         ("its own error", ("fail", "{}"), 42, "It is broken (42) {\"reason\":\"rust\"}"),
