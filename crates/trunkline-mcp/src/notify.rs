@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
-use trunkline::{Call, ErrorObject, FromCall};
+use serde_json::value::RawValue;
+use trunkline::{Call, ErrorObject, FromCall, Id};
 
 use crate::call_progress::CallProgress;
 use crate::era::Era;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
 use crate::protocol::method;
-use crate::request::{Request, is_integer, string};
+use crate::request::{Request, is_mcp_id, string};
 use crate::task::LiveTask;
 
 /// The notifications that a call may send. An extension of the call.
@@ -20,11 +21,6 @@ use crate::task::LiveTask;
 struct Notifications {
     queue: Arc<MessageQueue>,
     level: Option<LogLevel>,
-}
-
-/// Whether a progress token is a string or an integer. Others are ignored.
-fn is_token(text: &[u8]) -> bool {
-    text.starts_with(b"\"") || std::str::from_utf8(text).is_ok_and(is_integer)
 }
 
 /// The notifications that a request enables.
@@ -39,7 +35,9 @@ impl RequestedNotifications {
     /// In the stateless era, a request contains the level of its log messages. In earlier revisions it is `level`,
     /// which the server chooses until the client sets it.
     pub(crate) fn of(call: &Call, request: &Request, era: Era, level: LogLevel) -> Option<Self> {
-        let token = request.meta.progress_token.filter(|token| is_token(call.text(*token)));
+        // Tokens have the types of ids. Others are ignored.
+        let token = request.meta.progress_token.map(|token| call.bytes(token));
+        let token = token.filter(|token| is_mcp_id(&Id::from_raw(token.clone())));
         let level = match era {
             Era::Modern => {
                 string(call, request.meta.log_level).and_then(|level| LogLevel::parse(&level))
@@ -47,7 +45,7 @@ impl RequestedNotifications {
             Era::Legacy => Some(level),
         };
         let is_any = token.is_some() || level.is_some();
-        is_any.then(|| Self { token: token.map(|token| call.bytes(token)), level })
+        is_any.then_some(Self { token, level })
     }
 
     /// Adds the notifications to the extensions of a call. While it is silent, its progress is repeated after each

@@ -103,13 +103,7 @@ pub(crate) fn string(call: &Call, part: Option<Part>) -> Option<Cow<'_, str>> {
 
 /// Whether an id is valid in MCP: a string or an integer.
 pub(crate) fn is_mcp_id(id: &Id) -> bool {
-    let text = id.as_raw();
-    text.starts_with('"') || is_integer(text)
-}
-
-/// Whether the text of a JSON value is an integer without a fraction or exponent.
-pub(crate) fn is_integer(text: &str) -> bool {
-    text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
+    id.as_raw().starts_with('"') || id.is_integer()
 }
 
 /// Whether a part is an object.

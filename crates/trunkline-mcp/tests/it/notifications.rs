@@ -77,6 +77,13 @@ async fn progress_is_told_to_who_asks_for_it_and_reads_events() {
         ("not asked for", "steps", json!({}), BOTH, vec![]),
         ("null is not a token", "steps", json!({ "progressToken": null }), BOTH, vec![]),
         ("an object is not a token", "steps", json!({ "progressToken": { "a": 1 } }), BOTH, vec![]),
+        (
+            "an integer in another form",
+            "steps",
+            json!({ "progressToken": 1.0 }),
+            BOTH,
+            steps(1.0.into()),
+        ),
         ("a fraction is not a token", "steps", json!({ "progressToken": 1.5 }), BOTH, vec![]),
         ("not accepted", "steps", token.clone(), plain, vec![]),
         (
