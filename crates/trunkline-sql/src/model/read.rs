@@ -61,7 +61,7 @@ impl QueryRecords {
     }
 }
 
-/// An order of rows. As JSON, a string, an object, or a list of them.
+/// An order of rows. As JSON, a string, an object, or a list of them. A string may be the JSON text of the others.
 #[derive(Clone, Debug)]
 pub enum OrderBy {
     /// Column names separated by commas, each with an optional `ASC` or `DESC`: `"city, age DESC"`.
@@ -86,7 +86,15 @@ pub enum OrderTerm {
 
 impl<'de> Deserialize<'de> for OrderBy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match DistinctKeys::deserialize(deserializer)?.0 {
+        let mut order = DistinctKeys::deserialize(deserializer)?.0;
+        // Other text is the name of a column.
+        if let Json::String(text) = &order
+            && text.trim_start().starts_with(['[', '{'])
+            && let Ok(DistinctKeys(value)) = serde_json::from_str(text)
+        {
+            order = value;
+        }
+        match order {
             Json::String(text) => Ok(Self::Text(text)),
             Json::Array(terms) => {
                 let terms: Result<_, _> = terms.into_iter().map(OrderTerm::of).collect();
