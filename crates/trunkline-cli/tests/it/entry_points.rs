@@ -80,8 +80,18 @@ fn start(folder: &Path, model: &Model) -> Server {
     Server::start(command)
 }
 
+/// The form of arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As the schema declares them.
+    Values,
+    /// As some models send them: JSON text for values, and null for arguments that are not set.
+    Texts,
+}
+
 /// A statement, its database and its caller.
 struct Statement<'a> {
+    form: Form,
     token: &'a str,
     database: &'a str,
     sql: &'a str,
@@ -93,8 +103,16 @@ struct Statement<'a> {
 impl Statement<'_> {
     fn params(&self) -> Value {
         let mut params = json!({ "database": self.database, "query": self.sql });
-        if self.is_change {
-            params["read_only"] = false.into();
+        match (self.form, self.is_change) {
+            (Form::Values, false) => {}
+            (Form::Values, true) => params["read_only"] = false.into(),
+            (Form::Texts, is_change) => {
+                params["read_only"] = if is_change { "false".into() } else { Value::Null };
+                params["params"] = "[]".into();
+                params["max_rows"] = "5".into();
+                params["timeout_ms"] = Value::Null;
+                params["max_affected"] = Value::Null;
+            }
         }
         params
     }
@@ -150,7 +168,12 @@ fn batch(server: &Server, statement: &Statement<'_>) -> String {
 fn edn(server: &Server, statement: &Statement<'_>) -> String {
     let params = statement.params_with_code();
     let members = params.as_object().unwrap().iter();
-    let members: String = members.map(|(name, value)| format!(":{name} {value} ")).collect();
+    let members: String = members
+        .map(|(name, value)| match value {
+            Value::Null => format!(":{name} nil "),
+            value => format!(":{name} {value} "),
+        })
+        .collect();
     let body =
         format!(r#"{{:jsonrpc "2.0" :id 1 :method "db.execute_raw_query" :params {{{members}}}}}"#);
     let head = format!(
@@ -329,20 +352,23 @@ fn check_row<S>(
     source: &S,
     (name, call, endpoint): Way<S>,
     principal: &str,
-    has_roles: bool,
+    (form, has_roles): (Form, bool),
 ) {
     const ONE: &str = "DELETE FROM item WHERE id = (SELECT min(id) FROM item)";
     const ALL: &str = "DELETE FROM item";
     let connection = rusqlite::Connection::open(folder.join("plain.db")).unwrap();
     connection.execute_batch("DELETE FROM item; INSERT INTO item VALUES (1), (2), (3)").unwrap();
+    let name = format!("{name}, {form:?}");
     let mut seen = 0;
     logged(folder, &mut seen);
     let change = |token: &str, sql: &str, confirmed: Option<&str>| {
-        let statement = Statement { token, database: "plain", sql, is_change: true, confirmed };
+        let statement =
+            Statement { form, token, database: "plain", sql, is_change: true, confirmed };
         call(source, &statement)
     };
 
     let hidden = Statement {
+        form,
         token: "writer",
         database: "shop",
         sql: "SELECT amount FROM secret_pay",
@@ -399,7 +425,9 @@ fn each_way_to_a_database_passes_each_check() {
     });
     let server = start(folder.path(), &model);
     for way in WAYS {
-        check_row(folder.path(), &server, way, "writer", true);
+        for form in [Form::Values, Form::Texts] {
+            check_row(folder.path(), &server, way, "writer", (form, true));
+        }
     }
     // An export only reads.
     let path = "/db/plain/query";
@@ -455,7 +483,9 @@ fn stdio_passes_each_check() {
     let place = folder(CONFIG);
     let client = StdioClient::start(place.path());
     let way: Way<StdioClient> = ("MCP over stdio", StdioClient::call, "mcp-stdio");
-    check_row(place.path(), &client, way, "-", false);
+    for form in [Form::Values, Form::Texts] {
+        check_row(place.path(), &client, way, "-", (form, false));
+    }
 }
 
 /// A change of the record `id`.

@@ -4,6 +4,7 @@
 
 mod access;
 mod agent;
+mod argument_forms;
 mod audit;
 mod authorization;
 mod call;
