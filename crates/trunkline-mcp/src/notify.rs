@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use trunkline::{Call, ErrorObject, FromCall, Id};
 
 use crate::call_progress::CallProgress;
