@@ -35,6 +35,10 @@ pub struct UpstreamConfig {
     /// Whether tools that changed after they were approved, and tools that were added later, are withheld. Default
     /// false: they are offered, and flagged in the log and in the status.
     pub pin: bool,
+    /// Whether lists contain the schemas of tools in the form that all hosts of models accept
+    /// ([`trunkline_mcp::model_input`]). Default true. Otherwise, they contain the schemas of the server. Arguments are
+    /// validated against the latter in both cases.
+    pub rewrite_schemas: bool,
     /// The timeout of a call. Default 60 s.
     pub call_timeout: Duration,
     /// The maximum time in which a caller answers a question of the server: elicitation, sampling or roots. It does not
@@ -120,6 +124,7 @@ impl UpstreamConfig {
             target,
             tools: ToolFilter::default(),
             pin: false,
+            rewrite_schemas: true,
             call_timeout: Duration::from_secs(60),
             input_timeout: Duration::from_secs(300),
             connect_timeout: Duration::from_secs(60),

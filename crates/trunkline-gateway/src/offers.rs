@@ -58,6 +58,9 @@ impl Upstream {
         if let Some(title) = definition.display_name() {
             operation = operation.title(title);
         }
+        if !self.config.rewrite_schemas {
+            operation = operation.exact_schemas();
+        }
         with_hints(operation, &definition.annotations)
     }
 

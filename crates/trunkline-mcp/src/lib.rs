@@ -111,7 +111,7 @@ pub use resource::{
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
 pub use task::{InMemoryTasks, TaskConfig, TaskStore, TaskSupport};
-pub use tool::{ClientResults, Results, ToolError};
+pub use tool::{ClientResults, Results, ToolError, model_input};
 
 /// The types in the interface of [`TaskStore`].
 pub mod task_store {

@@ -11,7 +11,7 @@ use crate::model::{Icon, Prompt, Resource, ResourceTemplate};
 use crate::resource::{ListsResources, MissingIf, ResourcePage};
 use crate::subscription::{OnSubscribe, SubscribedResource, SubscriptionFuture};
 use crate::task::TaskSupport;
-use crate::tool::{ToolIcons, ToolMeta};
+use crate::tool::{ExactSchemas, ToolIcons, ToolMeta};
 
 /// Offers an operation to clients of MCP as a resource, a prompt or a completion. It stays callable by its own name, and
 /// may be a tool as well. Extractors, state, layers and access rules apply in the same way.
@@ -101,6 +101,11 @@ pub trait McpOperation: Sized {
     #[must_use]
     fn task(self, support: TaskSupport) -> Self;
 
+    /// Lists the schemas of the tool unchanged, instead of in the [form that all hosts of models
+    /// accept](crate::model_input).
+    #[must_use]
+    fn exact_schemas(self) -> Self;
+
     /// Sets the icons of the tool.
     #[must_use]
     fn tool_icons(self, icons: impl IntoIterator<Item = Icon>) -> Self;
@@ -162,6 +167,10 @@ impl<S> McpOperation for Operation<S> {
 
     fn task(self, support: TaskSupport) -> Self {
         self.extension(support)
+    }
+
+    fn exact_schemas(self) -> Self {
+        self.extension(ExactSchemas)
     }
 
     fn tool_icons(self, icons: impl IntoIterator<Item = Icon>) -> Self {

@@ -11,6 +11,7 @@ use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{is_for_models, is_listed};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
+use trunkline_mcp::model_input;
 
 use super::caller::Caller;
 use super::config::AgentConfig;
@@ -248,7 +249,7 @@ impl Capability {
         model::Tool {
             name: self.model_name.clone(),
             description: self.text(),
-            input: self.input.clone(),
+            input: model_input(self.operation.description(), self.input()).into(),
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) struct UpstreamSection {
     allow: Vec<String>,
     deny: Vec<String>,
     pin: bool,
+    #[schemars(with = "bool", extend("default" = true))]
+    rewrite_schemas: Option<bool>,
     #[schemars(with = "Option<Period>")]
     timeout: Option<Spanned<Period>>,
     #[schemars(with = "Option<Period>")]
@@ -106,11 +108,12 @@ impl Reader<'_, '_> {
     fn upstream(&mut self, section: UpstreamSection) -> Option<UpstreamConfig> {
         let patterns = |texts: &[String]| texts.iter().map(|text| ToolPattern::new(text)).collect();
         let tools = ToolFilter { allow: patterns(&section.allow), deny: patterns(&section.deny) };
-        let pin = section.pin;
+        let (pin, rewrite_schemas) = (section.pin, section.rewrite_schemas.unwrap_or(true));
         let timeout = self.time("timeout", section.timeout.as_ref());
         let connect_timeout = self.time("connect_timeout", section.connect_timeout.as_ref());
         let mut config = UpstreamConfig::new(self.target(section)?);
         (config.tools, config.pin) = (tools, pin);
+        config.rewrite_schemas = rewrite_schemas;
         config.call_timeout = timeout.unwrap_or(config.call_timeout);
         config.connect_timeout = connect_timeout.unwrap_or(config.connect_timeout);
         Some(config)

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
-use trunkline_mcp::{Block, ClientCapabilities, Log, LogLevel, MissingCapability, Progress};
+use trunkline_mcp::{
+    Block, ClientCapabilities, Log, LogLevel, McpOperation, MissingCapability, Progress,
+};
 
 use crate::{PNG, requests};
 
@@ -53,7 +55,8 @@ pub(crate) fn tools() -> Router {
                 "Has a schema with many keywords.",
                 |params: RawParams| Json(params.0),
             )
-            .input_schema(rich_schema()),
+            .input_schema(rich_schema())
+            .exact_schemas(),
         )
 }
 

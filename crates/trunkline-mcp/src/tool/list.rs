@@ -3,11 +3,13 @@
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+use trunkline::protocol::Description;
 use trunkline::tool::Rendering;
 use trunkline::{Effect, Schema};
 
+use super::portable::{portable_input, portable_output};
 use super::representation::{ClientResults, Results};
-use super::{Tool, ToolIcons, ToolMeta};
+use super::{ExactSchemas, Tool, ToolIcons, ToolMeta};
 use crate::era::Era;
 use crate::model::{self, ToolAnnotations};
 use crate::protocol::Legacy;
@@ -43,13 +45,17 @@ fn entry(tool: &Tool, form: Form) -> model::Tool {
     let is_allowed = |schema: &&Value| {
         form.era == Era::Modern || schema.get("type").is_some_and(|kind| kind == "object")
     };
+    let is_exact = description.extensions.get::<ExactSchemas>().is_some();
+    let portable = |schema: &Value| {
+        if is_exact { schema.clone() } else { portable_output(schema) }
+    };
     model::Tool {
         name: tool.name().to_owned(),
         title: description.title.clone(),
         // Optional in the protocol, but some clients require it.
         description: Some(description.text.clone().unwrap_or_default()),
-        input_schema: raw(&without_description(tool.input.as_value())),
-        output_schema: output.filter(is_allowed).map(raw),
+        input_schema: raw(&listed_input(description, tool.input.as_value(), form.era)),
+        output_schema: output.filter(is_allowed).map(|schema| raw(&portable(schema))),
         annotations: annotations(tool),
         icons: description
             .extensions
@@ -61,6 +67,28 @@ fn entry(tool: &Tool, form: Form) -> model::Tool {
 
 fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     to_raw_value(value).expect("JSON values serialise into memory")
+}
+
+/// The input schema of an operation in the form that language models receive: the portable one, which all hosts of
+/// models accept, unless [`McpOperation::exact_schemas`](crate::McpOperation::exact_schemas) is set.
+///
+/// In this form, each schema has one type, and references are replaced by their targets. What it cannot express is a
+/// sentence of the description. Validate arguments against the full schema.
+#[must_use]
+pub fn model_input(description: &Description, input: &Value) -> Value {
+    listed_input(description, input, Era::Legacy)
+}
+
+/// The input schema in a list, without its description, which repeats that of the tool.
+fn listed_input(description: &Description, schema: &Value, era: Era) -> Value {
+    if description.extensions.get::<ExactSchemas>().is_none() {
+        return portable_input(schema, era);
+    }
+    let mut schema = schema.clone();
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("description");
+    }
+    schema
 }
 
 /// The schema of the structured content in that of a tool's result.
@@ -81,13 +109,4 @@ fn annotations(tool: &Tool) -> ToolAnnotations {
         idempotent_hint: is_idempotent.then_some(true),
         open_world_hint: description.closed_world.then_some(false),
     }
-}
-
-/// An input schema without its description, which repeats that of the tool.
-fn without_description(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    if let Value::Object(members) = &mut schema {
-        members.remove("description");
-    }
-    schema
 }

@@ -1,6 +1,7 @@
 //! Operations as tools.
 
 mod list;
+mod portable;
 mod representation;
 mod result;
 
@@ -12,6 +13,7 @@ use trunkline::Schema;
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{Rendering, is_listed};
 
+pub use list::model_input;
 pub(crate) use list::{Form, list_entry};
 pub(crate) use representation::Representations;
 pub use representation::{ClientResults, Results};
@@ -45,6 +47,10 @@ pub(crate) struct ToolIcons(pub(crate) Vec<Icon>);
 /// `_meta` of a tool. An extension of the description of its operation.
 #[derive(Debug)]
 pub(crate) struct ToolMeta(pub(crate) Map<String, Value>);
+
+/// Marks a tool whose schemas lists contain unchanged. An extension of the description of its operation.
+#[derive(Debug)]
+pub(crate) struct ExactSchemas;
 
 /// The reason why an operation cannot be offered as a tool.
 #[derive(Debug, thiserror::Error)]

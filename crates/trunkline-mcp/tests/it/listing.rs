@@ -71,7 +71,10 @@ async fn entries_are_short() {
             "name": "text_only", "description": "", "inputSchema": input,
             "annotations": { "readOnlyHint": false, "destructiveHint": true },
         },
-        { "name": "one", "description": "", "inputSchema": { "type": "object" } },
+        {
+            "name": "one", "description": "",
+            "inputSchema": { "type": "object", "properties": {} },
+        },
     ]);
     let mcp = mcp(false);
     for list in [legacy("tools/list", json!({})), modern("tools/list", json!({}))] {
