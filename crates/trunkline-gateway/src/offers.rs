@@ -47,7 +47,6 @@ impl Upstream {
             async move { upstream.call(caller, &called, arguments).await }
         };
         let mut operation = Operation::new(&*tool.exposed, run)
-            .description(definition.description.as_deref().unwrap_or_default())
             .input_schema(tool.input_schema.clone())
             .output_schema(tool.output_schema())
             .errors::<UpstreamError>()
@@ -57,6 +56,9 @@ impl Upstream {
             .tool_result();
         if let Some(title) = definition.display_name() {
             operation = operation.title(title);
+        }
+        if let Some(text) = definition.description.as_ref().filter(|text| !text.trim().is_empty()) {
+            operation = operation.description(&**text);
         }
         if !self.config.rewrite_schemas {
             operation = operation.exact_schemas();

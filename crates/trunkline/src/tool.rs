@@ -1,5 +1,7 @@
 //! The form in which language models read the results of operations.
 
+use std::borrow::Cow;
+
 use trunkline_core::call::Description;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::operation::Operation;
@@ -45,6 +47,26 @@ struct Unlisted;
 #[must_use]
 pub fn is_listed(description: &Description) -> bool {
     description.extensions.get::<Unlisted>().is_none()
+}
+
+/// The description of a tool for language models, which is never empty: that of the operation, its title, or a text made
+/// of `name`, the name of the tool. The APIs of some models refuse an empty description.
+#[must_use]
+pub fn tool_text<'a>(description: &'a Description, name: &str) -> Cow<'a, str> {
+    let texts = [&description.text, &description.title];
+    let text = texts.into_iter().flatten().find(|text| !text.trim().is_empty());
+    text.map_or_else(|| Cow::Owned(name_as_text(name)), |text| Cow::Borrowed(text.as_str()))
+}
+
+/// A name as text: `Up get item` for `up__get-item`.
+fn name_as_text(name: &str) -> String {
+    let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    let text = parts.collect::<Vec<_>>().join(" ");
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => "Tool".to_owned(),
+    }
 }
 
 /// Marks an operation for users.
@@ -120,5 +142,24 @@ impl<S> ToolOperation for Operation<S> {
 
     fn tool_result(self) -> Self {
         self.extension(Rendering::ToolResult)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_as_text;
+
+    #[test]
+    fn names_as_texts() {
+        for (name, expected) in [
+            ("up__get_item-now", "Up get item now"),
+            ("q", "Q"),
+            ("repo.search", "Repo search"),
+            ("éa", "Éa"),
+            ("__", "Tool"),
+            ("", "Tool"),
+        ] {
+            assert_eq!(name_as_text(name), expected, "{name}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use trunkline::layers::authorize::is_visible_to;
 use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
-use trunkline::tool::{is_for_models, is_listed};
+use trunkline::tool::{is_for_models, is_listed, tool_text};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 use trunkline_mcp::model_input;
 
@@ -219,9 +219,7 @@ impl Capability {
 
     /// The description for people and models.
     pub(crate) fn text(&self) -> String {
-        let description = self.operation.description();
-        let text = description.text.as_ref().or(description.title.as_ref());
-        text.cloned().unwrap_or_default()
+        tool_text(self.operation.description(), self.name()).into_owned()
     }
 
     /// The arguments in the types of the schema, as the call of the operation will have them.

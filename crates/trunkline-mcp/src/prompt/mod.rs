@@ -14,6 +14,7 @@ use trunkline::protocol::{Description, RegisteredOperation};
 use crate::arguments::{Arguments, has_typed_params, typed};
 use crate::error::McpError;
 use crate::model::{Prompt, PromptArgument};
+use crate::resource::first_text;
 pub(crate) use result::write_prompt;
 
 /// Prompts by name, and in the order of their registration.
@@ -88,10 +89,14 @@ impl PromptSource {
     fn of(operation: &Arc<RegisteredOperation>, prompt: &Prompt) -> Result<Self, String> {
         let description = operation.description();
         let mut entry = prompt.clone();
-        entry.title = entry.title.or_else(|| description.title.clone());
-        entry.description = entry.description.or_else(|| description.text.clone());
+        entry.title = first_text([&prompt.title, &description.title]);
+        entry.description = first_text([&prompt.description, &description.text]);
         if entry.arguments.is_empty() {
             entry.arguments = arguments_of(description);
+        }
+        for argument in &mut entry.arguments {
+            argument.title = first_text([&argument.title]);
+            argument.description = first_text([&argument.description]);
         }
         let schema = description.input.clone().unwrap_or_else(|| schema_of(&entry.arguments));
         Ok(Self {

@@ -165,6 +165,11 @@ pub(crate) fn is_missing(operation: &RegisteredOperation, error: &ErrorObject) -
     missing.is_some_and(|MissingIf(is_missing)| is_missing(error))
 }
 
+/// The first text that is not blank. The APIs of some models refuse an empty title or description.
+pub(crate) fn first_text<const N: usize>(texts: [&Option<String>; N]) -> Option<String> {
+    texts.into_iter().flatten().find(|text| !text.trim().is_empty()).cloned()
+}
+
 /// Extracts the URI that the client reads. For operations of resources; calls over other protocols fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceUri(pub Arc<str>);
@@ -290,8 +295,8 @@ impl Source {
     fn of_resource(operation: &Arc<RegisteredOperation>, resource: &Resource) -> Self {
         let mut entry = resource.clone();
         let description = operation.description();
-        entry.title = entry.title.or_else(|| description.title.clone());
-        entry.description = entry.description.or_else(|| description.text.clone());
+        entry.title = first_text([&entry.title, &description.title]);
+        entry.description = first_text([&entry.description, &description.text]);
         Self {
             operation: Arc::clone(operation),
             mime_type: resource.mime_type.clone(),
@@ -303,8 +308,8 @@ impl Source {
     fn of_template(operation: &Arc<RegisteredOperation>, template: &ResourceTemplate) -> Self {
         let mut entry = template.clone();
         let description = operation.description();
-        entry.title = entry.title.or_else(|| description.title.clone());
-        entry.description = entry.description.or_else(|| description.text.clone());
+        entry.title = first_text([&entry.title, &description.title]);
+        entry.description = first_text([&entry.description, &description.text]);
         Self {
             operation: Arc::clone(operation),
             mime_type: template.mime_type.clone(),

@@ -17,7 +17,7 @@ use super::{Server, StartedCall, ready};
 use crate::fault::Fault;
 use crate::model::Resource;
 use crate::request::string;
-use crate::resource::{ListsResources, ResourcePage};
+use crate::resource::{ListsResources, ResourcePage, first_text};
 
 const UNKNOWN_CURSOR: Fault =
     Fault::Params("unknown cursor; request the list again without a cursor");
@@ -186,10 +186,12 @@ struct Listed {
 fn listed(operation: &RegisteredOperation, result: &[u8]) -> Result<Listed, ErrorObject> {
     if let Some(ListsResources::By(resources)) = operation.description().extensions.get() {
         let ResourcePage { resources, next } = resources(result);
-        let entry = |resource: &Resource| {
-            serde_json::to_vec(resource).expect("a resource serialises into memory")
+        let entry = |mut resource: Resource| {
+            resource.title = first_text([&resource.title]);
+            resource.description = first_text([&resource.description]);
+            serde_json::to_vec(&resource).expect("a resource serialises into memory")
         };
-        return Ok(Listed { entries: resources.iter().map(entry).collect(), next });
+        return Ok(Listed { entries: resources.into_iter().map(entry).collect(), next });
     }
     let listed: Vec<Box<RawValue>> = serde_json::from_slice(result).map_err(|error| {
         let name = operation.name();

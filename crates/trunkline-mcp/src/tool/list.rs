@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use trunkline::protocol::Description;
-use trunkline::tool::Rendering;
+use trunkline::tool::{Rendering, tool_text};
 use trunkline::{Effect, Schema};
 
 use super::portable::{portable_input, portable_output};
@@ -51,9 +51,9 @@ fn entry(tool: &Tool, form: Form) -> model::Tool {
     };
     model::Tool {
         name: tool.name().to_owned(),
-        title: description.title.clone(),
+        title: description.title.clone().filter(|title| !title.trim().is_empty()),
         // Optional in the protocol, but some clients require it.
-        description: Some(description.text.clone().unwrap_or_default()),
+        description: Some(tool_text(description, tool.name()).into_owned()),
         input_schema: raw(&listed_input(description, tool.input.as_value(), form.era)),
         output_schema: output.filter(is_allowed).map(|schema| raw(&portable(schema))),
         annotations: annotations(tool),

@@ -68,11 +68,11 @@ async fn entries_are_short() {
             "annotations": { "readOnlyHint": true },
         },
         {
-            "name": "text_only", "description": "", "inputSchema": input,
+            "name": "text_only", "description": "Text only", "inputSchema": input,
             "annotations": { "readOnlyHint": false, "destructiveHint": true },
         },
         {
-            "name": "one", "description": "",
+            "name": "one", "description": "One",
             "inputSchema": { "type": "object", "properties": {} },
         },
     ]);

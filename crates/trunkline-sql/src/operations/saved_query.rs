@@ -297,8 +297,13 @@ fn operation<S: Clone + Send + Sync + 'static>(
             async move { query.run(&database.for_caller(&caller)?, arguments).await }
         }
     };
-    Operation::new(&*query.name, run)
-        .description(&*query.description)
+    let operation = Operation::new(&*query.name, run);
+    // Without a description, clients see a text made of the name.
+    let operation = match query.description.trim() {
+        "" => operation,
+        _ => operation.description(&*query.description),
+    };
+    operation
         .input_schema(query.schema())
         .output::<Rowset>()
         .database(name.as_str())
