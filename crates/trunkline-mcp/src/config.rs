@@ -45,6 +45,10 @@ pub struct McpConfig {
     pub list_ttl: Duration,
     /// Maximum number of entries in a page of a list. Default 1,000.
     pub page_entries: usize,
+    /// Maximum length of the names of tools and prompts in lists, in characters. Default 40; at least 16. Longer names are
+    /// shortened there, since clients add a prefix such as `mcp__SERVER__` and accept at most 64 characters. Calls may have
+    /// both names.
+    pub max_tool_name: usize,
     /// Maximum length in bytes of a URI that clients read. Default 8 KiB.
     pub uri_bytes: usize,
     /// Maximum concurrent requests per stdio or SSE client. Further ones fail with -32005. Default 64.
@@ -113,6 +117,7 @@ impl McpConfig {
             icons: Vec::new(),
             list_ttl: Duration::from_secs(300),
             page_entries: 1_000,
+            max_tool_name: 40,
             uri_bytes: 8 << 10,
             in_flight: 64,
             line_bytes: 4 << 20,

@@ -68,6 +68,7 @@ mod incoming;
 mod log_level;
 mod message_queue;
 mod model;
+mod name;
 mod node_message;
 pub mod nodes;
 mod notify;

@@ -80,6 +80,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.toolset", "toolset", Kind::Text),
     setting("server.console", "console", Kind::Boolean),
     setting("server.output_schemas", "output_schemas", Kind::Boolean),
+    setting("server.max_tool_name", "max_tool_name", Kind::Integer),
     setting("server.confirm_destructive", "confirm_destructive", Kind::Boolean),
     setting("server.confirm_after_cancel", "confirm_after_cancel", Kind::Boolean),
     setting("server.audit_log", "audit_log", Kind::Path),

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
 use trunkline::client::child::{Supervisor, supervise};
 use trunkline::{DynamicOperations, Rpc};
@@ -30,6 +30,19 @@ pub(crate) struct CommandToolArgs {
     /// They more than double the tokens of `tools/list`. With them, results have text and structured content.
     #[arg(long, env = "TRUNKLINE_OUTPUT_SCHEMAS", value_parser = BoolishValueParser::new())]
     pub(crate) output_schemas: bool,
+    /// Maximum length of names in lists of MCP
+    ///
+    /// The names of tools and prompts, in characters. Clients add a prefix such as `mcp__trunkline__`, and accept at most
+    /// 64 characters in total. A longer name is listed in a short form with a digest; calls by the full name work, too.
+    /// Rules, logs and metrics have the full names.
+    #[arg(
+        long,
+        value_name = "CHARS",
+        default_value_t = 40,
+        env = "TRUNKLINE_MAX_TOOL_NAME",
+        value_parser = RangedU64ValueParser::<usize>::new().range(16..=128)
+    )]
+    pub(crate) max_tool_name: usize,
     /// Require a confirmation of destructive calls
     ///
     /// MCP clients that support elicitation ask their user. Other calls fail with -32013 and a confirmation code; the

@@ -218,6 +218,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         memory,
         output_schemas,
         client_results: config.clients().clone(),
+        max_tool_name: arguments.tools.max_tool_name,
         confirm_destructive: arguments.tools.confirm_destructive,
         confirm_after_cancel: arguments.tools.confirm_after_cancel,
         audit,

@@ -71,6 +71,8 @@ pub(crate) struct Service {
     pub(crate) output_schemas: bool,
     /// The results of MCP clients, by the names that they give.
     pub(crate) client_results: BTreeMap<String, ClientResults>,
+    /// The maximum length of names in lists of MCP.
+    pub(crate) max_tool_name: usize,
     /// Whether destructive calls need a confirmation.
     pub(crate) confirm_destructive: bool,
     /// Whether a cancelled question has a confirmation code.
@@ -207,6 +209,7 @@ impl Service {
             // A listed schema obliges the server to send what it describes.
             results: Some(if self.output_schemas { Results::Both } else { Results::Text }),
             client_results,
+            max_tool_name: self.max_tool_name,
             resource_list_changes: self.databases.is_some(),
             list_changes,
             closing: self.closing.clone(),

@@ -74,6 +74,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
         memory,
         output_schemas,
         client_results: config.clients().clone(),
+        max_tool_name: arguments.tools.max_tool_name,
         confirm_destructive: arguments.tools.confirm_destructive,
         confirm_after_cancel: arguments.tools.confirm_after_cancel,
         audit,

@@ -14,6 +14,7 @@ use trunkline::protocol::{Description, RegisteredOperation};
 use crate::arguments::{Arguments, has_typed_params, typed};
 use crate::error::McpError;
 use crate::model::{Prompt, PromptArgument};
+use crate::name::shortened;
 use crate::resource::first_text;
 pub(crate) use result::write_prompt;
 
@@ -29,7 +30,9 @@ pub(crate) struct Prompts {
 pub(crate) struct PromptSource {
     pub(crate) operation: Arc<RegisteredOperation>,
     pub(crate) description: Option<String>,
-    name: String,
+    pub(crate) name: String,
+    /// The name in lists, if it is not the name itself.
+    short_name: Option<String>,
     schema: Schema,
     arguments: Arguments,
     /// Whether params have other types than strings.
@@ -39,10 +42,12 @@ pub(crate) struct PromptSource {
 }
 
 impl Prompts {
-    /// Adds the prompt of an operation, if it has one. `has` is whether a name is registered elsewhere.
+    /// Adds the prompt of an operation, if it has one. Lists contain names of at most `max_name` characters. `has` is
+    /// whether a name is registered elsewhere.
     pub(crate) fn add(
         &mut self,
         operation: &Arc<RegisteredOperation>,
+        max_name: usize,
         has: impl Fn(&str) -> bool,
     ) -> Result<(), McpError> {
         let Some(prompt) = operation.description().extensions.get::<Prompt>() else {
@@ -54,11 +59,16 @@ impl Prompts {
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(failure("a name has 1 to 128 bytes and no control characters"));
         }
-        if self.has(name) || has(name) {
+        let short_name = shortened(name, max_name);
+        let is_taken = |name: &String| self.has(name) || has(name);
+        if is_taken(name) || short_name.as_ref().is_some_and(is_taken) {
             return Err(failure("another operation has the same prompt"));
         }
-        let source = PromptSource::of(operation, prompt).map_err(|reason| failure(&reason))?;
-        let source = Arc::new(source);
+        let source = PromptSource::of(operation, prompt, short_name);
+        let source = Arc::new(source.map_err(|reason| failure(&reason))?);
+        if let Some(name) = &source.short_name {
+            self.by_name.insert(name.clone(), Arc::clone(&source));
+        }
         self.by_name.insert(name.clone(), Arc::clone(&source));
         self.prompts.push(source);
         Ok(())
@@ -76,6 +86,12 @@ impl Prompts {
         self.by_name.get(name)
     }
 
+    /// The names that lists contain in a short form, and this form.
+    pub(crate) fn shortened(&self) -> impl Iterator<Item = (&str, &str)> {
+        let prompts = self.prompts.iter();
+        prompts.filter_map(|prompt| Some((prompt.name.as_str(), prompt.short_name.as_deref()?)))
+    }
+
     /// The entries of `prompts/list`.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<RegisteredOperation>, &[u8])> {
         self.prompts.iter().map(|prompt| (&prompt.operation, &*prompt.entry))
@@ -86,7 +102,11 @@ impl Prompts {
 const MAX_NAME: usize = 128;
 
 impl PromptSource {
-    fn of(operation: &Arc<RegisteredOperation>, prompt: &Prompt) -> Result<Self, String> {
+    fn of(
+        operation: &Arc<RegisteredOperation>,
+        prompt: &Prompt,
+        short_name: Option<String>,
+    ) -> Result<Self, String> {
         let description = operation.description();
         let mut entry = prompt.clone();
         entry.title = first_text([&prompt.title, &description.title]);
@@ -98,6 +118,9 @@ impl PromptSource {
             argument.title = first_text([&argument.title]);
             argument.description = first_text([&argument.description]);
         }
+        if let Some(name) = &short_name {
+            entry.name.clone_from(name);
+        }
         let schema = description.input.clone().unwrap_or_else(|| schema_of(&entry.arguments));
         Ok(Self {
             operation: Arc::clone(operation),
@@ -105,7 +128,8 @@ impl PromptSource {
             is_typed: has_typed_params(schema.as_value()),
             schema,
             entry: serde_json::to_vec(&entry).expect("a prompt serialises into memory"),
-            name: entry.name,
+            name: prompt.name.clone(),
+            short_name,
             description: entry.description,
         })
     }

@@ -8,6 +8,7 @@ use trunkline::access::Principal;
 use trunkline::layers::authorize::{can_be_restricted, is_visible_to};
 use trunkline::protocol::RegisteredOperation;
 
+use super::list_warnings::ListWarnings;
 use super::offers::Offers;
 use super::prebuilt::{Declared, List, PrebuiltResults};
 use crate::changes::ChangeSet;
@@ -37,6 +38,7 @@ struct Snapshot {
     prompts: Pages,
     declared: Declared,
     discover: Bytes,
+    warnings: ListWarnings,
 }
 
 /// The results of a list, by page. There is at least one page.
@@ -98,8 +100,9 @@ impl Catalog {
     pub(super) fn new(rpc: &Rpc, results: &PrebuiltResults) -> Result<Self, McpError> {
         let operations = rpc.operations();
         let fixed = operations.iter().filter(|operation| operation.is_static());
-        let fixed = Offers::of_static(fixed, !rpc.has_dynamic_operations())?;
+        let fixed = Offers::of_static(fixed, results.max_name(), !rpc.has_dynamic_operations())?;
         let snapshot = Snapshot::new(&fixed, &operations, Declared::default(), results);
+        snapshot.warnings.log_changes(&ListWarnings::default(), results);
         Ok(Self { fixed, snapshot: RwLock::new(Arc::new(snapshot)), refreshing: Mutex::default() })
     }
 
@@ -116,11 +119,12 @@ impl Catalog {
             prompts: current.prompts.has_other_entries(&snapshot.prompts),
             ..ChangeSet::default()
         };
+        snapshot.warnings.log_changes(&current.warnings, results);
         *current = Arc::new(snapshot);
         changes
     }
 
-    /// The tool of this name, listed or not. Static tools are found without a lock.
+    /// The tool of this name, or of this name in lists, listed or not. Static tools are found without a lock.
     pub(super) fn find_tool(&self, name: &str) -> Option<Arc<Tool>> {
         let found = self.fixed.tools.find(name);
         found.cloned().or_else(|| self.snapshot().dynamic.tools.find(name).cloned())
@@ -143,6 +147,14 @@ impl Catalog {
     }
 
     pub(super) fn find_completion(&self, completion: &Completion) -> Completing {
+        let mut completion = completion.clone();
+        if let Target::Prompt { name } = &mut completion.target
+            && let Some(prompt) = self.find_prompt(name)
+        {
+            // The client may know the name in lists.
+            name.clone_from(&prompt.name);
+        }
+        let completion = &completion;
         let snapshot = self.snapshot();
         let all = [&self.fixed, &snapshot.dynamic];
         if let Some(found) = all.iter().find_map(|offers| offers.completions.find(completion)) {
@@ -216,7 +228,7 @@ impl Catalog {
     pub(super) fn tool_names(&self) -> Vec<String> {
         let snapshot = self.snapshot();
         let all = self.fixed.tools.listed().chain(snapshot.dynamic.tools.listed());
-        all.map(|tool| tool.name().to_owned()).collect()
+        all.map(|tool| tool.listed_name().to_owned()).collect()
     }
 
     fn snapshot(&self) -> Arc<Snapshot> {
@@ -232,7 +244,7 @@ impl Snapshot {
         results: &PrebuiltResults,
     ) -> Self {
         let dynamic = operations.iter().filter(|operation| !operation.is_static());
-        let dynamic = Offers::of_dynamic(dynamic, fixed);
+        let dynamic = Offers::of_dynamic(dynamic, fixed, results.max_name());
         let both = [fixed, &dynamic];
         let tool = |tool: &Tool| Entry {
             operation: tool.operation(),
@@ -256,6 +268,7 @@ impl Snapshot {
             tasks: before.tasks || both.iter().any(|all| all.tools.has_tasks()),
         };
         let discover = results.discover(declared);
-        Self { dynamic, tools, resources, templates, prompts, declared, discover }
+        let warnings = ListWarnings::of(both);
+        Self { dynamic, tools, resources, templates, prompts, declared, discover, warnings }
     }
 }

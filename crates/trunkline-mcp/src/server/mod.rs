@@ -3,6 +3,7 @@
 mod catalog;
 mod context;
 mod converted;
+mod list_warnings;
 mod lists;
 mod lost_sessions;
 mod nodes;

@@ -20,20 +20,22 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Those of static operations. `is_complete` is whether all operations are static; otherwise, completions may refer to
-    /// dynamic ones.
+    /// Those of static operations. `max_name` is the maximum length of names in lists. `is_complete` is whether all
+    /// operations are static; otherwise, completions may refer to dynamic ones.
     ///
     /// # Errors
     /// The first operation that cannot be offered.
     pub(super) fn of_static<'a>(
         operations: impl Iterator<Item = &'a Arc<RegisteredOperation>> + Clone,
+        max_name: usize,
         is_complete: bool,
     ) -> Result<Self, McpError> {
-        let tools = operations.clone().filter_map(Tool::of).collect::<Result<_, _>>()?;
-        let mut offers = Self { tools, ..Self::default() };
+        let tools = operations.clone().filter_map(|operation| Tool::of(operation, max_name));
+        let tools = tools.collect::<Result<Vec<_>, _>>()?;
+        let mut offers = Self { tools: listed(tools, |_| false), ..Self::default() };
         for operation in operations.clone() {
             offers.resources.add(operation, |_| false)?;
-            offers.prompts.add(operation, |_| false)?;
+            offers.prompts.add(operation, max_name, |_| false)?;
         }
         let mut completions = Completions::default();
         for operation in operations {
@@ -49,12 +51,15 @@ impl Offers {
     pub(super) fn of_dynamic<'a>(
         operations: impl Iterator<Item = &'a Arc<RegisteredOperation>> + Clone,
         fixed: &Self,
+        max_name: usize,
     ) -> Self {
-        let tools = operations.clone().filter_map(Tool::of).filter_map(|tool| {
+        let tools = operations.clone().filter_map(|operation| Tool::of(operation, max_name));
+        let tools = tools.filter_map(|tool| {
             let tool = tool.map_err(McpError::from);
             tool.inspect_err(log).ok()
         });
-        let mut offers = Self { tools: tools.collect(), ..Self::default() };
+        let tools = listed(tools, |name| fixed.tools.find(name).is_some());
+        let mut offers = Self { tools, ..Self::default() };
         for operation in operations {
             let has = |uri: &str| {
                 let fixed = &fixed.resources;
@@ -64,7 +69,7 @@ impl Offers {
             };
             let added = [
                 offers.resources.add(operation, has),
-                offers.prompts.add(operation, |name| fixed.prompts.has(name)),
+                offers.prompts.add(operation, max_name, |name| fixed.prompts.has(name)),
                 offers.completions.add(operation, |completion| {
                     match fixed.completions.find(completion) {
                         Some(_) => Err("another operation completes it"),
@@ -92,6 +97,13 @@ impl Offers {
         };
         if exists { Ok(()) } else { Err("it does not exist") }
     }
+}
+
+/// Tools whose names in lists are distinct. The others can be called.
+fn listed(tools: impl IntoIterator<Item = Tool>, is_taken: impl Fn(&str) -> bool) -> Tools {
+    let (tools, refused) = Tools::new(tools, is_taken);
+    refused.iter().for_each(|error| tracing::warn!("{error}"));
+    tools
 }
 
 fn log(error: &McpError) {

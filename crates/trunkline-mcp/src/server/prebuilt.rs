@@ -24,6 +24,7 @@ pub(super) struct PrebuiltResults {
     results: Option<Results>,
     representations: Representations,
     page_entries: usize,
+    max_name: usize,
     list_caching: Caching,
     notified: Notified,
 }
@@ -130,6 +131,7 @@ impl PrebuiltResults {
             results: settings.results,
             representations: Representations::new(&settings.client_results),
             page_entries: settings.page_entries.max(1),
+            max_name: settings.max_tool_name,
             list_caching,
             notified: Notified {
                 lists: lists_change,
@@ -147,6 +149,11 @@ impl PrebuiltResults {
     /// The maximum number of entries in a page.
     pub(super) fn page_entries(&self) -> usize {
         self.page_entries
+    }
+
+    /// The maximum length of the name of a tool or prompt in lists, in characters.
+    pub(super) fn max_name(&self) -> usize {
+        self.max_name
     }
 
     /// The results of a list, by page. There is at least one page.

@@ -50,7 +50,7 @@ fn entry(tool: &Tool, form: Form) -> model::Tool {
         if is_exact { schema.clone() } else { portable_output(schema) }
     };
     model::Tool {
-        name: tool.name().to_owned(),
+        name: tool.listed_name().to_owned(),
         title: description.title.clone().filter(|title| !title.trim().is_empty()),
         // Optional in the protocol, but some clients require it.
         description: Some(tool_text(description, tool.name()).into_owned()),

@@ -21,6 +21,7 @@ pub(crate) use result::{error_text, failure, write_members, write_result};
 
 use crate::arguments::Arguments;
 use crate::model::Icon;
+use crate::name::shortened;
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
 use crate::task::TaskSupport;
 
@@ -29,12 +30,16 @@ use crate::task::TaskSupport;
 pub(crate) struct Tools {
     tools: Vec<Arc<Tool>>,
     by_name: BTreeMap<String, Arc<Tool>>,
+    /// Those that lists contain by another name.
+    by_listed_name: BTreeMap<String, Arc<Tool>>,
 }
 
 /// An operation that language models may call.
 #[derive(Debug)]
 pub(crate) struct Tool {
     operation: Arc<RegisteredOperation>,
+    /// The name in lists, if it is not the name itself.
+    short_name: Option<String>,
     input: Schema,
     arguments: Arguments,
     pub(crate) mirrored: Vec<ParamHeader>,
@@ -51,6 +56,14 @@ pub(crate) struct ToolMeta(pub(crate) Map<String, Value>);
 /// Marks a tool whose schemas lists contain unchanged. An extension of the description of its operation.
 #[derive(Debug)]
 pub(crate) struct ExactSchemas;
+
+/// A tool that lists do not contain, since another one has its name there.
+#[derive(Debug, thiserror::Error)]
+#[error("tool `{tool}` is not listed: another tool has the name `{listed}`")]
+pub(crate) struct ListedNameTaken {
+    tool: String,
+    listed: String,
+}
 
 /// The reason why an operation cannot be offered as a tool.
 #[derive(Debug, thiserror::Error)]
@@ -82,22 +95,47 @@ pub enum ToolError {
     },
 }
 
-impl FromIterator<Tool> for Tools {
-    fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
+impl Tools {
+    /// Tools, and those that lists cannot contain, since another one has their name there. `is_taken` is whether a tool
+    /// elsewhere has a name.
+    pub(crate) fn new(
+        tools: impl IntoIterator<Item = Tool>,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> (Self, Vec<ListedNameTaken>) {
         let tools: Vec<_> = tools.into_iter().map(Arc::new).collect();
         let entry = |tool: &Arc<Tool>| (tool.name().to_owned(), Arc::clone(tool));
-        Self { by_name: tools.iter().map(entry).collect(), tools }
+        let mut all = Self { by_name: tools.iter().map(entry).collect(), ..Self::default() };
+        let mut refused = Vec::new();
+        for tool in tools {
+            let name = tool.listed_name();
+            let is_own = |other: &Tool| other.name() == tool.name();
+            let is_other = all.find(name).is_some_and(|other| !is_own(other));
+            if is_other || is_taken(name) {
+                let (tool, listed) = (tool.name().to_owned(), name.to_owned());
+                refused.push(ListedNameTaken { tool, listed });
+                continue;
+            }
+            if let Some(name) = &tool.short_name {
+                all.by_listed_name.insert(name.clone(), Arc::clone(&tool));
+            }
+            all.tools.push(tool);
+        }
+        (all, refused)
     }
-}
 
-impl Tools {
+    /// The tool of a name, or of a name in lists.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.by_name.get(name)
+        self.by_name.get(name).or_else(|| self.by_listed_name.get(name))
     }
 
     /// Whether calls of a tool become tasks.
     pub(crate) fn has_tasks(&self) -> bool {
         self.tools.iter().any(|tool| tool.task_support().is_some())
+    }
+
+    /// The names that lists contain in a short form, and this form.
+    pub(crate) fn shortened(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.listed().filter_map(|tool| Some((tool.name(), tool.short_name.as_deref()?)))
     }
 
     /// The tools that lists contain.
@@ -130,14 +168,19 @@ fn read(tool: &str, input: &Schema) -> Result<(Arguments, Vec<ParamHeader>), Too
 }
 
 impl Tool {
-    /// The tool of an operation, if it has one.
-    pub(crate) fn of(operation: &Arc<RegisteredOperation>) -> Option<Result<Self, ToolError>> {
+    /// The tool of an operation, if it has one. Lists contain names of at most `max_name` characters.
+    pub(crate) fn of(
+        operation: &Arc<RegisteredOperation>,
+        max_name: usize,
+    ) -> Option<Result<Self, ToolError>> {
         let description = operation.description();
         let name = description.tool.as_deref()?;
         let input = description.input.clone().unwrap_or_else(|| schema_of_names(description));
         let operation = Arc::clone(operation);
+        let short_name = shortened(name, max_name);
         Some(read(name, &input).map(|(arguments, mirrored)| Self {
             operation,
+            short_name,
             input,
             arguments,
             mirrored,
@@ -146,6 +189,11 @@ impl Tool {
 
     pub(crate) fn name(&self) -> &str {
         self.description().tool.as_deref().unwrap_or_default()
+    }
+
+    /// The name in lists.
+    pub(crate) fn listed_name(&self) -> &str {
+        self.short_name.as_deref().unwrap_or_else(|| self.name())
     }
 
     pub(crate) fn description(&self) -> &Description {
@@ -167,7 +215,7 @@ impl Tool {
 
     /// Checks the JSON text of arguments. The error is a message for a model.
     pub(crate) fn check(&self, arguments: &[u8]) -> Result<(), String> {
-        self.arguments.check(self.name(), arguments)
+        self.arguments.check(self.listed_name(), arguments)
     }
 }
 

@@ -9,6 +9,7 @@ mod edn;
 mod heartbeats;
 mod history;
 mod layers;
+mod listed_names;
 mod listing;
 mod lost_sessions;
 mod mcp_client;

@@ -70,6 +70,12 @@ impl Question {
         names
     }
 
+    /// The tools, with their descriptions and schemas.
+    pub(crate) fn definitions(&self) -> Vec<Value> {
+        let tools = self.0["tools"].as_array().into_iter().flatten();
+        tools.map(|tool| tool["function"].clone()).collect()
+    }
+
     /// The number of the user's messages in the conversation.
     pub(crate) fn turns(&self) -> usize {
         self.messages().filter(|message| message["role"] == "user").count()
