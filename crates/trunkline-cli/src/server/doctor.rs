@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use rustix::process::{Resource, getrlimit};
 use trunkline_agent::model::Message;
 use trunkline_gateway::UpstreamState;
+use trunkline_mcp::McpConfig;
 use trunkline_sql::inspection::{DatabaseHealth, HealthProblem};
 #[cfg(feature = "postgres")]
 use trunkline_sql::postgres::Sessions;
@@ -290,7 +291,16 @@ async fn upstreams(serve: &Serve, config: &Config, report: &mut Report) {
     };
     gateway.start();
     gateway.attempted(TIMEOUT).await;
-    for status in gateway.status() {
+    let statuses = gateway.status();
+    let (count, page) = (statuses.iter().map(|status| status.tools).sum::<usize>(), page_entries());
+    if count > page {
+        let finding = format!(
+            "`tools/list` has more than one page, and most clients read only the first one, with {page} of {count} \
+             tools: offer fewer of them, with `allow` or `deny`"
+        );
+        report.warning("upstreams", &finding);
+    }
+    for status in statuses {
         let subject = format!("upstream {}", status.name);
         let found = match status.state {
             UpstreamState::Ready => Ok(format!("{} tools of {}", status.tools, status.target)),
@@ -305,6 +315,11 @@ async fn upstreams(serve: &Serve, config: &Config, report: &mut Report) {
         }
     }
     gateway::stop(&gateway).await;
+}
+
+/// The number of tools in a page of `tools/list`.
+fn page_entries() -> usize {
+    McpConfig::new("", "").page_entries
 }
 
 async fn model(serve: &Serve, report: &mut Report) {

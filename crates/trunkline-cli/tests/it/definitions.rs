@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::call_peer::{Asked, Peer};
-use crate::support::{Model, PATIENCE, Server, post, trunkline, with_content};
+use crate::support::{Model, PATIENCE, Server, post, run, trunkline, with_content};
 use crate::tools::result;
 
 /// A schema with keywords that some API refuses.
@@ -372,4 +372,39 @@ fn long_names_are_short_in_lists_only() {
     let audit = fs::read_to_string(folder.path().join("audit.log")).unwrap();
     assert!(audit.contains(&format!("servicenow.{LONG}")), "{audit}");
     assert!(!audit.contains(short), "{audit}");
+}
+
+/// An upstream with this number of tools.
+fn upstream_of(count: u32) -> Peer {
+    Peer::new(move |asked| {
+        if asked.json()["method"] != "tools/list" {
+            return upstream(asked);
+        }
+        let schema = json!({ "type": "object" });
+        let tool = |index: u32| json!({ "name": format!("t{index}"), "inputSchema": schema });
+        let tools: Vec<_> = (0..count).map(tool).collect();
+        result(asked, &json!({ "tools": tools, "resultType": "complete" }))
+    })
+}
+
+/// Most clients read only the first page of a list.
+#[test]
+fn a_second_page_of_tools_is_reported() {
+    let peer = upstream_of(995);
+    let folder = place(&peer.url, true);
+    let server = serve(folder.path(), &[]);
+    assert_eq!(list(&server, LISTS[0], false).len(), 1000);
+    let ended = server.stop();
+    let message = "`tools/list` has more than one page";
+    let lines = ended.stderr.lines().filter(|line| line.contains(message));
+    assert_eq!(lines.count(), 1, "{}", ended.stderr);
+
+    for (count, is_reported) in [(6, true), (5, false)] {
+        let other = upstream_of(count).url;
+        let mut command = trunkline(folder.path());
+        command.args(["doctor", "--port", "0", "--upstream"]).arg(format!("other={other}"));
+        let ended = run(&mut command);
+        let warning = format!("warning  upstreams: {message}");
+        assert_eq!(ended.stdout.contains(&warning), is_reported, "{}", ended.stdout);
+    }
 }

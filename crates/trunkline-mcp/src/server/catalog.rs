@@ -268,7 +268,7 @@ impl Snapshot {
             tasks: before.tasks || both.iter().any(|all| all.tools.has_tasks()),
         };
         let discover = results.discover(declared);
-        let warnings = ListWarnings::of(both);
+        let warnings = ListWarnings::of(both, results);
         Self { dynamic, tools, resources, templates, prompts, declared, discover, warnings }
     }
 }
