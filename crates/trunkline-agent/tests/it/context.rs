@@ -99,6 +99,6 @@ async fn fits_tools_and_results_into_a_small_context() {
     check_small(128_000, false, 16_384).await;
     check_small(12_000, false, 16_384).await;
     check_small(4_096, false, 6_026).await;
-    check_small(750, true, 1_043).await;
+    check_small(750, true, 1_042).await;
     check_small(0, true, 1_024).await;
 }

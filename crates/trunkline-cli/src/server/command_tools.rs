@@ -13,6 +13,7 @@ use trunkline::{DynamicOperations, Rpc};
 use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
 
 use super::init;
+use super::own_process::{hide_environment, own_program};
 use crate::terminal::output;
 
 /// The flag of command tools.
@@ -127,15 +128,6 @@ impl CommandTools<'_> {
     }
 }
 
-/// The path of this program, which is valid even if its file is moved or replaced.
-pub(super) fn own_program() -> anyhow::Result<PathBuf> {
-    let own = PathBuf::from("/proc/self/exe");
-    if own.exists() {
-        return Ok(own);
-    }
-    std::env::current_exe().context("cannot find the path of this program")
-}
-
 /// The supervisor of MCP servers that are started as commands.
 pub(crate) fn supervisor() -> anyhow::Result<Supervisor> {
     let arguments = ["tool", "supervise", "--"].map(Into::into).to_vec();
@@ -146,18 +138,6 @@ pub(crate) fn supervisor() -> anyhow::Result<Supervisor> {
 pub(super) fn protect_from_children() {
     hide_environment();
     close_inherited_files();
-}
-
-/// Hides the environment and the memory of this process, which may contain keys, from other processes of its user, such
-/// as tools. This also disables core dumps, and debuggers require root.
-pub(super) fn hide_environment() {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-            tracing::warn!(%error, "tools can read the environment of this process");
-        }
-    }
 }
 
 /// Makes child processes not inherit the files that this process inherited. Files that it opens itself are never

@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline::client::child::{adopt_orphans, exit_code, wait_for_child};
 
-use super::command_tools;
+use super::own_process::{hide_environment, own_program};
 
 /// The signals that are passed on.
 const SIGNALS: [Signal; 6] =
@@ -28,9 +28,9 @@ pub(crate) fn first_process() -> Option<ExitCode> {
     if !cfg!(target_os = "linux") || process::id() != FIRST {
         return None;
     }
-    command_tools::hide_environment();
+    hide_environment();
     let mut arguments = env::args_os();
-    let mut command = Command::new(command_tools::own_program().ok()?);
+    let mut command = Command::new(own_program().ok()?);
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }

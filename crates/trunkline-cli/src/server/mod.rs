@@ -17,6 +17,7 @@ mod listener;
 mod network;
 mod open_database;
 mod operation_names;
+mod own_process;
 mod problems;
 mod readiness;
 pub(crate) mod records;

@@ -46,7 +46,8 @@ fn classify(has_id: bool, error: &Error) -> SessionLoss {
     let is_client_error = status.is_some_and(|status| status.is_client_error());
     let is_server_error = status.is_some_and(|status| status.is_server_error());
     let text = text(error);
-    if is_gone && has_id || lacks_initialize(&text) || is_client_error && names_session(&text) {
+    let is_refused = is_client_error && (names_session(&text) || is_uninitialized(&text));
+    if is_gone && has_id || is_refused || lacks_initialize(&text) {
         return SessionLoss::Certain;
     }
     match error {
@@ -110,14 +111,17 @@ fn names_session(text: &str) -> bool {
     text.contains("session") && STATES.iter().any(|state| text.contains(state))
 }
 
-/// Whether a text names a missing `initialize`.
+/// Whether a text names a server without `initialize`. Clients and connections are often those of a tool.
 fn lacks_initialize(text: &str) -> bool {
-    const SUBJECTS: [&str; 5] = ["server", "session", "client", "connection", "mcp"];
+    const SUBJECTS: [&str; 3] = ["server", "session", "mcp"];
+    text.contains("before initialization")
+        || is_uninitialized(text) && SUBJECTS.iter().any(|subject| text.contains(subject))
+}
+
+fn is_uninitialized(text: &str) -> bool {
     const STATES: [&str; 4] =
         ["not initialized", "not been initialized", "uninitialized", "not initialised"];
-    text.contains("before initialization")
-        || SUBJECTS.iter().any(|subject| text.contains(subject))
-            && STATES.iter().any(|state| text.contains(state))
+    STATES.iter().any(|state| text.contains(state))
 }
 
 #[cfg(test)]
@@ -171,6 +175,7 @@ mod tests {
         check_error(400, -32000, "Bad Request: Unknown Mcp-Session-Id header", Certain);
         check(400, "Invalid or missing session ID", Certain);
         check(401, "Unauthorized: Session not found", Certain);
+        check(400, "client not initialized", Certain);
         check_error(200, -32002, "Server not initialized", Certain);
         check_error(0, -32600, "Received request before initialization was complete", Certain);
 
@@ -199,6 +204,7 @@ mod tests {
         check_error(200, -32601, "Method not found", No);
         check_error(200, -32602, "Unknown tool", No);
         check_error(200, -32000, "database not initialized", No);
+        check_error(200, -32603, "the Kubernetes client is not initialized", No);
         check_error(200, -32002, "Resource not found", No);
         check_error(200, -32603, "the session has no tools", No);
     }

@@ -148,7 +148,7 @@ impl Catalog {
 
     pub(super) fn find_completion(&self, completion: &Completion) -> Completing {
         let mut completion = completion.clone();
-        if let Target::Prompt { name } = &mut completion.target
+        if let CompletionTarget::Prompt(name) = &mut completion.target
             && let Some(prompt) = self.find_prompt(name)
         {
             // The client may know the name in lists.

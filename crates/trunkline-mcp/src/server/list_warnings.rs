@@ -3,7 +3,7 @@
 use super::offers::Offers;
 use super::prebuilt::PrebuiltResults;
 
-/// What clients cannot use in the lists of tools and prompts.
+/// The names and the number of tools that some clients cannot use.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListWarnings {
     /// The names that are too long, and those in lists.

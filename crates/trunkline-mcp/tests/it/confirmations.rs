@@ -127,7 +127,7 @@ async fn only_a_clear_yes_runs_a_call() {
         ("a number", accept(json!({ "confirm": 1 })), Refused),
         ("null", accept(json!({ "confirm": null })), Refused),
         ("another member", accept(json!({ "confirmed": true })), Refused),
-        ("a content that is no object", accept(json!(true)), Refused),
+        ("content that is not an object", accept(json!(true)), Refused),
         ("declined", json!({ "action": "decline" }), Refused),
         (
             "declined with a yes",
@@ -149,8 +149,8 @@ async fn only_a_clear_yes_runs_a_call() {
         ),
         ("no action", json!({ "content": { "confirm": true } }), Refused),
         ("nothing", json!({}), Refused),
-        ("an action that is no text", json!({ "action": true }), Refused),
-        ("no object", json!("accept"), Refused),
+        ("an action that is not a text", json!({ "action": true }), Refused),
+        ("not an object", json!("accept"), Refused),
     ];
     for (name, result, expected) in rows {
         check(name, ConfirmLayer::new, result, expected).await;

@@ -188,7 +188,7 @@ impl Node {
         &mut self,
         members: &Map<String, Value>,
         [inclusive, exclusive]: [&str; 2],
-        (words, step): (&str, i64),
+        (phrase, step): (&str, i64),
     ) {
         let number = |keyword: &str| members.get(keyword).filter(|bound| bound.is_number());
         let bound = number(inclusive);
@@ -200,7 +200,7 @@ impl Node {
         let found = match (exclusive, next) {
             (Some(_), Some(next)) if self.kind == Some(Kind::Integer) => Some(json!(next)),
             (Some(bound), _) => {
-                self.note(format!("Must be {words} {bound}."));
+                self.note(format!("Must be {phrase} {bound}."));
                 Some(bound.clone())
             }
             (None, _) => bound.cloned(),

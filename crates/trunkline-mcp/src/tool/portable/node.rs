@@ -283,7 +283,7 @@ impl Node {
         }
     }
 
-    /// A few words.
+    /// A short description of the values.
     fn summary(&self) -> String {
         if let Some(texts) = &self.texts {
             let texts: Vec<_> = texts.iter().map(|text| json!(text).to_string()).collect();

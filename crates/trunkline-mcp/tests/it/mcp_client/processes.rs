@@ -401,3 +401,23 @@ async fn a_byte_order_mark_is_skipped() {
     let one = tool(&client, "one").await;
     in_time("the call", client.call_tool(&one, &raw(json!({})))).await.unwrap();
 }
+
+/// A process that is a proxy, whose server has lost the session.
+#[tokio::test]
+async fn a_session_behind_a_process_is_replaced() {
+    let script = r#"
+        fail() { echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":'$1',"message":"'"$2"'"}}'; }
+        ask; fail -32601 no; ask; reply "$legacy"; read -r initialized; ask; reply "$tools"; lost=1
+        while ask; do case $line in
+            *'"initialize"'*) reply "$legacy"; read -r initialized; lost=0; echo again >&2;;
+            *) if [ $lost = 1 ]; then fail -32001 "Session not found"; else reply '{"content":[]}'; fi;;
+        esac; done
+    "#;
+    let mut lines = Lines::default();
+    let client = connect(script, |stdio, _| lines = log(stdio)).await.unwrap();
+    let one = tool(&client, "one").await;
+    for _ in 0..2 {
+        in_time("the call", client.call_tool(&one, &raw(json!({})))).await.unwrap();
+    }
+    assert_eq!(*lines.lock().unwrap(), ["again"]);
+}

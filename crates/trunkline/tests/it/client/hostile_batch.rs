@@ -77,13 +77,14 @@ async fn replies_to_a_batch() {
             Err(("Protocol(WrongId", "reply does not belong to this call: its id is 3, not 1, 2")),
         ),
         (
-            "an id of another type",
-            format!("[{one},{}]", result("\"2\"", 1)),
+            "another id of another type",
+            format!("[{one},{}]", result("\"02\"", 1)),
             Err((
                 "Protocol(WrongId",
-                "reply does not belong to this call: its id is \"2\", not 1, 2",
+                "reply does not belong to this call: its id is \"02\", not 1, 2",
             )),
         ),
+        ("an id of another type", format!("[{one},{}]", result("\"2\"", 7)), Ok([Ok(10), Ok(7)])),
         ("a result for one", one.clone(), Err(("Protocol(Malformed", &single))),
         ("an error for all", error("null"), Ok([no, no])),
         (
