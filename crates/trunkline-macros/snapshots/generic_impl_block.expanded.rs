@@ -49,7 +49,8 @@ where
                             ::trunkline::__private::Probe::<String>::new()
                                 .may_be_absent(),
                         ),
-                );
+                )
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<Vec<Row>>::new()
                 .output(operation);
             let operation = ::trunkline::__private::Probe::<DatabaseError>::new()

@@ -71,7 +71,8 @@ impl Calculator {
                         .optional_if(
                             ::trunkline::__private::Probe::<i64>::new().may_be_absent(),
                         ),
-                );
+                )
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<i64>::new()
                 .output(operation);
             router.operation(operation)
@@ -119,7 +120,8 @@ impl Calculator {
                             ::trunkline::__private::Probe::<f64>::new()
                                 .json(DivideParams::default_divisor),
                         ),
-                );
+                )
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<f64>::new()
                 .output(operation);
             let operation = ::trunkline::__private::Probe::<MathError>::new()
@@ -153,7 +155,8 @@ impl Calculator {
                         .optional_if(
                             ::trunkline::__private::Probe::<u64>::new().may_be_absent(),
                         ),
-                );
+                )
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<Vec<u64>>::new()
                 .output(operation);
             router.operation(operation)
@@ -173,7 +176,8 @@ impl Calculator {
                 )
                 .description("Forgets everything.")
                 .notification()
-                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+                .input_schema(::trunkline::__private::ObjectSchema::of_params())
+                .strict_strings();
             router.operation(operation)
         };
         #[cfg(feature = "debug")]
@@ -191,7 +195,8 @@ impl Calculator {
                         }
                     },
                 )
-                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+                .input_schema(::trunkline::__private::ObjectSchema::of_params())
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<String>::new()
                 .output(operation);
             router.operation(operation)

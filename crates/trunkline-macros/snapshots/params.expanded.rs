@@ -105,7 +105,8 @@ impl Mail {
                             ::trunkline::__private::Probe::<Vec<Address>>::new().schema(),
                         )
                         .optional(),
-                );
+                )
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<()>::new().output(operation);
             router.operation(operation)
         };

@@ -20,7 +20,8 @@ trait Store<K> {
                         )
                     },
                 )
-                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+                .input_schema(::trunkline::__private::ObjectSchema::of_params())
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<Vec<K>>::new()
                 .output(operation);
             router.operation(operation)

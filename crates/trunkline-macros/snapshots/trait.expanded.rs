@@ -149,7 +149,8 @@ pub trait Math: Display {
                             ::trunkline::__private::Probe::<Vec<i64>>::new().schema(),
                         )
                         .optional(),
-                );
+                )
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<i64>::new()
                 .output(operation);
             router.operation(operation)
@@ -183,7 +184,8 @@ pub trait Math: Display {
                             ::trunkline::__private::Probe::<String>::new()
                                 .may_be_absent(),
                         ),
-                );
+                )
+                .strict_strings();
             router.operation(operation)
         };
         #[cfg(feature = "file")]
@@ -198,7 +200,8 @@ pub trait Math: Display {
                 )
                 .description("Writes everything to a file.")
                 .destructive()
-                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+                .input_schema(::trunkline::__private::ObjectSchema::of_params())
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<
                 <io::Result<()> as ::trunkline::__private::Fallible>::Value,
             >::new()
@@ -220,7 +223,8 @@ pub trait Math: Display {
                         )
                     },
                 )
-                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+                .input_schema(::trunkline::__private::ObjectSchema::of_params())
+                .strict_strings();
             let operation = ::trunkline::__private::Probe::<&'static str>::new()
                 .output(operation);
             router.operation(operation)

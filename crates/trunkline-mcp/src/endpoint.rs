@@ -39,9 +39,9 @@ use crate::running::{Running, run_to_completion};
 use crate::server::{Answer, Mcp, Server, StartedCall, record_of, record_refusal};
 use crate::session::{
     HttpSession, Position, RETRY, SessionError, StreamId, owner_key, random_id, random_start,
-    session_id, unavailable,
+    session_id,
 };
-use crate::session_refusal::SessionRefusal;
+use crate::session_refusal::{SessionRefusal, unavailable_response, unknown_event};
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
@@ -420,16 +420,16 @@ impl Endpoint {
         let position = match last.map(str::parse::<Position>) {
             None => None,
             Some(Ok(position)) => Some(position),
-            Some(Err(())) => return Self::unknown_event(),
+            Some(Err(())) => return unknown_event(),
         };
         let stream = position.map_or(StreamId::GET, |position| position.stream);
         let reader = match (session.replay.read(stream, position), position) {
             (Some(reader), _) => reader,
-            (None, None) => return Self::unknown_event(),
+            (None, None) => return unknown_event(),
             // The stream may be that of another node.
             (None, Some(position)) => match self.0.follow_stream(&session, position).await {
                 Ok(Some(reader)) => reader,
-                Ok(None) => return Self::unknown_event(),
+                Ok(None) => return unknown_event(),
                 Err(error) => return unavailable_response(&error, None),
             },
         };
@@ -442,12 +442,6 @@ impl Endpoint {
             SessionStream::resumed(session, reader)
         };
         events::respond(Some(Event::retry(RETRY)), stream, keep_alive, recording)
-    }
-
-    fn unknown_event() -> Response<ReplyBody> {
-        let reason =
-            "the stream of this `Last-Event-ID` is not available; open a stream without it";
-        respond(StatusCode::NOT_FOUND, Reply::error(ErrorObject::invalid_params(reason), None))
     }
 
     /// Ends a session and its calls.
@@ -563,11 +557,6 @@ fn status(outcome: &Outcome, modern: bool) -> StatusCode {
 fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
     let status = if id.is_some() { fault.status(modern) } else { StatusCode::BAD_REQUEST };
     respond(status, Reply::error(fault.error(), id))
-}
-
-/// Refuses a message that needs the state of the nodes.
-pub(crate) fn unavailable_response(error: &NodesError, id: Option<&Id>) -> Response<ReplyBody> {
-    respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(unavailable(error), id))
 }
 
 /// Accepts a message after it was sent to the other nodes.

@@ -5,7 +5,8 @@ use trunkline::http::{ReplyBody, respond};
 use trunkline::protocol::Reply;
 use trunkline::{ErrorObject, Id, code};
 
-use crate::session::SessionError;
+use crate::nodes::NodesError;
+use crate::session::{SessionError, unavailable};
 
 /// The reason why a message has no session, although it opens or names one.
 #[derive(Debug)]
@@ -37,4 +38,15 @@ impl SessionRefusal {
         };
         respond(status, Reply::error(self.error(), id))
     }
+}
+
+/// Refuses a message that needs the state of the nodes.
+pub(crate) fn unavailable_response(error: &NodesError, id: Option<&Id>) -> Response<ReplyBody> {
+    respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(unavailable(error), id))
+}
+
+/// Refuses the continuation of a stream that this server does not have.
+pub(crate) fn unknown_event() -> Response<ReplyBody> {
+    let reason = "the stream of this `Last-Event-ID` is not available; open a stream without it";
+    respond(StatusCode::NOT_FOUND, Reply::error(ErrorObject::invalid_params(reason), None))
 }

@@ -19,13 +19,13 @@ use trunkline::protocol::Reply;
 use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::{Channel, Outbox};
-use crate::endpoint::unavailable_response;
 use crate::events::{self, Source, event};
 use crate::log_level::LogLevel;
 use crate::node_message::NodeMessage;
 use crate::nodes::SessionRecord;
 use crate::server::{Mcp, Server};
 use crate::session::{SseClients, caller_key, is_same, owner_key, random_id};
+use crate::session_refusal::unavailable_response;
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";

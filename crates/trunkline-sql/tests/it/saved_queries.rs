@@ -46,7 +46,9 @@ fn calls() {
             (json!({"max": 2, "name": null}), Ok(json!([[2]]))),
             (json!({}), Err("query parameters: `max` is missing")),
             (json!({"max": "9007199254740993"}), Ok(json!([[5]]))),
-            (json!({"max": "2"}), Err("query parameters: `max` must be an integer")),
+            (json!({"max": "2"}), Ok(json!([[2]]))),
+            (json!({"max": 2.0}), Ok(json!([[2]]))),
+            (json!({"max": "two"}), Err("query parameters: `max` must be an integer")),
             (json!({"max": 2, "mx": 1}), Err("query parameters: unknown parameter `mx`")),
         ] {
             let outcome: Result<Value, ErrorObject> =
