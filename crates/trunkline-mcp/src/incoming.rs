@@ -8,7 +8,7 @@ use crate::request::is_mcp_id;
 
 /// Parses a message. The id of a refused one is that of the error response, if any.
 pub(crate) fn read(rpc: &Rpc, body: Bytes, extensions: Extensions) -> Incoming {
-    match rpc.read(body, extensions) {
+    match rpc.read_with_null_params(body, extensions) {
         Incoming::Refused { error, id: Some(id), body } => {
             Incoming::Refused { error, id: Some(id).filter(is_mcp_id), body }
         }

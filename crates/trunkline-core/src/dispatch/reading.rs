@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{Batch, Dispatcher, Incoming};
 use crate::call::Call;
-use crate::envelope::{self, InvalidReason, Message, Request};
+use crate::envelope::{self, BodyError, Entry, InvalidReason, InvalidRequest, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 #[cfg(feature = "edn")]
@@ -17,6 +17,13 @@ impl Dispatcher {
     #[must_use]
     pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
         self.read_json(body, extensions, Encodings::Json)
+    }
+
+    /// Parses a body of a protocol whose clients send `params: null` in place of no params.
+    #[must_use]
+    pub fn read_with_null_params(&self, body: Bytes, extensions: Extensions) -> Incoming {
+        let message = self.parse(&body).map(|message| message.map(without_null_params));
+        self.incoming(message, body, extensions, Encodings::Json)
     }
 
     /// Parses a body in these formats. The reply to a [refused](Incoming::Refused) body must be converted with
@@ -62,7 +69,22 @@ impl Dispatcher {
     }
 
     fn read_json(&self, body: Bytes, extensions: Extensions, encodings: Encodings) -> Incoming {
-        let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
+        let message = self.parse(&body);
+        self.incoming(message, body, extensions, encodings)
+    }
+
+    fn parse(&self, body: &[u8]) -> Result<Message, BodyError> {
+        envelope::parse(body, self.limits.depth, self.limits.batch_requests)
+    }
+
+    fn incoming(
+        &self,
+        message: Result<Message, BodyError>,
+        body: Bytes,
+        extensions: Extensions,
+        encodings: Encodings,
+    ) -> Incoming {
+        let message = match message {
             Ok(message) => message,
             Err(error) => {
                 let error = ErrorObject::from(&error);
@@ -103,5 +125,14 @@ impl Dispatcher {
         let mut call = Call::new(body, request, extensions);
         call.resolve(operation);
         call
+    }
+}
+
+fn without_null_params(entry: Entry) -> Entry {
+    match entry {
+        Err(InvalidRequest { reason: InvalidReason::NullParams(method), id }) => {
+            Ok(Request { method, params: None, id })
+        }
+        entry => entry,
     }
 }

@@ -45,6 +45,8 @@ pub enum InvalidReason {
     MethodNotAString,
     /// `params` is neither an array nor an object.
     ParamsNotStructured,
+    /// `params` is null in a request of this method that is valid otherwise.
+    NullParams(Text),
     /// It is a response.
     Response,
 }
@@ -60,7 +62,9 @@ impl InvalidReason {
             Self::WrongVersion => "`jsonrpc` must be \"2.0\"",
             Self::NoMethod => "`method` is missing",
             Self::MethodNotAString => "`method` must be a string",
-            Self::ParamsNotStructured => "`params` must be an array or an object, or be omitted",
+            Self::ParamsNotStructured | Self::NullParams(_) => {
+                "`params` must be an array or an object, or be omitted"
+            }
             Self::Response => "expected a request, found a response",
         }
     }
@@ -73,7 +77,7 @@ impl InvalidReason {
             Self::BadId => Some("id"),
             Self::NoVersion | Self::WrongVersion => Some("jsonrpc"),
             Self::NoMethod | Self::MethodNotAString => Some("method"),
-            Self::ParamsNotStructured => Some("params"),
+            Self::ParamsNotStructured | Self::NullParams(_) => Some("params"),
         }
     }
 }
@@ -232,6 +236,7 @@ impl Members {
         };
         let params = match self.params {
             Some((Kind::Array | Kind::Object, span)) => Some(span),
+            Some((Kind::Null, _)) => return fail(InvalidReason::NullParams(method)),
             Some(_) => return fail(InvalidReason::ParamsNotStructured),
             None => None,
         };

@@ -34,6 +34,16 @@ pub enum Message {
     Batch(Vec<Entry>),
 }
 
+impl Message {
+    /// Replaces each entry.
+    pub(crate) fn map(self, replace: impl Fn(Entry) -> Entry) -> Self {
+        match self {
+            Self::Single(entry) => Self::Single(replace(entry)),
+            Self::Batch(entries) => Self::Batch(entries.into_iter().map(replace).collect()),
+        }
+    }
+}
+
 /// The reason why a whole body is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyError {

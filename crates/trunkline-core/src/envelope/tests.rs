@@ -140,7 +140,11 @@ fn reports_reason_and_id_of_invalid_requests() {
     check(r#"{"jsonrpc":"2.0","method":1,"id":7}"#, "MethodNotAString #7");
     check(r#"{"jsonrpc":"2.0","method":null}"#, "MethodNotAString");
     check(r#"{"jsonrpc":"2.0","method":["m"],"id":7}"#, "MethodNotAString #7");
-    for params in ["null", "1", "\"[]\"", "true", "false"] {
+    check(
+        r#"{"jsonrpc":"2.0","method":"m","params":null,"id":7}"#,
+        "NullParams(Text { span: Span { start: 26, end: 29 }, escaped: false }) #7",
+    );
+    for params in ["1", "\"[]\"", "true", "false"] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{params},"id":7}}"#);
         check(&body, "ParamsNotStructured #7");
     }
