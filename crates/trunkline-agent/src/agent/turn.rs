@@ -333,7 +333,7 @@ impl<'a> Turn<'a> {
         self.metadata.stopped = Some(stop);
         if stop == Stop::Time {
             let seconds = self.executor.config.timeout.as_secs_f32();
-            let setting = "--agent-turn-timeout-ms";
+            let setting = "--agent-turn-ms";
             self.status(format!("Turn timed out after {seconds} s; `{setting}` extends it")).await;
         }
         let separator = if self.response.is_empty() { "" } else { "\n\n" };

@@ -22,7 +22,7 @@ impl ExtraMembers {
         Self(members)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

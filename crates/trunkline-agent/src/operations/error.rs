@@ -143,9 +143,9 @@ fn reason(error: &ModelError) -> String {
         ModelError::Unreachable(transport) => transport,
         ModelError::Timeout { stage, .. } => {
             let setting = match stage {
-                Stage::FirstToken => "--agent-first-token-timeout-ms",
-                Stage::Token => "--agent-token-timeout-ms",
-                _ => "--agent-turn-timeout-ms",
+                Stage::FirstToken => "--agent-first-token-ms",
+                Stage::Token => "--agent-token-ms",
+                _ => "--agent-turn-ms",
             };
             return format!("{error}; if the model is slow, increase `{setting}`");
         }

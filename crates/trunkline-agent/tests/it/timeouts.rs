@@ -50,7 +50,7 @@ async fn timeouts_name_their_settings() {
     let next = |limits: &mut model::ModelConfig| limits.token_timeout = SHORT;
     let whole = |limits: &mut model::ModelConfig| limits.timeout = SHORT;
     let hello = json!({ "response": "Hello." });
-    let late = timed_out("begin", "--agent-first-token-timeout-ms");
+    let late = timed_out("begin", "--agent-first-token-ms");
 
     // llama.cpp sends headers and comments while it reads the prompt.
     let waits = [": ping", ROLE, ": ping", ROLE, ": ping", ROLE, ": ping", HELLO];
@@ -61,7 +61,7 @@ async fn timeouts_name_their_settings() {
     check("a long prompt", |_| {}, slow(&waits), hello.clone()).await;
 
     let begun = r#"data: {"choices":[{"index":0,"delta":{"reasoning_content":"Hm"}}]}"#;
-    let stopped = timed_out("continue", "--agent-token-timeout-ms");
+    let stopped = timed_out("continue", "--agent-token-ms");
     check("reasoning is a token", next, slow(&[begun]).stalled(), stopped).await;
     check(
         "a short time to the first token",
@@ -71,7 +71,7 @@ async fn timeouts_name_their_settings() {
     )
     .await;
 
-    let never = timed_out("complete", "--agent-turn-timeout-ms");
+    let never = timed_out("complete", "--agent-turn-ms");
     check("in total", whole, slow(&[begun; 9]), never).await;
 }
 
@@ -82,6 +82,6 @@ async fn the_end_of_a_turn_names_its_setting() {
     config.agent.timeout = SHORT;
     let found = to_json(config.build().await.chat(&json!({ "message": "Hi" })).await);
     let last = found["status_updates"].as_array().unwrap().last().unwrap();
-    assert!(last.as_str().unwrap().contains("--agent-turn-timeout-ms"), "{found:#}");
+    assert!(last.as_str().unwrap().contains("--agent-turn-ms"), "{found:#}");
     includes("turn", &found, &json!({ "metadata": { "stopped": "time" } }));
 }

@@ -81,21 +81,21 @@ pub(crate) struct AgentArgs {
     ///
     /// For each request. A local model reads the prompt before, which can take minutes.
     #[arg(
-        id = "agent_first_token_timeout_ms",
-        long = "agent-first-token-timeout-ms",
+        id = "agent_first_token_ms",
+        long = "agent-first-token-ms",
         value_name = "MS",
         default_value_t = 600_000,
-        env = "TRUNKLINE_AGENT_FIRST_TOKEN_TIMEOUT_MS",
+        env = "TRUNKLINE_AGENT_FIRST_TOKEN_MS",
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     first_token_timeout_ms: u64,
     /// Maximum time between two tokens of the model, in milliseconds
     #[arg(
-        id = "agent_token_timeout_ms",
-        long = "agent-token-timeout-ms",
+        id = "agent_token_ms",
+        long = "agent-token-ms",
         value_name = "MS",
         default_value_t = 300_000,
-        env = "TRUNKLINE_AGENT_TOKEN_TIMEOUT_MS",
+        env = "TRUNKLINE_AGENT_TOKEN_MS",
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     token_timeout_ms: u64,
@@ -103,11 +103,11 @@ pub(crate) struct AgentArgs {
     ///
     /// A turn is one message with all requests to the model and calls of tools until the answer.
     #[arg(
-        id = "agent_turn_timeout_ms",
-        long = "agent-turn-timeout-ms",
+        id = "agent_turn_ms",
+        long = "agent-turn-ms",
         value_name = "MS",
         default_value_t = 1_800_000,
-        env = "TRUNKLINE_AGENT_TURN_TIMEOUT_MS",
+        env = "TRUNKLINE_AGENT_TURN_MS",
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     turn_timeout_ms: u64,

@@ -255,10 +255,9 @@ fn timeouts_of_a_silent_model_are_settings() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", silent.local_addr().unwrap());
     let turn = "/result/status_updates/1";
-    for (flag, place) in [
-        ("--agent-first-token-timeout-ms", "/error/data/reason"),
-        ("--agent-turn-timeout-ms", turn),
-    ] {
+    for (flag, place) in
+        [("--agent-first-token-ms", "/error/data/reason"), ("--agent-turn-ms", turn)]
+    {
         let folder = tempfile::tempdir().unwrap();
         let mut command = trunkline(folder.path());
         command.args(["--listen", "127.0.0.1:0", "--sample", flag, "300"]);
@@ -306,7 +305,7 @@ fn invalid_agent_settings_prevent_the_start() {
         (&["--agent-context", "4096"], 2, "--agent-url"),
         (&["--agent-context", "0"], 2, "--agent-context"),
         (&["--agent-max-tools", "0"], 2, "--agent-max-tools"),
-        (&["--agent-token-timeout-ms", "0"], 2, "--agent-token-timeout-ms"),
+        (&["--agent-token-ms", "0"], 2, "--agent-token-ms"),
         (&["--agent-url", "nowhere", "--agent-model", "m"], 1, "--agent-url"),
     ];
     for (arguments, code, told) in rows {

@@ -20,7 +20,7 @@ fn result() -> Value {
             { "type": "image", "data": "AAAA", "mimeType": "image/png", "_meta": { "x": 1 } },
         ],
         "structuredContent": { "b": 1.50, "a": [null, true] },
-        "isError": true,
+        "isError": false,
         "_meta": { "example/trace": "t", "other": { "deep": [1] } },
         "vendor": "x",
     })

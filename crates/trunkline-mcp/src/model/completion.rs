@@ -1,4 +1,4 @@
-//! What clients complete, and the values.
+//! Completion of arguments: the targets, and the values.
 
 use serde::{Deserialize, Serialize};
 use trunkline::{IntoOutcome, Outcome};

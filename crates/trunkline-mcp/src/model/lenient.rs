@@ -1,4 +1,4 @@
-//! What is accepted although it deviates from the specification. Hints about the display and the use are treated as absent
+//! Deviations from the specification that are accepted. Hints about the display and the use are treated as absent
 //! if they are malformed; members with a meaning may be null instead of absent, and nothing else.
 
 use serde::de::DeserializeOwned;

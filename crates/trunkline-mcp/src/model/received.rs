@@ -3,7 +3,7 @@ use std::ops::Deref;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// A value of the protocol as it was received: the members that the model has, and the whole text, which is passed on
+/// A value of the protocol that was received: the members that the model has, and the whole text, which is passed on
 /// unchanged. Its texts are those of the other side, and not trusted.
 ///
 /// Harmless deviations are accepted: unknown members, null for absent ones, and malformed annotations, icons, sizes and

@@ -20,7 +20,7 @@ pub struct ClientResults {
     /// The representation.
     pub results: Results,
     /// Whether structured content is [abbreviated](trunkline::tool::ToolOperation::abbreviate) like the text. Programs
-    /// need it as it is.
+    /// need it unchanged.
     pub abbreviate: bool,
 }
 

@@ -128,7 +128,9 @@ fn complete_error(content: &str, structured: Option<&str>) -> Option<String> {
         return None;
     }
     let others = blocks.iter().filter(|block| text(block).is_none()).cloned();
-    let first = json!({ "type": "text", "text": whole });
+    let first = blocks.iter().find(|block| text(block).is_some()).cloned();
+    let mut first = first.unwrap_or_else(|| json!({ "type": "text" }));
+    first["text"] = (&*whole).into();
     Some(std::iter::once(first).chain(others).collect::<Value>().to_string())
 }
 
@@ -139,7 +141,7 @@ fn text_only(content: &str, structured: &str) -> Option<String> {
     is_empty.then(|| json!([{ "type": "text", "text": structured }]).to_string())
 }
 
-/// The content beside structured content that has the same as the texts.
+/// The content without the texts, which structured content repeats.
 fn without_texts(content: &str) -> Option<String> {
     let mut blocks: Vec<Value> = serde_json::from_str(content).ok()?;
     blocks.retain(|block| block["type"] != "text");

@@ -264,7 +264,7 @@ async fn states_are_valid_for_their_request_only() {
     let refused = json!({ "error": { "code": -32602, "data": { "reason": "*requestState*" } } });
     let again = json!({ "result": { "resultType": "input_required" } });
     type Change = fn(&mut Value);
-    let rows: [(&str, Change, &Value); 10] = [
+    let rows: [(&str, Change, &Value); 11] = [
         ("unchanged", |_| {}, &hello),
         ("other tool", |params| params["name"] = "ask_twice".into(), &refused),
         ("other arguments", |params| params["arguments"] = json!({ "a": 1 }), &refused),
@@ -273,7 +273,9 @@ async fn states_are_valid_for_their_request_only() {
         ("empty", |params| params["requestState"] = json!(""), &refused),
         ("no response", |params| params["inputResponses"] = json!({}), &again),
         ("other key", |params| params["inputResponses"] = json!({ "x": {} }), &again),
-        ("null", |params| params["requestState"] = Value::Null, &refused),
+        // Null is the same as absent.
+        ("null", |params| params["requestState"] = Value::Null, &hello),
+        ("null responses", |params| params["inputResponses"] = Value::Null, &again),
         (
             "without the state",
             |params| drop(params.as_object_mut().unwrap().remove("requestState")),
@@ -283,7 +285,7 @@ async fn states_are_valid_for_their_request_only() {
     for (name, change, expected) in rows {
         assert_fits(name, expected, &second_round(&server, change).await);
     }
-    for responses in [json!(null), json!([]), json!({ "name": 1 }), json!("x")] {
+    for responses in [json!([]), json!({ "name": 1 }), json!("x")] {
         let reply = second_round(&server, |params| params["inputResponses"] = responses.clone());
         let refused = json!({ "error": { "code": -32602 } });
         assert_fits(&responses.to_string(), &refused, &reply.await);

@@ -82,7 +82,7 @@ fn render(arguments: &[u8], outcome: Outcome<'_>, result: impl Fn(&str) -> Strin
     }
 }
 
-/// JSON as it is, with long cells abbreviated.
+/// JSON with long cells abbreviated.
 fn json(result: &str) -> String {
     let short = abbreviated(result.as_bytes());
     short.and_then(|short| String::from_utf8(short).ok()).unwrap_or_else(|| result.to_owned())
