@@ -77,9 +77,9 @@ pub(crate) struct AgentArgs {
         value_parser = value_parser!(u64).range(1..=100_000)
     )]
     max_tools: u64,
-    /// Maximum time to the first token of the model, in milliseconds
+    /// Time limit of the first token, in milliseconds
     ///
-    /// For each request. A local model reads the prompt before, which can take minutes.
+    /// For each request to the model. A local model reads the prompt before, which can take minutes.
     #[arg(
         id = "agent_first_token_ms",
         long = "agent-first-token-ms",
@@ -89,7 +89,7 @@ pub(crate) struct AgentArgs {
         value_parser = value_parser!(u64).range(1..=86_400_000)
     )]
     first_token_timeout_ms: u64,
-    /// Maximum time between two tokens of the model, in milliseconds
+    /// Time limit between two tokens, in milliseconds
     #[arg(
         id = "agent_token_ms",
         long = "agent-token-ms",
