@@ -128,14 +128,15 @@ impl Session<'_> {
         match transport {
             Transport::Stdio => {
                 let records = self.folder.join("data").display().to_string();
-                let command = [&program, "mcp", "--sample", "--writable", "--db", &database];
-                self.call_all(&[&command[..], &["--data-dir", &records]].concat())
+                let command = [&program, "mcp", "--sample", "--writable", "--output-schemas"];
+                let files = ["--db", &database, "--data-dir", &records];
+                self.call_all(&[&command[..], &files].concat())
             }
             Transport::Http => {
                 let mut serve = self.workspace.command(&program);
-                serve.args(["serve", "--listen", "127.0.0.1:0", "--sample", "--writable", "--db"]);
-                let server =
-                    ServerProcess::start(serve.arg(&database), &self.folder.join("server.log"))?;
+                serve.args(["serve", "--listen", "127.0.0.1:0", "--sample", "--writable"]);
+                serve.args(["--output-schemas", "--db"]).arg(&database);
+                let server = ServerProcess::start(&mut serve, &self.folder.join("server.log"))?;
                 self.call_all(&[&format!("{}/mcp", server.url)])
                     .with_context(|| format!("log of the server:\n{}", server.log_tail()))
             }

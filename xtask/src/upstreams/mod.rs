@@ -44,7 +44,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let database = folder.join("gateway.db");
     std::fs::copy(sample_db::cached(workspace)?, &database)?;
     let mut serve = workspace.command(&trunkline);
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--db"]).arg(database);
+    // Names in lists are those of the servers, after the prefix, also the longest ones.
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--max-tool-name", "64", "--db"]).arg(database);
     // The first clients have added tools to their servers.
     let targets = launcher.start_all(&folder)?;
     for (server, target) in SERVERS.iter().zip(&targets) {

@@ -87,7 +87,8 @@ impl Programs {
         let (host, port) = address.rsplit_once(':').context("an address has a port")?;
         let mut command = self.command(side, engine)?;
         match side {
-            Side::Ours => command.args(["serve", "--listen", address, "--db"]),
+            // The structured result, which the client reads, in addition to the text.
+            Side::Ours => command.args(["serve", "--listen", address, "--output-schemas", "--db"]),
             Side::Bare => command.args(["--listen", address, "--database"]),
             Side::Toolbox => command.args(["--address", host, "--port", port]),
             Side::Dbhub => command.args(["--transport", "http", "--host", host, "--port", port]),
@@ -112,7 +113,9 @@ impl Programs {
     pub(super) fn stdio(&self, side: Side, engine: Engine) -> Result<Command> {
         let mut command = self.command(side, engine)?;
         match side {
-            Side::Ours => command.args(["mcp", "--db"]).arg(self.location(engine)),
+            Side::Ours => {
+                command.args(["mcp", "--output-schemas", "--db"]).arg(self.location(engine))
+            }
             Side::Bare => anyhow::bail!("the hand-written server has no stdio"),
             Side::Toolbox => command.arg("--stdio"),
             Side::Dbhub => command.args(["--transport", "stdio"]),
