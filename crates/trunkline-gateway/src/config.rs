@@ -36,7 +36,7 @@ pub struct UpstreamConfig {
     /// false: they are offered, and flagged in the log and in the status.
     pub pin: bool,
     /// Whether lists contain the schemas of tools in the form that all hosts of models accept
-    /// ([`trunkline_mcp::model_input`]). Default true. Otherwise, they contain the schemas of the server. Arguments are
+    /// ([`trunkline_mcp::tools::model_input`]). Default true. Otherwise, they contain the schemas of the server. Arguments are
     /// validated against the latter in both cases.
     pub rewrite_schemas: bool,
     /// The timeout of a call. Default 60 s.

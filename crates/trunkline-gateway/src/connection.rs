@@ -15,9 +15,8 @@ use trunkline_mcp::client::{
     CallOptions, Change, Client, ClientHandler, EraCache, Error, HandlerFeatures, LastLines, List,
     McpClientConfig, RequestError, StdioConfig, Transport,
 };
-use trunkline_mcp::{
-    CompletionParams, CompletionTarget, CompletionValues, LogLevel, Received, Tool,
-};
+use trunkline_mcp::tools::Tool;
+use trunkline_mcp::{CompletionParams, CompletionTarget, CompletionValues, LogLevel, Received};
 
 use crate::config::{CommandTarget, GatewayConfig, HttpTarget, Target, UpstreamConfig};
 use crate::name::UpstreamName;

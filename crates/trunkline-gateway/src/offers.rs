@@ -7,9 +7,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::tool::ToolOperation;
 use trunkline::{Operation, Params, RawParams, RpcError};
+use trunkline_mcp::uri::uri_variables;
 use trunkline_mcp::{
     Completion, CompletionParams, CompletionTarget, McpOperation, Resource, ResourceTemplate,
-    ResourceUri, uri_variables,
+    ResourceUri,
 };
 
 use crate::caller::Caller;

@@ -8,10 +8,9 @@ use serde_json::{Map, Value, json};
 use trunkline::protocol::excerpt;
 use trunkline::{BuildError, Operation, Schema};
 use trunkline_mcp::client::List;
-use trunkline_mcp::{
-    Prompt, Received, Resource, ResourceTemplate, Tool, ToolAnnotations, ToolError, check_resource,
-    check_resource_template,
-};
+use trunkline_mcp::tools::{Tool, ToolAnnotations, ToolError};
+use trunkline_mcp::uri::{check_resource, check_resource_template};
+use trunkline_mcp::{Prompt, Received, Resource, ResourceTemplate};
 
 use crate::approvals::{Approval, Approved, Reviewed};
 use crate::config::UpstreamConfig;

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use trunkline::BoxError;
 use trunkline::access::jwt::{Algorithm, SigningKey};
 use trunkline::client::Http;
+use trunkline_mcp::Received;
 use trunkline_mcp::client::oauth::{
     ClientAuthentication, Grant, IdentityProvider, Interaction, OAuth, OAuthConfig,
     RegisteredClient, Secret, UserAgent,
@@ -27,7 +28,7 @@ use trunkline_mcp::client::{
     Client, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, List,
     McpClientConfig,
 };
-use trunkline_mcp::{Received, Tool};
+use trunkline_mcp::tools::Tool;
 
 /// The value that a scenario passes in `MCP_CONFORMANCE_CONTEXT`.
 #[derive(Default, Deserialize)]

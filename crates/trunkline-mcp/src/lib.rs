@@ -99,20 +99,28 @@ pub use log_level::LogLevel;
 pub use model::{
     Annotations, Block, BlockKind, CompletionTarget, CompletionValues, Contents, Icon,
     InputRequest, Prompt, PromptArgument, PromptMessage, PromptResult, Received, Resource,
-    ResourceContents, ResourceData, ResourceTemplate, Role, Root, Theme, Tool, ToolAnnotations,
-    ToolResult,
+    ResourceContents, ResourceData, ResourceTemplate, Role, Root, Theme,
 };
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
 pub use peer::{Elicited, Peer, PeerError, SamplingRequest, SamplingResult, StateKey};
-pub use resource::{
-    ResourcePage, ResourceUri, check_resource, check_resource_template, uri_text, uri_value,
-    uri_variables,
-};
+pub use resource::{ResourcePage, ResourceUri};
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};
 pub use task::{InMemoryTasks, TaskConfig, TaskStore, TaskSupport};
-pub use tool::{ClientResults, Results, ToolError, model_input};
+
+/// Tools in lists, and their results.
+pub mod tools {
+    pub use crate::model::{Tool, ToolAnnotations, ToolResult};
+    pub use crate::tool::{ClientResults, Results, ToolError, model_input};
+}
+
+/// URIs of resources and their templates.
+pub mod uri {
+    pub use crate::resource::{
+        check_resource, check_resource_template, uri_text, uri_value, uri_variables,
+    };
+}
 
 /// The types in the interface of [`TaskStore`].
 pub mod task_store {

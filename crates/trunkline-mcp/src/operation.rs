@@ -102,7 +102,7 @@ pub trait McpOperation: Sized {
     fn task(self, support: TaskSupport) -> Self;
 
     /// Lists the schemas of the tool unchanged, instead of in the [form that all hosts of models
-    /// accept](crate::model_input).
+    /// accept](crate::tools::model_input).
     #[must_use]
     fn exact_schemas(self) -> Self;
 

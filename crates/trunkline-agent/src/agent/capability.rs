@@ -11,7 +11,7 @@ use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::tool::{is_for_models, is_listed, tool_text};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
-use trunkline_mcp::model_input;
+use trunkline_mcp::tools::model_input;
 
 use super::caller::Caller;
 use super::config::AgentConfig;

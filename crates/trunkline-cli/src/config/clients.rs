@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
-use trunkline_mcp::{ClientResults, Results};
+use trunkline_mcp::tools::{ClientResults, Results};
 
 /// An MCP client, by the name that it gives.
 #[derive(Deserialize, JsonSchema)]

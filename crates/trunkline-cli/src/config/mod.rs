@@ -36,7 +36,7 @@ use clap::{ArgMatches, Args, Command};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
-use trunkline_mcp::ClientResults;
+use trunkline_mcp::tools::ClientResults;
 use trunkline_sql::saved_query::SavedQuery;
 
 pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};

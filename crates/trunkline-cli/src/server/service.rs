@@ -15,7 +15,8 @@ use trunkline::limits::MemoryBudget;
 use trunkline::{CancellationToken, DynamicOperations, Limits, Router, Rpc};
 use trunkline_gateway::Gateway;
 use trunkline_mcp::nodes::StoredNodes;
-use trunkline_mcp::{ClientResults, ConfirmLayer, Mcp, McpConfig, Results};
+use trunkline_mcp::tools::{ClientResults, Results};
+use trunkline_mcp::{ConfirmLayer, Mcp, McpConfig};
 use trunkline_sql::saved_query::SavedQuery;
 use trunkline_sql::{Database, DatabaseName, Databases};
 

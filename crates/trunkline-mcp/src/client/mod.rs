@@ -34,7 +34,7 @@
 //! |---|---|
 //! | [`Client::connect`], [`EraCache`] | Versioning; Lifecycle; Transports, "Backward Compatibility" |
 //! | [`Transport`], [`StdioConfig`] | Transports |
-//! | [`Client::list_tools`], [`call_tool`](Client::call_tool), [`Tool`](crate::Tool), [`ToolResult`](crate::ToolResult) | Tools |
+//! | [`Client::list_tools`], [`call_tool`](Client::call_tool), [`Tool`](crate::tools::Tool), [`ToolResult`](crate::tools::ToolResult) | Tools |
 //! | [`Client::list_resources`], [`read_resource`](Client::read_resource), [`subscribe`](Client::subscribe) | Resources; Subscriptions |
 //! | [`Client::list_prompts`], [`get_prompt`](Client::get_prompt), [`complete`](Client::complete) | Prompts; Completion |
 //! | [`List`], [`Client::tool_pages`] | Pagination |

@@ -8,7 +8,7 @@ use super::block::blocks;
 use super::lenient::{hint, hints, meta, nullable};
 use super::{Block, Icon};
 
-/// A tool. Operations are offered as tools by their [tool name](trunkline::tool::ToolOperation::tool).
+/// A tool. Operations with a [tool name](trunkline::Operation::tool) are offered as tools.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -88,7 +88,7 @@ impl Matcher {
 /// The names of the variables of a URI template, in order, each once. Empty if the template is invalid.
 ///
 /// ```
-/// # use trunkline_mcp::uri_variables;
+/// # use trunkline_mcp::uri::uri_variables;
 /// assert_eq!(uri_variables("docs://{section}/{page}"), ["section", "page"]);
 /// ```
 #[must_use]

@@ -270,7 +270,7 @@ fn match_query<'a>(
 /// characters, or a segment `.` or `..`.
 ///
 /// ```
-/// # use trunkline_mcp::uri_text;
+/// # use trunkline_mcp::uri::uri_text;
 /// assert_eq!(uri_text("a%20b").as_deref(), Some("a b"));
 /// ```
 #[must_use]
@@ -296,7 +296,7 @@ fn is_safe(text: &str) -> bool {
 /// starts with a slash.
 ///
 /// ```
-/// # use trunkline_mcp::uri_value;
+/// # use trunkline_mcp::uri::uri_value;
 /// assert_eq!(uri_value("a b/c").as_deref(), Some("a%20b%2Fc"));
 /// assert_eq!(uri_value(".."), None);
 /// ```

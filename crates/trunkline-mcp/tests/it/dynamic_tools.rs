@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use trunkline::protocol::Incoming;
 use trunkline::{DynamicOperations, Operation, Router, Rpc, Server, code};
-use trunkline_mcp::{Mcp, ToolError};
+use trunkline_mcp::Mcp;
+use trunkline_mcp::tools::ToolError;
 
 use crate::support::{
     Client, Gate, Pipes, assert_fits, completed, headers_of, in_time, legacy, modern, post,

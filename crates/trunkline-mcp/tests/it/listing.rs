@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Extensions, Json, JsonSchema, Operation, Params, Router};
-use trunkline_mcp::{ClientResults, Mcp, McpConfig, Results};
+use trunkline_mcp::tools::{ClientResults, Results};
+use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{expanded, in_time, legacy, modern};
 

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trunkline::{ErrorObject, Operation, code};
+use trunkline_mcp::uri::uri_value;
 use trunkline_mcp::{
     ChangedResource, Completion, CompletionParams, Mcp, McpOperation, Resource, ResourcePage,
-    ResourceTemplate, uri_value,
+    ResourceTemplate,
 };
 
 use super::names::Names;

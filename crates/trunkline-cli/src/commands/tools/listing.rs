@@ -2,7 +2,8 @@
 
 use anstyle::Style;
 use serde::Serialize;
-use trunkline_mcp::{Received, Tool};
+use trunkline_mcp::Received;
+use trunkline_mcp::tools::Tool;
 
 use super::property::{Property, properties};
 use crate::terminal::{Renderer, line};

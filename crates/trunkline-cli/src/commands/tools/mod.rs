@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::value::RawValue;
 use trunkline::client::{Error, TransportError};
+use trunkline_mcp::Received;
 use trunkline_mcp::client::List;
-use trunkline_mcp::{Received, Tool, ToolResult};
+use trunkline_mcp::tools::{Tool, ToolResult};
 
 use self::property::{Property, properties};
 use super::call::with_cursor;

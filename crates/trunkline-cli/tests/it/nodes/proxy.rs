@@ -15,11 +15,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use trunkline::client::Http;
+use trunkline_mcp::Received;
 use trunkline_mcp::client::{
     Change, Client, ClientHandler, Elicitation, Elicited, Error, HandlerError, HandlerFeatures,
     McpClientConfig,
 };
-use trunkline_mcp::{Received, Tool};
+use trunkline_mcp::tools::Tool;
 use trunkline_test_postgres::free_address;
 
 use super::{LIST, Nodes, start};

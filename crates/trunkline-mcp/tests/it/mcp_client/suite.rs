@@ -18,7 +18,8 @@ use trunkline::{CancellationToken, JsonSchema, Operation, Params, Server, Server
 use trunkline_mcp::client::{
     CallOptions, Change, Client, Error, McpClientConfig, ProgressCallback, Transport,
 };
-use trunkline_mcp::{CompletionTarget, Received, ResourceData, Tool, ToolResult};
+use trunkline_mcp::tools::{Tool, ToolResult};
+use trunkline_mcp::{CompletionTarget, Received, ResourceData};
 use trunkline_mcp::{LogLevel, Mcp, Notifier};
 
 use super::handlers::Recorder;
