@@ -1,5 +1,7 @@
 //! One request object (JSON-RPC 2.0, section 4): its protocol members, found and checked.
 
+use std::fmt;
+
 use super::grammar::{self, Kind, Scan};
 use super::span::{Span, Text};
 
@@ -32,7 +34,7 @@ pub enum InvalidReason {
     /// It is not an object.
     NotAnObject,
     /// The member is duplicated.
-    Duplicate(&'static str),
+    Duplicate(Member),
     /// The id is not a string, a number or null.
     BadId,
     /// `jsonrpc` is missing.
@@ -49,6 +51,37 @@ pub enum InvalidReason {
     NullParams(Text),
     /// It is a response.
     Response,
+}
+
+/// A member of a request. It is small, since each entry of a batch may have one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Member {
+    /// `jsonrpc`.
+    Version,
+    /// `method`.
+    Method,
+    /// `params`.
+    Params,
+    /// `id`.
+    Id,
+}
+
+impl Member {
+    /// The name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Version => "jsonrpc",
+            Self::Method => "method",
+            Self::Params => "params",
+            Self::Id => "id",
+        }
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name().fmt(f)
+    }
 }
 
 impl InvalidReason {
@@ -73,7 +106,7 @@ impl InvalidReason {
     pub(crate) fn member(self) -> Option<&'static str> {
         match self {
             Self::NotAnObject | Self::Response => None,
-            Self::Duplicate(member) => Some(member),
+            Self::Duplicate(member) => Some(member.name()),
             Self::BadId => Some("id"),
             Self::NoVersion | Self::WrongVersion => Some("jsonrpc"),
             Self::NoMethod | Self::MethodNotAString => Some("method"),
@@ -170,7 +203,7 @@ struct Members {
     params: Option<Value>,
     id: Option<Value>,
     reply: bool,
-    duplicate: Option<&'static str>,
+    duplicate: Option<Member>,
     duplicate_id: bool,
 }
 
@@ -183,9 +216,9 @@ impl Members {
                 let is_right = matches!(kind, Kind::String { escaped } if Text { span, escaped }.is(text, "2.0"));
                 return self.set_version(is_right);
             }
-            Name::Method => (&mut self.method, "method"),
-            Name::Params => (&mut self.params, "params"),
-            Name::Id => (&mut self.id, "id"),
+            Name::Method => (&mut self.method, Member::Method),
+            Name::Params => (&mut self.params, Member::Params),
+            Name::Id => (&mut self.id, Member::Id),
             Name::OfResponse => {
                 self.reply = true;
                 return;
@@ -194,7 +227,7 @@ impl Members {
         };
         if slot.is_some() {
             self.duplicate = Some(name);
-            self.duplicate_id |= name == "id";
+            self.duplicate_id |= name == Member::Id;
         }
         *slot = Some(value);
     }
@@ -202,7 +235,7 @@ impl Members {
     #[inline]
     fn set_version(&mut self, is_right: bool) {
         if self.version.replace(is_right).is_some() {
-            self.duplicate = Some("jsonrpc");
+            self.duplicate = Some(Member::Version);
         }
     }
 

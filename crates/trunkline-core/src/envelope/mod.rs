@@ -19,7 +19,7 @@ pub use canonical::canonical;
 pub use grammar::Kind;
 pub use items::{Elements, Members};
 pub(crate) use member::Entry;
-pub use member::{InvalidReason, InvalidRequest, Request};
+pub use member::{InvalidReason, InvalidRequest, Member, Request};
 pub use scan::Scanner;
 pub use span::{Span, Text};
 
