@@ -1,6 +1,5 @@
 //! Arguments of tools and prompts against their schemas.
 
-use serde_json::{Number, Value};
 use trunkline::Schema;
 use trunkline::layers::validation::{Faults, Validator};
 use trunkline::limits::DistinctKeys;
@@ -43,49 +42,9 @@ fn message(name: &str, faults: &Faults) -> String {
     message
 }
 
-/// The schema of a param, if the schema of all params has one.
-fn param<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    schema.get("properties")?.get(name)
-}
-
-/// Whether a schema has a type that texts are [converted](typed) to.
-pub(crate) fn has_typed_params(schema: &Value) -> bool {
-    let params = schema.get("properties").and_then(Value::as_object);
-    params.is_some_and(|params| params.values().any(|param| !allows(param, "string")))
-}
-
-/// A text as a value of the type that the schema declares for a param: a number, a boolean or a string. A text that
-/// does not represent such a value stays a string, which validation refuses.
-pub(crate) fn typed(schema: Option<&Value>, name: &str, text: String) -> Value {
-    let Some(param) = schema.and_then(|schema| param(schema, name)) else { return text.into() };
-    if allows(param, "string") {
-        return text.into();
-    }
-    let number = || text.parse().ok().map(Value::Number);
-    let is_integer = |number: &Number| number.is_i64() || number.is_u64();
-    let value = match () {
-        () if allows(param, "number") => number(),
-        () if allows(param, "integer") => {
-            number().filter(|value| value.as_number().is_some_and(is_integer))
-        }
-        () if allows(param, "boolean") => text.parse().ok().map(Value::Bool),
-        () => None,
-    };
-    value.unwrap_or_else(|| text.into())
-}
-
-/// Whether the schema of a param allows a type. One without types allows strings.
-fn allows(param: &Value, kind: &str) -> bool {
-    match param.get("type") {
-        Some(Value::String(only)) => only == kind,
-        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
-        _ => kind == "string",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, typed};
+    use super::Arguments;
     use serde_json::{Value, json};
 
     /// The maximum size in bytes of arguments whose faults are listed.
@@ -107,33 +66,6 @@ mod tests {
         let found = checker.check("find", arguments.to_string().as_bytes());
         let expected = format!("Invalid arguments for find:\n{expected}");
         assert_eq!(found, Err(expected));
-    }
-
-    #[test]
-    fn texts_have_the_type_of_their_param() {
-        let schema = json!({ "properties": {
-            "i": { "type": "integer" },
-            "n": { "type": ["number", "null"] },
-            "b": { "type": "boolean" },
-            "s": { "type": "string" },
-            "any": {},
-        } });
-        for (name, text, expected) in [
-            ("i", "12", json!(12)),
-            ("i", "-1", json!(-1)),
-            ("i", "1.5", json!("1.5")),
-            ("i", "0x1", json!("0x1")),
-            ("i", "NaN", json!("NaN")),
-            ("n", "1.5", json!(1.5)),
-            ("b", "true", json!(true)),
-            ("b", "1", json!("1")),
-            ("s", "12", json!("12")),
-            ("any", "12", json!("12")),
-            ("other", "12", json!("12")),
-        ] {
-            assert_eq!(typed(Some(&schema), name, text.to_owned()), expected, "{name} {text}");
-        }
-        assert_eq!(typed(None, "i", "12".to_owned()), json!("12"));
     }
 
     #[test]

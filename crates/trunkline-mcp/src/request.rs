@@ -26,6 +26,7 @@ pub(crate) struct Request {
 pub(crate) struct Meta {
     pub(crate) protocol_version: Option<Part>,
     pub(crate) client_capabilities: Option<Part>,
+    pub(crate) client_info: Option<Part>,
     pub(crate) log_level: Option<Part>,
     pub(crate) progress_token: Option<Part>,
     pub(crate) traceparent: Option<Part>,
@@ -37,9 +38,10 @@ impl Request {
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
         const NAMES: [&str; 7] =
             ["name", "arguments", "_meta", "cursor", "protocolVersion", "requestId", "level"];
-        const OF_META: [&str; 6] = [
+        const OF_META: [&str; 7] = [
             meta::PROTOCOL_VERSION,
             meta::CLIENT_CAPABILITIES,
+            meta::CLIENT_INFO,
             meta::LOG_LEVEL,
             "progressToken",
             meta::TRACEPARENT,
@@ -52,11 +54,19 @@ impl Request {
         let (found, meta) =
             found.map_err(|DuplicateMember| Fault::Malformed("duplicate member in `params`"))?;
         let [name, arguments, _, cursor, protocol_version, request_id, level] = found;
-        let [version, client_capabilities, log_level, progress_token, traceparent, tracestate] =
-            meta;
+        let [
+            version,
+            capabilities,
+            client_info,
+            log_level,
+            progress_token,
+            traceparent,
+            tracestate,
+        ] = meta;
         let meta = Meta {
             protocol_version: version,
-            client_capabilities,
+            client_capabilities: capabilities,
+            client_info,
             log_level,
             progress_token,
             traceparent,

@@ -148,7 +148,7 @@ async fn stored_turns_are_limited() {
     }
 }
 
-/// A confirmed call is sent as it was proposed, with another id.
+/// A confirmed call is sent unchanged, with another id.
 #[tokio::test]
 async fn confirmed_calls_have_their_signatures() {
     let signature = json!({ "google": { "thought_signature": "S1" } });

@@ -56,6 +56,29 @@ fn rpc(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
+/// Hosts show their models only the first text block of an error.
+#[test]
+fn a_failure_has_all_lines_of_stderr_in_its_first_block() {
+    let folder = place();
+    let tools = folder.path().join("tools");
+    let fail = r#"
+name = "fail"
+description = "Fails."
+command = ["sh", "-c", "echo one >&2; echo two >&2; exit 3"]
+[input_schema]
+type = "object"
+"#;
+    fs::write(tools.join("fail.toml"), fail).unwrap();
+    let server = serve(folder.path());
+    let result = server.call("tools/call", &json!({ "name": "fail", "arguments": {} }));
+    let result = &result["result"];
+    assert_eq!(result["isError"], true, "{result}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    for part in ["exit code 3", "one\ntwo"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn all_endpoints_call_command_tools() {
     let folder = place();

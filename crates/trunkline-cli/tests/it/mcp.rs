@@ -228,6 +228,69 @@ fn stdio_answers_all_requests_and_prints_nothing_else() {
     assert_eq!(reply_to(&replies, 51)["tables"][0]["name"], "emp");
 }
 
+const CLIENTS: &str = r#"
+[clients."claude-code"]
+results = "both"
+[clients.reader]
+results = "structured"
+[clients.program]
+results = "structured"
+abbreviate = false
+"#;
+
+/// Whether a result has text, and whether the long cell of its structured content is abbreviated, if it has any.
+fn parts(reply: &Value) -> (bool, Option<bool>) {
+    let result = &reply["result"];
+    let has_text = !result["content"].as_array().unwrap().is_empty();
+    let cell = result.pointer("/structuredContent/rows/0/1").map(|cell| cell.as_str().unwrap());
+    (has_text, cell.map(|cell| cell.ends_with("…[+200 characters]")))
+}
+
+#[test]
+fn clients_receive_the_results_that_the_configuration_names() {
+    let (folder, path) = with_content(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT); INSERT INTO t VALUES (1, printf('%0600d', 7))",
+    );
+    fs::write(folder.path().join("trunkline.toml"), CLIENTS).unwrap();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--db"]).arg(&path);
+    let server = Server::start(command);
+    for (client, expected) in [
+        ("other", (true, None)),
+        ("Claude-Code", (true, Some(true))),
+        ("reader", (false, Some(true))),
+        ("program", (false, Some(false))),
+        // The commands of this program.
+        ("trunkline", (true, Some(false))),
+    ] {
+        let info = json!({"name": client, "version": "1"});
+        let hello =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+        let hello = request(1, "initialize", &hello);
+        let query = call(2, "query_records", &json!({"table_name": "t"}));
+
+        let lines = [hello.clone(), query.clone()];
+        let (replies, _) = stdio(folder.path(), &["--db", "a.db"], &lines);
+        let reply = replies.iter().find(|reply| reply["id"] == 2).unwrap();
+        assert_eq!(parts(reply), expected, "{client} over stdio: {reply}");
+
+        let mut connection = server.connect();
+        let opened = connection.ask(&post("/mcp", &[], &hello));
+        let session = format!("Mcp-Session-Id: {}", opened.header("mcp-session-id").unwrap());
+        let reply = connection.ask(&post("/mcp", &[&session], &query)).json();
+        assert_eq!(parts(&reply), expected, "{client} in a session: {reply}");
+
+        let mut stateless = query;
+        stateless["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": info,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let reply = connection.ask(&post("/", &[], &stateless)).json();
+        assert_eq!(parts(&reply), expected, "{client} without a session: {reply}");
+    }
+}
+
 #[test]
 fn writable_creates_a_missing_database() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,16 +2,14 @@
 
 mod result;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use trunkline::Schema;
 use trunkline::protocol::{Description, RegisteredOperation};
 
-use crate::arguments::{Arguments, has_typed_params, typed};
+use crate::arguments::Arguments;
 use crate::error::McpError;
 use crate::model::{Prompt, PromptArgument};
 use crate::name::shortened;
@@ -35,8 +33,6 @@ pub(crate) struct PromptSource {
     short_name: Option<String>,
     schema: Schema,
     arguments: Arguments,
-    /// Whether params have other types than strings.
-    is_typed: bool,
     /// The entry of the list.
     entry: Vec<u8>,
 }
@@ -125,7 +121,6 @@ impl PromptSource {
         Ok(Self {
             operation: Arc::clone(operation),
             arguments: Arguments::of(&schema)?,
-            is_typed: has_typed_params(schema.as_value()),
             schema,
             entry: serde_json::to_vec(&entry).expect("a prompt serialises into memory"),
             name: prompt.name.clone(),
@@ -139,31 +134,12 @@ impl PromptSource {
         self.schema.as_value().get("properties").is_some_and(|all| all.get(name).is_some())
     }
 
-    /// The params of a call with these arguments, an object. Texts are converted to the types of the schema.
+    /// Checks the JSON text of arguments, an object, whose texts were converted to the types of the schema.
     ///
     /// # Errors
     /// A description of the faults.
-    pub(crate) fn params(&self, arguments: &Bytes) -> Result<Option<Map<String, Value>>, String> {
-        self.arguments.check_names(&self.name, arguments)?;
-        let mut text = Cow::Borrowed(&**arguments);
-        let mut params = None;
-        if self.is_typed
-            && let Ok(values) = serde_json::from_slice::<Map<String, Value>>(arguments)
-        {
-            let schema = Some(self.schema.as_value());
-            let convert = |(name, value): (String, Value)| match value {
-                Value::String(text) => {
-                    let value = typed(schema, &name, text);
-                    (name, value)
-                }
-                value => (name, value),
-            };
-            let values: Map<String, Value> = values.into_iter().map(convert).collect();
-            text = serde_json::to_vec(&values).expect("JSON values serialise into memory").into();
-            params = Some(values);
-        }
-        self.arguments.check(&self.name, &text)?;
-        Ok(params)
+    pub(crate) fn check(&self, arguments: &[u8]) -> Result<(), String> {
+        self.arguments.check(&self.name, arguments)
     }
 }
 

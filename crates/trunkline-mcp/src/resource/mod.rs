@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use trunkline::protocol::RegisteredOperation;
-use trunkline::{Call, ErrorObject, FromCall, Schema};
+use trunkline::{Call, ErrorObject, FromCall};
 
-use crate::arguments::{Arguments, typed};
+use crate::arguments::Arguments;
 use crate::error::McpError;
 use crate::model::{Caching, Resource, ResourceTemplate};
 use pattern::UriPattern;
@@ -277,14 +277,13 @@ impl Resources {
 impl Template {
     fn find(&self, uri: &str) -> Option<Found> {
         let values = self.matcher.matches(uri)?;
-        let schema = self.source.operation.description().input.as_ref();
-        let value = |(name, text): (&str, String)| {
-            (name.to_owned(), typed(schema.map(Schema::as_value), name, text))
-        };
-        let params: Map<String, Value> = values.into_iter().map(value).collect();
+        let params = values.into_iter().map(|(name, text)| (name.to_owned(), text.into()));
+        let params: Map<String, Value> = params.collect();
         if let Some(arguments) = &self.arguments {
             let text = serde_json::to_vec(&params).expect("JSON values serialise into memory");
-            arguments.check(&self.text, &text).ok()?;
+            // The call converts them, too.
+            let converted = self.source.operation.convert(&text);
+            arguments.check(&self.text, converted.as_deref().unwrap_or(&text)).ok()?;
         }
         let params = (!params.is_empty()).then_some(params);
         Some(Found { source: Arc::clone(&self.source), params })

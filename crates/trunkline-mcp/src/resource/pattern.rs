@@ -1,6 +1,6 @@
 //! Matching of whole URIs with any URI template (RFC 6570).
 
-use super::template::{check_literal, check_template, uri_text};
+use super::template::{Segment, check_literal, split, uri_text};
 
 /// A template that decides whether a URI belongs to it, without the values of its variables. It accepts all operators and
 /// modifiers, adjacent variables and repeated ones, whose values cannot be separated in general.
@@ -33,18 +33,11 @@ impl UriPattern {
     /// # Errors
     /// The reason why the template is invalid.
     pub(crate) fn parse(template: &str) -> Result<Self, &'static str> {
-        check_template(template)?;
         let mut parsed = Self { parts: Vec::new(), names: Vec::new() };
-        let mut rest = template;
-        while let Some(start) = rest.find(['{', '}']) {
-            let (literal, expression) = rest.split_at(start);
-            parsed.add_literal(literal)?;
-            let expression = expression.strip_prefix('{').ok_or("`}` without `{`")?;
-            let end = expression.find('}').ok_or("`{` without `}`")?;
-            parsed.add_expression(&expression[..end])?;
-            rest = &expression[end + 1..];
-        }
-        parsed.add_literal(rest)?;
+        split(template, |segment| match segment {
+            Segment::Literal(literal) => parsed.add_literal(literal),
+            Segment::Expression(expression) => parsed.add_expression(expression),
+        })?;
         match parsed.names.len() {
             ..=MAX_VARIABLES => Ok(parsed),
             _ => Err("it has more than 64 variables"),

@@ -33,18 +33,11 @@ impl UriTemplate {
     /// # Errors
     /// The reason why the template is invalid, or not supported.
     pub(crate) fn parse(template: &str) -> Result<Self, &'static str> {
-        check_template(template)?;
         let mut parsed = Self { parts: Vec::new(), query: None };
-        let mut rest = template;
-        while let Some(start) = rest.find(['{', '}']) {
-            let (literal, expression) = rest.split_at(start);
-            parsed.add_literal(literal)?;
-            let expression = expression.strip_prefix('{').ok_or("`}` without `{`")?;
-            let end = expression.find('}').ok_or("`{` without `}`")?;
-            parsed.add_expression(&expression[..end])?;
-            rest = &expression[end + 1..];
-        }
-        parsed.add_literal(rest)?;
+        split(template, |segment| match segment {
+            Segment::Literal(literal) => parsed.add_literal(literal),
+            Segment::Expression(expression) => parsed.add_expression(expression),
+        })?;
         let names: BTreeSet<&str> = parsed.names().collect();
         let count = parsed.names().count();
         if names.len() < count {
@@ -340,12 +333,35 @@ pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// Checks the length and the scheme of a template.
-pub(super) fn check_template(template: &str) -> Result<(), &'static str> {
+/// A part of the text of a template.
+pub(super) enum Segment<'t> {
+    Literal(&'t str),
+    /// The text between the braces.
+    Expression(&'t str),
+}
+
+/// Passes the parts of a template on, until one is refused.
+///
+/// # Errors
+/// The reason for that; or the template is too long, has no scheme, or a brace without the other one.
+pub(super) fn split<'t>(
+    template: &'t str,
+    mut read: impl FnMut(Segment<'t>) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
     if template.len() > MAX_TEMPLATE {
         return Err("it is longer than 2,000 bytes");
     }
-    check_scheme(template)
+    check_scheme(template)?;
+    let mut rest = template;
+    while let Some(start) = rest.find(['{', '}']) {
+        let (literal, expression) = rest.split_at(start);
+        read(Segment::Literal(literal))?;
+        let expression = expression.strip_prefix('{').ok_or("`}` without `{`")?;
+        let end = expression.find('}').ok_or("`{` without `}`")?;
+        read(Segment::Expression(&expression[..end]))?;
+        rest = &expression[end + 1..];
+    }
+    read(Segment::Literal(rest))
 }
 
 /// Checks the characters of a literal of a template.

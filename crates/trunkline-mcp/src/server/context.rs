@@ -14,7 +14,7 @@ use crate::era::{Era, Transport};
 use crate::message_queue::MessageQueue;
 use crate::peer::{Binding, Rounds};
 use crate::protocol::error_code::MISSING_CAPABILITY;
-use crate::protocol::{Legacy, meta, method};
+use crate::protocol::{Legacy, method};
 use crate::request::{Request, members};
 use crate::session::Session;
 
@@ -87,12 +87,10 @@ pub(super) struct Envelope {
 
 impl Context<'_> {
     /// The name and version of the client of a request: those of its session or channel, or in `_meta`. `None` if the
-    /// client gives none. The request is read on demand, since few requests need them.
+    /// client gives none.
     pub(super) fn client_info(self, call: &Call) -> Option<ClientInfo> {
         let part = match (self.era, self.session) {
-            (Era::Modern, _) => {
-                call.find_members(&["_meta"], ("_meta", &[meta::CLIENT_INFO])).ok()?.1[0]
-            }
+            (Era::Modern, _) => self.request.meta.client_info,
             (Era::Legacy, Some(session)) if !call.has_method(method::INITIALIZE) => {
                 return session.client_info();
             }

@@ -95,15 +95,11 @@ impl Server {
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
         let attached = self.attach(&mut call, context, method::PROMPTS_GET)?;
         let operation = Arc::clone(&prompt.operation);
-        let call = match prompt.params(&text) {
-            Ok(None) => call.redirect_to(operation, arguments),
-            Ok(Some(params)) => call
-                .redirect_with(operation, &params)
-                .map_err(|_| Fault::Malformed("`arguments` are nested too deep"))?,
+        let call = call.redirect_to(operation, arguments);
+        let call = match prompt.check(&text) {
+            Ok(()) => call,
             // The call passes the layers of the operation, which may refuse it first.
-            Err(reason) => call
-                .redirect_to(operation, arguments)
-                .with_refusal(ErrorObject::invalid_params(&reason)),
+            Err(reason) => call.with_refusal(ErrorObject::invalid_params(&reason)),
         };
         let revision = context.revision();
         Ok(self.run_operation(call, attached, move |outcome, envelope| {

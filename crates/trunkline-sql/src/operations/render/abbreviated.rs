@@ -5,7 +5,7 @@ use super::tsv::{KEPT_BASE64, KEPT_CHARS, MAX_BASE64, MAX_CHARS, REST};
 
 /// A result whose rows have their long cells abbreviated as in a table. `None` if no cell is long.
 pub(in crate::operations) fn abbreviated(result: &[u8]) -> Option<Vec<u8>> {
-    if result.len() <= MAX_BASE64 {
+    if !may_have_long_cell(result) {
         return None;
     }
     let mut result: Value = serde_json::from_slice(result).ok()?;
@@ -21,6 +21,17 @@ pub(in crate::operations) fn abbreviated(result: &[u8]) -> Option<Vec<u8>> {
         };
     }
     serde_json::to_vec(&result).ok()
+}
+
+/// Whether there are more bytes between two quotation marks than a whole cell may have. Few results have such cells, and
+/// the others are not parsed.
+fn may_have_long_cell(json: &[u8]) -> bool {
+    let (mut length, mut is_escaped) = (0, false);
+    json.split(|byte| *byte == b'"').any(|part| {
+        length = part.len() + if is_escaped { length } else { 0 };
+        is_escaped = part.ends_with(b"\\");
+        length > MAX_BASE64
+    })
 }
 
 /// Abbreviates the cells in members `rows`, and returns their number.

@@ -140,6 +140,8 @@ fn abbreviates_the_long_cells_of_structured_content() {
         json!("x".repeat(200_000)),
         Some(json!("x".repeat(400) + "…[+199600 characters]")),
     );
+    let quoted = "1234567\"".repeat(75);
+    check_abbreviated(json!(quoted), Some(json!(quoted[..400].to_owned() + "…[+200 characters]")));
     check_abbreviated(json!({"$blob": "A".repeat(128), "bytes": 96}), None);
     check_abbreviated(
         json!({"$blob": "A".repeat(4_000), "bytes": 3_000}),
