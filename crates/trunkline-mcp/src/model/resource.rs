@@ -124,9 +124,10 @@ impl ResourceTemplate {
     /// | `{?one,two}` | a query with some of these names, in any order, at the end | the texts of those present |
     ///
     /// Percent-encodings are decoded. If the input schema of the operation declares a param as a number or a boolean,
-    /// the text is converted. A text does not match if it has control characters or a segment `.` or `..`, starts with
-    /// `/` after a `/`, or is not UTF-8. Of several possible matches, the first one with shorter values for earlier
-    /// variables counts. Modifiers (`{name*}`, `{name:3}`), `{;name}`, `{&name}` and two adjacent variables are not supported.
+    /// the text is converted, unless the operation has [`strict_params`](trunkline::Operation::strict_params). A text
+    /// does not match if it has control characters or a segment `.` or `..`, starts with `/` after a `/`, or is not
+    /// UTF-8. Of several possible matches, the first one with shorter values for earlier variables counts. Modifiers
+    /// (`{name*}`, `{name:3}`), `{;name}`, `{&name}` and two adjacent variables are not supported.
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             uri_template: uri_template.into(),

@@ -65,12 +65,16 @@ fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Reso
         Verb::Update | Verb::Delete => operation.destructive(),
         Verb::Revert => operation.destructive().idempotent(),
     };
+    // Members are data: in an update, `null` deletes one, or is an error, and is not the same as a missing one. A criterion
+    // of another type matches nothing.
+    let operation = match verb {
+        Verb::Create | Verb::Update | Verb::Filter => operation.strict_params(),
+        Verb::Read | Verb::Delete | Verb::List | Verb::Status | Verb::Revert => operation,
+    };
     operation
         .title(title(kind, verb))
         .description(description(kind, verb))
         .input_schema(input(kind, verb, max_page))
-        // Members are data: in an update, `null` deletes one, or is an error, and is not the same as a missing one.
-        .strict_params()
         .output_schema(kind.output(verb))
         .errors::<Error>()
         .closed_world()
