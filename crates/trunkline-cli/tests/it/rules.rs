@@ -67,7 +67,13 @@ fn rows() -> Vec<Row> {
             "/result/rows",
             json!([[1, "Ada"]]),
         ),
-        ("db.execute_raw_query", sql("SELECT * FROM customer"), KIND, json!("masked")),
+        (
+            "db.execute_raw_query",
+            sql("SELECT * FROM customer"),
+            "/result/rows",
+            json!([[1, "Ada"]]),
+        ),
+        ("db.execute_raw_query", sql("SELECT *, email FROM customer"), KIND, json!("masked")),
         (
             "db.execute_raw_query",
             sql("SELECT count(*) FROM secret_pay"),

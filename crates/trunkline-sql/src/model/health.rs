@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::table_name;
+
 /// Returns the state of the database.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -79,8 +81,7 @@ pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// A name for an index, without the schema of the table.
 fn index_name(table: &str, columns: &[String]) -> String {
-    let table = table.rsplit('.').next().unwrap_or(table);
-    format!("{table}_{}", columns.join("_"))
+    format!("{}_{}", table_name::bare(table), columns.join("_"))
 }
 
 /// The problem of a foreign key whose columns no index begins with.

@@ -21,6 +21,7 @@ pub(crate) mod row_encoder;
 pub(crate) mod rowset;
 pub(crate) mod schema;
 pub(crate) mod search;
+pub(crate) mod table_name;
 pub(crate) mod unmatched_rule;
 pub(crate) mod value;
 pub(crate) mod visibility;

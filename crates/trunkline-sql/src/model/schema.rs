@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::table_name;
 use super::visibility::{Mask, ResultMasks, VisibilityRules};
 
 /// The kind of a table.
@@ -118,16 +119,13 @@ pub(crate) enum Visibility {
 }
 
 impl Table {
-    /// The name by which callers refer to it.
+    /// The name by which PostgreSQL's table is listed.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "only PostgreSQL has schemas")
     )]
     pub(crate) fn full_name(&self) -> String {
-        match &self.schema {
-            Some(schema) => format!("{schema}.{}", self.name),
-            None => self.name.clone(),
-        }
+        table_name::listed(self.schema.as_deref(), &self.name)
     }
 
     /// The column of this name. Case is ignored, unless a column has exactly this name.

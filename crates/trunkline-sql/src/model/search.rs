@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::arguments;
 use super::error::Error;
 use super::schema::{TableKind, nearest_names};
+use super::table_name;
 
 /// Searches the names, types and comments of tables and columns.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -154,7 +155,7 @@ fn keyword_score(candidate: &Candidate, word: &str) -> u32 {
 fn name_score(name: &str, word: &str) -> u32 {
     let folded = name.to_lowercase();
     // A name with its schema equals the word without it, too.
-    let bare = folded.rsplit('.').next().unwrap_or(&folded);
+    let bare = table_name::bare(&folded);
     if folded == *word || bare == word {
         100
     } else if bare.starts_with(word) {

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::error::Error;
 use super::rowset::ResultColumn;
+use super::table_name;
 
 /// The tables that callers see, and the columns whose values are masked. By default, all tables are visible, and no column
 /// is masked.
@@ -77,8 +78,10 @@ impl VisibilityRules {
 
     /// Whether the name of a table is visible. The schema is that of PostgreSQL.
     pub(crate) fn is_visible(&self, schema: Option<&str>, table: &str) -> bool {
-        let matches = |pattern: &TablePattern| pattern.matches(schema, table);
-        (self.allow.is_empty() || self.allow.iter().any(matches)) && !self.deny.iter().any(matches)
+        let is_allowed = |pattern: &TablePattern| pattern.matches_listed(schema, table);
+        let is_denied = |pattern: &TablePattern| pattern.matches(schema, table);
+        (self.allow.is_empty() || self.allow.iter().any(is_allowed))
+            && !self.deny.iter().any(is_denied)
     }
 
     /// The mask of a column. Of several, the strictest one applies.
@@ -116,7 +119,8 @@ impl VisibilityRules {
 }
 
 /// A pattern of table names: `*` matches any characters, `?` one. Case is ignored. In PostgreSQL, it matches the name of a
-/// table in any schema, or the schema and the name: `sales.*`.
+/// table in any schema, or the schema and the name: `sales.*`. A part of a name with a dot or a double quote is in double
+/// quotes: `"sales.orders"`. Without them, a pattern that hides or masks matches this table, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablePattern(pub(super) Vec<char>);
 
@@ -136,9 +140,24 @@ pub enum VisibilityError {
 }
 
 impl TablePattern {
+    /// Whether it matches the name of a table as it is listed, or its text without quotes.
     pub(super) fn matches(&self, schema: Option<&str>, table: &str) -> bool {
-        let is_match = |name: &str| glob(&self.0, &folded(name));
-        is_match(table) || schema.is_some_and(|schema| is_match(&format!("{schema}.{table}")))
+        self.is_match(table)
+            || schema.is_some_and(|schema| self.is_match(&format!("{schema}.{table}")))
+            || self.matches_listed(schema, table)
+    }
+
+    fn matches_listed(&self, schema: Option<&str>, table: &str) -> bool {
+        match schema {
+            Some(_) => [None, schema]
+                .into_iter()
+                .any(|schema| self.is_match(&table_name::listed(schema, table))),
+            None => self.is_match(table),
+        }
+    }
+
+    fn is_match(&self, name: &str) -> bool {
+        glob(&self.0, &folded(name))
     }
 }
 
@@ -242,13 +261,15 @@ pub struct ColumnMask {
 }
 
 impl ColumnMask {
-    /// The mask of a column, which is the part of `column` after its last dot.
+    /// The mask of a column, which is the part of `column` after its last dot outside of double quotes. A column with a
+    /// dot in its name is in double quotes.
     ///
     /// # Errors
     ///
     /// [`VisibilityError::Column`] if the table or the column is missing.
     pub fn new(column: &str, mask: Mask) -> Result<Self, VisibilityError> {
-        let (table, column) = column.rsplit_once('.').ok_or(VisibilityError::Column)?;
+        let (table, column) = table_name::split_last(column).ok_or(VisibilityError::Column)?;
+        let column = table_name::bare(column);
         if table.is_empty() || column.is_empty() {
             return Err(VisibilityError::Column);
         }
@@ -394,6 +415,17 @@ mod tests {
         visible(&[], &["a"], (Some("sales"), "a"), false);
         visible(&[], &["sales.a"], (Some("public"), "a"), true);
         visible(&["*"], &[], (None, ""), true);
+        // Names with dots.
+        visible(&["sales.orders"], &[], (Some("sales"), "orders"), true);
+        visible(&["sales.orders"], &[], (Some("public"), "sales.orders"), false);
+        visible(&["\"sales.orders\""], &[], (Some("public"), "sales.orders"), true);
+        visible(&["public.\"sales.*\""], &[], (Some("public"), "sales.orders"), true);
+        visible(&["sales.*"], &[], (Some("public"), "sales.orders"), false);
+        visible(&["sales.orders"], &[], (None, "sales.orders"), true);
+        for denied in ["sales.orders", "\"sales.orders\"", "public.sales.orders"] {
+            visible(&[], &[denied], (Some("public"), "sales.orders"), false);
+        }
+        visible(&[], &["\"sales.orders\""], (Some("sales"), "orders"), true);
     }
 
     #[track_caller]
@@ -417,7 +449,7 @@ mod tests {
         mask("t.c=last4", "null", "null");
         mask("t.c=hash", "\"ada\"", "\"cIpyfSR1NX6qzE-IyA1-7A\"");
         mask("x.c=hash", "\"ada\"", "\"ada\"");
-        for text in ["c", "t.", ".c", "t.c=x", ""] {
+        for text in ["c", "t.", ".c", "t.c=x", "", "\"t.c\""] {
             assert!(text.parse::<ColumnMask>().is_err(), "{text}");
         }
         let rules = ["t.c=last4", "t.*=hash", "*.c=hash"].iter();

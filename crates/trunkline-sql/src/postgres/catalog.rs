@@ -10,6 +10,7 @@ use crate::model::error::Error;
 use crate::model::schema::{
     Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
 };
+use crate::model::table_name::{self, TableName};
 use crate::model::visibility::VisibilityRules;
 
 /// A table with the facts that only descriptions use.
@@ -27,10 +28,12 @@ pub(super) struct ColumnFacts {
     pub(super) comment: Option<String>,
 }
 
-/// The name by which callers refer to a table: with its schema, unless the search path contains that.
+/// The listed name of a table, as of [`table_name::listed`].
 pub(super) const NAME: &str = "\
-    CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname::text \
-    ELSE n.nspname || '.' || c.relname END";
+    (CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN '' \
+    WHEN n.nspname ~ '[.\"]' THEN pg_catalog.quote_ident(n.nspname) || '.' \
+    ELSE n.nspname || '.' END \
+    || CASE WHEN c.relname ~ '[.\"]' THEN pg_catalog.quote_ident(c.relname) ELSE c.relname END)";
 
 /// The facts of a table. `c` is the table, and `n` its schema.
 const TABLE: &str = "\
@@ -53,33 +56,52 @@ pub(super) async fn table(transaction: &Transaction, name: &str) -> Result<Table
     find(transaction, name).await.map(|found| found.table)
 }
 
-/// A table or view, by its name, or its schema and name. If no name is equal, the case is ignored, provided that only
-/// one table matches.
+/// A table or view, by its name in SQL, or by the text of its name and that of its schema. If no name is equal, the case
+/// is ignored, provided that only one table matches.
 pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<CatalogTable, Error> {
     // No name contains one, and no parameter.
     if name.contains('\0') {
         return Err(Error::UnknownTable { table: name.to_owned(), candidates: Vec::new() });
     }
-    let is_equal = format!("$1 IN ({NAME}, n.nspname || '.' || c.relname)");
+    let spelled = TableName::of_postgres(name);
+    let (database, schema) = match &spelled {
+        Some(spelled) => (spelled.database.as_deref(), spelled.schema.as_deref()),
+        None => (None, None),
+    };
+    let table = spelled.as_ref().map_or(name, |spelled| &spelled.name);
+    let after_dot = name.split_once('.').map_or(name, |(_, after)| after);
+    const IS_SPELLED: &str = "\
+        c.relname = $2 AND (n.nspname = $3 OR $3 IS NULL AND pg_catalog.pg_table_is_visible(c.oid)) \
+        AND coalesce(current_database() = $4, TRUE)";
+    // Names with dots without quotes, if no other table has the name in SQL.
+    const IS_TEXT: &str = "\
+        ($1 = c.relname AND pg_catalog.pg_table_is_visible(c.oid) OR $1 = n.nspname || '.' || c.relname)";
+    let ranked = format!("CASE WHEN {IS_SPELLED} THEN 2 WHEN {IS_TEXT} THEN 1 ELSE 0 END");
     // By an index of the catalog. The number of names is constant, so that the server keeps one plan. With several dots,
     // the name of the schema may have any length.
     let by_index = format!(
-        "{TABLE}, TRUE {READABLE} AND c.relname IN ($2, $3) AND {is_equal} ORDER BY 5 DESC LIMIT 2"
-    );
-    let bare = name.split_once('.').map_or(name, |(_, bare)| bare);
-    let params: &[(&(dyn ToSql + Sync), Type)] =
-        &[(&name, Type::TEXT), (&name, Type::TEXT), (&bare, Type::TEXT)];
-    let mut found = match name.matches('.').nth(1) {
-        None => transaction.look_up(&by_index, params).await?,
-        Some(_) => Vec::new(),
-    };
-    // In any case. This compares the names of all tables.
-    let among_all = format!(
-        "{TABLE}, {is_equal} {READABLE} \
-         AND lower($1) IN (lower({NAME}), lower(n.nspname || '.' || c.relname)) \
+        "{TABLE}, {ranked} {READABLE} AND c.relname IN ($1, $2, $5) AND ({IS_SPELLED} OR {IS_TEXT}) \
          ORDER BY 7 DESC, 5 DESC LIMIT 2"
     );
-    let all_params: &[(&(dyn ToSql + Sync), Type)] = &[(&name, Type::TEXT)];
+    // In any case. This compares the names of all tables.
+    let among_all = format!(
+        "{TABLE}, {ranked} {READABLE} AND ( \
+           lower(c.relname) = lower($2) \
+           AND (lower(n.nspname) = lower($3) OR $3 IS NULL AND pg_catalog.pg_table_is_visible(c.oid)) \
+           AND coalesce(current_database() = $4, TRUE) \
+           OR lower($1) = lower(c.relname) AND pg_catalog.pg_table_is_visible(c.oid) \
+           OR lower($1) = lower(n.nspname || '.' || c.relname)) \
+         ORDER BY 7 DESC, 5 DESC LIMIT 2"
+    );
+    let params: &[(&(dyn ToSql + Sync), Type)] = &[
+        (&name, Type::TEXT),
+        (&table, Type::TEXT),
+        (&schema, Type::TEXT),
+        (&database, Type::TEXT),
+        (&after_dot, Type::TEXT),
+    ];
+    let all_params = &params[..4];
+    let mut found = transaction.look_up(&by_index, params).await?;
     let is_by_index = !found.is_empty();
     if !is_by_index {
         found = transaction.look_up(&among_all, all_params).await?;
@@ -184,7 +206,7 @@ async fn constraints(transaction: &Transaction, oid: u32) -> Result<Vec<Constrai
     found.iter().map(constraint).collect()
 }
 
-fn rank(row: &Row) -> Result<(bool, bool), Error> {
+fn rank(row: &Row) -> Result<(i32, bool), Error> {
     Ok((row.try_get(6)?, row.try_get(4)?))
 }
 
@@ -327,7 +349,7 @@ pub(super) async fn similar_tables(
     name: &str,
 ) -> Result<Vec<String>, Error> {
     let names = table_names(transaction).await?;
-    let bare = |name: &str| name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let bare = |name: &str| table_name::bare(name).to_ascii_lowercase();
     // A table of another schema is found by its name, too.
     let mut same: Vec<String> =
         names.iter().filter(|known| bare(known) == bare(name)).cloned().collect();

@@ -46,11 +46,13 @@ pub(super) async fn prepare(transaction: &mut Transaction, sql: &str) -> Result<
 /// A statement with the definitions of the tables that it may read.
 struct Scoped {
     text: String,
-    /// The place and the length of the definitions.
-    inserted: (usize, usize),
+    edits: Vec<Edit>,
     /// The tables that are defined.
     tables: Vec<Table>,
 }
+
+/// A part of the statement of the caller, and the text in its place. In the order of the statement.
+type Edit = (Range<usize>, String);
 
 type Span = (Token, Range<usize>);
 
@@ -63,45 +65,65 @@ impl Scoped {
         names.sort_unstable();
         names.dedup();
         let found = catalog::visible_tables(transaction, &names).await?;
-        check_qualified(transaction, &spans, &found).await?;
-        let tables = found.into_iter().filter(|found| found.is_in_search_path);
-        Ok(Self::of(sql, &spans, tables.map(|found| found.table).collect()))
+        let qualified = qualified(transaction, &spans, &found).await?;
+        Self::of(sql, &spans, found, qualified)
     }
 
-    fn of(sql: &str, spans: &[Span], tables: Vec<Table>) -> Self {
+    /// `qualified` are the names with a schema of tables with masked columns.
+    fn of(
+        sql: &str,
+        spans: &[Span],
+        found: Vec<catalog::VisibleTable>,
+        qualified: Vec<Edit>,
+    ) -> Result<Self, Error> {
+        let mut definitions = Vec::new();
+        let mut tables = Vec::new();
+        for catalog::VisibleTable { table, is_in_search_path } in found {
+            if is_in_search_path {
+                definitions.push(definition(&table.name, &table));
+            }
+            if table.has_masks() && !qualified.is_empty() {
+                definitions.push(definition(&qualified_name(&table), &table));
+            }
+            tables.push(table);
+        }
         let explained = explain_length(|index| spans.get(index).map(|(token, _)| token));
         let body = spans.get(explained..).unwrap_or_default();
         let first = body.first();
         let is_show = first.is_some_and(|(token, _)| token.is("show"));
-        let (Some((token, range)), false, false) = (first, tables.is_empty(), is_show) else {
-            return Self { text: sql.to_owned(), inserted: (sql.len(), 0), tables };
+        let (Some((token, range)), false, false) = (first, definitions.is_empty(), is_show) else {
+            return Ok(Self { text: sql.to_owned(), edits: Vec::new(), tables });
         };
-        let definitions: Vec<String> = tables.iter().map(definition).collect();
         let definitions = format!("WITH {} ", definitions.join(", "));
-        let (head, statement) = sql.split_at(range.start);
         // A statement can have one WITH clause.
-        let (definitions, text) = if token.is("with") || *token == Token::Sign('(') {
-            let definitions = format!("{definitions}SELECT * FROM (");
+        let is_wrapped = token.is("with") || *token == Token::Sign('(');
+        let wrapper = if is_wrapped { "SELECT * FROM (" } else { "" };
+        let mut edits = vec![(range.start..range.start, format!("{definitions}{wrapper}"))];
+        edits.extend(qualified);
+        if is_wrapped {
             let is_end = |(token, _): &&Span| *token != Token::Sign(';');
             let end = spans.iter().rfind(is_end).map_or(sql.len(), |(_, range)| range.end);
-            let statement = &sql[range.start..end];
-            let text = format!("{head}{definitions}{statement}\n) AS statement");
-            (definitions, text)
-        } else {
-            let text = format!("{head}{definitions}{statement}");
-            (definitions, text)
-        };
-        Self { text, inserted: (range.start, definitions.len()), tables }
+            edits.push((end..sql.len(), "\n) AS statement".to_owned()));
+        }
+        let (mut text, mut end) = (String::with_capacity(2 * sql.len()), 0);
+        for (range, replacement) in &edits {
+            // The names of two tables overlap, or one is an option of `EXPLAIN`.
+            let before = sql
+                .get(end..range.start)
+                .ok_or_else(|| refused(&sql[range.clone()], "names of tables in this place are"))?;
+            text.push_str(before);
+            text.push_str(replacement);
+            end = range.end;
+        }
+        text.push_str(&sql[end..]);
+        Ok(Self { text, edits, tables })
     }
 
     /// Corrects the place of an error, and names a masked column, which is unknown to the server.
     fn explain(&self, mut error: Error) -> Error {
         let Error::Sql { offset, column, .. } = &mut error else { return error };
-        let (start, length) = self.inserted;
-        if let Some(place) = offset
-            && *place >= start
-        {
-            *place = place.saturating_sub(length).max(start);
+        if let Some(place) = offset {
+            *place = self.original(*place);
         }
         let Some(name) = column else { return error };
         let is_masked = |table: &&Table| {
@@ -114,15 +136,39 @@ impl Scoped {
             None => error,
         }
     }
+
+    /// The place in the statement of the caller.
+    fn original(&self, place: usize) -> usize {
+        // The difference of the texts before the place.
+        let (mut added, mut removed) = (0, 0);
+        for (range, replacement) in &self.edits {
+            let start = range.start + added - removed;
+            if place < start {
+                break;
+            }
+            if place < start + replacement.len() {
+                return range.start;
+            }
+            added += replacement.len();
+            removed += range.len();
+        }
+        place + removed - added
+    }
 }
 
 /// The common table expression of a table, without masked columns.
-fn definition(table: &Table) -> String {
+fn definition(name: &str, table: &Table) -> String {
     let columns = table.columns.iter().filter(|column| column.mask.is_none());
     let columns: Vec<String> = columns.map(|column| quote(&column.name)).collect();
     let schema = table.schema.as_deref().unwrap_or_default();
-    let (name, columns) = (quote(&table.name), columns.join(", "));
-    format!("{name} AS NOT MATERIALIZED (SELECT {columns} FROM {}.{name})", quote(schema))
+    let source = format!("{}.{}", quote(schema), quote(&table.name));
+    let (name, columns) = (quote(name), columns.join(", "));
+    format!("{name} AS NOT MATERIALIZED (SELECT {columns} FROM {source})")
+}
+
+/// The name of the common table expression of a table that is named with its schema.
+fn qualified_name(table: &Table) -> String {
+    format!("{}.{}", table.schema.as_deref().unwrap_or_default(), table.name)
 }
 
 /// Refuses the names of system catalogs, of functions that describe objects, and of types that look up names.
@@ -165,22 +211,25 @@ async fn check_functions(transaction: &Transaction, spans: &[Span]) -> Result<()
     }
 }
 
-/// Refuses names with a schema, unless they are those of visible tables without masked columns.
-async fn check_qualified(
+/// The names with a schema of visible tables with masked columns, and the names of their common table expressions.
+///
+/// # Errors
+///
+/// A name with a schema is not that of a visible table.
+async fn qualified(
     transaction: &Transaction,
     spans: &[Span],
     visible: &[catalog::VisibleTable],
-) -> Result<(), Error> {
-    let qualified: Vec<&[Span]> =
-        spans.windows(3).filter(|three| three[1].0 == Token::Sign('.')).collect();
-    if qualified.is_empty() {
-        return Ok(());
+) -> Result<Vec<Edit>, Error> {
+    if !spans.iter().any(|(token, _)| *token == Token::Sign('.')) {
+        return Ok(Vec::new());
     }
     let schemas = catalog::schema_names(transaction).await?;
     // The server converts letters to lower case by the rules of its encoding.
     let schemas: HashSet<String> = schemas.iter().map(|name| name.to_lowercase()).collect();
-    for three in qualified {
-        let [(first, range), _, (second, _)] = three else { continue };
+    let mut edits = Vec::new();
+    for (index, three) in spans.windows(3).enumerate() {
+        let [(first, range), (Token::Sign('.'), _), (second, end)] = three else { continue };
         let Some(schema) = first.name() else { continue };
         if !schemas.contains(&schema.to_lowercase()) {
             continue;
@@ -191,25 +240,63 @@ async fn check_qualified(
         let is_this = |one: &&catalog::VisibleTable| {
             one.table.schema.as_deref() == Some(schema) && one.table.name == name
         };
-        match visible.iter().find(is_this) {
-            Some(one) if !one.table.has_masks() => {}
-            Some(one) if one.is_in_search_path => {
-                let reason = format!(
-                    "table {name:?} has masked columns, and can be used in SQL without the name of its schema only"
-                );
-                return Err(Error::Forbidden { reason });
-            }
-            Some(_) => {
-                let reason = format!(
-                    "table \"{schema}.{name}\" has masked columns, and its schema is not in the search path; \
-                     use query_records"
-                );
-                return Err(Error::Forbidden { reason });
-            }
-            None => return Err(unknown_relation(schema, name, range.start)),
+        let Some(one) = visible.iter().find(is_this) else {
+            return Err(unknown_relation(schema, name, range.start));
+        };
+        if one.table.has_masks() {
+            let expression = expression_in_place(&one.table, spans, index)?;
+            edits.push((range.start..end.end, expression));
         }
     }
-    Ok(())
+    Ok(edits)
+}
+
+/// The text in the place of the name of a table with its schema, which begins at a token.
+fn expression_in_place(table: &Table, spans: &[Span], index: usize) -> Result<String, Error> {
+    /// The words that can follow a table and are not its alias.
+    const AFTER_TABLE: [&str; 22] = [
+        "cross",
+        "except",
+        "fetch",
+        "for",
+        "full",
+        "group",
+        "having",
+        "inner",
+        "intersect",
+        "join",
+        "left",
+        "limit",
+        "natural",
+        "offset",
+        "on",
+        "order",
+        "right",
+        "tablesample",
+        "union",
+        "using",
+        "where",
+        "window",
+    ];
+    /// PostgreSQL truncates longer names.
+    const MAX_NAME: usize = 63;
+    let expression = qualified_name(table);
+    if expression.len() > MAX_NAME {
+        let reason = format!(
+            "table \"{expression}\" has masked columns, and this name has more than {MAX_NAME} bytes; use query_records"
+        );
+        return Err(Error::Forbidden { reason });
+    }
+    let (name, expression) = (quote(&table.name), quote(&expression));
+    let token = |index: usize| spans.get(index).map(|(token, _)| token);
+    Ok(match token(index + 3) {
+        // A column of the table.
+        Some(Token::Sign('.')) => name,
+        Some(Token::Quoted(_)) => expression,
+        Some(Token::Word(word)) if !AFTER_TABLE.contains(&word.as_str()) => expression,
+        _ if index > 0 && token(index - 1).is_some_and(|token| token.is("table")) => expression,
+        _ => format!("{expression} AS {name}"),
+    })
 }
 
 /// The error of the server for an unknown table.
@@ -234,9 +321,10 @@ fn refused(name: &str, what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scoped, spans};
+    use super::{Scoped, expression_in_place, spans};
     use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility};
     use crate::model::visibility::Mask;
+    use crate::postgres::catalog::VisibleTable;
 
     fn table(name: &str) -> Table {
         let column = |name: &str, mask| Column {
@@ -263,7 +351,8 @@ mod tests {
 
     #[track_caller]
     fn check(sql: &str, expected: &str) {
-        let scoped = Scoped::of(sql, &spans(sql).unwrap(), vec![table("t")]);
+        let found = VisibleTable { table: table("t"), is_in_search_path: true };
+        let scoped = Scoped::of(sql, &spans(sql).unwrap(), vec![found], Vec::new()).unwrap();
         let definition = r#"WITH "t" AS NOT MATERIALIZED (SELECT "a" FROM "public"."t") "#;
         assert_eq!(scoped.text, expected.replace("#", definition), "{sql}");
     }
@@ -284,5 +373,56 @@ mod tests {
         );
         check("EXPLAIN (SELECT 1)", "EXPLAIN #SELECT * FROM ((SELECT 1)\n) AS statement");
         check("SHOW search_path", "SHOW search_path");
+    }
+
+    #[test]
+    fn names_in_other_places_are_refused() {
+        for (sql, index) in [("EXPLAIN (public.t.a) SELECT zz", 2), ("SELECT public.public.t", 1)] {
+            let spans = spans(sql).unwrap();
+            let edit = |index: usize| {
+                (spans[index].1.start..spans[index + 2].1.end, "\"public.t\"".to_owned())
+            };
+            let found = VisibleTable { table: table("t"), is_in_search_path: true };
+            let outcome = Scoped::of(sql, &spans, vec![found], vec![edit(index), edit(index + 2)]);
+            assert!(outcome.is_err(), "{sql}");
+        }
+    }
+
+    /// The name with a schema at the token with this index, which is in the new text in its place.
+    #[track_caller]
+    fn check_qualified(sql: &str, index: usize, expected: &str) {
+        let spans = spans(sql).unwrap();
+        let edit = expression_in_place(&table("t"), &spans, index).unwrap();
+        let edits = vec![(spans[index].1.start..spans[index + 2].1.end, edit)];
+        let found = VisibleTable { table: table("t"), is_in_search_path: false };
+        let scoped = Scoped::of(sql, &spans, vec![found], edits).unwrap();
+        let definition = r#"WITH "public.t" AS NOT MATERIALIZED (SELECT "a" FROM "public"."t") "#;
+        assert_eq!(scoped.text, expected.replace("#", definition), "{sql}");
+        let (place, last) = (scoped.text.find("zz").unwrap(), scoped.text.rfind("zz").unwrap());
+        assert_eq!(scoped.original(place), sql.find("zz").unwrap(), "{sql}");
+        assert_eq!(scoped.original(last), sql.rfind("zz").unwrap(), "{sql}");
+    }
+
+    #[test]
+    fn names_with_a_schema_are_those_of_definitions() {
+        check_qualified("SELECT zz FROM public.t", 3, r#"#SELECT zz FROM "public.t" AS "t""#);
+        check_qualified("SELECT zz FROM public . t x", 3, r#"#SELECT zz FROM "public.t" x"#);
+        check_qualified("SELECT zz FROM public.t AS x", 3, r#"#SELECT zz FROM "public.t" AS x"#);
+        check_qualified(
+            "SELECT zz FROM public.t WHERE zz > 1",
+            3,
+            r#"#SELECT zz FROM "public.t" AS "t" WHERE zz > 1"#,
+        );
+        check_qualified("SELECT zz FROM public.t, u", 3, r#"#SELECT zz FROM "public.t" AS "t", u"#);
+        check_qualified(
+            "SELECT zz FROM (TABLE public.t)",
+            5,
+            r#"#SELECT zz FROM (TABLE "public.t")"#,
+        );
+        check_qualified(
+            "SELECT zz, public.t.a FROM public.t",
+            3,
+            r#"#SELECT zz, "t".a FROM public.t"#,
+        );
     }
 }

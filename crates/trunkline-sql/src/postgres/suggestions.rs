@@ -5,6 +5,7 @@ use super::security::names;
 use super::transaction::Transaction;
 use crate::model::error::Error;
 use crate::model::schema::nearest_names;
+use crate::model::table_name;
 
 /// Maximum number of tables of a statement whose columns are compared.
 const MAX_TABLES: usize = 10;
@@ -50,8 +51,8 @@ async fn columns_like(
     let words = names(sql);
     let tables = catalog::table_names(transaction).await?;
     let is_used = |table: &&String| {
-        let bare = table.rsplit('.').next().unwrap_or_default();
-        words.iter().any(|word| word == bare)
+        let bare = table_name::bare(table);
+        words.contains(&bare)
     };
     let mut columns = Vec::new();
     for table in tables.iter().filter(is_used).take(MAX_TABLES) {

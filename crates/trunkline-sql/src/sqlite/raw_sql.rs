@@ -1,6 +1,7 @@
 //! SQL of callers under rules: hidden tables do not exist, and masked columns are refused.
 //!
-//! The authorizer refuses reads of columns (`security::scope`). SQLite does not report the columns that `USING` and
+//! The authorizer refuses reads of columns (`security::scope`). `SELECT *` reads those that are not masked, as in
+//! PostgreSQL. SQLite does not report the columns that `USING` and
 //! `NATURAL JOIN` compare, and not each table, so the tables that the compiled program opens are checked, too.
 
 use std::sync::Arc;
@@ -12,17 +13,18 @@ use super::session::Session;
 use super::tokens::{self, Name};
 use super::value;
 use crate::model::error::Error;
+use crate::query::identifier::quote;
 use crate::sqlite::security::{Refusal, SqlScope};
 
-/// Runs `work`, which compiles and runs a statement of a caller, in one read transaction. Statements must not come from
-/// the cache, since the rules apply while a statement is compiled.
+/// Runs `work`, which compiles and runs the text that it gets: a statement of a caller, in one read transaction.
+/// Statements must not come from the cache, since the rules apply while a statement is compiled.
 pub(super) fn restricted<T>(
     session: &mut Session<'_>,
     sql: &str,
-    work: impl FnOnce(&mut Session<'_>) -> Result<T, Error>,
+    work: impl FnOnce(&mut Session<'_>, &str) -> Result<T, Error>,
 ) -> Result<T, Error> {
     if session.config().rules.is_empty() {
-        return work(session);
+        return work(session, sql);
     }
     session.begin_read()?;
     let outcome = within_rules(session, sql, work);
@@ -33,7 +35,7 @@ pub(super) fn restricted<T>(
 fn within_rules<T>(
     session: &mut Session<'_>,
     sql: &str,
-    work: impl FnOnce(&mut Session<'_>) -> Result<T, Error>,
+    work: impl FnOnce(&mut Session<'_>, &str) -> Result<T, Error>,
 ) -> Result<T, Error> {
     check_kind(sql)?;
     let scope = schema::scope(session)?;
@@ -45,11 +47,13 @@ fn within_rules<T>(
         absent => absent,
     };
     check_index_hints(session, &scope, &names)?;
+    let without_masks = without_masked_columns(session, &scope, sql, &names)?;
+    let sql = without_masks.as_deref().unwrap_or(sql);
     let (outcome, refusal) = in_scope(session, &scope, |session| {
         drop(session.prepare(sql)?);
         let opened = opened_tables(session, &scope, tokens::explained(sql))?;
         check_joins(&scope, &opened, sql)?;
-        work(session)
+        work(session, sql)
     });
     match (outcome, refusal, absent) {
         (Err(_), Some(Refusal::Hidden), Some(absent)) => Err(absent),
@@ -74,6 +78,50 @@ fn check_kind(sql: &str) -> Result<(), Error> {
         // Without a verb, SQLite reports a syntax error.
         _ => Ok(()),
     }
+}
+
+/// The statement with a common table expression in the place of each table with masked columns, without these columns. It
+/// is used if the statement has a `*`, which the authorizer refuses, and names none of the masked columns: their names
+/// could then mean others.
+fn without_masked_columns(
+    session: &mut Session<'_>,
+    scope: &Arc<SqlScope>,
+    sql: &str,
+    names: &[Name],
+) -> Result<Option<String>, Error> {
+    if !sql.contains('*') {
+        return Ok(None);
+    }
+    let masks_of = |name: &Name| scope.masked(&name.text).filter(|masked| !masked.is_empty());
+    let mut tables: Vec<String> = names
+        .iter()
+        .filter(|name| masks_of(name).is_some())
+        .map(|name| name.text.to_ascii_lowercase())
+        .collect();
+    tables.sort_unstable();
+    tables.dedup();
+    let masked: Vec<&String> = names.iter().filter_map(masks_of).flatten().collect();
+    let is_masked = |name: &Name| masked.iter().any(|one| one.eq_ignore_ascii_case(&name.text));
+    if tables.is_empty() || names.iter().any(is_masked) {
+        return Ok(None);
+    }
+    let (compiled, refusal) = in_scope(session, scope, |session| session.prepare(sql).map(drop));
+    if compiled.is_ok() || !matches!(refusal, Some(Refusal::Masked { .. })) {
+        return Ok(None);
+    }
+    let mut definitions = Vec::new();
+    for name in &tables {
+        let table = session.table(name)?;
+        let columns = table.visible_columns().filter(|column| column.mask.is_none());
+        let columns: Vec<String> = columns.map(|column| quote(&column.name)).collect();
+        let (name, columns) = (quote(&table.name), columns.join(", "));
+        definitions.push(format!("{name} AS NOT MATERIALIZED (SELECT {columns} FROM main.{name})"));
+    }
+    let Some(text) = tokens::with_definitions(sql, &definitions.join(", "), &tables) else {
+        return Ok(None);
+    };
+    let (compiled, _) = in_scope(session, scope, |session| session.prepare(&text).map(drop));
+    Ok(compiled.is_ok().then_some(text))
 }
 
 /// The error of the same statement with names of no tables in the place of hidden ones, if it has one. A column may have

@@ -13,6 +13,7 @@ use crate::model::import::is_checkpoint_table;
 use crate::model::schema::{
     Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
 };
+use crate::model::table_name::TableName;
 use crate::model::unmatched_rule::TableNames;
 
 impl Session<'_> {
@@ -96,12 +97,13 @@ fn is_of_sqlite(name: &str) -> bool {
     name.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sqlite_"))
 }
 
-/// Looks up a table or view. As in SQLite, the case of ASCII letters is ignored.
+/// Looks up a table or view by its name, or by its name in SQL. As in SQLite, the case of ASCII letters is ignored.
 fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
+    let spelled = TableName::of_sqlite(name);
     let found = session.rows(
         "SELECT name, type, wr FROM pragma_table_list \
-         WHERE schema = 'main' AND name = ?1 COLLATE NOCASE",
-        &[name],
+         WHERE schema = 'main' AND name COLLATE NOCASE IN (?1, ?2) ORDER BY name = ?1 COLLATE NOCASE DESC",
+        &[name, spelled.as_ref().map_or(name, |spelled| &spelled.name)],
         |row| {
             let found: (String, String, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok(found)

@@ -88,6 +88,38 @@ pub(super) fn explained(sql: &str) -> &str {
     statement(sql, &tokens).first().map_or("", |token| &sql[token.range.start..])
 }
 
+/// A statement with further common table expressions. They have the names of `tables`, which are in lower case, so the
+/// names of these tables with the schema `main` are replaced by the names alone. `None` if there is no statement.
+pub(super) fn with_definitions(sql: &str, definitions: &str, tables: &[String]) -> Option<String> {
+    let tokens = tokens(sql);
+    let statement = statement(sql, &tokens);
+    let is =
+        |index: usize, word| statement.get(index).is_some_and(|token| token.is_word(sql, word));
+    let (place, before, after) = match (is(0, "with"), is(1, "recursive")) {
+        (true, true) => (statement.get(1)?.range.end, " ", ","),
+        (true, false) => (statement.first()?.range.end, " ", ","),
+        (false, _) => (statement.first()?.range.start, "WITH ", " "),
+    };
+    let mut text = format!("{}{before}{definitions}{after}", &sql[..place]);
+    let mut end = place;
+    for three in tokens.windows(3) {
+        let [schema, dot, table] = three else { continue };
+        let (Some(schema), true, Some(name)) =
+            (schema.name(sql), dot.is_sign(sql, "."), table.name(sql))
+        else {
+            continue;
+        };
+        let is_defined = tables.contains(&name.text.to_ascii_lowercase());
+        if schema.text.eq_ignore_ascii_case("main") && is_defined && schema.range.start >= end {
+            text.push_str(&sql[end..schema.range.start]);
+            text.push_str(&sql[name.range.clone()]);
+            end = name.range.end;
+        }
+    }
+    text.push_str(&sql[end..]);
+    Some(text)
+}
+
 /// Whether a text has tokens after a semicolon that ends a statement. The statements in triggers count, too.
 pub(super) fn has_several_statements(sql: &str) -> bool {
     let tokens = tokens(sql);

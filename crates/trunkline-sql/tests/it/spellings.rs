@@ -25,6 +25,25 @@ fn check(fixture: &Fixture, operation: &str, published: Value, also: Value) {
 }
 
 #[test]
+fn names_of_tables_are_read_as_sql_spells_them() {
+    let fixture = Fixture::new();
+    for operation in ["query_records", "describe_table", "profile_table"] {
+        for name in ["main.emp", "MAIN.EMP", "\"emp\"", "\"main\".\"emp\"", "[main].[emp]", "`emp`"]
+        {
+            check(&fixture, operation, json!({}), json!({ "table_name": name }));
+        }
+        let odd = json!({ "table_name": "we\"ird; DROP" });
+        for name in ["\"we\"\"ird; DROP\"", "main.[we\"ird; DROP]", "WE\"ird; drop"] {
+            check(&fixture, operation, odd.clone(), json!({ "table_name": name }));
+        }
+    }
+    for name in ["temp.emp", "other.emp", "main..emp", "\"emp", "'emp'", "main.main.emp", ""] {
+        let error = fixture.call("query_records", json!({ "table_name": name })).unwrap_err();
+        assert_eq!(error.details().kind, "unknown_table", "{name}");
+    }
+}
+
+#[test]
 fn unambiguous_spellings_are_accepted() {
     let fixture = Fixture::new();
     let first = json!({"filters": {"id": 1}});

@@ -37,7 +37,10 @@ fn names_and_schemas() {
     fixture.look(
         r#"CREATE SCHEMA "d.s"; CREATE TABLE "x.y" (c integer); CREATE TABLE "d.s".t (e integer);
            CREATE TABLE "d.s"."T" (f integer); GRANT USAGE ON SCHEMA "d.s" TO app;
-           GRANT SELECT ON "x.y", "d.s".t, "d.s"."T" TO app"#,
+           CREATE TABLE "sales.orders" (g integer); CREATE TABLE "we""ird" (h integer);
+           CREATE TABLE """sales"".""orders""" (i integer); CREATE TABLE sales."Mixed Case" (j integer);
+           GRANT SELECT ON "x.y", "d.s".t, "d.s"."T", "sales.orders", "we""ird", """sales"".""orders""",
+           sales."Mixed Case" TO app"#,
     );
     let unknown =
         |candidates: Value| vec![("/kind", json!("unknown_table")), ("/candidates", candidates)];
@@ -47,6 +50,20 @@ fn names_and_schemas() {
         (rows("archive.orders"), columns("id")),
         (rows("ARCHIVE.Orders"), columns("id")),
         (rows("sales.orders"), columns("id")),
+        (rows(r#""sales"."orders""#), columns("id")),
+        (rows(r#"sales."orders""#), columns("id")),
+        (rows(r#""SALES".ORDERS"#), columns("id")),
+        (rows(r#""sales.orders""#), columns("g")),
+        (rows(r#"public."sales.orders""#), columns("g")),
+        (rows("public.sales.orders"), columns("g")),
+        (rows(r#""we""ird""#), columns("h")),
+        (rows(r#"we"ird"#), columns("h")),
+        (rows(r#""""sales"".""orders""""#), columns("i")),
+        (rows("sales.mixed case"), columns("j")),
+        (rows(r#""sales"."Mixed Case""#), columns("j")),
+        (rows(r#""sales"."none""#), vec![("/kind", json!("unknown_table"))]),
+        (rows(r#""sales"."orders"#), vec![("/kind", json!("unknown_table"))]),
+        (rows(r#"sales..orders"#), vec![("/kind", json!("unknown_table"))]),
         (rows("public.item"), columns("id")),
         (rows("item"), columns("id")),
         (rows("Item"), columns("id")),
@@ -82,6 +99,30 @@ fn names_and_schemas() {
         (
             ("create_table", json!({"table_name": "ARCHIVE.NEW", "schema": {"id": "INTEGER"}})),
             vec![("/kind", json!("table_exists"))],
+        ),
+        (
+            (
+                "create_table",
+                json!({"table_name": r#""archive"."a.b""#, "schema": {"id": "INTEGER"}}),
+            ),
+            vec![("/table", json!(r#"archive."a.b""#)), ("/created", json!(true))],
+        ),
+        (
+            ("describe_table", json!({"table_name": r#"archive."a.b""#})),
+            vec![("/name", json!(r#"archive."a.b""#))],
+        ),
+        (
+            ("create_table", json!({"table_name": "no.schema", "schema": {"id": "INTEGER"}})),
+            vec![("/table", json!(r#""no.schema""#)), ("/created", json!(true))],
+        ),
+        (
+            ("list_tables", json!({"pattern": "%orders%"})),
+            vec![
+                ("/tables/0/name", json!(r#""""sales"".""orders""""#)),
+                ("/tables/1/name", json!(r#""sales.orders""#)),
+                ("/tables/2/name", json!("archive.orders")),
+                ("/tables/3/name", json!("sales.orders")),
+            ],
         ),
     ] {
         check(&fixture, operation, arguments, &expected);

@@ -1,18 +1,18 @@
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::model::change::{Affected, DeleteRecord, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::error::Error;
 use crate::model::rowset::Bounds;
 use crate::model::schema::{Dialect, Table};
+use crate::model::table_name::{self, TableName};
 use crate::postgres::error::with_column;
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
 use crate::query;
 use crate::query::change::Change;
-use crate::query::identifier::quote;
 
 pub(crate) async fn update_record(
     transaction: &mut Transaction,
@@ -72,11 +72,9 @@ pub(crate) async fn create_table(
     request: &CreateTable,
 ) -> Result<Created, Error> {
     let name = &request.table_name;
-    let (schema, bare) = match name.split_once('.') {
-        Some((schema, bare)) => (Some(schema), bare),
-        None => (None, name.as_str()),
-    };
-    query::create_table::check_visible(transaction.rules(), schema, bare)?;
+    let (schema, bare) = new_table(transaction, name).await?;
+    let schema = schema.as_deref();
+    query::create_table::check_visible(transaction.rules(), schema, &bare)?;
     match catalog::table(transaction, name).await {
         Ok(table) if request.if_not_exists => {
             return Ok(Created { ddl: None, table: table.full_name(), created: false });
@@ -85,25 +83,34 @@ pub(crate) async fn create_table(
         Err(Error::UnknownTable { .. }) => {}
         Err(error) => return Err(error),
     }
-    let sql_name = sql_name(transaction, name).await?;
-    let ddl = query::create_table::create_table(request, Dialect::Postgres, &sql_name)?;
+    let ddl = query::create_table::create_table(request, Dialect::Postgres, schema, &bare)?;
+    let listed = table_name::listed(schema, &bare);
     if let Err(error) = transaction.connection()?.client.batch_execute(&ddl).await {
         return Err(match error.code() {
-            Some(&SqlState::DUPLICATE_TABLE) => Error::TableExists { table: name.clone() },
-            _ => Error::from(error).on_table(name),
+            Some(&SqlState::DUPLICATE_TABLE) => Error::TableExists { table: listed },
+            _ => Error::from(error).on_table(&listed),
         });
     }
-    Ok(Created { table: name.clone(), ddl: Some(ddl), created: true })
+    Ok(Created { table: listed, ddl: Some(ddl), created: true })
 }
 
-/// The name of a new table in SQL: `a.b` is in the schema `a`, if that exists.
-async fn sql_name(transaction: &Transaction, name: &str) -> Result<String, Error> {
-    const SCHEMA: &str = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1";
-    if let Some((schema, table)) = name.split_once('.')
-        && !schema.contains('\0')
-        && !catalog::rows(transaction, SCHEMA, &[(&schema, Type::TEXT)]).await?.is_empty()
-    {
-        return Ok(format!("{}.{}", quote(schema), quote(table)));
+/// The schema and the name of a new table. `a.b` is in the schema `a`, if that exists.
+async fn new_table(
+    transaction: &Transaction,
+    name: &str,
+) -> Result<(Option<String>, String), Error> {
+    const SCHEMA: &str = "\
+        SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1 AND coalesce(current_database() = $2, TRUE)";
+    if name.contains('\0') {
+        return Ok((None, name.to_owned()));
     }
-    Ok(quote(name))
+    let Some(spelled) = TableName::of_postgres(name) else { return Ok((None, name.to_owned())) };
+    let TableName { database, schema: Some(schema), name: bare } = spelled else {
+        return Ok((None, spelled.name));
+    };
+    let params: &[(&(dyn ToSql + Sync), Type)] = &[(&schema, Type::TEXT), (&database, Type::TEXT)];
+    let exists = !catalog::rows(transaction, SCHEMA, params).await?.is_empty();
+    // In quotes, the name is that of SQL, and PostgreSQL reports that the schema is missing.
+    let is_in_schema = exists || name.contains('"');
+    Ok(if is_in_schema { (Some(schema), bare) } else { (None, name.to_owned()) })
 }

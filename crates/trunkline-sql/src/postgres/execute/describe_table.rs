@@ -7,7 +7,7 @@ use crate::model::describe::{
 use crate::model::error::Error;
 use crate::model::rowset::{Bounds, Rowset};
 use crate::model::schema::{Column, Table, TableKind, Visibility};
-use crate::postgres::catalog::{self, CatalogTable, ColumnFacts};
+use crate::postgres::catalog::{self, CatalogTable, ColumnFacts, NAME};
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
 use crate::postgres::visibility::{self, Among};
@@ -66,20 +66,20 @@ fn column((column, facts): (&Column, &ColumnFacts)) -> ColumnDescription {
 }
 
 async fn foreign_keys(transaction: &Transaction, oid: u32) -> Result<Vec<ForeignKey>, Error> {
-    const KEYS: &str = "\
-        SELECT (SELECT array_agg(a.attname::text ORDER BY x.place) \
+    let keys = format!(
+        "SELECT (SELECT array_agg(a.attname::text ORDER BY x.place) \
                 FROM unnest(k.conkey) WITH ORDINALITY AS x(number, place) \
                 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = x.number), \
-        CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname::text \
-             ELSE n.nspname || '.' || c.relname END, \
+        {NAME}, \
         (SELECT array_agg(a.attname::text ORDER BY x.place) \
          FROM unnest(k.confkey) WITH ORDINALITY AS x(number, place) \
          JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = x.number), \
         k.confupdtype::text, k.confdeltype::text, k.confrelid \
         FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.confrelid \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
-        WHERE k.conrelid = $1 AND k.contype = 'f' ORDER BY k.conname";
-    let found = catalog::rows(transaction, KEYS, &[(&oid, Type::OID)]).await?;
+        WHERE k.conrelid = $1 AND k.contype = 'f' ORDER BY k.conname"
+    );
+    let found = catalog::rows(transaction, &keys, &[(&oid, Type::OID)]).await?;
     let hidden = hidden_targets(transaction, &found, 5).await?;
     let key = |row: &Row| {
         Ok(ForeignKey {

@@ -36,7 +36,7 @@ pub(crate) async fn list_tables(
          (SELECT count(*) FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 \
          AND NOT a.attisdropped AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')), \
          c.reltuples::int8, pg_catalog.obj_description(c.oid, 'pg_class') {READABLE} \
-         AND NOT c.relispartition AND ({NAME} ILIKE $1 OR c.relname ILIKE $1) \
+         AND NOT c.relispartition AND ({NAME} ILIKE $1 OR c.relname ILIKE $1 OR n.nspname || '.' || c.relname ILIKE $1) \
          AND strpos($2, c.relkind::text) > 0 \
          AND c.oid <> ALL($4) AND {NAME} COLLATE \"C\" > $3 ORDER BY 1 LIMIT {}",
         TABLES_PER_PAGE + 1

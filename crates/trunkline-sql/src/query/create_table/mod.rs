@@ -12,15 +12,19 @@ use crate::model::schema::Dialect;
 use crate::model::visibility::VisibilityRules;
 use definition::Definition;
 
-/// The `CREATE TABLE` statement, with the name of the table in SQL. No text of the caller is copied into it: names are
+/// The `CREATE TABLE` statement of a table with this name, in this schema. No text of the caller is copied into it: names are
 /// quoted, and types and defaults are parsed and rendered again.
 pub(crate) fn create_table(
     request: &CreateTable,
     dialect: Dialect,
-    table: &str,
+    schema: Option<&str>,
+    name: &str,
 ) -> Result<String, Error> {
-    check_name(&request.table_name, dialect)
-        .map_err(|reason| Error::argument("table_name", reason))?;
+    for name in schema.into_iter().chain([name]) {
+        check_name(name, dialect).map_err(|reason| Error::argument("table_name", reason))?;
+    }
+    let names = schema.into_iter().chain([name]).map(quote);
+    let table = names.collect::<Vec<_>>().join(".");
     let count = request.schema.0.len();
     dialect.check_names("schema", count)?;
     let mut columns = Vec::with_capacity(count);
@@ -83,8 +87,11 @@ fn check_name(name: &str, dialect: Dialect) -> Result<(), &'static str> {
         _ if name.is_empty() => Err("the name is empty"),
         _ if name.contains('\0') => Err("the name contains a NUL character"),
         _ if dialect == Dialect::Postgres => {
-            let is_too_long = name.split('.').any(|part| part.len() > MAX_NAME);
-            if is_too_long { Err(TOO_LONG) } else { Ok(()) }
+            if name.len() > MAX_NAME {
+                Err(TOO_LONG)
+            } else {
+                Ok(())
+            }
         }
         Some(prefix) if prefix.eq_ignore_ascii_case(RESERVED) => {
             Err("names that begin with \"sqlite_\" are reserved")

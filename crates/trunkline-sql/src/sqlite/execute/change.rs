@@ -2,9 +2,9 @@ use crate::model::change::{Affected, DeleteRecord, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
 use crate::model::error::Error;
 use crate::model::schema::{Dialect, Table};
+use crate::model::table_name::TableName;
 use crate::query;
 use crate::query::change::{Change, without_other_tables};
-use crate::query::identifier::quote;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::schema;
 use crate::sqlite::session::Session;
@@ -69,9 +69,10 @@ pub(crate) fn create_table(
     session: &mut Session<'_>,
     request: &CreateTable,
 ) -> Result<Created, Error> {
-    let name = &request.table_name;
+    let spelled = TableName::of_sqlite(&request.table_name).map(|spelled| spelled.name);
+    let name = spelled.as_ref().unwrap_or(&request.table_name);
     query::create_table::check_visible(&session.config().rules, None, name)?;
-    let ddl = query::create_table::create_table(request, Dialect::Sqlite, &quote(name))?;
+    let ddl = query::create_table::create_table(request, Dialect::Sqlite, None, name)?;
     match session.table(name) {
         Ok(table) if request.if_not_exists => {
             return Ok(Created {

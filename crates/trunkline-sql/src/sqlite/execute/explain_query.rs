@@ -1,5 +1,6 @@
 use crate::model::error::Error;
 use crate::model::plan::{ExplainQuery, PlanStep, QueryPlan};
+use crate::model::read::Params;
 use crate::sqlite::execute::raw_query::bind;
 use crate::sqlite::raw_sql::restricted;
 use crate::sqlite::schema::suggest_names;
@@ -10,7 +11,9 @@ pub(crate) fn explain_query(
     session: &mut Session<'_>,
     request: &ExplainQuery,
 ) -> Result<QueryPlan, Error> {
-    let steps = restricted(session, &request.query, |session| steps(session, request));
+    let steps = restricted(session, &request.query, |session, sql| {
+        steps(session, sql, request.params.as_ref())
+    });
     let steps = steps.map_err(|error| suggest_names(session, &request.query, error))?;
     Ok(QueryPlan { steps: children(&steps, 0) })
 }
@@ -22,13 +25,13 @@ struct Step {
     detail: String,
 }
 
-fn steps(session: &Session<'_>, request: &ExplainQuery) -> Result<Vec<Step>, Error> {
+fn steps(session: &Session<'_>, sql: &str, params: Option<&Params>) -> Result<Vec<Step>, Error> {
     const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
     // Checks the statement itself: with `EXPLAIN`, every statement is a reading one.
-    bind(&mut session.prepare(&request.query)?, request.params.as_ref())?;
-    let explained = session.prepare(&format!("{EXPLAIN}{}", request.query));
+    bind(&mut session.prepare(sql)?, params)?;
+    let explained = session.prepare(&format!("{EXPLAIN}{sql}"));
     let mut statement = explained.map_err(|error| without_prefix(error, EXPLAIN.len()))?;
-    bind(&mut statement, request.params.as_ref())?;
+    bind(&mut statement, params)?;
     let mut rows = statement.raw_query();
     let mut steps = Vec::new();
     while let Some(row) = rows.next()? {

@@ -50,8 +50,8 @@ impl ExportJob {
             }
             ExportSource::Query { sql, params } => (sql.clone(), params.clone()),
         };
-        let exported = restricted(session, &sql, |session| {
-            self.send_statement(session, &sql, params.as_ref(), ResultMasks::default())
+        let exported = restricted(session, &sql, |session, sql| {
+            self.send_statement(session, sql, params.as_ref(), ResultMasks::default())
         });
         exported.map_err(|error| suggest_names(session, &sql, error))
     }

@@ -26,7 +26,7 @@ pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawO
             rows.take(statement)
         })
     } else {
-        restricted(session, sql, |session| {
+        restricted(session, sql, |session, sql| {
             let mut statement = session.prepare(sql)?;
             bind(&mut statement, request.params.as_ref())?;
             rows.take(&mut statement)

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use rusqlite::{Connection, Error};
 
-use super::{Kind, checks, explained, names, tokens, verb};
+use super::{Kind, checks, explained, names, tokens, verb, with_definitions};
 use crate::random::Random;
 
 #[track_caller]
@@ -227,4 +227,23 @@ fn ranges_of_sqlite(connection: &Connection, text: &str) -> Vec<(Range<usize>, b
 fn name_of_sqlite(connection: &Connection, token: &str) -> Option<String> {
     let statement = connection.prepare(&format!("SELECT 1 AS {token}")).ok()?;
     Some(statement.column_name(0).unwrap().to_owned())
+}
+
+#[test]
+fn definitions_are_added_to_a_statement() {
+    let check = |sql: &str, expected: Option<&str>| {
+        let found = with_definitions(sql, "t AS (#)", &["t".to_owned()]);
+        assert_eq!(found.as_deref(), expected, "{sql}");
+    };
+    check("SELECT * FROM t", Some("WITH t AS (#) SELECT * FROM t"));
+    check("; /* c */ select 1", Some("; /* c */ WITH t AS (#) select 1"));
+    check("EXPLAIN QUERY PLAN SELECT 1", Some("EXPLAIN QUERY PLAN WITH t AS (#) SELECT 1"));
+    check("with a AS (SELECT 1) TABLE", Some("with t AS (#), a AS (SELECT 1) TABLE"));
+    check("WITH RECURSIVE a(b) AS (1)", Some("WITH RECURSIVE t AS (#), a(b) AS (1)"));
+    check("SELECT * FROM main.t", Some("WITH t AS (#) SELECT * FROM t"));
+    check(
+        "SELECT main.\"T\".a, main.u.b FROM [MAIN] . `t` x, main.u",
+        Some("WITH t AS (#) SELECT \"T\".a, main.u.b FROM `t` x, main.u"),
+    );
+    check("-- main.t\n", None);
 }
