@@ -69,7 +69,7 @@ pub(crate) fn bare(listed: &str) -> String {
 
 /// Splits a name at the last dot outside of double quotes.
 pub(crate) fn split_last(name: &str) -> Option<(&str, &str)> {
-    if name.matches('"').count() % 2 > 0 {
+    if !name.matches('"').count().is_multiple_of(2) {
         return name.rsplit_once('.');
     }
     let mut is_quoted = false;

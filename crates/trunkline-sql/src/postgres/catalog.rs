@@ -53,7 +53,8 @@ pub(super) async fn rows(
 
 /// A table or view.
 pub(super) async fn table(transaction: &Transaction, name: &str) -> Result<Table, Error> {
-    find(transaction, name).await.map(|found| found.table)
+    // Boxed, since the future is large.
+    Box::pin(find(transaction, name)).await.map(|found| found.table)
 }
 
 /// A table or view, by its name in SQL, or by the text of its name and that of its schema. If no name is equal, the case
