@@ -3,6 +3,7 @@
 
 mod guide;
 mod imports;
+mod names;
 mod pooler;
 
 use std::fs;
