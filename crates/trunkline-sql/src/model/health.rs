@@ -32,8 +32,8 @@ pub struct DatabaseHealth {
 /// A problem and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HealthProblem {
-    /// The kind: `corrupt`, `free_pages`, `large_wal`, `unindexed_foreign_key`, `few_connections`, `low_cache_hits`,
-    /// `dead_tuples`, `long_transaction`, `unused_index`.
+    /// The kind: `corrupt`, `unchecked`, `free_pages`, `large_wal`, `unindexed_foreign_key`, `few_connections`,
+    /// `low_cache_hits`, `dead_tuples`, `long_transaction`, `unused_index`.
     pub kind: &'static str,
     /// The table, if the problem concerns one.
     #[serde(skip_serializing_if = "Option::is_none")]

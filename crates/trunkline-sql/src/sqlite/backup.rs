@@ -11,15 +11,20 @@ use rusqlite::{Connection, OpenFlags};
 use tempfile::TempPath;
 
 use super::draft::draft_of;
+use super::file_check::{self, Pragma};
+use super::functions;
 
 /// A complete backup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupSummary {
     /// The size of the copy in bytes.
     pub bytes: u64,
     /// Number of times that the copy began again, since another process changed the database.
     pub restarts: u32,
+    /// The tables of the copy that could not be checked, with the reason: they use functions or collations of another
+    /// program.
+    pub unchecked: Vec<(String, String)>,
 }
 
 /// The reason why a backup failed.
@@ -90,9 +95,9 @@ pub fn backup(
     source.busy_handler(Some(wait_for_lock))?;
     let restarts = copy(&source, &draft, &mut progress)?;
     drop(source);
-    check(&draft)?;
+    let unchecked = check(&draft)?;
     let bytes = replace(file, draft).map_err(write)?;
-    Ok(BackupSummary { bytes, restarts })
+    Ok(BackupSummary { bytes, restarts, unchecked })
 }
 
 fn copy(
@@ -145,13 +150,18 @@ fn wait_for_lock(waits: i32) -> bool {
     waits < 30_000
 }
 
-/// Checks the copy. Without locks and a log, so that no further files are created.
-fn check(path: &Path) -> Result<(), BackupError> {
+/// Checks the copy, and returns the tables that could not be checked. Without locks and a log, so that no further files
+/// are created.
+fn check(path: &Path) -> Result<Vec<(String, String)>, BackupError> {
     let uri = format!("file:{}?immutable=1", super::file::percent_encoded(path));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let copy = Connection::open_with_flags(uri, flags)?;
-    let found: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if found == "ok" { Ok(()) } else { Err(BackupError::Corrupt(found)) }
+    functions::register(&copy)?;
+    let checked = file_check::check(&copy, Pragma::Integrity, 1)?;
+    match checked.errors.into_iter().next() {
+        None => Ok(checked.unchecked),
+        Some(error) => Err(BackupError::Corrupt(error)),
+    }
 }
 
 /// Replaces a file by a complete copy, and returns its size.

@@ -26,7 +26,8 @@ impl From<rusqlite::Error> for Error {
             ErrorCode::Unknown if is_limit(message) => Self::OverLimit { message: quoted(message) },
             ErrorCode::Unknown | ErrorCode::TypeMismatch => {
                 let (table, column) = place_of_mistake(message);
-                Self::Sql { message: cut(message), offset, table, column, candidates: Vec::new() }
+                let message = format!("{}{}", cut(message), remedy(message));
+                Self::Sql { message, offset, table, column, candidates: Vec::new() }
             }
             ErrorCode::ConstraintViolation => {
                 let (table, column) = place_of_constraint(message);
@@ -62,6 +63,32 @@ fn cut(message: &str) -> String {
     match message.char_indices().nth(MESSAGE_LENGTH) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message.to_owned(),
+    }
+}
+
+/// The remedy for a message about something that only another program has, or nothing.
+fn remedy(message: &str) -> &'static str {
+    const FUNCTION: &str =
+        "; if the schema uses it, only the program that created the database has this function";
+    let (kind, name) = message.split_once(": ").unwrap_or((message, ""));
+    match (kind, name.to_ascii_lowercase().as_str()) {
+        ("no such function", "regexp" | "regexpi") => {
+            "; SQLite has no regular expressions: use LIKE, GLOB or instr"
+        }
+        ("no such function", "median" | "percentile" | "percentile_cont" | "percentile_disc") => {
+            "; use ORDER BY with LIMIT and OFFSET, or the window function ntile"
+        }
+        ("no such function" | "unknown function", _) => FUNCTION,
+        ("no such collation sequence", _) => {
+            "; only the program that created the database has this collation: do not sort or compare this column"
+        }
+        ("no such module", _) => {
+            "; only the program that created the database has this module of virtual tables"
+        }
+        ("no query solution", _) => {
+            "; the primary key of the table may use a collation that only the program that created the database has"
+        }
+        _ => "",
     }
 }
 

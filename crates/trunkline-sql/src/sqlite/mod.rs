@@ -8,6 +8,8 @@ mod draft;
 mod error;
 mod execute;
 mod file;
+mod file_check;
+mod functions;
 mod listeners;
 mod open_error;
 mod program;

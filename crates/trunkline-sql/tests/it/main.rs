@@ -13,6 +13,7 @@ mod defects;
 mod describe;
 mod errors;
 mod fixture;
+mod functions;
 mod hostile;
 mod insert;
 mod inspections;

@@ -44,6 +44,9 @@ fn backup(arguments: &Arguments) -> anyhow::Result<()> {
                 copied.bytes,
                 progress.seconds()
             ));
+            for (table, reason) in &copied.unchecked {
+                output::message(&format!("table {table:?} was copied but not checked: {reason}\n"));
+            }
             Ok(())
         }
         #[cfg(feature = "postgres")]

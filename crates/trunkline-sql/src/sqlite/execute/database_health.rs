@@ -1,13 +1,12 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use rusqlite::types::ValueRef;
-
 use super::describe_table::{foreign_keys, indexes};
 use crate::model::error::Error;
 use crate::model::health::{
     CheckHealth, DatabaseHealth, HealthProblem, MAX_PROBLEMS, SqliteHealth, unindexed_foreign_key,
 };
+use crate::sqlite::file_check::{self, CheckedFile, Pragma};
 use crate::sqlite::schema::{self, unless_interrupted};
 use crate::sqlite::security::without_authorizer;
 use crate::sqlite::session::Session;
@@ -49,10 +48,14 @@ pub(crate) fn database_health(
     let until = started + session.config().limits.timeout * CHECK_TIME / 100;
     let quick_check = match check(session, until)? {
         None => "unfinished",
-        Some(0) => "ok",
-        Some(errors) => {
-            problems.insert(0, corrupt(errors));
-            "failed"
+        Some(CheckedFile { errors, unchecked }) => {
+            problems.splice(0..0, unchecked_tables(session, unchecked)?);
+            if errors.is_empty() {
+                "ok"
+            } else {
+                problems.insert(0, corrupt(errors.len()));
+                "failed"
+            }
         }
     };
     problems.truncate(MAX_PROBLEMS);
@@ -82,28 +85,44 @@ fn corrupt(errors: usize) -> HealthProblem {
     }
 }
 
-/// The number of errors in the file, or none if the time was not sufficient.
-fn check(session: &Session<'_>, until: Instant) -> Result<Option<usize>, Error> {
+/// The tables that this program cannot check, without those that the caller does not see.
+fn unchecked_tables(
+    session: &mut Session<'_>,
+    unchecked: Vec<(String, String)>,
+) -> Result<Vec<HealthProblem>, Error> {
+    if unchecked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let listed = schema::listed_tables(session)?;
+    let is_listed = |name: &String| listed.iter().any(|(listed, ..)| listed == name);
+    let problem = |(table, reason): (String, String)| HealthProblem {
+        kind: "unchecked",
+        table: Some(table),
+        problem: format!("the table cannot be checked: {reason}"),
+        remedy: "run PRAGMA quick_check with the program that created the table".to_owned(),
+    };
+    Ok(unchecked.into_iter().filter(|(name, _)| is_listed(name)).map(problem).collect())
+}
+
+/// The result of the check of the file, or none if the time was not sufficient.
+fn check(session: &Session<'_>, until: Instant) -> Result<Option<CheckedFile>, Error> {
     /// Operations of SQLite's virtual machine between two checks of the time.
     const OPERATIONS: i32 = 1_000;
+    /// Maximum number of errors.
+    const ERRORS: usize = 10;
     let connection = session.connection();
     // In place of that of the call, which is set for each call. A cancelled call is interrupted.
     connection.progress_handler(OPERATIONS, Some(move || Instant::now() >= until))?;
     let checked = without_authorizer(connection, session.role(), || {
-        let mut statement = connection.prepare("PRAGMA main.quick_check(10)")?;
-        let mut rows = statement.raw_query();
-        let mut errors = 0;
-        while let Some(row) = rows.next()? {
-            let is_ok = matches!(row.get_ref(0)?, ValueRef::Text(b"ok"));
-            errors += usize::from(!is_ok);
-        }
-        Ok(errors)
+        Ok(file_check::check(connection, Pragma::Quick, ERRORS)?)
     });
     match checked {
-        Ok(errors) => Ok(Some(errors)),
+        Ok(checked) => Ok(Some(checked)),
         Err(Error::Cancelled) if Instant::now() >= until => Ok(None),
         // The schema is corrupt, so the check cannot begin.
-        Err(Error::Failure(_)) => Ok(Some(1)),
+        Err(Error::Failure(error)) => {
+            Ok(Some(CheckedFile { errors: vec![error.to_string()], ..CheckedFile::default() }))
+        }
         Err(error) => Err(error),
     }
 }

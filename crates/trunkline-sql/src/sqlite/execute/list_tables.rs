@@ -62,7 +62,9 @@ pub(crate) fn list_tables(
         let row_estimate = match (analyzed.get(&name), &table) {
             (Some(rows), _) => Some(*rows),
             // The span of a masked key would reveal its values.
-            (None, Some(table)) if !table.is_key_masked() => row_number_span(session, table)?,
+            (None, Some(table)) if !table.is_key_masked() => {
+                row_number_span(session, table).or_else(schema::unless_interrupted)?
+            }
             (None, _) => None,
         };
         let columns = table.map(|table| table.visible_columns().count());

@@ -31,6 +31,7 @@ use rusqlite::hooks::{AuthContext, Authorization};
 
 use crate::model::error::Error;
 use crate::sqlite::config::SqliteConfig;
+use crate::sqlite::functions;
 
 pub(crate) use role::{Role, WriterState};
 pub(crate) use scope::{ReaderState, Refusal, SqlScope};
@@ -62,6 +63,7 @@ pub(crate) fn harden(
     }
     limits::bound_memory(connection, config.heap_limit)?;
     limits::set(connection)?;
+    functions::register(connection)?;
     // Last: it denies the pragmas above.
     authorizer::install(connection, role)
 }
