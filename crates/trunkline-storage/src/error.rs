@@ -153,8 +153,11 @@ impl From<rusqlite::Error> for StoreError {
             Some(DiskFull) => "the disk is full",
             Some(SystemIoFailure) => "the disk is full or failing",
             Some(ReadOnly) => "the disk or the file is read-only",
-            Some(CannotOpen) => "the file cannot be opened",
-            Some(DatabaseCorrupt | NotADatabase) => "the file is corrupt",
+            Some(CannotOpen) => {
+                "the file cannot be opened; check the permissions of the file and its directory"
+            }
+            Some(DatabaseCorrupt) => "the file is corrupt",
+            Some(NotADatabase) => "the file is not a SQLite database, or it is encrypted",
             _ => return Self::Failed(Arc::new(error)),
         };
         Self::Unavailable { reason: reason.to_owned(), source: Some(Arc::new(error)) }

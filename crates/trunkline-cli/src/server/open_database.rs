@@ -133,6 +133,22 @@ pub(super) fn create(path: &Path) -> anyhow::Result<String> {
 fn missing(path: &Path) -> anyhow::Error {
     let remedy = with_sample(", or --sample to create it with sample data");
     let file = path.display();
+    // SQLAlchemy counts the slashes of `sqlite:///FILE` in another way.
+    if let Ok(relative) = path.strip_prefix("/")
+        && relative.is_file()
+    {
+        let relative = relative.display();
+        return anyhow!(
+            "database file {file} does not exist; did you mean the relative path {relative}?"
+        );
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(directory) = directory.filter(|directory| !directory.exists()) {
+        return anyhow!(
+            "database file {file} does not exist, nor does its directory {}; check the path",
+            directory.display()
+        );
+    }
     match similar_file(path) {
         Some(similar) => anyhow!(
             "database file {file} does not exist; did you mean {}?",

@@ -64,7 +64,15 @@ fn databases() {
         ),
         ("text", &["--db", "text.db"], &["text.db is not a SQLite database"]),
         ("text, sample", &["--sample", "--db", "text.db"], &["text.db is not a SQLite database"]),
+        ("text, encrypted?", &["--db", "text.db"], &["or it is encrypted"]),
         ("directory", &["--db", "folder"], &["folder is not a regular file"]),
+        (
+            "directory, remedy",
+            &["--db", "folder"],
+            &["but a directory; give the path of a file in it"],
+        ),
+        ("in a file", &["--db", "text.db/a.db"], &["cannot read text.db/a.db; a part of the path"]),
+        ("no directory", &["--db", "none/a.db"], &["nor does its directory none"]),
         ("directory, sample", &["--sample", "--db", "folder"], &["folder is not a regular file"]),
         ("device", &["--db", "/dev/null"], &["/dev/null is not a regular file"]),
         (

@@ -7,12 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tempfile::TempPath;
 
 use super::draft::draft_of;
+use super::file::{FileFingerprint, connect_immutable, connect_unlocked, regular_file};
 use super::file_check::{self, Pragma};
 use super::functions;
+use super::open_error::OpenError;
 
 /// A complete backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +33,9 @@ pub struct BackupSummary {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// The file does not exist.
-    #[error("database file {} does not exist; check the path", .0.display())]
-    Missing(PathBuf),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// The copy would replace the database.
     #[error("the backup file is the database itself; choose another file")]
     SameFile,
@@ -43,6 +45,12 @@ pub enum BackupError {
     /// Another process has held a lock for 30 seconds.
     #[error("the database is locked by another process; end its transaction, and try again")]
     Locked,
+    /// Another process has changed a database whose log this process cannot use.
+    #[error(
+        "another process changed the database, whose log this user cannot read; give this user write access to its \
+         directory, or try again"
+    )]
+    Changed,
     /// The copy has errors, as the database probably has.
     #[error("the copy failed `PRAGMA integrity_check`: {0}; check the database itself")]
     Corrupt(String),
@@ -81,23 +89,51 @@ pub fn backup(
     file: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<BackupSummary, BackupError> {
-    let found = fs::canonicalize(database);
-    let found = found.map_err(|_| BackupError::Missing(database.to_owned()))?;
+    let found = regular_file(database)?;
     if fs::canonicalize(file).is_ok_and(|file| file == found) {
         return Err(BackupError::SameFile);
     }
     let write = |source| BackupError::Write { path: file.to_owned(), source };
     // Closed: closing a file ends the locks of the process on it.
     let draft = draft_of(file).map_err(write)?.into_temp_path();
-    // So that a log that this connection creates is removed with it. SQLite opens a file without write permission read-only.
-    let source = Connection::open_with_flags(&found, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // The waits of SQLite's own handler are too long for the short pauses of a busy writer.
-    source.busy_handler(Some(wait_for_lock))?;
+    let (source, fingerprint) = connect(&found)?;
     let restarts = copy(&source, &draft, &mut progress)?;
     drop(source);
+    if fingerprint.is_some_and(|fingerprint| !fingerprint.is_current()) {
+        return Err(BackupError::Changed);
+    }
     let unchecked = check(&draft)?;
     let bytes = replace(file, draft).map_err(write)?;
     Ok(BackupSummary { bytes, restarts, unchecked })
+}
+
+/// A connection to the database, whose first read has succeeded.
+///
+/// It may write, so that a log that it creates is removed with it: SQLite opens a file without write permission
+/// read-only. In a directory that cannot be written, a database in WAL mode without a log is read without locks, and
+/// the copy is valid if its fingerprint is the same afterwards.
+fn connect(path: &Path) -> Result<(Connection, Option<FileFingerprint>), BackupError> {
+    let read = |source: Connection| {
+        // The waits of SQLite's own handler are too long for the short pauses of a busy writer.
+        source.busy_handler(Some(wait_for_lock))?;
+        source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(source)
+    };
+    let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+    let failure = match opened.and_then(read) {
+        Ok(source) => return Ok((source, None)),
+        Err(failure) => failure,
+    };
+    if matches!(failure.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+        && let Some((source, fingerprint)) = connect_unlocked(path)?
+        && let Ok(source) = read(source)
+    {
+        return Ok((source, Some(fingerprint)));
+    }
+    match OpenError::of_sqlite(path.to_owned(), failure) {
+        error if error.is_locked() => Err(BackupError::Locked),
+        error => Err(error.into()),
+    }
 }
 
 fn copy(
@@ -153,9 +189,7 @@ fn wait_for_lock(waits: i32) -> bool {
 /// Checks the copy, and returns the tables that could not be checked. Without locks and a log, so that no further files
 /// are created.
 fn check(path: &Path) -> Result<Vec<(String, String)>, BackupError> {
-    let uri = format!("file:{}?immutable=1", super::file::percent_encoded(path));
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let copy = Connection::open_with_flags(uri, flags)?;
+    let copy = connect_immutable(path)?;
     functions::register(&copy)?;
     let checked = file_check::check(&copy, Pragma::Integrity, 1)?;
     match checked.errors.into_iter().next() {

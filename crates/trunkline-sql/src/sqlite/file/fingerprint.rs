@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 /// Metadata that shows whether a database file, or its write-ahead log, has changed.
 #[derive(Debug)]
-pub(super) struct FileFingerprint {
+pub(crate) struct FileFingerprint {
     path: PathBuf,
     state: State,
 }
@@ -71,7 +71,7 @@ impl FileFingerprint {
     }
 
     /// Whether nothing has been written since.
-    pub(super) fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         State::of(&self.path).is_ok_and(|now| now == self.state)
     }
 }
@@ -108,7 +108,7 @@ impl FileState {
     }
 }
 
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)

@@ -8,15 +8,18 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::model::committed_change::CommittedChange;
 use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::listeners::Listeners;
-use crate::sqlite::open_error::OpenError;
+use crate::sqlite::open_error::{OpenError, is_directory_writable};
 use crate::sqlite::security::{self, Role};
-use fingerprint::{Content, FileFingerprint};
+use fingerprint::Content;
 use watch::{OpenFile, PathWatch};
+
+pub(super) use fingerprint::{FileFingerprint, with_suffix};
+pub(super) use watch::regular_file;
 
 /// Creates an empty database at `path`: a file of no bytes, which SQLite reads as a database without
 /// tables.
@@ -159,6 +162,11 @@ impl DatabaseFile {
             self.harden((open_file, connection), Role::writer(), Access::Writing, config)?;
         // SQLite opens a file without write permission read-only, without an error.
         match hardened.inner.is_readonly("main") {
+            // The journal would be missing in the first change.
+            Ok(false) if !is_directory_writable(&hardened.open_file.path()) => {
+                let path = hardened.open_file.path();
+                return Err(OpenError::DirectoryNotWritable { path });
+            }
             Ok(false) => {}
             Ok(true) => return Err(OpenError::NotWritable { path: hardened.open_file.path() }),
             Err(source) => return Err(hardened.open_file.refusal(source)),
@@ -222,20 +230,14 @@ impl OpenFile {
     fn connect(&self, immutable: bool) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if immutable {
-            let uri = format!("file:{}?immutable=1", percent_encoded(&self.path()));
-            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+            connect_immutable(&self.path())
         } else {
             Connection::open_with_flags(self.path(), flags)
         }
     }
 
     fn refusal(&self, source: rusqlite::Error) -> OpenError {
-        let path = self.path();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
-            Some(ErrorCode::ReadOnly) => OpenError::NeedsRecovery { path },
-            _ => OpenError::Sqlite { path, source },
-        }
+        OpenError::of_sqlite(self.path(), source)
     }
 }
 
@@ -272,7 +274,27 @@ impl HardenedConnection {
     }
 }
 
-pub(super) fn percent_encoded(path: &Path) -> String {
+/// A connection that reads the main file alone, without locks and a log.
+pub(super) fn connect_immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let uri = format!("file:{}?immutable=1", percent_encoded(path));
+    Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+}
+
+/// A connection to a database that no process has open in WAL mode. Its results are valid only while the fingerprint
+/// matches.
+pub(super) fn connect_unlocked(
+    path: &Path,
+) -> rusqlite::Result<Option<(Connection, FileFingerprint)>> {
+    match FileFingerprint::take(path) {
+        Ok(fingerprint) if fingerprint.is_closed() => {
+            Ok(Some((connect_immutable(path)?, fingerprint)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn percent_encoded(path: &Path) -> String {
     let mut encoded = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {

@@ -104,18 +104,11 @@ impl PathWatch {
 
 impl OpenFile {
     fn find(path: &Path) -> Result<Self, OpenError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
-            _ => OpenError::Io { path: path.to_owned(), source },
-        };
-        if !fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(OpenError::NotAFile { path: path.to_owned() });
-        }
-        let header = ManuallyDrop::new(File::open(path).map_err(failed)?);
+        let failed = |source| unreadable(path, source);
+        let canonical = regular_file(path)?;
+        let header = ManuallyDrop::new(File::open(&canonical).map_err(failed)?);
         let identity = identity(&header.metadata().map_err(failed)?);
-        // An absolute path cannot begin with `file:`, which SQLite would parse as a URI with options.
-        let path = fs::canonicalize(path).map_err(failed)?;
-        Ok(Self(Arc::new(OpenFileInner { path, header, identity })))
+        Ok(Self(Arc::new(OpenFileInner { path: canonical, header, identity })))
     }
 
     pub(super) fn path(&self) -> PathBuf {
@@ -128,6 +121,34 @@ impl OpenFile {
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.0.identity == other.0.identity
+    }
+}
+
+/// The smallest page of a database, in bytes, which is also the smallest size of one with content.
+const SMALLEST_PAGE: u64 = 512;
+
+/// The path of a regular file without links. As it is absolute, it cannot begin with `file:`, which SQLite would parse
+/// as a URI with options.
+///
+/// # Errors
+/// [`OpenError::Missing`], [`OpenError::NotAFile`], [`OpenError::NotADatabase`] and [`OpenError::Io`].
+pub(crate) fn regular_file(path: &Path) -> Result<PathBuf, OpenError> {
+    let failed = |source| unreadable(path, source);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(OpenError::NotAFile { path: path.to_owned() });
+    }
+    // SQLite takes a shorter file as an empty one, and overwrites it.
+    if (1..SMALLEST_PAGE).contains(&metadata.len()) {
+        return Err(OpenError::NotADatabase { path: path.to_owned() });
+    }
+    fs::canonicalize(path).map_err(failed)
+}
+
+fn unreadable(path: &Path, source: io::Error) -> OpenError {
+    match source.kind() {
+        io::ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
+        _ => OpenError::Io { path: path.to_owned(), source },
     }
 }
 
