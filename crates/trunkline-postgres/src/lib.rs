@@ -9,6 +9,7 @@
 mod address;
 mod connect;
 mod error;
+mod keywords;
 mod outage;
 mod pgpass;
 mod pooling;

@@ -7,12 +7,14 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::error::ConnectError;
+use crate::keywords;
 use crate::pooling::Pooling;
 
-/// The URL of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`. The parameter
-/// `transaction_pooling`, or `pgbouncer`, is `true` or `false` instead of [`Pooling::Detect`].
+/// The URL of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`, or the same as
+/// a list of keywords: `host=HOST user=USER dbname=DATABASE`. The parameter `transaction_pooling`, or `pgbouncer`, is
+/// `true` or `false` instead of [`Pooling::Detect`].
 ///
-/// `Display` and `Debug` omit the password and the parameters.
+/// `Display` and `Debug` omit the password and the parameters, and no error contains a part of the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl {
     /// The parts that the driver reads.
@@ -22,11 +24,19 @@ pub struct PostgresUrl {
     pub(crate) pooling: Pooling,
 }
 
+/// The parameters that this crate reads itself.
+#[derive(Default)]
+struct Parameters {
+    ssl_mode: Option<String>,
+    ssl_root_cert: Option<PathBuf>,
+    pooling: Option<Pooling>,
+}
+
 impl PostgresUrl {
-    /// Whether a text has the scheme of PostgreSQL.
+    /// Whether a text is meant as a URL or a list of keywords of PostgreSQL. It may be invalid.
     #[must_use]
-    pub fn has_scheme(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    pub fn is_meant(text: &str) -> bool {
+        without_scheme(text).is_some() || keywords::are_meant(text)
     }
 
     /// The name of the database, if the URL contains one.
@@ -34,52 +44,143 @@ impl PostgresUrl {
     pub fn database(&self) -> Option<&str> {
         self.config.get_dbname()
     }
+
+    /// A configuration in the syntax of the driver, with the other parameters.
+    fn new(text: &str, parameters: Parameters) -> Result<Self, ConnectError> {
+        let config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
+            // The message of the source names the option, but no value.
+            let source = std::error::Error::source(&error);
+            invalid(source.map_or_else(|| error.to_string(), ToString::to_string))
+        })?;
+        // Otherwise, it may be a part of a password that is looked up and printed.
+        if !config.get_hosts().iter().all(is_valid_host) {
+            let reason = "the host contains characters that no host has; write `@`, `/`, `?`, `#`, `:` and `%` in \
+                          passwords as %40, %2F, %3F, %23, %3A and %25";
+            return Err(invalid(reason));
+        }
+        let Parameters { ssl_mode, ssl_root_cert, pooling } = parameters;
+        Ok(Self { config, ssl_mode, ssl_root_cert, pooling: pooling.unwrap_or(Pooling::Detect) })
+    }
+}
+
+impl Parameters {
+    /// Takes a parameter. Returns false if it is one of the driver.
+    fn take(&mut self, name: &str, value: impl FnOnce() -> String) -> Result<bool, ConnectError> {
+        match name {
+            "sslmode" => self.ssl_mode = Some(value()),
+            "sslrootcert" => self.ssl_root_cert = Some(PathBuf::from(value())),
+            "transaction_pooling" | "pgbouncer" => {
+                let given = value().parse();
+                let given = given.map_err(|expected| invalid(format!("`{name}`: {expected}")))?;
+                if self.pooling.replace(given).is_some_and(|other| other != given) {
+                    return Err(invalid(
+                        "`transaction_pooling` and `pgbouncer` contradict each other",
+                    ));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 impl FromStr for PostgresUrl {
     type Err = ConnectError;
 
     fn from_str(text: &str) -> Result<Self, ConnectError> {
-        let invalid = |reason: String| ConnectError::Url { reason };
-        if !Self::has_scheme(text) {
-            return Err(invalid("it does not begin with postgres:// or postgresql://".to_owned()));
+        match without_scheme(text) {
+            Some(rest) => of_url(rest),
+            None if keywords::are_meant(text) => of_keywords(text),
+            None => Err(invalid("it does not begin with postgres:// or postgresql://")),
         }
-        let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut ssl_mode, mut ssl_root_cert, mut others) = (None, None, Vec::new());
-        let mut pooling = Pooling::Detect;
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            // It may be a part of a password.
-            if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
-                let reason = "the text after `?` is not a list of parameters; write `?` in a password as %3F";
-                return Err(invalid(reason.to_owned()));
-            }
-            let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
-            match name {
-                "sslmode" => ssl_mode = Some(value()),
-                "sslrootcert" => ssl_root_cert = Some(PathBuf::from(value())),
-                "transaction_pooling" | "pgbouncer" => {
-                    let given = value()
-                        .parse()
-                        .map_err(|expected| invalid(format!("`{name}`: {expected}")))?;
-                    if pooling != Pooling::Detect && pooling != given {
-                        let reason = "`transaction_pooling` and `pgbouncer` contradict each other";
-                        return Err(invalid(reason.to_owned()));
-                    }
-                    pooling = given;
-                }
-                _ => others.push(pair),
-            }
-        }
-        let joint = if others.is_empty() { "" } else { "?" };
-        let rest = format!("{base}{joint}{}", others.join("&"));
-        let config = rest.parse().map_err(|error: tokio_postgres::Error| {
-            // The message of the source names the option, but no value.
-            let source = std::error::Error::source(&error);
-            invalid(source.map_or_else(|| error.to_string(), ToString::to_string))
-        })?;
-        Ok(Self { config, ssl_mode, ssl_root_cert, pooling })
     }
+}
+
+/// The text after the scheme, which may have a driver, as in other libraries: `postgresql+psycopg2://`,
+/// `jdbc:postgresql://`.
+fn without_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let scheme = scheme.strip_prefix("jdbc:").unwrap_or(&scheme);
+    let (engine, driver) = scheme.split_once('+').unwrap_or((scheme, ""));
+    let is_driver = driver.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (matches!(engine, "postgres" | "postgresql") && is_driver).then_some(rest)
+}
+
+/// Reads a URL without its scheme. The driver splits it at the first `@`, wherever that is, and other libraries at
+/// other ones, so what is ambiguous is refused: a part of the password would become the host.
+fn of_url(rest: &str) -> Result<PostgresUrl, ConnectError> {
+    let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let base = match base.split_once('@') {
+        Some((_, host)) if host.contains('@') => {
+            let reason = "it has more than one `@`; write `@` in a user, password or database as %40, and the user \
+                          and password once, before the first host";
+            return Err(invalid(reason));
+        }
+        // In the name of the database.
+        Some((host, _)) if host.contains('/') && !host.contains(':') => base.replace('@', "%40"),
+        _ => base.to_owned(),
+    };
+    let is_cut = query.contains('@') && !base.contains(['@', '/']);
+    let mut parameters = Parameters::default();
+    let mut others = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        // It may be a part of a password.
+        let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if is_cut || !is_name || (query.contains('@') && !keywords::is_known(name)) {
+            let reason =
+                "the text after `?` is not a list of parameters; write `?` in a password as %3F";
+            return Err(invalid(reason));
+        }
+        let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
+        if !parameters.take(name, value)? {
+            // The driver would split the URL there.
+            others.push(pair.replace('@', "%40"));
+        }
+    }
+    let joint = if others.is_empty() { "" } else { "?" };
+    PostgresUrl::new(&format!("postgres://{base}{joint}{}", others.join("&")), parameters)
+}
+
+/// Reads a list of keywords.
+fn of_keywords(text: &str) -> Result<PostgresUrl, ConnectError> {
+    let mut parameters = Parameters::default();
+    let mut others = String::new();
+    let pairs = keywords::parse(text).ok_or_else(|| {
+        invalid(
+            "it is not a list KEYWORD=VALUE; write values with spaces in single quotes, and \' and \\ in them",
+        )
+    })?;
+    let has_host = pairs.iter().any(|(name, _)| *name == "host");
+    for (name, value) in pairs {
+        let name = match name {
+            "hostaddr" if has_host => {
+                return Err(invalid("`hostaddr` is not supported together with `host`"));
+            }
+            "hostaddr" => "host",
+            name => name,
+        };
+        if !parameters.take(name, || value.clone())? {
+            let value = value.replace('\\', "\\\\").replace('\'', "\\'");
+            others.push_str(&format!("{name}='{value}' "));
+        }
+    }
+    PostgresUrl::new(&others, parameters)
+}
+
+fn is_valid_host(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => {
+            name.chars().all(|character| character.is_alphanumeric() || ".-_:%".contains(character))
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
+}
+
+fn invalid(reason: impl Into<String>) -> ConnectError {
+    ConnectError::Url { reason: reason.into() }
 }
 
 impl fmt::Display for PostgresUrl {
@@ -141,12 +242,70 @@ mod tests {
     }
 
     #[test]
+    fn forms_of_other_libraries() {
+        for (text, expected) in [
+            ("POSTGRES://ann@db/shop", "postgres://ann@db:5432/shop"),
+            ("postgresql+psycopg2://ann:p@db/shop", "postgres://ann@db:5432/shop"),
+            ("postgres+asyncpg://ann:p@db/shop", "postgres://ann@db:5432/shop"),
+            ("jdbc:postgresql://db:5433/shop?user=ann&password=p", "postgres://ann@db:5433/shop"),
+            ("host=db port=5433 user=ann dbname=shop", "postgres://ann@db:5433/shop"),
+            ("host=h1,h2 port=1,2 dbname=shop", "postgres://h1:1,h2:2/shop"),
+            ("dbname = 'a b' host = /tmp", "postgres://%2Ftmp/a b"),
+            ("hostaddr=10.0.0.1 dbname=x sslmode=require", "postgres://10.0.0.1/x"),
+            ("dbname=shop", "postgres:///shop"),
+            ("postgres://db/sales@2", "postgres://db:5432/sales@2"),
+            ("postgres://db/shop?user=ann@corp", "postgres://ann@corp@db:5432/shop"),
+            ("postgres://[::1]:5433/shop", "postgres://::1:5433/shop"),
+            ("postgres://ann@müller.example/shop", "postgres://ann@müller.example:5432/shop"),
+        ] {
+            assert!(PostgresUrl::is_meant(text), "{text}");
+            assert_eq!(text.parse::<PostgresUrl>().unwrap().to_string(), expected, "{text}");
+        }
+        for text in
+            ["shop.db", "user=users.db", "host=h.db", "a b=c", "pgsql://h/x", "x://host=h port=1"]
+        {
+            assert!(!PostgresUrl::is_meant(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_urls_have_a_remedy() {
+        for (text, remedy) in [
+            ("postgres://app:p@s3cret@127.0.0.1/shop", "as %40"),
+            ("postgres://app:s3cret@@db/shop", "as %40"),
+            ("postgres://app:p@s3cret/x@db/shop", "as %40"),
+            ("postgres://app:s3cret@h1,app:s3cret@h2/shop", "before the first host"),
+            ("postgres://app:p?s3cret@db/shop", "as %3F"),
+            ("postgres://app:12?s3cret=1@db/shop", "as %3F"),
+            ("postgres://app:12?user=s3cret@db/shop", "as %3F"),
+            ("postgres://app:12/x?s3cret=1@db/shop", "as %3F"),
+            ("postgres://app:p@s3cret#/shop", "%23"),
+            ("postgres://app:p@s3cret word/shop", "%40"),
+            ("host=db password=a s3cret dbname=shop", "single quotes"),
+            ("host=db password='s3cret dbname=shop", "single quotes"),
+            ("host=db password=s3cret s3cret=1", "single quotes"),
+            ("host=db password=s3cret service=x", "unknown option `service`"),
+            ("host=db hostaddr=10.0.0.1 password=s3cret", "not supported together"),
+        ] {
+            let error = text.parse::<PostgresUrl>().unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains(remedy) && !shown.contains("s3cret"), "{text}: {shown}");
+        }
+    }
+
+    #[test]
     fn passwords_are_not_shown() {
         for (url, expected) in [
             ("postgres://ann:s3cret@db:5433/shop?sslmode=disable", "postgres://ann@db:5433/shop"),
             ("postgres://ann:a/s3cret@db/shop", "postgres://ann@db:5432/shop"),
             ("postgresql://ann@h1,h2:6000/x?password=s3cret", "postgres://ann@h1:5432,h2:6000/x"),
             ("postgres:///shop", "postgres:///shop"),
+            ("postgres://ann:a#s3cret@db/shop", "postgres://ann@db:5432/shop"),
+            ("postgres://ann:a:s3cret@db/shop", "postgres://ann@db:5432/shop"),
+            ("postgres://ann:a%s3cret@db/shop", "postgres://ann@db:5432/shop"),
+            ("postgres://ann:a%40s3cret@db/shop", "postgres://ann@db:5432/shop"),
+            ("postgres://ann@db/shop?password=a@s3cret", "postgres://ann@db:5432/shop"),
+            ("host=db user=ann password='a s3cret' dbname=shop", "postgres://ann@db/shop"),
             ("postgres://%2Ftmp/shop", "postgres://%2Ftmp:5432/shop"),
             ("postgres://ann:a?s3cret@db/shop", "invalid"),
             ("postgres://ann:12?s3cret@db/shop", "invalid"),

@@ -1,23 +1,20 @@
-//! `[databases.NAME]`, and `--db`.
+//! `[databases.NAME]`.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
-#[cfg(feature = "postgres")]
-use trunkline_sql::postgres::PostgresUrl;
 use trunkline_sql::{DatabaseName, VisibilityRules};
 
 use super::folder::Folder;
+use super::location::{Location, Place};
 use super::problem::{Position, Problems};
 use super::roles::RoleConfig;
 use super::rules::{MaskEntry, RuleKeys};
 use super::secret::Secret;
 use super::value::Value;
-use crate::terminal::Sensitive;
 
 /// The databases of the file, in the order of their names.
 pub(crate) type DatabaseConfigs = IndexMap<DatabaseName, DatabaseConfig>;
@@ -45,23 +42,6 @@ pub(crate) struct PostgresSettings {
     pub(crate) transaction_pooling: Option<bool>,
     /// The roles of callers, and their place in the file.
     pub(crate) role: Option<(RoleConfig, Position)>,
-}
-
-/// The place of a database. `Display` is for the operator, without passwords.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Location {
-    /// A file of SQLite.
-    File(PathBuf),
-    /// A database of PostgreSQL.
-    #[cfg(feature = "postgres")]
-    Postgres(Box<PostgresUrl>),
-}
-
-/// A database of the command line: `PATH`, `URL`, `NAME=PATH` or `NAME=URL`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DatabaseArg {
-    pub(crate) name: Option<DatabaseName>,
-    pub(crate) location: Location,
 }
 
 /// A database.
@@ -92,12 +72,6 @@ pub(super) struct DatabaseSection {
     allow_unmatched_rules: bool,
 }
 
-/// The forms of databases in error messages.
-const SCHEMES: &str = match cfg!(feature = "postgres") {
-    true => "a path, sqlite:PATH or postgres://USER@HOST/DATABASE",
-    false => "a path or sqlite:PATH (this build has no support for other databases)",
-};
-
 /// Maximum of `connections`.
 const MAX_CONNECTIONS: usize = 1_000;
 
@@ -120,7 +94,7 @@ pub(super) fn read(
             problems.add(&span, message);
         }
         let rules = section.take_rules().read(&name, folder, problems);
-        let location = match &section.url {
+        let place = match &section.url {
             None => {
                 if !problems.concern(&format!("databases.{name}.url")) {
                     problems.add(&span, format!("`databases.{name}` requires `url`"));
@@ -128,20 +102,27 @@ pub(super) fn read(
                 None
             }
             Some(url) => {
-                let location = url.get_ref().read(folder).and_then(|text| Location::parse(&text));
+                let place = url.get_ref().read(folder).and_then(|text| Place::parse(&text));
+                let place = place.and_then(|place| match section.writable {
+                    Some(true) if place.is_read_only => {
+                        Err("`mode=ro` contradicts `writable = true`".to_owned())
+                    }
+                    _ => Ok(place),
+                });
                 let report = |error| {
                     problems.add(&url.span(), format!("`databases.{name}.url`: {error}"));
                 };
-                location.map_err(report).ok()
+                place.map_err(report).ok()
             }
         };
-        section.check_engine(&name, location.as_ref(), problems);
-        if let (Ok(parsed), Some(location)) = (parsed, location) {
+        section.check_engine(&name, place.as_ref().map(|place| &place.location), problems);
+        if let (Ok(parsed), Some(place)) = (parsed, place) {
+            let config = DatabaseConfig::of(place.relative_to(folder));
             let config = DatabaseConfig {
-                location: location.relative_to(folder),
-                writable: section.writable,
+                writable: section.writable.or(config.writable),
                 rules,
                 postgres: section.postgres(folder, problems),
+                ..config
             };
             databases.insert(parsed, config);
         }
@@ -209,85 +190,11 @@ impl DatabaseSection {
     }
 }
 
-/// Reads `--db`, which may be a URL with a password.
-pub(crate) const DATABASE: Sensitive<DatabaseArg> = Sensitive(|value| match value.to_str() {
-    Some(text) => parse(text),
-    None => Ok(DatabaseArg { name: None, location: Location::File(value.into()) }),
-});
-
-/// Reads a value of `--db`.
-fn parse(text: &str) -> Result<DatabaseArg, String> {
-    if let Some((name, location)) = text.split_once('=')
-        && let Ok(name) = name.parse()
-        && !Path::new(text).exists()
-    {
-        return Ok(DatabaseArg { name: Some(name), location: Location::parse(location)? });
-    }
-    Ok(DatabaseArg { name: None, location: Location::parse(text)? })
-}
-
 impl DatabaseConfig {
-    /// A database whose access `--writable` decides.
-    pub(crate) fn of(location: Location) -> Self {
-        let rules = VisibilityRules::default();
-        Self { location, writable: None, rules, postgres: PostgresSettings::default() }
-    }
-}
-
-impl Location {
-    /// Reads a path, or a URL: `sqlite:PATH` or `postgres://…`.
-    fn parse(text: &str) -> Result<Self, String> {
-        #[cfg(feature = "postgres")]
-        if PostgresUrl::has_scheme(text) {
-            let url = text.parse::<PostgresUrl>().map_err(|error| error.to_string())?;
-            return Ok(Self::Postgres(Box::new(url)));
-        }
-        let path = match text.split_once(':') {
-            Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
-            Some((scheme, rest)) if rest.starts_with("//") => {
-                return Err(format!("unknown scheme `{}`; use {SCHEMES}", scheme.escape_debug()));
-            }
-            _ => text,
-        };
-        if path.is_empty() {
-            return Err("the path is empty".to_owned());
-        }
-        Ok(Self::File(path.into()))
-    }
-
-    fn relative_to(self, folder: &Folder) -> Self {
-        match self {
-            Self::File(path) => Self::File(folder.path(&path)),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => self,
-        }
-    }
-
-    /// A name for a database without one: that of the file or the database.
-    pub(crate) fn default_name(&self) -> Option<DatabaseName> {
-        match self {
-            Self::File(path) => path.file_stem()?.to_str()?.parse().ok(),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(url) => url.database()?.parse().ok(),
-        }
-    }
-
-    /// The name for clients, without directories and addresses.
-    pub(crate) fn short(&self) -> String {
-        match self {
-            Self::File(path) => path.file_name().unwrap_or_default().display().to_string(),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(url) => url.database().unwrap_or("PostgreSQL").to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "{}", path.display()),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(url) => write!(f, "{url}"),
-        }
+    /// A database whose access `--writable` decides, unless its URL does.
+    pub(crate) fn of(place: Place) -> Self {
+        let Place { location, is_read_only } = place;
+        let (writable, rules) = (is_read_only.then_some(false), VisibilityRules::default());
+        Self { location, writable, rules, postgres: PostgresSettings::default() }
     }
 }

@@ -12,6 +12,7 @@ mod databases;
 mod document;
 mod flags;
 mod folder;
+mod location;
 mod problem;
 mod quantity;
 mod queries;
@@ -41,7 +42,8 @@ use trunkline_sql::saved_query::SavedQuery;
 
 pub(crate) use caller_roles::{CallerRole, Placed, claim_of, unknown};
 pub(crate) use changes::{Changes, Snapshot};
-pub(crate) use databases::{DATABASE, DatabaseArg, DatabaseConfig, Location, PostgresSettings};
+pub(crate) use databases::{DatabaseConfig, PostgresSettings};
+pub(crate) use location::{DATABASE, DatabaseArg, Location, Place};
 pub(crate) use problem::{ConfigError, Position, Problem};
 pub(crate) use queries::QueryDatabase;
 #[cfg(feature = "postgres")]

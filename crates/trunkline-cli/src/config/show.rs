@@ -79,6 +79,8 @@ fn redacted(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(match text.split_once("://") {
             Some((scheme, _)) if !scheme.contains(char::is_whitespace) => redact_url(&text),
+            // The end of the password is not known.
+            None if terminal::names_password(&text) => REDACTED.to_owned(),
             _ => terminal::redacted(&text).into_owned(),
         }),
         Value::Array(values) => Value::Array(values.into_iter().map(redacted).collect()),

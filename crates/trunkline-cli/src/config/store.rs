@@ -15,7 +15,7 @@ pub(crate) struct StoreUrl(Box<PostgresUrl>);
 impl StoreUrl {
     /// The error does not contain the text, which may have a password.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        if !PostgresUrl::has_scheme(text) {
+        if !PostgresUrl::is_meant(text) {
             return Err("expected postgres://USER@HOST/DATABASE; the directory of a store in files is --data-dir".to_owned());
         }
         text.parse()

@@ -16,7 +16,7 @@ use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
 
 use super::open_database::{Requested, create};
 use super::rules::RuleArgs;
-use crate::config::{Config, DATABASE, DatabaseArg, DatabaseConfig, Location};
+use crate::config::{Config, DATABASE, DatabaseArg, DatabaseConfig, Location, Place};
 
 /// The flags of databases.
 #[derive(Args)]
@@ -202,7 +202,10 @@ impl DatabaseArgs {
     /// The positional argument.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.file {
-            Some(DatabaseArg { name: None, location: Location::File(path) }) => Some(path),
+            Some(DatabaseArg {
+                name: None,
+                place: Place { location: Location::File(path), .. },
+            }) => Some(path),
             _ => None,
         }
     }
@@ -262,8 +265,7 @@ impl DatabaseArgs {
         config: &Config,
         has_upstreams: bool,
     ) -> anyhow::Result<Vec<Requested>> {
-        let named =
-            |arg: &DatabaseArg| (arg.name.clone(), DatabaseConfig::of(arg.location.clone()));
+        let named = |arg: &DatabaseArg| (arg.name.clone(), DatabaseConfig::of(arg.place.clone()));
         let mut requested: Vec<_> = match (&self.file, self.db.as_slice()) {
             (Some(arg), _) => vec![named(arg)],
             (None, []) => {
@@ -276,7 +278,7 @@ impl DatabaseArgs {
         };
         let is_default = requested.is_empty();
         if is_default && (!has_upstreams || self.writable || self.is_sample()) {
-            requested.push((None, DatabaseConfig::of(Location::File(DEFAULT.into()))));
+            requested.push((None, DatabaseConfig::of(Location::File(DEFAULT.into()).into())));
         }
         let are_several = requested.len() > 1;
         let complete = |(name, config): (Option<DatabaseName>, DatabaseConfig)| {

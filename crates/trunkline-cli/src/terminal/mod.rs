@@ -29,4 +29,4 @@ pub(crate) use sensitive::Sensitive;
 pub(crate) use similar::similar;
 pub(crate) use status_line::StatusLine;
 pub(crate) use table::Table;
-pub(crate) use text::{cut, line, lines, redacted, width};
+pub(crate) use text::{cut, line, lines, names_password, redacted, width};

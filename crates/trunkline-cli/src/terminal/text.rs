@@ -15,8 +15,50 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escape(text, is_unsafe)
 }
 
-/// The text, with the secrets of its URLs redacted.
+/// Whether a text names a password, as `password=` in connection strings does.
+pub(crate) fn names_password(text: &str) -> bool {
+    after_name_of_password(text).is_some()
+}
+
+/// The place after the first `=` that follows a name of a password.
+fn after_name_of_password(text: &str) -> Option<usize> {
+    const NAMES: [&str; 3] = ["password", "passwd", "pwd"];
+    let text = text.to_ascii_lowercase();
+    let is_named = |place: &usize| {
+        let before = text[..*place].trim_end();
+        NAMES.iter().any(|name| before.ends_with(name))
+    };
+    text.match_indices('=').map(|(place, _)| place).find(is_named).map(|place| place + 1)
+}
+
+/// The text, with the secrets of its URLs and the passwords of connection strings redacted.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+    match without_passwords(text) {
+        None => without_url_secrets(text),
+        Some(text) => without_url_secrets(&text).into_owned().into(),
+    }
+}
+
+/// The text without the values of `password=`, if there are any.
+fn without_passwords(text: &str) -> Option<String> {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some(start) = after_name_of_password(rest) {
+        let value = rest[start..].trim_start();
+        let start = rest.len() - value.len();
+        let is_end = |c: char| c.is_whitespace() || "\"`;&".contains(c);
+        let length = match value.strip_prefix('\'') {
+            Some(quoted) => quoted.find('\'').map(|length| length + 2),
+            None => value.find(is_end),
+        };
+        kept += &rest[..start];
+        kept += "<redacted>";
+        rest = &value[length.unwrap_or(value.len())..];
+    }
+    (!kept.is_empty()).then(|| kept + rest)
+}
+
+fn without_url_secrets(text: &str) -> Cow<'_, str> {
     const ENDS: [char; 5] = ['"', '`', '<', '>', '|'];
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let mut redacted = String::new();
@@ -142,6 +184,14 @@ mod tests {
             ),
             ("://", "://"),
             (":// a://:", ":// a://:"),
+            ("host=h password=p user=u", "host=h password=<redacted> user=u"),
+            ("password = 'a b' x; PWD=q;", "password = <redacted> x; PWD=<redacted>;"),
+            ("host=h password='a b", "host=h password=<redacted>"),
+            (
+                "password='a'b' postgres://u:p@h/d",
+                "password=<redacted>b' postgres://u:<redacted>@h/d",
+            ),
+            ("no password", "no password"),
         ] {
             assert_eq!(redacted(text), expected);
         }

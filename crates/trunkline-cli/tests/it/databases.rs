@@ -137,6 +137,42 @@ fn resources_have_the_name_of_their_database() {
 }
 
 #[test]
+fn urls_of_files() {
+    let folder = folder();
+    let path = folder.path().canonicalize().unwrap();
+    let path = path.display();
+    for (url, is_writable) in [
+        ("file:hr.db".to_owned(), true),
+        (format!("file://{path}/hr.db"), true),
+        (format!("file://localhost{path}/h%72.db?mode=rw"), true),
+        (format!("file://{path}/hr.db?mode=ro"), false),
+        ("sqlite:hr.db?mode=ro".to_owned(), false),
+        (format!("sqlite://{path}/hr.db"), true),
+        ("sqlite:~/hr.db".to_owned(), true),
+        ("~/hr.db".to_owned(), true),
+    ] {
+        let file = format!("[databases.a]\nurl = '{url}'");
+        for (arguments, variable, config) in [
+            (&["--db", &url, "--writable"][..], "", ""),
+            (&["--writable"], url.as_str(), ""),
+            (&["--writable"], "", file.as_str()),
+        ] {
+            std::fs::write(folder.path().join("trunkline.toml"), config).unwrap();
+            let mut command = trunkline(folder.path());
+            command.args(["--listen", "127.0.0.1:0"]).args(arguments).env("HOME", folder.path());
+            if !variable.is_empty() {
+                command.env("TRUNKLINE_DB", variable);
+            }
+            let server = Server::start(command);
+            let insert = json!({"table_name": "emp", "data": {"name": "C"}});
+            let reply = server.call("db.insert_record", &insert);
+            let is_inserted = reply.get("result").is_some();
+            assert_eq!(is_inserted, is_writable, "{arguments:?} {variable} {config}: {reply}");
+        }
+    }
+}
+
+#[test]
 fn mistakes_prevent_the_start() {
     let folder = folder();
     for (arguments, config, expected) in [
@@ -150,6 +186,13 @@ fn mistakes_prevent_the_start() {
             "",
             "unknown scheme `mysql`; use a path, sqlite:PATH or postgres://USER@HOST/DATABASE",
         ),
+        (
+            &[],
+            "[databases.x]\nurl = 'file:hr.db?mode=ro'\nwritable = true",
+            "2:7: `databases.x.url`: `mode=ro` contradicts `writable = true`",
+        ),
+        (&["--db", ":memory:"], "", "a database in memory cannot be served"),
+        (&["--db", "sqlite:////none.db"], "", "database file //none.db does not exist"),
         (
             &[],
             "[databases.x]\nurl = 'hr.db'\nconnections = 2\nrole = 'reader'",

@@ -83,6 +83,51 @@ fn on_the_command_line_and_in_variables() {
     }
 }
 
+/// Connection strings that are invalid, or of another form: they are neither looked up nor taken for files.
+#[test]
+fn in_connection_strings() {
+    const UNKNOWN: &str = "connection string of an unknown form";
+    for (text, shown) in [
+        ("postgres://me:p@s3cret@127.0.0.1/shop", "%40"),
+        ("shop=postgres://me:p@s3cret@127.0.0.1/shop", "%40"),
+        ("postgres://me:p?s3cret@127.0.0.1/shop", "%3F"),
+        ("postgres://me:12?s3cret=1@127.0.0.1/shop", "%3F"),
+        ("postgres://me:p/s3cret@127.0.0.1:1/shop", "127.0.0.1:1"),
+        ("postgres://me:p#s3cret@127.0.0.1:1/shop", "127.0.0.1:1"),
+        ("postgres://me:p%s3cret@127.0.0.1:1/shop", "127.0.0.1:1"),
+        ("postgres://me:p:s3cret@127.0.0.1:1/shop", "127.0.0.1:1"),
+        ("postgres://me:p@s3cret#/shop", "%23"),
+        ("postgres://me@127.0.0.1:1/shop?password=s3cret", "127.0.0.1:1"),
+        ("postgres://me:s3cret@127.0.0.1:1,127.0.0.1:2/shop", "127.0.0.1:2"),
+        ("postgres://me:s3cret@127.0.0.1:1,me:s3cret@127.0.0.1:2/shop", "before the first host"),
+        ("postgresql+psycopg2://me:s3cret@127.0.0.1:1/shop", "127.0.0.1:1"),
+        ("jdbc:postgresql://127.0.0.1:1/shop?user=me&password=s3cret", "127.0.0.1:1"),
+        ("host=127.0.0.1 port=1 user=me password=s3cret dbname=shop", "127.0.0.1:1"),
+        ("shop=host=127.0.0.1 port=1 user=me password='s3cret' dbname=shop", "127.0.0.1:1"),
+        ("host=127.0.0.1 port=1 user=me password=p s3cret dbname=shop", "single quotes"),
+        ("me:s3cret@127.0.0.1/shop", UNKNOWN),
+        ("Server=h;Database=shop;User Id=me;Password=s3cret;", UNKNOWN),
+        ("jdbc:mysql://h/a?password=s3cret", "unknown scheme `jdbc:mysql`"),
+    ] {
+        for command in ["serve", "doctor"] {
+            check("", &[], &[command, "--port", "0", "--db", text], shown);
+            check("", &[("TRUNKLINE_DB", text)], &[command, "--port", "0"], shown);
+        }
+        check("", &[("TRUNKLINE_DB", text)], &["export", "--table", "t"], shown);
+        if !text.starts_with("shop=") {
+            let file = format!("databases.shop.url = \"\"\"{text}\"\"\"");
+            check(&file, &[], &["doctor", "--port", "0"], shown);
+            check(&file, &[], &["config", "show"], "");
+        }
+    }
+    for (variable, shown) in [("PGPASSWORD", "127.0.0.1:1"), ("PGPASSFILE", "127.0.0.1:1")] {
+        let url = "postgres://me@127.0.0.1:1/shop";
+        check("", &[(variable, "s3cret")], &["doctor", "--port", "0", "--db", url], shown);
+    }
+    let store = "host=127.0.0.1 port=1 user=me password=s3cret dbname=shop";
+    check("", &[("TRUNKLINE_STORE", store)], &["doctor", "--port", "0"], "127.0.0.1:1");
+}
+
 #[test]
 fn in_the_configuration_file() {
     const REDACTED: &str = "https://<redacted>@h.example/a?<redacted>";

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use anyhow::Context;
+use anyhow::ensure;
 use clap::Args;
 #[cfg(feature = "postgres")]
 use trunkline_sql::postgres::{Postgres, PostgresConfig};
@@ -57,7 +58,11 @@ impl Source {
             ..QueryLimits::default()
         };
         let writable = access == Access::Write;
-        match &self.db.location {
+        ensure!(
+            !(writable && self.db.place.is_read_only),
+            "the URL of the database has `mode=ro`; remove it to write"
+        );
+        match self.location() {
             Location::File(path) => {
                 let config = SqliteConfig {
                     limits,
@@ -86,7 +91,7 @@ impl Source {
     }
 
     fn location(&self) -> &Location {
-        &self.db.location
+        &self.db.place.location
     }
 }
 
