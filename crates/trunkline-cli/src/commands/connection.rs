@@ -1,6 +1,7 @@
 //! The connection to a server, from the command line.
 
 use std::env;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,6 +12,7 @@ use trunkline::client::Http;
 use trunkline::client::http::{BearerError, HttpClientConfig, Url, UrlError, redact_url};
 
 use crate::client::CallError;
+use crate::config::milliseconds;
 use crate::terminal::{Failure, Format, Renderer, Sensitive};
 
 /// The end of the short help.
@@ -56,7 +58,7 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
     /// Timeout of one request in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = timeout_ms)]
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = milliseconds(TIMEOUT_RANGE))]
     timeout_ms: u64,
 }
 
@@ -204,12 +206,8 @@ pub(crate) fn url(text: &str) -> Result<Url, String> {
     })
 }
 
-/// Parses a timeout of up to a day.
-pub(super) fn timeout_ms(text: &str) -> Result<u64, String> {
-    const MAX: u64 = 24 * 60 * 60 * 1_000;
-    let value = text.parse().ok().filter(|value| (1..=MAX).contains(value));
-    value.ok_or_else(|| format!("out of range; use an integer from 1 to {MAX}"))
-}
+/// The range of timeouts, in milliseconds: up to a day.
+pub(super) const TIMEOUT_RANGE: RangeInclusive<u64> = 1..=86_400_000;
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     const RESERVED: [HeaderName; 5] =

@@ -45,6 +45,7 @@ pub(crate) use changes::{Changes, Snapshot};
 pub(crate) use databases::{DatabaseConfig, PostgresSettings};
 pub(crate) use location::{DATABASE, DatabaseArg, Location, Place};
 pub(crate) use problem::{ConfigError, Position, Problem};
+pub(crate) use quantity::{bytes, milliseconds};
 pub(crate) use queries::QueryDatabase;
 #[cfg(feature = "postgres")]
 pub(crate) use roles::RoleClaim;

@@ -11,7 +11,7 @@ use trunkline::client::http::redact_url;
 
 use super::flags::{EffectiveSetting, Origin};
 use super::problem::{Position, Problems};
-use super::quantity::{period_text, size_text};
+use super::quantity::{parse_period, parse_size, period_text, size_text};
 use super::settings::Kind;
 use crate::terminal;
 
@@ -168,10 +168,11 @@ impl Kind {
             Self::Integer => Value::Integer(number()?),
             Self::Number => Value::Float(first?.parse().ok()?),
             Self::Size => {
-                let bytes = number()?;
-                size_text(bytes.unsigned_abs()).map_or(Value::Integer(bytes), Value::String)
+                let bytes = parse_size(first?)?;
+                let integer = || Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX));
+                size_text(bytes).map_or_else(integer, Value::String)
             }
-            Self::Period => Value::String(period_text(number()?.unsigned_abs())),
+            Self::Period => Value::String(period_text(parse_period(first?)?)),
             Self::Boolean => Value::Boolean(first? == "true"),
             Self::Negated => Value::Boolean(first? != "true"),
         }))

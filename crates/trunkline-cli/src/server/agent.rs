@@ -16,6 +16,7 @@ use trunkline_tools::{RELOAD_PERMISSION, ToolFolder, management};
 
 use super::access::{check_list, entries};
 use super::service::guarded;
+use crate::config::milliseconds;
 
 /// The remedy in the error of a chat without a model.
 const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-model <NAME>`, where the base is \
@@ -86,7 +87,7 @@ pub(crate) struct AgentArgs {
         value_name = "MS",
         default_value_t = 600_000,
         env = "TRUNKLINE_AGENT_FIRST_TOKEN_MS",
-        value_parser = value_parser!(u64).range(1..=86_400_000)
+        value_parser = milliseconds(1..=86_400_000)
     )]
     first_token_timeout_ms: u64,
     /// Time limit between two tokens, in milliseconds
@@ -96,7 +97,7 @@ pub(crate) struct AgentArgs {
         value_name = "MS",
         default_value_t = 300_000,
         env = "TRUNKLINE_AGENT_TOKEN_MS",
-        value_parser = value_parser!(u64).range(1..=86_400_000)
+        value_parser = milliseconds(1..=86_400_000)
     )]
     token_timeout_ms: u64,
     /// Maximum time of a turn, in milliseconds
@@ -108,7 +109,7 @@ pub(crate) struct AgentArgs {
         value_name = "MS",
         default_value_t = 1_800_000,
         env = "TRUNKLINE_AGENT_TURN_MS",
-        value_parser = value_parser!(u64).range(1..=86_400_000)
+        value_parser = milliseconds(1..=86_400_000)
     )]
     turn_timeout_ms: u64,
     /// Methods that the agent may call, like `db.*` [default: all]

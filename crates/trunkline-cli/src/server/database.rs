@@ -8,7 +8,7 @@ use anyhow::Context;
 use anyhow::anyhow;
 #[cfg(feature = "postgres")]
 use anyhow::ensure;
-use clap::builder::{BoolishValueParser, RangedU64ValueParser};
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum, value_parser};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
@@ -16,7 +16,9 @@ use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
 
 use super::open_database::{Requested, create};
 use super::rules::RuleArgs;
-use crate::config::{Config, DATABASE, DatabaseArg, DatabaseConfig, Location, Place};
+use crate::config::{
+    Config, DATABASE, DatabaseArg, DatabaseConfig, Location, Place, bytes, milliseconds,
+};
 
 /// The flags of databases.
 #[derive(Args)]
@@ -138,7 +140,7 @@ pub(crate) struct QueryLimits {
         value_name = "MS",
         default_value_t = 5_000,
         env = "TRUNKLINE_QUERY_TIMEOUT_MS",
-        value_parser = value_parser!(u64).range(1..=86_400_000)
+        value_parser = milliseconds(1..=86_400_000)
     )]
     query_timeout_ms: u64,
     /// Maximum time of one export, in milliseconds
@@ -149,7 +151,7 @@ pub(crate) struct QueryLimits {
         value_name = "MS",
         default_value_t = 600_000,
         env = "TRUNKLINE_EXPORT_TIMEOUT_MS",
-        value_parser = value_parser!(u64).range(1..=86_400_000)
+        value_parser = milliseconds(1..=86_400_000)
     )]
     export_timeout_ms: u64,
     /// Maximum rows of one export
@@ -171,7 +173,7 @@ pub(crate) struct QueryLimits {
         value_name = "BYTES",
         default_value_t = 256 << 20,
         env = "TRUNKLINE_HEAP_LIMIT",
-        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..=1 << 40)
+        value_parser = bytes::<usize>(32 << 20..=1 << 40)
     )]
     heap_limit: usize,
 }

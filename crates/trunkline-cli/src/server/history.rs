@@ -15,6 +15,7 @@ use trunkline_console::HistoryAccess;
 
 use super::access::entries;
 use super::console::{ConsoleSetup, merged_with_data};
+use crate::config::bytes;
 
 /// The flags of the history and its log.
 #[derive(Args)]
@@ -40,7 +41,7 @@ pub(crate) struct HistoryArgs {
         value_name = "BYTES",
         default_value_t = 8 << 20,
         env = "TRUNKLINE_HISTORY_BYTES",
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
+        value_parser = bytes::<usize>(1..=1 << 40)
     )]
     history_bytes: usize,
     /// Serve the history as MCP resources, too
@@ -68,7 +69,7 @@ pub(crate) struct HistoryArgs {
         default_value_t = 64 << 20,
         env = "TRUNKLINE_LOG_BYTES",
         requires = "log",
-        value_parser = RangedU64ValueParser::<u64>::new().range(65_536..=1 << 50)
+        value_parser = bytes::<u64>(65_536..=1 << 50)
     )]
     log_bytes: u64,
 }

@@ -11,6 +11,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline::limits::MemoryBudget;
 
+use crate::config::bytes;
+
 /// The flags of limits of requests.
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
@@ -33,7 +35,7 @@ pub(super) struct RequestLimits {
         value_name = "BYTES",
         default_value_t = 1 << 20,
         env = "TRUNKLINE_MAX_BODY",
-        value_parser = RangedU64ValueParser::<usize>::new().range(64..=1 << 30)
+        value_parser = bytes::<usize>(64..=1 << 30)
     )]
     pub(super) max_body: usize,
 }
@@ -74,7 +76,7 @@ pub(crate) struct Memory {
         long = "max-memory",
         value_name = "BYTES",
         env = "TRUNKLINE_MAX_MEMORY",
-        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..)
+        value_parser = bytes::<usize>(32 << 20..)
     )]
     max_memory: Option<usize>,
 }

@@ -91,7 +91,7 @@ fn all_mistakes_are_reported_together() {
 listen = ''
 [server]
 lisen = '127.0.0.1:80'
-limits = { body = '1MB', calls_per_second = 0 }
+limits = { body = '1M', calls_per_second = 0 }
 toolset = 'all'
 [access]
 bearer = ['token']
@@ -113,14 +113,14 @@ enabled = 'yes'
 trunkline: invalid configuration file trunkline.toml: 11 mistakes
   trunkline.toml:1:2: unknown key `serve`; did you mean `server`?
   trunkline.toml:4:1: unknown key `server.lisen`; did you mean `listen`?
-  trunkline.toml:5:19: `server.limits.body`: invalid value: string \"1MB\", expected a number of bytes, or a size such as \"64KiB\", \"1MiB\" or \"1GiB\"
-  trunkline.toml:5:45: invalid value `0` of `server.limits.calls_per_second`: 0 is not in 1..=1000000
+  trunkline.toml:5:19: `server.limits.body`: invalid value: string \"1M\", expected a number of bytes, or a size such as \"64KiB\", \"10MB\" or \"1GiB\"
+  trunkline.toml:5:44: invalid value `0` of `server.limits.calls_per_second`: 0 is not in 1..=1000000
   trunkline.toml:6:11: invalid value `all` of `server.toolset`: use one of core, full
   trunkline.toml:8:11: `access.bearer`: a secret is not written in this file; use { env = \"NAME\" } or { file = \"PATH\" }
   trunkline.toml:9:12: invalid name `my shop` in `databases`: a name has 1 to 32 letters, digits, `-` or `_`, and begins with a letter
   trunkline.toml:12:7: `databases.sales.url`: unknown scheme `mysql`; use a path, sqlite:PATH or postgres://USER@HOST/DATABASE
   trunkline.toml:13:10: `queries.top` requires `sql`
-  trunkline.toml:17:11: `upstreams.docs.timeout`: invalid value: string \"5 years\", expected a time such as \"500ms\", \"30s\", \"5min\", \"1h\" or \"7d\"
+  trunkline.toml:17:11: `upstreams.docs.timeout`: invalid value: string \"5 years\", expected a number of milliseconds, or a time such as \"500ms\", \"30s\", \"5min\", \"1h\" or \"7d\"
   trunkline.toml:19:11: `history.enabled`: invalid type: string \"yes\", expected a boolean
 ";
     assert_eq!(checked.code, Some(2));
@@ -382,7 +382,13 @@ fn the_schema_describes_the_file() {
         ("", true),
         ("server.limits.body = '1MiB'", true),
         ("server.limits.body = 4096", true),
-        ("server.limits.body = '1MB'", false),
+        ("server.limits.body = '10MB'", true),
+        ("server.limits.body = '64 Ki'", true),
+        ("server.limits.body = '4096'", true),
+        ("server.limits.body = '1M'", false),
+        ("server.limits.query_time = '1m30s'", true),
+        ("server.limits.query_time = 5000", true),
+        ("server.limits.query_time = 'soon'", false),
         ("server.lisen = ''", false),
         ("server.toolset = 'full'", true),
         ("server.toolset = 'all'", false),
@@ -398,8 +404,8 @@ fn the_schema_describes_the_file() {
         ("queries.a.params = [{ name = 'c', type = 'text' }]", false),
         ("upstreams.a = { command = ['b'], env = { C = { env = 'D' } }, timeout = '5s' }", true),
         ("upstreams.a = { command = ['b'], connect_timeout = '2min' }", true),
-        ("upstreams.a.timeout = 5", false),
-        ("upstreams.a.connect_timeout = 5", false),
+        ("upstreams.a.timeout = -5", false),
+        ("upstreams.a.connect_timeout = '5 years'", false),
     ] {
         check(&validator, text, expected);
     }

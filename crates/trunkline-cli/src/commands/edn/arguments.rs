@@ -1,7 +1,7 @@
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::commands::connection::MORE;
+use crate::config::bytes;
 
 /// Convert documents between EDN and JSON, from stdin to stdout
 #[derive(Args)]
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "BYTES",
         default_value_t = 64 << 20,
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
+        value_parser = bytes::<usize>(1..=1 << 40)
     )]
     pub(super) max_bytes: usize,
 }

@@ -35,8 +35,9 @@ pub(crate) use self::content::Part;
 use self::handler::Handler;
 pub(crate) use self::list::{ListItem, list_text, report_rejected, table_text};
 use self::questions::Questions;
-use super::connection::{Connection, NOTES, is_address, split_address, timeout_ms};
+use super::connection::{Connection, NOTES, TIMEOUT_RANGE, is_address, split_address};
 use crate::client::CallError;
+use crate::config::milliseconds;
 use crate::oauth;
 use crate::server::command_tools;
 use crate::terminal::{Failure, Keyboard, StatusLine, line, wait_for};
@@ -68,7 +69,7 @@ pub(crate) struct McpArgs {
     /// Time for the start of COMMAND until it has answered the first requests, in milliseconds
     ///
     /// npx and uvx download a program before they start it.
-    #[arg(long, value_name = "MS", default_value_t = 60_000, value_parser = timeout_ms, help_heading = "Connection")]
+    #[arg(long, value_name = "MS", default_value_t = 60_000, value_parser = milliseconds(TIMEOUT_RANGE), help_heading = "Connection")]
     connect_timeout_ms: u64,
     /// Program to start as the server, with its arguments, instead of ADDRESS
     ///
