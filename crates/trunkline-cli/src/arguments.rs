@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::{
     self, call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
 };
-use crate::config::{Config, ConfigArgs, ConfigError, DatabaseArg};
+use crate::config::{Config, ConfigArgs, ConfigError, DatabaseArg, without_empty_variables};
 use crate::server::{command_tools, serve, stdio};
 use crate::shell;
 use crate::telemetry::TelemetryArgs;
@@ -20,7 +20,7 @@ use crate::terminal::{Sensitive, line, output, similar};
 /// `trunkline FILE.db` serves that file, read-only, at http://127.0.0.1:8080; it is short for `trunkline serve
 /// FILE.db`. The other subcommands are clients and tools. Most flags of the server also have an environment variable,
 /// and some a key in trunkline.toml. The command line takes precedence over the environment, and the environment over
-/// the file.
+/// the file. An empty variable counts as not set. Sizes and times may have a unit, such as 64KiB, 10MB, 30s or 5min.
 #[derive(Parser)]
 #[command(
     name = "trunkline",
@@ -140,7 +140,7 @@ fn without_file(argument: clap::Arg) -> clap::Arg {
 
 /// Parses the command line and the configuration file. Ends the process (exit code 2) if one of them is invalid.
 pub(crate) fn parse() -> (Command, Config) {
-    let mut command = command();
+    let mut command = without_empty_variables(command());
     if std::env::args_os().any(|argument| argument == "-h") {
         command = without_variables(command);
     }
@@ -171,16 +171,14 @@ pub(crate) fn check_line(words: &[String]) -> Result<(), clap::Error> {
 /// # Errors
 /// When the file is invalid.
 pub(crate) fn reread() -> anyhow::Result<(Box<serve::Serve>, Config)> {
-    let definition = command();
+    let definition = without_empty_variables(command());
     let matches = definition.clone().try_get_matches()?;
     let arguments = served(&definition, &matches).map(|(_, arguments)| arguments);
     let path = arguments.and_then(ConfigArgs::path);
     let mut config = Config::read(path, &definition)?;
     let command = config.with_defaults(definition);
     let matches = command.clone().try_get_matches()?;
-    if let Some((command, arguments)) = served(&command, &matches) {
-        config.resolve(command, arguments);
-    }
+    resolve(&mut config, &command, &matches);
     let line = Line::from_arg_matches(&matches)?;
     match line.command {
         Some(Command::Serve(serve)) => Ok((serve, config)),
@@ -198,10 +196,18 @@ fn matches(command: &mut clap::Command) -> Result<(ArgMatches, Config), ConfigEr
     let mut config = Config::read(ConfigArgs::path(arguments), &definition)?;
     *command = config.with_defaults(definition);
     let matches = command.get_matches_mut();
-    if let Some((command, arguments)) = served(command, &matches) {
-        config.resolve(command, arguments);
-    }
+    resolve(&mut config, command, &matches);
     Ok((matches, config))
+}
+
+/// Sets the values of the settings, if the command is one of a server.
+fn resolve(config: &mut Config, program: &clap::Command, matches: &ArgMatches) {
+    let all = command();
+    if let Some((command, arguments)) = served(program, matches)
+        && let Some((definition, _)) = served(&all, matches)
+    {
+        config.resolve(definition, command, arguments);
+    }
 }
 
 /// The command and the arguments of the server, if the command line has them.

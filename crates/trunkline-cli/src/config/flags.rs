@@ -128,6 +128,11 @@ impl FlagValue {
         values.filter_map(|value| value.split('=').next())
     }
 
+    /// Whether it is a value of the flag with this id.
+    pub(super) fn is_of(&self, id: &str) -> bool {
+        self.id == id
+    }
+
     /// Checks the values with the parser of the flag.
     pub(super) fn check(&self, command: &Command, problems: &mut Problems<'_>) {
         let Some(flag) = self.find(command) else { return };

@@ -27,6 +27,7 @@ mod store;
 mod template;
 mod upstreams;
 mod value;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -57,6 +58,7 @@ pub(crate) use settings::with_keys;
 pub(crate) use store::{STORE, StoreUrl};
 pub(crate) use template::TEMPLATE;
 pub(crate) use upstreams::parse as upstream;
+pub(crate) use variables::without_empty_variables;
 
 use caller_roles::RoleSection;
 use clients::ClientSection;
@@ -214,8 +216,16 @@ impl Config {
     }
 
     /// Sets the values of the settings from the arguments of a command, which has the defaults of this file.
-    pub(crate) fn resolve(&mut self, command: &Command, matches: &ArgMatches) {
+    /// `definition` is the command with all its variables, also empty ones.
+    pub(crate) fn resolve(
+        &mut self,
+        definition: &Command,
+        command: &Command,
+        matches: &ArgMatches,
+    ) {
         self.settings = flags::effective(&self.path, &self.flags, command, matches);
+        let is_in_file = |id: &str| self.flags.iter().any(|flag| flag.is_of(id));
+        self.warnings.extend(variables::warnings(definition, matches, is_in_file));
     }
 
     /// The effective settings, as a configuration file without secrets, with the origin of each value.

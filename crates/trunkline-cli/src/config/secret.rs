@@ -79,7 +79,8 @@ fn read_file(path: &Path, folder: &Folder) -> Result<String, String> {
 
 /// The path of a credential of the service manager (systemd.exec(5)), if there is one of this name.
 fn credential(path: &Path) -> Option<PathBuf> {
-    let folder = PathBuf::from(env::var_os("CREDENTIALS_DIRECTORY")?);
+    let folder = env::var_os("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty())?;
+    let folder = PathBuf::from(folder);
     Some(folder.join(path)).filter(|path| path.exists())
 }
 

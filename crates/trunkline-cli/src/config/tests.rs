@@ -306,7 +306,7 @@ fn changes_of_settings_and_sections() {
             let mut config = parse(text).unwrap();
             let command = config.with_defaults(command);
             let matches = command.clone().get_matches_from(["trunkline"]);
-            config.resolve(&command, &matches);
+            config.resolve(&command, &command, &matches);
             config.snapshot()
         };
         let owned = |keys: &[&str]| keys.iter().map(ToString::to_string).collect();

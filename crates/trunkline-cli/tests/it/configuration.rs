@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{Server, post, tpch, trunkline};
+use crate::support::{Server, post, run, tpch, trunkline};
 
 /// Arguments and variables.
 type Settings<'s> = (&'s [&'s str], &'s [(&'s str, &'s str)]);
@@ -191,6 +191,129 @@ fn empty_names_are_ignored() {
             assert_eq!(status(&server, &[&header]), expected, "{origins:?}: {origin:?}");
         }
     }
+}
+
+/// The variables of a command, from its help.
+fn variables(command: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let help = run(trunkline(folder.path()).args([command, "--help"])).stdout;
+    let names = help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next());
+    names.map(str::to_owned).collect()
+}
+
+/// A compose file passes a variable that is not set as an empty one: `${NAME:-}`.
+#[test]
+fn empty_variables_count_as_not_set() {
+    let (folder, _) = tpch();
+    let all = variables("serve");
+    assert!(all.len() > 50, "{all:?}");
+    let unset = |command: &mut std::process::Command, names: &[String]| {
+        command.envs(names.iter().map(|name| (name, "")));
+    };
+    let mut command = trunkline(folder.path());
+    command.args(["serve", "--db", "tpch.db", "--port", "0"]);
+    unset(&mut command, &all);
+    let server = Server::start_without_data_directory(command);
+    assert_eq!(status(&server, &[]), 200);
+    let ended = server.stop();
+    let warnings: Vec<_> =
+        ended.stderr.lines().filter_map(|line| line.split_once("WARN ")).collect();
+    for (name, flag) in [
+        ("TRUNKLINE_BEARER", "--bearer"),
+        ("TRUNKLINE_REQUIRE", "--require"),
+        ("TRUNKLINE_TLS_CERT", "--tls-cert"),
+        ("TRUNKLINE_DENY_TABLE", "--deny-table"),
+        ("TRUNKLINE_AUDIT_LOG", "--audit-log"),
+        ("TRUNKLINE_CONFIRM_DESTRUCTIVE", "--confirm-destructive"),
+    ] {
+        let warning = format!("{name} is empty and counts as not set: {flag} does not apply");
+        assert!(warnings.iter().any(|(_, text)| text.ends_with(&warning)), "{warnings:?}");
+    }
+    for name in ["TRUNKLINE_WRITABLE", "TRUNKLINE_MAX_ROWS", "TRUNKLINE_CONFIG", "OTEL_"] {
+        assert!(!warnings.iter().any(|(_, text)| text.contains(name)), "{warnings:?}");
+    }
+
+    let mut command = trunkline(folder.path());
+    unset(command.args(["mcp", "--db", "tpch.db"]), &variables("mcp"));
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+
+    // Clients: an empty token is none, and an empty address is the default.
+    let server = Server::of(&folder.path().join("tpch.db"));
+    let mut command = trunkline(folder.path());
+    unset(command.arg("call").arg(server.address.to_string()), &variables("call"));
+    let ended = run(command.arg("db.list_tables"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// A value of the file applies in place of an empty variable, and protects without a warning.
+#[test]
+fn the_file_applies_in_place_of_an_empty_variable() {
+    let (folder, _) = tpch();
+    let file = "[server]\nwritable = true\naudit_log = 'audit.log'\n[server.limits]\nrows = 7\n";
+    std::fs::write(folder.path().join("trunkline.toml"), file).unwrap();
+    let mut command = trunkline(folder.path());
+    command.args(["config", "show"]);
+    let names = ["TRUNKLINE_WRITABLE", "TRUNKLINE_MAX_ROWS", "TRUNKLINE_AUDIT_LOG"];
+    let ended = run(command.envs(names.map(|name| (name, ""))));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for line in [
+        "writable = true  # trunkline.toml:2:12",
+        "audit_log = \"audit.log\"  # trunkline.toml:3:13",
+        "rows = 7  # trunkline.toml:5:8",
+        "listen = \"127.0.0.1:8080\"  # default",
+    ] {
+        assert!(ended.stdout.lines().any(|found| found == line), "{line}: {}", ended.stdout);
+    }
+    assert_eq!(ended.stderr, "");
+}
+
+/// Sizes and times have the same forms on the command line, in the environment and in the file.
+#[test]
+fn sizes_and_times_have_the_same_forms() {
+    #[track_caller]
+    fn check((flag, variable, key): (&str, &str, &str), given: &str, expected: Option<&str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let show = || {
+            let mut command = trunkline(folder.path());
+            command.args(["config", "show"]);
+            command
+        };
+        let quoted = format!("{key} = '{given}'\n");
+        let is_number = given.bytes().all(|byte| byte.is_ascii_digit());
+        let files = [quoted, format!("{key} = {given}\n")];
+        let mut ended = vec![run(show().args([flag, given])), run(show().env(variable, given))];
+        for file in files.iter().take(if is_number { 2 } else { 1 }) {
+            std::fs::write(folder.path().join("trunkline.toml"), file).unwrap();
+            ended.push(run(&mut show()));
+        }
+        for ended in ended {
+            let Some(expected) = expected else {
+                assert_eq!(ended.code, Some(2), "{given}: {ended:?}");
+                assert!(ended.stderr.contains(" such as "), "{given}: {}", ended.stderr);
+                continue;
+            };
+            let name = key.rsplit('.').next().unwrap();
+            let line = ended.stdout.lines().find(|line| line.starts_with(&format!("{name} = ")));
+            let value = line.and_then(|line| Some(line.split_once(" = ")?.1.split_once("  #")?.0));
+            assert_eq!(value, Some(expected), "{flag} {given}: {ended:?}");
+        }
+    }
+    let memory = ("--max-memory", "TRUNKLINE_MAX_MEMORY", "server.limits.memory");
+    let body = ("--max-body", "TRUNKLINE_MAX_BODY", "server.limits.body");
+    let query = ("--query-timeout-ms", "TRUNKLINE_QUERY_TIMEOUT_MS", "server.limits.query_time");
+    check(memory, "64MiB", Some("\"64MiB\""));
+    check(memory, "64Mi", Some("\"64MiB\""));
+    check(memory, "67108864", Some("\"64MiB\""));
+    check(memory, "100 MB", Some("100000000"));
+    check(memory, "64M", None);
+    check(memory, "much", None);
+    check(body, "10kB", Some("10000"));
+    check(query, "30s", Some("\"30s\""));
+    check(query, "5m", Some("\"5min\""));
+    check(query, "1m30s", Some("\"90s\""));
+    check(query, "2500", Some("\"2500ms\""));
+    check(query, "soon", None);
 }
 
 /// A burst is two calls. Requests that do not count are sent first.

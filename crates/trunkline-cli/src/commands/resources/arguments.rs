@@ -80,6 +80,9 @@ pub(super) struct Source {
 impl Source {
     /// Returns the file of the flag or the variable.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        self.resources.clone().or_else(|| env::var_os("TRUNKLINE_RESOURCES").map(PathBuf::from))
+        self.resources.clone().or_else(|| {
+            let variable = env::var_os("TRUNKLINE_RESOURCES");
+            variable.filter(|path| !path.is_empty()).map(PathBuf::from)
+        })
     }
 }
