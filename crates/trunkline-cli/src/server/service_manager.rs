@@ -1,4 +1,7 @@
 //! Notifications of the service manager, such as systemd with `Type=notify` (`sd_notify(3)`).
+//!
+//! The socket is a path or, on Linux, an abstract address. Those of other families (`vsock:CID:PORT`, for virtual
+//! machines) are named in the log.
 
 use std::env;
 use std::ffi::OsStr;
@@ -35,7 +38,8 @@ fn send(state: &str) {
         return;
     };
     if let Err(error) = send_to(&socket, state.as_bytes()) {
-        tracing::warn!(%error, "cannot notify the service manager of NOTIFY_SOCKET");
+        let socket = socket.display();
+        tracing::warn!(%socket, %error, "cannot notify the service manager of NOTIFY_SOCKET");
     }
 }
 
@@ -46,6 +50,10 @@ fn send_to(socket: &OsStr, state: &[u8]) -> io::Result<()> {
         use std::os::linux::net::SocketAddrExt;
         let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
         return sender.send_to_addr(state, &address).map(drop);
+    }
+    if !socket.as_encoded_bytes().starts_with(b"/") {
+        let reason = "unsupported address: expected the path of a socket, or @NAME on Linux";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
     }
     sender.send_to(state, socket).map(drop)
 }

@@ -52,12 +52,32 @@ fn the_socket_of_a_service_manager_may_be_abstract() {
     check(&UnixDatagram::bind_addr(&address).unwrap(), &path, format!("@{name}").as_ref());
 }
 
+/// The warning, with the address and the reason; or none.
+#[track_caller]
+fn check_warning(socket: &std::ffi::OsStr, expected: Option<&str>) {
+    let (_folder, path) = tpch();
+    let ended = start(&path, socket).stop();
+    assert_eq!(ended.code, Some(0), "{socket:?}: {ended:?}");
+    let mut warnings = ended.stderr.lines().filter(|line| {
+        line.contains("cannot notify the service manager of NOTIFY_SOCKET")
+            && line.contains(&*socket.to_string_lossy())
+    });
+    match expected {
+        Some(reason) => {
+            assert!(warnings.any(|line| line.contains(reason)), "{socket:?}: {}", ended.stderr);
+        }
+        None => assert_eq!(warnings.next(), None, "{socket:?}"),
+    }
+}
+
+/// The forms of sd_notify(3) that have no receiver.
 #[test]
-fn a_missing_service_manager_is_reported() {
-    let (folder, path) = tpch();
-    let server = start(&path, folder.path().join("missing").as_os_str());
-    let ended = server.stop();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let warning = "cannot notify the service manager of NOTIFY_SOCKET";
-    assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+fn a_service_manager_that_cannot_be_notified_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    check_warning(folder.path().join("missing").as_os_str(), Some("No such file"));
+    check_warning("@trunkline-test-missing".as_ref(), Some("refused"));
+    for unsupported in ["vsock:2:1234", "vsock-dgram:2:1234", "vsock-seqpacket:2:1", "notify"] {
+        check_warning(unsupported.as_ref(), Some("unsupported address: expected the path"));
+    }
+    check_warning("".as_ref(), None);
 }
