@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::format::{Installed, timed};
 use super::program::{GCC_LIBRARY, Program};
@@ -47,12 +48,59 @@ pub(super) fn build(
     let mut config = vec!["config", "--image", &image];
     config.extend(settings.lines().flat_map(|line| line.splitn(2, ' ')));
     umoci(&config)?;
+    add_health_check(&layout)?;
     umoci(&["gc", "--layout", &layout.to_string_lossy()])?;
     let version = release.get("version");
     let file = release.file(&format!("trunkline-{version}-oci-amd64.tar"));
     let archive = format!("oci-archive:{}:trunkline:{version}", file.display());
     skopeo(workspace, &format!("oci:{image}"), &archive)?;
     Ok(vec![file])
+}
+
+/// Adds the health check to the configuration of the image in a layout. `umoci config` has no option for it: it is a
+/// member of Docker's format, which OCI reserves.
+fn add_health_check(layout: &Path) -> Result<()> {
+    const SECOND: u64 = 1_000_000_000;
+    let check = json!({
+        "Test": ["CMD", "/usr/bin/trunkline", "health"],
+        "Interval": 30 * SECOND,
+        "Timeout": 10 * SECOND,
+        "StartPeriod": 10 * SECOND,
+        "Retries": 3,
+    });
+    let blob = |descriptor: &Value| -> Result<PathBuf> {
+        let digest = descriptor["digest"].as_str().context("a descriptor has no digest")?;
+        Ok(layout.join("blobs").join(digest.replacen(':', "/", 1)))
+    };
+    let index_file = layout.join("index.json");
+    let mut index = read_json(&index_file)?;
+    let descriptor = &mut index["manifests"][0];
+    let mut manifest = read_json(&blob(descriptor)?)?;
+    let mut config = read_json(&blob(&manifest["config"])?)?;
+    config["config"]["Healthcheck"] = check;
+    write_blob(layout, &mut manifest["config"], &config)?;
+    write_blob(layout, descriptor, &manifest)?;
+    fs::write(index_file, index.to_string())?;
+    Ok(())
+}
+
+fn read_json(file: &Path) -> Result<Value> {
+    let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Writes a document of a layout, and sets the digest and the size in its descriptor.
+fn write_blob(layout: &Path, descriptor: &mut Value, document: &Value) -> Result<()> {
+    let text = document.to_string();
+    let blobs = layout.join("blobs/sha256");
+    let new = blobs.join("new");
+    fs::write(&new, &text)?;
+    let sum = output(Command::new("sha256sum").arg(&new))?;
+    let sum = sum.split_whitespace().next().context("unexpected output of sha256sum")?;
+    fs::rename(&new, blobs.join(sum))?;
+    descriptor["digest"] = format!("sha256:{sum}").into();
+    descriptor["size"] = text.len().into();
+    Ok(())
 }
 
 fn skopeo(workspace: &Workspace, from: &str, to: &str) -> Result<()> {
@@ -175,6 +223,8 @@ pub(super) fn check(release: &Release<'_>, _tools: &Tools, files: &[PathBuf]) ->
     let mut server = sandbox(&["serve", "app.db", "--listen", "127.0.0.1:0"])?;
     let client = bundle.join("rootfs/usr/bin/trunkline");
     session::http(workspace, &mut server, &folder.join("server.log"), &client)?;
+    let health = output(&mut sandbox(&["health", "--help"])?)?;
+    ensure!(health.contains("--live"), "the image has no `trunkline health`");
 
     // All addresses are those of the image; without a token, the server does not start.
     let open = sandbox(&["serve", "app.db"])?.output()?;
@@ -186,4 +236,41 @@ pub(super) fn check(release: &Release<'_>, _tools: &Tools, files: &[PathBuf]) ->
     let version = output(&mut sandbox(&["--version"])?)?;
     ensure!(version.contains(release.get("version")), "wrong version {version}");
     Ok(Installed { install, first_answer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_has_a_health_check() {
+        let layout = std::env::temp_dir().join(format!("xtask-oci-{}", std::process::id()));
+        fs::create_dir_all(layout.join("blobs/sha256")).unwrap();
+        let mut manifest = json!({"schemaVersion": 2, "config": {"mediaType": "a"}, "layers": [1]});
+        let config = json!({"config": {"User": "1"}, "rootfs": {}});
+        write_blob(&layout, &mut manifest["config"], &config).unwrap();
+        let mut index = json!({"manifests": [{"annotations": {"org": "0.1.0"}}]});
+        write_blob(&layout, &mut index["manifests"][0], &manifest).unwrap();
+        fs::write(layout.join("index.json"), index.to_string()).unwrap();
+
+        add_health_check(&layout).unwrap();
+        let follow = |descriptor: &Value| {
+            let digest = descriptor["digest"].as_str().unwrap().to_owned();
+            let file = layout.join("blobs").join(digest.replacen(':', "/", 1));
+            assert_eq!(fs::metadata(&file).unwrap().len(), descriptor["size"].as_u64().unwrap());
+            let sum = output(Command::new("sha256sum").arg(&file)).unwrap();
+            assert!(digest.ends_with(sum.split_whitespace().next().unwrap()), "{sum}");
+            read_json(&file).unwrap()
+        };
+        let index = read_json(&layout.join("index.json")).unwrap();
+        assert_eq!(index["manifests"][0]["annotations"]["org"], "0.1.0");
+        let manifest = follow(&index["manifests"][0]);
+        assert_eq!(manifest["layers"], json!([1]));
+        let config = follow(&manifest["config"]);
+        assert_eq!(config["config"]["User"], "1");
+        let test = json!(["CMD", "/usr/bin/trunkline", "health"]);
+        assert_eq!(config["config"]["Healthcheck"]["Test"], test);
+        assert_eq!(config["config"]["Healthcheck"]["Timeout"], 10_000_000_000_u64);
+        fs::remove_dir_all(layout).unwrap();
+    }
 }
