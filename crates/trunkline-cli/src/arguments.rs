@@ -7,7 +7,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    self, call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
+    self, call, chat, database, edn, execute, health, logout, monitor, openrpc, prompts, resources,
+    tools,
 };
 use crate::config::{Config, ConfigArgs, ConfigError, DatabaseArg, without_empty_variables};
 use crate::server::{command_tools, serve, stdio};
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     /// Exit code: 0 if no check failed, 1 otherwise.
     #[command(after_help = AFTER_HELP, after_long_help = AFTER_LONG_HELP)]
     Doctor(Box<serve::Serve>),
+    Health(health::Arguments),
     /// Call a method of a JSON-RPC 2.0 server
     Call(call::Arguments),
     /// List the tools of an MCP server, or call one
@@ -217,7 +219,7 @@ fn served<'l>(
 ) -> Option<(&'l clap::Command, &'l ArgMatches)> {
     match matches.subcommand() {
         None => Some((command, matches)),
-        Some((name @ ("serve" | "mcp" | "doctor" | "check" | "show"), matches)) => {
+        Some((name @ ("serve" | "mcp" | "doctor" | "health" | "check" | "show"), matches)) => {
             Some((command.find_subcommand(name)?, matches))
         }
         Some(("config", matches)) => {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use arguments::Command;
 use commands::{
-    call, chat, database, edn, execute, logout, monitor, openrpc, prompts, resources, tools,
+    call, chat, database, edn, execute, health, logout, monitor, openrpc, prompts, resources, tools,
 };
 use config::Config;
 use server::{command_tools, doctor, init, serve, stdio};
@@ -45,6 +45,10 @@ fn run(command: Command, config: &Config) -> ExitCode {
         Command::Mcp(arguments) => stdio::run(&arguments, config),
         Command::Config(command) => commands::config::run(&command, config, &arguments::command()),
         Command::Doctor(arguments) => match doctor::run(&arguments, config) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::Health(arguments) => match health::run(&arguments) {
             Ok(code) => return code,
             Err(error) => Err(error),
         },

@@ -7,6 +7,7 @@ mod connection;
 pub(crate) mod database;
 pub(crate) mod edn;
 pub(crate) mod execute;
+pub(crate) mod health;
 pub(crate) mod logout;
 mod mcp;
 pub(crate) mod monitor;

@@ -72,6 +72,7 @@ const fn live(key: &'static str, id: &'static str, kind: Kind) -> Setting {
 /// All settings, grouped by their sections.
 pub(crate) const SETTINGS: &[Setting] = &[
     setting("server.listen", "listen", Kind::Text),
+    setting("server.health_listen", "health_listen", Kind::Text),
     live("server.allow_hosts", "allow_host", Kind::List),
     live("server.allow_origins", "allow_origin", Kind::List),
     setting("server.data_dir", "data_dir", Kind::Path),

@@ -33,22 +33,23 @@ pub(super) async fn start(
         }
     }
     let service = service();
-    let server = server(last).serve(service.clone()).await.map_err(with_remedy)?;
+    let server =
+        server(last).serve(service.clone()).await.map_err(|error| with_remedy(error, "--port"))?;
     Ok((server, service))
 }
 
-/// The error for an address that cannot be bound, with a remedy for the usual causes.
-fn with_remedy(error: ServeError) -> anyhow::Error {
+/// The error for an address of a flag that cannot be bound, with a remedy for the usual causes.
+pub(super) fn with_remedy(error: ServeError, flag: &str) -> anyhow::Error {
     let ServeError::Bind { address, source } = error else { return error.into() };
     let remedy = match source.kind() {
         io::ErrorKind::AddrInUse => {
-            "; another program uses the port: stop it, or choose another port with --port"
+            format!("; another program uses the port: stop it, or choose another port with {flag}")
         }
-        io::ErrorKind::AddrNotAvailable => "; the address does not belong to this machine",
+        io::ErrorKind::AddrNotAvailable => "; the address does not belong to this machine".into(),
         io::ErrorKind::PermissionDenied => {
-            "; ports below 1024 require privileges: choose another port with --port"
+            format!("; ports below 1024 require privileges: choose another port with {flag}")
         }
-        _ => "",
+        _ => String::new(),
     };
     anyhow::Error::new(source).context(format!("cannot listen on {address}{remedy}"))
 }

@@ -10,10 +10,10 @@ use super::access::entries;
 
 const FORMAT: &str = "the format is HOST:PORT, like 127.0.0.1:8080";
 
-/// The flags of addresses.
+/// The flags of the addresses to listen on.
 #[derive(Args)]
 #[command(next_help_heading = "Network")]
-pub(super) struct Network {
+pub(crate) struct Listeners {
     /// Address to listen on
     ///
     /// An address that other machines can reach requires a token.
@@ -24,6 +24,21 @@ pub(super) struct Network {
     /// Short for --listen 127.0.0.1:PORT. 0 is any free port.
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
+    /// Address for probes and metrics, without a token
+    ///
+    /// Serves /health, /health/live, /health/ready and /metrics, and nothing else, without a token, TLS and a check of
+    /// the host name: for probes of Kubernetes and for Prometheus, which use the address of the pod. Metrics have the
+    /// names of methods and databases: do not publish this port.
+    #[arg(long, value_name = "ADDR", env = "TRUNKLINE_HEALTH_LISTEN")]
+    health_listen: Option<String>,
+}
+
+/// The flags of the network.
+#[derive(Args)]
+#[command(next_help_heading = "Network")]
+pub(super) struct Network {
+    #[command(flatten)]
+    listeners: Listeners,
     /// Additional host name of this server, without a port
     ///
     /// Requests with another `Host` are refused, except localhost and the address. Repeatable or comma-separated.
@@ -43,19 +58,34 @@ pub(super) struct Network {
     allow_origin: Vec<String>,
 }
 
+impl Listeners {
+    /// The address of calls.
+    pub(crate) fn calls(&self) -> String {
+        self.port.map_or_else(|| self.listen.clone(), |port| format!("127.0.0.1:{port}"))
+    }
+
+    /// The address of probes, if they have their own.
+    pub(crate) fn probes(&self) -> Option<&str> {
+        self.health_listen.as_deref()
+    }
+}
+
 impl Network {
-    /// Checks the address to listen on, without a lookup.
+    /// Checks the addresses to listen on, without a lookup.
     pub(super) fn check(&self, requires_token: bool) -> anyhow::Result<()> {
-        let listen = self.listen();
-        let parts = listen.rsplit_once(':');
-        let is_valid = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
-        ensure!(parts.is_some_and(is_valid), "invalid --listen {listen}: {FORMAT}");
+        let listen = self.listeners.calls();
+        check_format("--listen", &listen)?;
+        if let Some(probes) = self.listeners.probes() {
+            check_format("--health-listen", probes)?;
+        }
         let address = listen.parse().ok();
         require_token(&listen, address.as_slice(), requires_token)
     }
 
-    fn listen(&self) -> String {
-        self.port.map_or_else(|| self.listen.clone(), |port| format!("127.0.0.1:{port}"))
+    /// The IP addresses for probes. None if they use those of calls.
+    pub(super) async fn probe_addresses(&self) -> anyhow::Result<Option<Vec<SocketAddr>>> {
+        let Some(probes) = self.listeners.probes() else { return Ok(None) };
+        resolve(probes).await.map(Some)
     }
 
     /// The address to listen on, and its IP addresses. Without a token, other machines cannot reach them.
@@ -63,7 +93,7 @@ impl Network {
         &self,
         requires_token: bool,
     ) -> anyhow::Result<(String, Vec<SocketAddr>)> {
-        let listen = self.listen();
+        let listen = self.listeners.calls();
         let addresses = resolve(&listen).await?;
         require_token(&listen, &addresses, requires_token)?;
         Ok((listen, addresses))
@@ -93,6 +123,12 @@ impl Network {
         }
         Ok(())
     }
+}
+
+fn check_format(flag: &str, address: &str) -> anyhow::Result<()> {
+    let is_valid = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
+    ensure!(address.rsplit_once(':').is_some_and(is_valid), "invalid {flag} {address}: {FORMAT}");
+    Ok(())
 }
 
 /// Refuses addresses that other machines can reach, unless a token is required.

@@ -25,8 +25,8 @@ use super::service::{self, Service};
 use super::shared_state::SharedState;
 use super::summary::{self, Components, Summary};
 use super::{
-    agent, audit, command_tools, console, gateway, history, limits, listener, network, problems,
-    readiness, records, roles, service_manager, shutdown, tls,
+    agent, audit, command_tools, console, gateway, history, limits, listener, network, probes,
+    problems, readiness, records, roles, service_manager, shutdown, tls,
 };
 use crate::config::{Config, ConfigArgs};
 use crate::telemetry::TelemetryArgs;
@@ -69,9 +69,10 @@ pub(crate) struct Serve {
     pub(crate) telemetry: TelemetryArgs,
 }
 
-/// The paths that users write in the settings of clients, some of which add a slash. Others ignore no slash, since a proxy
+/// The paths that users write in the settings of clients and scrapers, some of which add a slash. Others ignore no slash, since a proxy
 /// may limit them by their exact path.
-const SLASH_PATHS: [&str; 6] = ["/rpc", "/jsonrpc", "/mcp", "/sse", "/messages", "/api"];
+const SLASH_PATHS: [&str; 7] =
+    ["/rpc", "/jsonrpc", "/mcp", "/sse", "/messages", "/api", "/metrics"];
 
 /// Reads the arguments and the configuration again.
 type Reread = fn() -> anyhow::Result<(Box<Serve>, Config)>;
@@ -178,6 +179,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     arguments.check_names(config)?;
     let mut http = arguments.http_settings()?;
     let (_, addresses) = arguments.addresses().await?;
+    let probe_addresses = arguments.network.probe_addresses().await?;
     let rules = access::rules(&arguments.access, config, arguments.default_rate())?;
     let rules = SharedRules::from(rules);
     let readers = Readers::Shared(rules.clone());
@@ -325,6 +327,10 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         let drain_timeout = settings.drain_timeout;
         let (server, service) = listener::start(&addresses, tls.clone(), settings, service).await?;
         gauges.set_server(&server);
+        let probes = match &probe_addresses {
+            Some(addresses) => Some(probes::start(addresses, &server, &rpc, &gauges).await?),
+            None => None,
+        };
         let live = Live {
             rules: rules.clone(),
             http: service,
@@ -347,18 +353,19 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         };
         let state = reload_state.clone();
         let reloader = Reloader { reread: Box::new(reread), live, snapshot, state };
-        anyhow::Ok((summary, tools, (shutdown, reloader), (server, mcp, drain_timeout)))
+        anyhow::Ok((summary, tools, (shutdown, reloader), (server, probes, mcp, drain_timeout)))
     };
     let started = started.await;
     // A database that is not closed may keep its write-ahead log.
-    let (summary, tools, (shutdown, mut reloader), (server, mcp, drain_timeout)) = started
+    let (summary, tools, (shutdown, mut reloader), (server, probes, mcp, drain_timeout)) = started
         .inspect_err(|_| shutdown::close(&served, conversations.as_ref(), recorder.as_ref()))?;
     let served_databases = opened.iter().flat_map(|opened| &opened.served);
     for preparation in served_databases.filter_map(|served| served.preparation.as_ref()) {
         output::note(preparation);
     }
     let address = server.local_addr().to_string();
-    output::note(&summary.banner(&address));
+    let probe_address = probes.as_ref().map(|probes| probes.local_addr().to_string());
+    output::note(&summary.banner(&address, probe_address.as_deref()));
     service_manager::ready(&address);
     tokio::select! {
         () = shutdown => {}
@@ -372,6 +379,9 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     let drained = shutdown::drain(&server, &mcp, drain_timeout)
         .await
         .inspect_err(|_| shutdown::close_logs(&served, recorder.as_ref()))?;
+    if let Some(probes) = probes {
+        probes.stop().await;
+    }
     if let Some(tools) = &tools {
         command_tools::end(tools).await;
     }

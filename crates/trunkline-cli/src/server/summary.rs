@@ -82,14 +82,17 @@ impl Summary {
         }
     }
 
-    /// The banner of a server that listens at `address`.
-    pub(super) fn banner(&self, address: &str) -> String {
+    /// The banner of a server that listens at `address`, and for probes at `probes`.
+    pub(super) fn banner(&self, address: &str, probes: Option<&str>) -> String {
         let url = self.url(address);
         let mut banner = format!("{NAME}\n");
         for (index, line) in self.lines.iter().enumerate() {
             banner += &format!("  {:<9} {}\n", line.label, line.banner);
             if index == 0 {
                 banner += &format!("  listening {url}\n");
+                if let Some(probes) = probes {
+                    banner += &format!("  probes    http://{probes}/health\n");
+                }
                 if self.has_console {
                     banner += &format!("  console   {url}/console\n");
                 }

@@ -49,6 +49,7 @@ mod operations;
 mod orphans;
 mod pages;
 mod postgres;
+mod probes;
 mod refused_start;
 mod reload;
 mod replaced;

@@ -84,7 +84,7 @@ impl fmt::Debug for Problems {
 /// The health page: 200 while the server runs, with [`ServerConfig::problems`] if there are any; 503 while it
 /// drains. It does not require a token.
 ///
-/// Two more pages are below its path: `/live` returns 200 while the process answers, and `/ready` 503 if a check of
+/// The paths may end with a slash. Two more pages are below its path: `/live` returns 200 while the process answers, and `/ready` 503 if a check of
 /// [`ServerConfig::readiness`] fails or the server drains.
 #[derive(Debug, Clone)]
 pub struct Health {

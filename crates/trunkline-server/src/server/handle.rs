@@ -4,9 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::{Method, Response};
+use http_body_util::Full;
 use tokio_util::task::TaskTracker;
 
 use super::config::DrainMode;
+use super::health::Page;
 use super::shared::Shared;
 use crate::status::{Phase, Status};
 
@@ -52,6 +56,15 @@ impl ServerHandle {
     #[must_use]
     pub fn status(&self) -> Status {
         self.shared.counts.read()
+    }
+
+    /// The response to a request for a health page of this server that another server received, such as one at a port
+    /// for probes. `None` for other paths, and without [health pages](super::ServerConfig::health).
+    pub async fn health_page(&self, method: &Method, path: &str) -> Option<Response<Full<Bytes>>> {
+        let settings = &self.shared.settings;
+        let health = settings.health.as_ref()?;
+        let page = Page::at(health, path)?;
+        Some(page.answer(method, settings, health, self.shared.counts.phase()).await)
     }
 
     /// Stops the server: further requests return 503, or are refused with the socket ([`DrainMode`](super::DrainMode)); running requests are finished, or aborted after the drain

@@ -27,12 +27,12 @@ pub(super) enum Page {
 }
 
 impl Page {
-    /// The page at a path.
+    /// The page at a path, which may end with a slash.
     pub(super) fn at(health: &Health, path: &str) -> Option<Self> {
         match path.strip_prefix(&*health.path)? {
-            "" => Some(Self::Health),
-            "/live" => Some(Self::Live),
-            "/ready" => Some(Self::Ready),
+            "" | "/" => Some(Self::Health),
+            "/live" | "/live/" => Some(Self::Live),
+            "/ready" | "/ready/" => Some(Self::Ready),
             _ => None,
         }
     }

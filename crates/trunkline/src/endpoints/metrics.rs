@@ -1,6 +1,6 @@
 use axum::routing::get;
-use http::HeaderValue;
 use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue};
 use trunkline_server::http::Routes;
 
 use crate::exposition::{Exposition, MEDIA_TYPE};
@@ -37,12 +37,17 @@ pub fn routes_with(
     add: impl Fn(&mut Exposition) + Clone + Send + Sync + 'static,
 ) -> Routes {
     let rpc = rpc.clone();
-    let media_type = [(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))];
-    let exposition = async move || {
-        let mut text = Exposition::default();
-        text.methods(&rpc.metrics());
-        add(&mut text);
-        (media_type, text.into_text())
-    };
+    let exposition = async move || page(&rpc, add);
     Routes::new("metrics", axum::Router::new().route("/metrics", get(exposition)))
+}
+
+/// The response of these routes, for a router of another server, such as one at a port for scrapers.
+pub fn page(
+    rpc: &Rpc,
+    add: impl FnOnce(&mut Exposition),
+) -> ([(HeaderName, HeaderValue); 1], String) {
+    let mut text = Exposition::default();
+    text.methods(&rpc.metrics());
+    add(&mut text);
+    ([(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))], text.into_text())
 }

@@ -13,7 +13,7 @@ use trunkline_core::outcome::Outcome;
 use super::future::{Watch, WatchedFuture};
 use crate::metrics::{Counters, End};
 
-pub use crate::endpoints::metrics::{routes, routes_with};
+pub use crate::endpoints::metrics::{page, routes, routes_with};
 pub use crate::exposition::{Exposition, MEDIA_TYPE, text};
 pub use crate::metrics::{Histogram, MethodMetrics};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -109,7 +109,12 @@ async fn the_health_page_needs_no_token() {
         assert_eq!(reply.header("content-type"), Some("application/json"));
         assert_eq!(reply.header("cache-control"), Some("no-store"));
     }
-    assert_eq!(client.ask(get("/healthy")).await.status, 404);
+    for path in ["/health/", "/health/live/", "/health/ready/", "/health/?x"] {
+        assert_eq!(client.ask(get(path)).await.status, 200, "{path}");
+    }
+    for path in ["/healthy", "/health//", "/health/live//", "/health/other/"] {
+        assert_eq!(client.ask(get(path)).await.status, 404, "{path}");
+    }
     let posted = post(PING);
     let posted = String::from_utf8(posted).unwrap().replacen("POST /", "POST /health", 1);
     let refused = client.ask(posted).await;
@@ -165,7 +170,10 @@ async fn reports_liveness_and_readiness() {
         {
             let reply = Client::connect(server.local_addr()).await.ask(get(path)).await;
             assert_eq!((reply.status, reply.json()), (status, json!({"status": text})));
+            let page = server.health_page(&Method::GET, path).await.unwrap();
+            assert_eq!(page.status(), status, "a page of another server: {path}");
         }
+        assert!(server.health_page(&Method::GET, "/").await.is_none());
         gate.open(1);
         assert_eq!(waiting.reply().await.body, DONE.as_bytes());
         stop.await.unwrap();
