@@ -80,7 +80,11 @@ pub struct HttpTarget {
     pub url: Url,
     /// The token. Default: none.
     pub bearer: Option<Bearer>,
-    /// Obtains and refreshes tokens (OAuth), if there is no [`bearer`](Self::bearer). Default: none.
+    /// A token that may change, such as one in a file, in place of [`bearer`](Self::bearer). It is asked again when the
+    /// server refuses the token, and the request is repeated. Default: none.
+    pub token_source: Option<Arc<dyn Authorization>>,
+    /// Obtains and refreshes tokens (OAuth), if there is neither a [`bearer`](Self::bearer) nor a
+    /// [source](Self::token_source). Default: none.
     pub authorization: Option<Arc<dyn Authorization>>,
     /// The headers of all requests. Default: none.
     pub headers: HeaderMap,
@@ -149,8 +153,8 @@ impl HttpTarget {
     /// A server at this URL, without credentials.
     #[must_use]
     pub fn new(url: Url) -> Self {
-        let (bearer, authorization, headers, redirects) = Default::default();
-        Self { url, bearer, authorization, headers, redirects }
+        let (bearer, token_source, authorization, headers, redirects) = Default::default();
+        Self { url, bearer, token_source, authorization, headers, redirects }
     }
 
     /// Adds a header to all requests.

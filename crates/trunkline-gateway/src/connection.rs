@@ -242,7 +242,8 @@ async fn connect_http(
     config: &UpstreamConfig,
     mut settings: McpClientConfig,
 ) -> Result<Client, String> {
-    settings.authorization.clone_from(&target.authorization);
+    let source = target.token_source.as_ref();
+    settings.authorization = source.or(target.authorization.as_ref()).cloned();
     let mut url = target.url.clone().or_path("/mcp");
     for _ in 0..=MAX_REDIRECTS {
         let http = http(url, target, config)?;
@@ -255,7 +256,7 @@ async fn connect_http(
             None => return Err(reason(&error)),
         };
         // Tokens of OAuth are those of the first URL.
-        settings.authorization = None;
+        settings.authorization = source.cloned();
     }
     Err(format!("more than {MAX_REDIRECTS} redirects"))
 }

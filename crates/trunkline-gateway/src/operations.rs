@@ -138,7 +138,7 @@ fn reconnect(
     Ok(())
 }
 
-fn find(gateway: &Gateway, name: String) -> Result<&Arc<Upstream>, ManagementError> {
+fn find(gateway: &Gateway, name: String) -> Result<Arc<Upstream>, ManagementError> {
     gateway.upstream(&name).ok_or(ManagementError::UnknownUpstream(name))
 }
 

@@ -68,6 +68,8 @@ struct State {
     /// The definitions that are not approved.
     unapproved: Vec<UnapprovedTool>,
     has_attempted: bool,
+    /// Whether the operations are those of the selection. Before, they may be those of a predecessor.
+    is_published: bool,
 }
 
 /// The reason why no tool was approved.
@@ -103,6 +105,7 @@ impl Upstream {
             approvals: Vec::new(),
             unapproved: Vec::new(),
             has_attempted: false,
+            is_published: false,
         };
         Self {
             name,
@@ -121,6 +124,16 @@ impl Upstream {
             retry: Notify::new(),
             attempted: Notify::new(),
         }
+    }
+
+    /// The upstream of this name with another configuration. It takes over the operations and the subscriptions when
+    /// it is connected: `self` must have ended before.
+    pub(crate) fn successor(&self, config: UpstreamConfig) -> Self {
+        let (gateway, approvals) = (Arc::clone(&self.gateway), Arc::clone(&self.approvals));
+        let mut successor = Self::new(self.name.clone(), config, gateway, approvals);
+        successor.operations = self.operations.clone();
+        successor.subscriptions = Arc::clone(&self.subscriptions);
+        successor
     }
 
     /// Keeps the upstream connected until the token is cancelled.
@@ -343,12 +356,12 @@ impl Upstream {
         let is_offered = |approval: &Approval| !self.config.pin || *approval == Approval::Approved;
         let tools = selection.offered.iter().zip(&approvals);
         let tools = tools.filter(|(_, approval)| is_offered(approval)).map(|(tool, _)| tool);
-        let previous = {
+        {
             let state = self.lock();
-            (Arc::clone(&state.selection), state.approvals.clone())
-        };
-        if is_same(&previous.0, &selection) && previous.1 == approvals {
-            return;
+            let is_known = is_same(&state.selection, &selection) && state.approvals == approvals;
+            if state.is_published && is_known {
+                return;
+            }
         }
         self.log_flagged(&selection, &approvals);
         let operations = self.offer(&selection, tools);
@@ -369,6 +382,7 @@ impl Upstream {
         };
         let mut state = self.lock();
         (state.selection, state.approvals, state.unapproved) = published;
+        state.is_published = true;
     }
 
     fn log_flagged(&self, selection: &Selection, approvals: &[Approval]) {
