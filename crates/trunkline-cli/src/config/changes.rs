@@ -14,6 +14,9 @@ use super::settings::SETTINGS;
 /// The sections with names whose change a running server applies.
 const LIVE_SECTIONS: [&str; 2] = ["queries", "roles"];
 
+/// The section with names whose tables a running server replaces, but does not add or remove.
+const REPLACED_SECTION: &str = "upstreams";
+
 /// The values of a configuration, by key. It contains secrets, and is only compared.
 #[derive(Default)]
 pub(crate) struct Snapshot(BTreeMap<String, String>);
@@ -37,9 +40,18 @@ pub(super) fn sections(
     for section in sections {
         let tables = document.get(*section).and_then(|section| section.get_ref().as_table());
         for (name, table) in tables.into_iter().flatten() {
-            if let Ok(value) = Value::deserialize(ValueDeserializer::from(table.clone())) {
+            if let Ok(mut value) = Value::deserialize(ValueDeserializer::from(table.clone())) {
                 let key = format!("{section}.{}", name.get_ref());
-                values.push((key, with_secrets(value, folder).to_string()));
+                // A token in a file is read again when the upstream refuses it: it needs no restart.
+                let token = match value.as_table_mut() {
+                    Some(table) if *section == REPLACED_SECTION => table.remove("bearer"),
+                    _ => None,
+                };
+                let token = token.map(|token| match Secret::deserialize(token.clone()) {
+                    Ok(Secret::File(_)) => token,
+                    _ => with_secrets(token, folder),
+                });
+                values.push((key, format!("{}{token:?}", with_secrets(value, folder))));
             }
         }
     }
@@ -77,7 +89,10 @@ impl Snapshot {
         keys.sort();
         keys.dedup();
         keys.retain(|key| self.0.get(*key) != new.0.get(*key));
-        let (live, fixed) = keys.into_iter().cloned().partition(|key| is_live(key));
+        let is_replaced = |key: &String| self.0.contains_key(key) && new.0.contains_key(key);
+        let (live, fixed) = keys.into_iter().cloned().partition(|key| {
+            is_live(key) || section_of(key) == REPLACED_SECTION && is_replaced(key)
+        });
         Changes { live, fixed }
     }
 
@@ -96,6 +111,10 @@ impl Snapshot {
 fn is_live(key: &str) -> bool {
     match SETTINGS.iter().find(|setting| setting.key == key) {
         Some(setting) => setting.is_live,
-        None => key.split('.').next().is_some_and(|section| LIVE_SECTIONS.contains(&section)),
+        None => LIVE_SECTIONS.contains(&section_of(key)),
     }
+}
+
+fn section_of(key: &str) -> &str {
+    key.split('.').next().unwrap_or(key)
 }

@@ -25,9 +25,11 @@ mod show;
 #[cfg(feature = "postgres")]
 mod store;
 mod template;
+mod token_file;
 mod upstreams;
 mod value;
 mod variables;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -57,8 +59,9 @@ pub(crate) use settings::with_keys;
 #[cfg(feature = "postgres")]
 pub(crate) use store::{STORE, StoreUrl};
 pub(crate) use template::TEMPLATE;
-pub(crate) use upstreams::parse as upstream;
+pub(crate) use upstreams::{Upstreams, parse as upstream};
 pub(crate) use variables::without_empty_variables;
+pub(crate) use watched::{FileChange, WatchedFiles};
 
 use caller_roles::RoleSection;
 use clients::ClientSection;
@@ -67,7 +70,8 @@ use flags::{EffectiveSetting, FlagValue, Origin};
 use folder::Folder;
 use problem::Problems;
 use queries::QuerySection;
-use upstreams::{UpstreamSection, Upstreams};
+use upstreams::UpstreamSection;
+use watched::Stamp;
 
 /// The file that is read by default, if it exists.
 const DEFAULT_FILE: &str = "trunkline.toml";
@@ -108,6 +112,7 @@ pub(crate) struct Config {
     clients: BTreeMap<String, ClientResults>,
     /// Remarks about files that the configuration refers to.
     warnings: Vec<String>,
+    watched: WatchedFiles,
 }
 
 /// The sections with a table for each name.
@@ -161,13 +166,20 @@ impl Config {
             return Err(ConfigError::Unreadable { path, source });
         }
         let mut text = String::new();
+        // Before it is read, so that a change meanwhile is detected.
+        let stamp = Stamp::of(&path);
         let read =
             File::open(&path).and_then(|file| file.take(MAX_SIZE + 1).read_to_string(&mut text));
         match read {
             Ok(size) if size as u64 > MAX_SIZE => {
                 Err(ConfigError::TooLarge { path, max: MAX_SIZE })
             }
-            Ok(_) => Self::parse(path, &text, command),
+            Ok(_) => {
+                let file = Some((path.clone(), stamp));
+                let mut config = Self::parse(path, &text, command)?;
+                config.watched.file = file;
+                Ok(config)
+            }
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }
     }
@@ -192,8 +204,9 @@ impl Config {
         let (queries, query_databases) = queries::read(sections.queries, &mut problems);
         let tokens = flags.iter().flat_map(FlagValue::token_names).collect::<Vec<_>>();
         let roles = caller_roles::read(sections.roles, &tokens, &mut problems);
-        let upstreams = upstreams::read(sections.upstreams, &folder, &mut problems);
+        let upstreams = upstreams::read(sections.upstreams, &path, &folder, &mut problems);
         problems.check(&path)?;
+        let (warnings, secrets) = folder.into_parts();
         Ok(Self {
             path,
             flags,
@@ -206,7 +219,8 @@ impl Config {
             roles,
             upstreams,
             clients: clients::read(sections.clients),
-            warnings: folder.into_warnings(),
+            warnings,
+            watched: WatchedFiles { file: None, secrets },
         })
     }
 
@@ -280,6 +294,11 @@ impl Config {
     /// The results of MCP clients, by the names that they give.
     pub(crate) fn clients(&self) -> &BTreeMap<String, ClientResults> {
         &self.clients
+    }
+
+    /// The files of secrets, to detect their changes.
+    pub(crate) fn watched(&self) -> &WatchedFiles {
+        &self.watched
     }
 
     /// Remarks about files that the configuration refers to.

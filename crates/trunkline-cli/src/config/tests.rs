@@ -291,7 +291,7 @@ fn the_documentation_lists_the_live_settings() {
         found.iter().map(String::as_str).filter(|key| key.contains('.')).collect();
     let live = super::settings::SETTINGS.iter().filter(|setting| setting.is_live);
     let expected: Vec<&str> =
-        live.map(|setting| setting.key).chain(["roles.NAME", "queries.NAME"]).collect();
+        live.map(|setting| setting.key).chain(["roles.NAME", "queries.NAME", "upstreams.NAME"]).collect();
     assert_eq!(found, expected);
 }
 
@@ -321,6 +321,10 @@ fn changes_of_settings_and_sections() {
     check(role, "[roles.a]\noperations = [ '*' ] # all\n", &[], &[]);
     check(role, "", &["roles.a"], &[]);
     check(role, &format!("{role}read_only = true"), &["roles.a"], &[]);
+    let upstream = "[upstreams.a]\ncommand = ['a']\n";
+    check(upstream, &upstream.replace("['a']", "['b']"), &["upstreams.a"], &[]);
+    check(upstream, "", &[], &["upstreams.a"]);
+    check("", upstream, &[], &["upstreams.a"]);
     let database = "[databases.a]\nurl = 'a.db'\n";
     check(database, &database.replace("a.db", "b.db"), &[], &["databases.a"]);
 }

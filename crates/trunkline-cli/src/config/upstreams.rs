@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -19,6 +20,7 @@ use super::folder::Folder;
 use super::problem::Problems;
 use super::quantity::Period;
 use super::secret::Secret;
+use super::token_file::TokenFile;
 use super::value::Value;
 
 /// The upstream servers, by name.
@@ -56,6 +58,7 @@ pub(super) struct UpstreamSection {
 /// The valid upstreams of the file. The others are among the problems.
 pub(super) fn read(
     sections: IndexMap<Spanned<String>, UpstreamSection>,
+    file: &Path,
     folder: &Folder,
     problems: &mut Problems<'_>,
 ) -> Upstreams {
@@ -65,7 +68,7 @@ pub(super) fn read(
         let name = name.into_inner();
         match name.parse::<UpstreamName>() {
             Ok(parsed) => {
-                let mut reader = Reader { name: &name, span, folder, problems };
+                let mut reader = Reader { name: &name, span, file, folder, problems };
                 if let Some(config) = reader.upstream(section) {
                     upstreams.insert(parsed, config);
                 }
@@ -100,6 +103,8 @@ struct Reader<'r, 't> {
     name: &'r str,
     /// The place of the name.
     span: Range<usize>,
+    /// The configuration file.
+    file: &'r Path,
     folder: &'r Folder,
     problems: &'r mut Problems<'t>,
 }
@@ -158,10 +163,19 @@ impl Reader<'_, '_> {
         let url = section.url.and_then(|url| self.url("url", &url));
         let redirects = section.redirects.iter();
         let redirects = redirects.filter_map(|url| self.url("redirects", url)).collect();
+        let mut token_source = None;
         let bearer = section.bearer.and_then(|secret| {
             let token = self.secret(&secret.span(), "bearer", secret.get_ref())?;
             let parsed = token.parse();
-            self.valid(&secret.span(), "bearer", parsed)
+            let bearer = self.valid(&secret.span(), "bearer", parsed)?;
+            match secret.into_inner() {
+                Secret::Env(_) => Some(bearer),
+                secret @ Secret::File(_) => {
+                    let source = TokenFile::new(self.file.to_owned(), secret, token);
+                    token_source = Some(Arc::new(source) as _);
+                    None
+                }
+            }
         });
         let mut target = HttpTarget::new(url?);
         for (name, value) in section.headers {
@@ -172,6 +186,7 @@ impl Reader<'_, '_> {
             }
         }
         (target.bearer, target.redirects) = (bearer, redirects);
+        target.token_source = token_source;
         Some(target)
     }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use trunkline_gateway::{Gateway, GatewayConfig, Target};
 
 use super::command_tools;
-use crate::config::{Config, upstream};
+use crate::config::{Config, Upstreams, upstream};
 use crate::oauth;
 
 /// The flag of upstream servers.
@@ -55,13 +55,7 @@ impl UpstreamArgs {
         data_dir: Option<&Path>,
         types: &[String],
     ) -> anyhow::Result<Option<Gateway>> {
-        let mut upstreams = config.upstreams().clone();
-        for text in self.upstreams.iter().filter(|text| !text.is_empty()) {
-            let parsed = upstream(text);
-            let (name, config) =
-                parsed.map_err(|error| anyhow!("invalid --upstream {text}: {error}"))?;
-            upstreams.insert(name, config);
-        }
+        let upstreams = self.upstreams(config)?;
         if upstreams.is_empty() {
             return Ok(None);
         }
@@ -74,13 +68,6 @@ impl UpstreamArgs {
                 "the name of the upstream `{name}` is the prefix of other methods: choose another name"
             );
         }
-        for upstream in upstreams.values_mut() {
-            if let Target::Http(target) = &mut upstream.target
-                && target.bearer.is_none()
-            {
-                target.authorization = oauth::earlier(&target.url.clone().or_path("/mcp"))?;
-            }
-        }
         let mut settings = GatewayConfig::default();
         settings.approvals = data_dir.map(|directory| directory.join(APPROVALS));
         if upstreams.values().any(|upstream| matches!(upstream.target, Target::Command(_))) {
@@ -88,6 +75,26 @@ impl UpstreamArgs {
             settings.supervisor = Some(command_tools::supervisor()?);
         }
         Ok(Some(Gateway::new(upstreams, settings)?))
+    }
+
+    /// The upstreams of the command line and the file.
+    pub(super) fn upstreams(&self, config: &Config) -> anyhow::Result<Upstreams> {
+        let mut upstreams = config.upstreams().clone();
+        for text in self.upstreams.iter().filter(|text| !text.is_empty()) {
+            let parsed = upstream(text);
+            let (name, config) =
+                parsed.map_err(|error| anyhow!("invalid --upstream {text}: {error}"))?;
+            upstreams.insert(name, config);
+        }
+        for upstream in upstreams.values_mut() {
+            if let Target::Http(target) = &mut upstream.target
+                && target.bearer.is_none()
+                && target.token_source.is_none()
+            {
+                target.authorization = oauth::earlier(&target.url.clone().or_path("/mcp"))?;
+            }
+        }
+        Ok(upstreams)
     }
 }
 

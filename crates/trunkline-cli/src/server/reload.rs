@@ -1,4 +1,4 @@
-//! Reading the configuration again: SIGHUP, and `POST /admin/reload`.
+//! Reading the configuration again: SIGHUP, `POST /admin/reload`, and changes of files with secrets.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
 use trunkline::access::Principal;
 use trunkline::history::{History, Redaction};
 use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
@@ -24,6 +25,7 @@ use trunkline::layers::rate_limit::Rate;
 use trunkline::protocol::Reply;
 use trunkline::server::Tls;
 use trunkline::{DynamicOperations, Router};
+use trunkline_gateway::Gateway;
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
 use trunkline_sql::saved_query::SavedQuery;
@@ -32,11 +34,14 @@ use super::access::{self, Access, SignedKeys};
 use super::operation_names::{OperationNames, RELOAD};
 use super::service_manager;
 use super::tls::TlsArgs;
-use crate::config::{Changes, Config, Snapshot};
+use crate::config::{Changes, Config, FileChange, Snapshot, Upstreams, WatchedFiles};
 use crate::terminal::redacted;
 
 /// The maximum time of the checks that wait for databases and for servers of keys.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The interval of checks for changes of files with secrets.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Reads the command line, the environment and the configuration file again.
 pub(super) type Reread = Box<dyn Fn() -> anyhow::Result<(LiveSettings, Config)> + Send>;
@@ -49,6 +54,7 @@ pub(super) struct LiveSettings {
     pub(super) http: HttpConfig,
     pub(super) default_rate: Option<Rate>,
     pub(super) redaction: Redaction,
+    pub(super) upstreams: Upstreams,
 }
 
 /// The parts of a running server that a reload changes.
@@ -62,6 +68,7 @@ pub(super) struct Live {
     pub(super) names: OperationNames,
     pub(super) history: Option<History>,
     pub(super) databases: Option<Databases>,
+    pub(super) gateway: Option<Gateway>,
     pub(super) queries: DynamicOperations,
     pub(super) requires_token: bool,
     /// The configuration file, if there is one.
@@ -140,12 +147,16 @@ pub(super) struct Reloader {
     /// The values that are in use.
     pub(super) snapshot: Snapshot,
     pub(super) state: ReloadState,
+    /// The files of the configuration in use.
+    pub(super) files: WatchedFiles,
 }
 
 impl Reloader {
     /// Handles requests until a terminal of the server is closed, which is also announced by SIGHUP. Dropping the
     /// future leaves the server consistent.
     pub(super) async fn run(&mut self, triggers: &mut Triggers) {
+        let mut check = tokio::time::interval(FILE_CHECK_INTERVAL);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let request = tokio::select! {
                 _ = triggers.hangup.recv() => {
@@ -156,6 +167,10 @@ impl Reloader {
                     None
                 }
                 Some(request) = triggers.requests.recv() => Some(request),
+                _ = check.tick() => match self.has_changed_secrets() {
+                    true => None,
+                    false => continue,
+                },
             };
             service_manager::reloading();
             let outcome = self.reload().await;
@@ -179,6 +194,24 @@ impl Reloader {
         }
     }
 
+    /// Whether files with secrets have changed, such as a token that was rotated. If the configuration file has changed,
+    /// too, the operator decides when it applies.
+    fn has_changed_secrets(&mut self) -> bool {
+        match tokio::task::block_in_place(|| self.files.check()) {
+            FileChange::None => false,
+            FileChange::Secrets => {
+                tracing::info!("a file with a secret has changed");
+                true
+            }
+            FileChange::SecretsAndFile => {
+                tracing::warn!(
+                    "a file with a secret has changed, and so has the configuration file: reload the server to apply both"
+                );
+                false
+            }
+        }
+    }
+
     /// Applies all changes, or none.
     async fn reload(&mut self) -> anyhow::Result<Reloaded> {
         let (settings, config) = tokio::task::block_in_place(&self.reread)?;
@@ -191,6 +224,8 @@ impl Reloader {
             fixed.extend::<Vec<_>>(restart);
         }
         let redaction = settings.redaction.clone();
+        let mut upstreams = settings.upstreams.clone();
+        upstreams.retain(|name, _| live.contains(&format!("upstreams.{name}")));
         let has_changed_queries = live.iter().any(|key| key.starts_with("queries."));
         let queries = has_changed_queries.then(|| config.queries());
         let prepared =
@@ -225,6 +260,12 @@ impl Reloader {
         if let (Some(tls), Some(new)) = (&self.live.tls, &prepared.tls) {
             tls.replace(new);
         }
+        if let Some(gateway) = &self.live.gateway
+            && !upstreams.is_empty()
+        {
+            gateway.replace(upstreams);
+        }
+        self.files = config.watched().clone();
         let concerns_callers =
             |key: &String| key.starts_with("access.") || key.starts_with("roles.");
         if live.iter().any(concerns_callers) {

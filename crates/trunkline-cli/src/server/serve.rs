@@ -91,7 +91,9 @@ impl Serve {
         }
         let http = self.http_settings()?;
         let (default_rate, redaction) = (self.default_rate(), self.history.redaction());
-        Ok(LiveSettings { access: self.access, tls: self.tls, http, default_rate, redaction })
+        let upstreams = self.upstreams.upstreams(config)?;
+        let (access, tls) = (self.access, self.tls);
+        Ok(LiveSettings { access, tls, http, default_rate, redaction, upstreams })
     }
 
     /// The configuration of HTTP, without tokens.
@@ -341,6 +343,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             names,
             history: served.history.clone(),
             databases: served.databases.clone(),
+            gateway: served.gateway.clone(),
             queries: served.replaceable_queries.clone().unwrap_or_default(),
             requires_token: arguments.access.requires_token(),
             file: config.path().map(Path::to_owned),
@@ -352,7 +355,8 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             Ok((serve.live_settings(&config)?, config))
         };
         let state = reload_state.clone();
-        let reloader = Reloader { reread: Box::new(reread), live, snapshot, state };
+        let files = config.watched().clone();
+        let reloader = Reloader { reread: Box::new(reread), live, snapshot, state, files };
         anyhow::Ok((summary, tools, (shutdown, reloader), (server, probes, mcp, drain_timeout)))
     };
     let started = started.await;

@@ -60,6 +60,7 @@ mod resources_access;
 mod resources_refused;
 mod restart;
 mod roles;
+mod rotation;
 mod rules;
 mod runaway;
 mod schemas;

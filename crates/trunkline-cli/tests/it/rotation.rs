@@ -1,0 +1,207 @@
+//! Secrets in files that change while the server runs, and upstreams whose settings change.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::roles::bearer;
+use crate::support::{PATIENCE, Server, post, tpch, trunkline};
+
+#[track_caller]
+fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while !is_true() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join(name), text).unwrap();
+}
+
+fn serve(folder: &Path) -> Server {
+    let mut command = trunkline(folder);
+    command.args(["serve", "--db", "tpch.db", "--port", "0"]);
+    Server::start(command)
+}
+
+/// The HTTP status of a call with a token.
+fn status(server: &Server, token: &str) -> u16 {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    server.connect().ask(&post("/", &[&bearer(token)], &call)).status
+}
+
+/// A server that accepts the token in its file `token`.
+fn protected() -> (TempDir, Server) {
+    let (folder, _) = tpch();
+    write(folder.path(), "trunkline.toml", "access.bearer = [{ file = 'token' }]\n");
+    write(folder.path(), "token", "one\n");
+    let server = serve(folder.path());
+    assert_eq!(["one", "two"].map(|token| status(&server, token)), [200, 401]);
+    (folder, server)
+}
+
+fn is_ready(server: &Server, upstream: &str) -> bool {
+    let list = server.call("gateway.upstreams", &json!({}));
+    let list = list["result"]["upstreams"].as_array().unwrap().clone();
+    list.iter().any(|one| one["name"] == upstream && one["state"] == "ready")
+}
+
+/// Writes a version of a secret, as Kubernetes mounts it.
+fn mount(folder: &Path, version: &str, token: &str) {
+    let data = folder.join(version);
+    fs::create_dir_all(&data).unwrap();
+    fs::write(data.join("token"), token).unwrap();
+    let new = folder.join("..new");
+    symlink(version, &new).unwrap();
+    fs::rename(&new, folder.join("..data")).unwrap();
+}
+
+/// Kubernetes replaces the files of a secret by replacing the link to their folder.
+#[test]
+fn a_rotated_token_of_the_server_is_accepted_without_a_signal() {
+    let (folder, _) = tpch();
+    let secret = folder.path().join("secret");
+    mount(&secret, "1", "one\n");
+    symlink("..data/token", secret.join("token")).unwrap();
+    write(folder.path(), "trunkline.toml", "access.bearer = [{ file = 'secret/token' }]\n");
+    let server = serve(folder.path());
+    assert_eq!(status(&server, "one"), 200);
+    mount(&secret, "2", "two\n");
+    until("the new token is refused", || status(&server, "two") == 200);
+    assert_eq!(status(&server, "one"), 401);
+
+    // Not with an edited configuration file, which the operator has not applied yet.
+    let text = "access.bearer = [{ file = 'secret/token' }]\nserver.limits.body = 100\n";
+    write(folder.path(), "trunkline.toml", text);
+    mount(&secret, "3", "three\n");
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(["two", "three"].map(|token| status(&server, token)), [200, 401]);
+    server.signal("HUP");
+    until("the signal is ignored", || status(&server, "three") == 200);
+    let ended = server.stop();
+    let warning = "a file with a secret has changed, and so has the configuration file";
+    assert_eq!(ended.stderr.matches(warning).count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("configuration reloaded").count(), 2, "{}", ended.stderr);
+}
+
+/// The token is read again when the upstream refuses it, and the refused call is repeated.
+#[test]
+fn a_rotated_token_of_an_upstream_loses_no_call() {
+    let (remote_folder, remote) = protected();
+    let (folder, _) = tpch();
+    write(folder.path(), "token", "one\n");
+    let section = "[upstreams.remote]\nbearer = { file = 'token' }\n";
+    let text = format!("{section}url = 'http://{}/mcp'\n", remote.address);
+    write(folder.path(), "trunkline.toml", &text);
+    let server = serve(folder.path());
+    until("the upstream is not ready", || is_ready(&server, "remote"));
+    for token in ["two", "three"] {
+        write(folder.path(), "token", token);
+        write(remote_folder.path(), "token", token);
+        remote.signal("HUP");
+        until("the remote server does not reload", || status(&remote, token) == 200);
+        let called = server.call("remote.list_tables", &json!({}));
+        assert!(called["result"].is_object(), "{called}");
+    }
+    assert!(!server.stop().stderr.contains("upstream failed"));
+}
+
+/// The lines of `pids` are the processes of the upstream `local`.
+fn gateway(folder: &Path, remote: &Server, settings: &str) -> String {
+    // Not the configuration file of the gateway.
+    write(folder, "empty.toml", "");
+    let script = "echo $$ >> pids; exec \"$0\" mcp --db tpch.db --config empty.toml";
+    let program = env!("CARGO_BIN_EXE_trunkline");
+    format!(
+        "[upstreams.local]\ncommand = ['sh', '-c', '{script}', '{program}']\n\
+         [upstreams.remote]\nurl = 'http://{}/mcp'\n{settings}",
+        remote.address
+    )
+}
+
+fn processes(folder: &Path) -> usize {
+    fs::read_to_string(folder.join("pids")).unwrap_or_default().lines().count()
+}
+
+fn tools(server: &Server) -> Vec<String> {
+    let list = server.call("tools/list", &json!({}));
+    let tools = list["result"]["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A header in a file: the upstream restarts, and the others do not.
+#[test]
+fn a_rotated_header_restarts_its_upstream_only() {
+    let (remote_folder, remote) = protected();
+    let (folder, _) = tpch();
+    write(folder.path(), "header", "Bearer one\n");
+    let settings = "headers = { Authorization = { file = 'header' } }\n";
+    let text = gateway(folder.path(), &remote, settings);
+    write(folder.path(), "trunkline.toml", &text);
+    let server = serve(folder.path());
+    for upstream in ["local", "remote"] {
+        until(upstream, || is_ready(&server, upstream));
+    }
+    write(folder.path(), "header", "Bearer two\n");
+    write(remote_folder.path(), "token", "two\n");
+    remote.signal("HUP");
+    until("the header is not read again", || {
+        status(&remote, "two") == 200
+            && server.call("remote.list_tables", &json!({}))["result"].is_object()
+    });
+    assert!(server.call("local.list_tables", &json!({}))["result"].is_object());
+    assert_eq!(processes(folder.path()), 1);
+}
+
+#[track_caller]
+fn check_reload(server: &Server, applied: &[&str], restart: &[&str]) {
+    let reply = server.connect().ask(&post("/admin/reload", &[], &json!({})));
+    assert_eq!(reply.json(), json!({"applied": applied, "restart": restart}));
+}
+
+#[test]
+fn a_reload_restarts_the_upstreams_whose_settings_changed() {
+    let (_remote_folder, database) = tpch();
+    let remote = Server::of(&database);
+    let (folder, _) = tpch();
+    let file = |settings: &str| {
+        let text = gateway(folder.path(), &remote, settings);
+        write(folder.path(), "trunkline.toml", &text);
+    };
+    file("");
+    let server = serve(folder.path());
+    for upstream in ["local", "remote"] {
+        until(upstream, || is_ready(&server, upstream));
+    }
+    let has = |server: &Server, name: &str| tools(server).iter().any(|tool| tool == name);
+    assert!(has(&server, "remote__list_tables") && has(&server, "remote__query_records"));
+    check_reload(&server, &[], &[]);
+
+    file("deny = ['list_*']\n");
+    check_reload(&server, &["upstreams.remote"], &[]);
+    until("the tool is still offered", || !has(&server, "remote__list_tables"));
+    assert!(has(&server, "remote__query_records") && has(&server, "local__list_tables"));
+
+    // None remains.
+    file("deny = ['*']\n");
+    check_reload(&server, &["upstreams.remote"], &[]);
+    until("tools are still offered", || {
+        !tools(&server).iter().any(|tool| tool.starts_with("remote__"))
+    });
+    file("");
+    check_reload(&server, &["upstreams.remote"], &[]);
+    until("the tools are not offered again", || has(&server, "remote__list_tables"));
+    let called: Value = server.call("remote.list_tables", &json!({}));
+    assert!(called["result"].is_object(), "{called}");
+
+    file("[upstreams.other]\ncommand = ['true']\n");
+    check_reload(&server, &[], &["upstreams.other"]);
+    assert_eq!(processes(folder.path()), 1);
+    assert_eq!(server.stop().code, Some(0));
+}
