@@ -98,11 +98,6 @@ impl Place {
         {
             return Err(format!("unknown scheme `{scheme}`; use {FORMS}"));
         }
-        if may_have_password(text) && !Path::new(text).exists() {
-            return Err(format!(
-                "it looks like a connection string of an unknown form; use {FORMS}"
-            ));
-        }
         Ok(Location::File(path(text)?).into())
     }
 
@@ -178,6 +173,11 @@ fn path(text: &str) -> Result<PathBuf, String> {
     }
     if text == ":memory:" {
         return Err(IN_MEMORY.to_owned());
+    }
+    if may_have_password(text) && !Path::new(text).exists() {
+        return Err(format!(
+            "it looks like a connection string of an unknown form; use {FORMS}, or ./PATH"
+        ));
     }
     match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -355,6 +355,14 @@ mod tests {
             ("DRIVER={x};UID=sa;PWD=s3cret", "… connection string"),
             ("app:s3cret://h/a", "… connection string"),
             ("app:s3cret p@h/a", "… connection string"),
+            ("sqlite://app:s3cret@h/a.db", "… connection string"),
+            ("shop=sqlite:app:s3cret@h/a.db?mode=ro", "… connection string"),
+            ("file:app:s3cret@h/a.db", "… connection string"),
+            ("file:app:s3cret%40h/a.db", "… connection string"),
+            ("sqlite:a.db;Password=s3cret", "… connection string"),
+            ("postgres:/app:s3cret@h/a", "… connection string"),
+            (" postgres://app:s3cret@h/a", "… connection string"),
+            ("\"postgres://app:s3cret@h/a\"", "… connection string"),
         ] {
             check(text, expected);
         }

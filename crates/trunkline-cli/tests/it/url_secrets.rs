@@ -106,6 +106,9 @@ fn in_connection_strings() {
         ("shop=host=127.0.0.1 port=1 user=me password='s3cret' dbname=shop", "127.0.0.1:1"),
         ("host=127.0.0.1 port=1 user=me password=p s3cret dbname=shop", "single quotes"),
         ("me:s3cret@127.0.0.1/shop", UNKNOWN),
+        ("sqlite://me:s3cret@127.0.0.1/shop.db", UNKNOWN),
+        ("file:me:s3cret@127.0.0.1/shop.db", UNKNOWN),
+        ("postgres:/me:s3cret@127.0.0.1/shop", UNKNOWN),
         ("Server=h;Database=shop;User Id=me;Password=s3cret;", UNKNOWN),
         ("jdbc:mysql://h/a?password=s3cret", "unknown scheme `jdbc:mysql`"),
     ] {
