@@ -393,8 +393,13 @@ pub(super) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<Strin
 
 /// Adds existing names to the error of a statement in SQL that names an unknown table or column.
 pub(super) fn suggest_names(session: &mut Session<'_>, sql: &str, error: Error) -> Error {
-    let Error::Sql { message, offset, table, column, .. } = error else { return error };
+    let Error::Sql { mut message, offset, table, column, .. } = error else { return error };
     let candidates = match (&table, &column) {
+        // A function of the shell that returns a table.
+        (Some(table), None) if table.eq_ignore_ascii_case("generate_series") => {
+            message.push_str("; use WITH RECURSIVE");
+            Ok(Vec::new())
+        }
         (Some(table), None) if message.starts_with("no such table: ") => {
             table_names(session).map(|names| nearest_names(table, names.iter()))
         }

@@ -225,6 +225,7 @@ fn unknown_functions_have_a_remedy() {
         ("SELECT foo(1)", "only the program that created the database"),
         ("SELECT name FROM emp WHERE name REGEXP 'A'", "use LIKE, GLOB or instr"),
         ("SELECT median(salary) FROM emp", "use ORDER BY with LIMIT and OFFSET"),
+        ("SELECT value FROM generate_series(1, 5)", "use WITH RECURSIVE"),
         ("SELECT name FROM emp ORDER BY name COLLATE german", "has this collation"),
     ] {
         let outcome = fixture.sql(sql);
