@@ -10,9 +10,7 @@ use std::borrow::Cow;
 /// The name of a table, as SQL spells it: `orders`, `sales.orders`, `"sales"."Orders 2026"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableName {
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "SQLite has one database"))]
     pub(crate) database: Option<String>,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "SQLite has one schema"))]
     pub(crate) schema: Option<String>,
     pub(crate) name: String,
 }
