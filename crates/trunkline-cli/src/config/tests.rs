@@ -290,8 +290,10 @@ fn the_documentation_lists_the_live_settings() {
     let found: Vec<&str> =
         found.iter().map(String::as_str).filter(|key| key.contains('.')).collect();
     let live = super::settings::SETTINGS.iter().filter(|setting| setting.is_live);
-    let expected: Vec<&str> =
-        live.map(|setting| setting.key).chain(["roles.NAME", "queries.NAME", "upstreams.NAME"]).collect();
+    let expected: Vec<&str> = live
+        .map(|setting| setting.key)
+        .chain(["roles.NAME", "queries.NAME", "upstreams.NAME"])
+        .collect();
     assert_eq!(found, expected);
 }
 

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum, value_parser};
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, DatabaseName, Databases, DatabasesError, Toolset};
 
+use super::default_place::default_place;
 use super::open_database::{Requested, create};
 use super::rules::RuleArgs;
 use crate::config::{
@@ -280,7 +281,7 @@ impl DatabaseArgs {
         };
         let is_default = requested.is_empty();
         if is_default && (!has_upstreams || self.writable || self.is_sample()) {
-            requested.push((None, DatabaseConfig::of(Location::File(DEFAULT.into()).into())));
+            requested.push((None, DatabaseConfig::of(Location::File(default_place(DEFAULT)).into())));
         }
         let are_several = requested.len() > 1;
         let complete = |(name, config): (Option<DatabaseName>, DatabaseConfig)| {

@@ -99,7 +99,7 @@ async fn check(serve: &Serve, config: &Config, report: &mut Report) {
     if !config.roles().is_empty() || !config.query_databases().is_empty() {
         report.add("names", serve.check_names(config).map(|()| "all names are known".to_owned()));
     }
-    report.add("data directory", data_dir(serve.records.data_dir()));
+    report.add("data directory", data_dir(&serve.records.data_dir()));
     store(serve, report).await;
     databases(serve, config, report).await;
     upstreams(serve, config, report).await;

@@ -6,6 +6,7 @@ mod audit;
 pub(crate) mod command_tools;
 mod console;
 mod database;
+mod default_place;
 pub(crate) mod doctor;
 mod gateway;
 mod gauges;

@@ -9,6 +9,7 @@ use trunkline_sql::postgres::{Pooling, Postgres, PostgresConfig, PostgresUrl, Ro
 use trunkline_sql::sqlite::{OpenError, Sqlite, SqliteConfig, create_empty};
 use trunkline_sql::{Database, DatabaseName, QueryLimits, VisibilityRules};
 
+use super::default_place::{self, create_parent};
 use super::rules::check_match;
 #[cfg(feature = "postgres")]
 use crate::config::RoleClaim;
@@ -124,7 +125,11 @@ fn open_file(path: &Path, config: SqliteConfig) -> anyhow::Result<Database> {
 
 /// Creates an empty database, and describes the result.
 pub(super) fn create(path: &Path) -> anyhow::Result<String> {
-    create_empty(path).with_context(|| format!("cannot create {}", path.display()))?;
+    create_parent(path);
+    create_empty(path).with_context(|| {
+        let remedy = default_place::remedy();
+        format!("cannot create {}; give another file with --db{remedy}", path.display())
+    })?;
     let remedy = with_sample("; --sample fills it with sample data");
     Ok(format!("created {}, which is empty{remedy}", path.display()))
 }

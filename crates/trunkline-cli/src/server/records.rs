@@ -15,6 +15,7 @@ use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, Res
 use trunkline_storage::Location;
 
 use super::access::entries;
+use super::default_place::default_place;
 use super::{command_tools, history_resources};
 #[cfg(feature = "postgres")]
 use crate::config::{STORE, StoreUrl};
@@ -30,7 +31,8 @@ pub(crate) struct RecordArgs {
     resources: Option<PathBuf>,
     /// Directory of records, conversations, sessions, logs [default: .trunkline]
     ///
-    /// Turns records on. The directory is created when something is first written to it.
+    /// Turns records on. The directory is created when something is first written to it. If the working directory cannot
+    /// be written, the default is in $XDG_STATE_HOME/trunkline (default: ~/.local/state/trunkline).
     #[arg(long, value_name = "DIR", env = "TRUNKLINE_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// PostgreSQL database of records, conversations and MCP sessions
@@ -82,8 +84,8 @@ impl RecordArgs {
     }
 
     /// The directory of everything that is written, except the database.
-    pub(crate) fn data_dir(&self) -> &Path {
-        self.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR))
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| default_place(DATA_DIR))
     }
 
     /// Reads the declared types, and creates nothing.

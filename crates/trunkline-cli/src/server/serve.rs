@@ -197,7 +197,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
     let declared = has_records.then(|| arguments.records.declared(&location)).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway =
-        arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
+        arguments.upstreams.gateway(config, Some(&arguments.records.data_dir()), &names)?;
     let history = arguments.history.history()?;
     let audit = arguments.audit.open()?;
     let requested = arguments.databases(config)?;
@@ -239,7 +239,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
         }
         let data_dir = arguments.records.data_dir();
         if let Some(history) = served.history.clone() {
-            recorder = Some(arguments.history.recorder(history, data_dir, readers)?);
+            recorder = Some(arguments.history.recorder(history, &data_dir, readers)?);
         }
         let mcp = served.guarded(&rules).await?;
         served.watch_databases();

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Stdio, config: &Config) -> anyhow::Result<()> {
     let declared = has_records.then(|| arguments.records.declared(&location)).transpose()?;
     let names = declared.as_ref().map(DeclaredRecords::names).unwrap_or_default();
     let gateway =
-        arguments.upstreams.gateway(config, Some(arguments.records.data_dir()), &names)?;
+        arguments.upstreams.gateway(config, Some(&arguments.records.data_dir()), &names)?;
     let audit = arguments.audit.open()?;
     let requested = arguments.database.requested(config, gateway.is_some())?;
     let opened = arguments.database.open(&arguments.query_limits, requested);

@@ -21,6 +21,7 @@ mod configuration;
 mod confirmation;
 mod console;
 mod databases;
+mod default_place;
 mod definitions;
 mod degraded;
 mod destructive;
