@@ -66,6 +66,11 @@ pub(crate) const GATE: &[Step] = &[
 /// The further steps of `cargo xtask ci --all`.
 pub(crate) const REST: &[Step] = &[
     step("features", "no warnings in libraries without their default features", features),
+    step(
+        "unified",
+        "the libraries work with features of serde_json that other dependencies may enable",
+        unified,
+    ),
     step("rmcp", "the official MCP SDK for Rust uses all features of the server", sdk::run_rmcp),
     step("doc", "the API documentation builds without warnings, and its indexes are short", doc),
     step("book", "the documentation builds, and its commands print what it shows", book::run),
@@ -166,7 +171,7 @@ fn list(failures: &[anyhow::Error]) -> String {
 }
 
 fn fmt(workspace: &Workspace) -> Result<()> {
-    let advice = "run `cargo fmt --all` to fix it, in `bench/` as well";
+    let advice = "run `cargo fmt --all` to fix it, in `bench/` and `unified/` as well";
     run_command(&mut workspace.cargo(["fmt", "--all", "--check"])).context(advice)?;
     run_command(&mut workspace.cargo([
         "fmt",
@@ -174,6 +179,13 @@ fn fmt(workspace: &Workspace) -> Result<()> {
         "--package=trunkline-bench",
         "--package=trunkline-bench-pair",
         "--package=rmcp-client",
+        "--check",
+    ]))
+    .context(advice)?;
+    run_command(&mut workspace.cargo([
+        "fmt",
+        "--manifest-path=unified/Cargo.toml",
+        "--package=trunkline-unified",
         "--check",
     ]))
     .context(advice)
@@ -222,6 +234,15 @@ fn doc(workspace: &Workspace) -> Result<()> {
 
 fn test(workspace: &Workspace) -> Result<()> {
     suite::run(workspace, &[], &[])
+}
+
+fn unified(workspace: &Workspace) -> Result<()> {
+    run_command(&mut workspace.cargo([
+        "test",
+        "--manifest-path=unified/Cargo.toml",
+        "--target-dir=target/unified",
+        "--locked",
+    ]))
 }
 
 fn bench_check(workspace: &Workspace) -> Result<()> {

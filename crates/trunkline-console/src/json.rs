@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
+use trunkline::limits::exact_number;
 
 /// A JSON value with its members in the order of the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,8 +193,13 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
         let mut object = Vec::new();
-        while let Some(member) = members.next_entry()? {
-            object.push(member);
+        while let Some(key) = members.next_key::<String>()? {
+            if object.is_empty()
+                && let Some(number) = exact_number(&key, &mut members)?
+            {
+                return Ok(Json::Number(number));
+            }
+            object.push((key, members.next_value()?));
         }
         Ok(Json::Object(object))
     }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// A JSON value without duplicate keys, at any depth.
 ///
@@ -49,6 +49,27 @@ impl<'de> Deserialize<'de> for DistinctKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader).map(Self)
     }
+}
+
+/// The number that a map is, for visitors of any JSON value: with the feature `arbitrary_precision` of `serde_json`, a
+/// number with a fraction or an exponent, or beyond 64 bits, is a map of one member. `key` is the key of the first one.
+///
+/// The feature is enabled here if any crate of an application enables it. `None` for other maps, and without the feature.
+///
+/// # Errors
+/// When the value of the member is not a number.
+pub fn exact_number<'de, A: MapAccess<'de>>(
+    key: &str,
+    members: &mut A,
+) -> Result<Option<Number>, A::Error> {
+    const KEY: &str = "$serde_json::private::Number";
+    // With the feature, numbers keep their digits.
+    let is_enabled = || "0.10".parse::<Number>().is_ok_and(|number| number.to_string() == "0.10");
+    if key != KEY || !is_enabled() {
+        return Ok(None);
+    }
+    let digits = members.next_value::<String>()?;
+    digits.parse().map(Some).map_err(A::Error::custom)
 }
 
 struct Reader;
@@ -107,6 +128,11 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
+            if object.is_empty()
+                && let Some(number) = exact_number(&key, &mut members)?
+            {
+                return Ok(Value::Number(number));
+            }
             if object.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
             }
@@ -141,6 +167,8 @@ mod tests {
             None,
         );
         check("123456789012345678901234567890", None);
+        check(r#"{"$serde_json::private::Number":"1"}"#, None);
+        check(r#"{"$serde_json::private::Number":[{"a":0.5}]}"#, None);
         check(r#"{"a":1,"a":1}"#, Some("duplicate key `a` at line 1 column 10"));
         check(r#"[{"b":{"a":1,"\u0061":2}}]"#, Some("duplicate key `a` at line 1 column 21"));
     }

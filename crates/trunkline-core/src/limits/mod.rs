@@ -5,5 +5,5 @@ mod distinct_keys;
 mod memory;
 
 pub use calls::LimitError;
-pub use distinct_keys::DistinctKeys;
+pub use distinct_keys::{DistinctKeys, exact_number};
 pub use memory::{MemoryBudget, OutOfMemory, Reservation};

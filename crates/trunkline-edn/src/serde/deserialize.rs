@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Value, A::Error> {
-        Entries(self.nested()?).visit_map(entries).map(Value::Map)
+        Entries(self.nested()?).read(entries)
     }
 
     /// The value of this crate's deserializer.
@@ -132,6 +132,25 @@ impl<'de> Deserialize<'de> for Map {
 /// The entries of a map, with values of a depth.
 struct Entries(AnyValue);
 
+impl Entries {
+    fn read<'de, A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(key) = entries.next_key_seed(AnyKey(self.0))? {
+            match key {
+                MapKey::Value(key) => list.push((key, entries.next_value_seed(self.0)?)),
+                MapKey::Number => return exact_number(&mut entries).map(Value::from),
+            }
+        }
+        Map::of_entries(list).map(Value::Map).map_err(A::Error::custom)
+    }
+}
+
+/// The number that a map of `serde_json` is, whose key was read. With its feature `arbitrary_precision`, which any crate of
+/// an application can enable, a number with a fraction or an exponent, or beyond 64 bits, is such a map.
+fn exact_number<'de, A: MapAccess<'de>>(map: &mut A) -> Result<f64, A::Error> {
+    map.next_value::<String>()?.parse().map_err(A::Error::custom)
+}
+
 impl<'de> Visitor<'de> for Entries {
     type Value = Map;
 
@@ -139,42 +158,59 @@ impl<'de> Visitor<'de> for Entries {
         f.write_str("a map")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Map, A::Error> {
-        let mut list = Vec::new();
-        while let Some(entry) = entries.next_entry_seed(AnyKey(self.0), self.0)? {
-            list.push(entry);
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Map, A::Error> {
+        match self.read(entries)? {
+            Value::Map(map) => Ok(map),
+            other => Err(A::Error::custom(unexpected(&other, &"a map"))),
         }
-        Map::of_entries(list).map_err(A::Error::custom)
     }
 }
+
+/// The key of the map that is a number.
+const NUMBER_KEY: &str = "$serde_json::private::Number";
 
 /// A key. Text of other formats, which have no keywords, becomes a keyword if every EDN reader accepts it.
 struct AnyKey(AnyValue);
 
-impl<'de> DeserializeSeed<'de> for AnyKey {
-    type Value = Value;
+enum MapKey {
+    Value(Value),
+    /// The map is a number.
+    Number,
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+impl<'de> DeserializeSeed<'de> for AnyKey {
+    type Value = MapKey;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<MapKey, D::Error> {
         deserializer.deserialize_newtype_struct(handoff::VALUE, self)
     }
 }
 
 impl<'de> Visitor<'de> for AnyKey {
-    type Value = Value;
+    type Value = MapKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<Value, D::Error> {
-        other.deserialize_any(self.0).map(|key| match key {
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<MapKey, D::Error> {
+        let key = other.deserialize_any(self.0)?;
+        Ok(MapKey::Value(match key {
             Value::String(text) => Value::from_name(&text),
             key => key,
-        })
+        }))
     }
 
-    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
-        self.0.visit_enum(access)
+    /// The key of a number, which is no newtype: those of objects are.
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<MapKey, E> {
+        match text == NUMBER_KEY {
+            true => Ok(MapKey::Number),
+            false => Err(E::invalid_type(Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<MapKey, A::Error> {
+        self.0.visit_enum(access).map(MapKey::Value)
     }
 }
 
@@ -274,5 +310,12 @@ impl<'de, T: FromStr<Err = Error>> Visitor<'de> for FromNumber<T> {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
         self.of(text, Unexpected::Str(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        match map.next_key::<String>()? {
+            Some(key) if key == NUMBER_KEY => self.visit_f64(exact_number(&mut map)?),
+            _ => Err(A::Error::invalid_type(Unexpected::Map, &self)),
+        }
     }
 }
