@@ -24,6 +24,8 @@ pub struct Principal {
     source: Source,
     claims: Arc<Map<String, Value>>,
     hierarchy: ScopeHierarchy,
+    /// The scopes in other claims than those of the standard.
+    other_scopes: Arc<[String]>,
 }
 
 /// The origin of the name.
@@ -68,7 +70,8 @@ impl Principal {
     }
 
     fn with_source(name: Arc<str>, source: Source) -> Self {
-        Self { name, source, claims: Arc::default(), hierarchy: ScopeHierarchy::default() }
+        let (claims, hierarchy, other_scopes) = Default::default();
+        Self { name, source, claims, hierarchy, other_scopes }
     }
 
     /// Sets the claims of the token.
@@ -87,6 +90,18 @@ impl Principal {
         self
     }
 
+    /// Adds the values of these claims to the [scopes](Self::has_scope). Dots separate the names of nested objects:
+    /// `realm_access.roles`; a claim whose own name contains dots is found, too. Default: none.
+    #[must_use]
+    pub fn with_scope_claims(mut self, claims: &[String]) -> Self {
+        for path in claims {
+            let found = find(&self.claims, path).into_iter().flat_map(texts);
+            let found: Vec<String> = found.map(str::to_owned).collect();
+            self.other_scopes = self.other_scopes.iter().cloned().chain(found).collect();
+        }
+        self
+    }
+
     /// Sets the scopes that broader ones include. Default: none.
     #[must_use]
     pub fn with_scope_hierarchy(mut self, hierarchy: ScopeHierarchy) -> Self {
@@ -94,15 +109,16 @@ impl Principal {
         self
     }
 
-    /// Whether the principal has this scope, or a [broader](ScopeHierarchy) one: the claim `scope` or `scp` is a text
-    /// or an array that contains it.
+    /// Whether the principal has this scope, or a [broader](ScopeHierarchy) one: the claim `scope` or `scp`, or one of
+    /// [others](Self::with_scope_claims), is a text or an array that contains it.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         let claims = SCOPE_CLAIMS.map(|name| self.claims.get(name));
         // An empty scope may be required by mistake.
         !scope.is_empty()
             && self.hierarchy.grants(scope, |scope| {
-                claims.into_iter().flatten().any(|claim| contains_scope(claim, scope))
+                claims.into_iter().flatten().any(|claim| texts(claim).any(|found| found == scope))
+                    || self.other_scopes.iter().any(|found| found == scope)
             })
     }
 
@@ -171,12 +187,26 @@ impl Principal {
 /// The claims with scopes: that of RFC 8693, section 4.2, and the one of other issuers.
 const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
 
-fn contains_scope(claim: &Value, scope: &str) -> bool {
-    match claim {
-        Value::String(scopes) => scopes.split(' ').any(|found| found == scope),
-        Value::Array(scopes) => scopes.iter().any(|found| found == scope),
-        _ => false,
+/// The scopes in a claim: a text, separated by spaces, or an array of texts.
+fn texts(claim: &Value) -> impl Iterator<Item = &str> {
+    let (text, array) = match claim {
+        Value::String(text) => (Some(text), None),
+        Value::Array(array) => (None, Some(array)),
+        _ => (None, None),
+    };
+    let in_text = text.into_iter().flat_map(|text| text.split(' '));
+    in_text.chain(array.into_iter().flatten().filter_map(Value::as_str))
+}
+
+/// The claim with this name, or at this path.
+fn find<'c>(claims: &'c Map<String, Value>, path: &str) -> Option<&'c Value> {
+    if let Some(claim) = claims.get(path) {
+        return Some(claim);
     }
+    path.match_indices('.').find_map(|(dot, _)| {
+        let inner = claims.get(&path[..dot])?.as_object()?;
+        find(inner, &path[dot + 1..])
+    })
 }
 
 impl<S> FromCall<S> for Principal {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::scopes::Scopes;
 
 /// The identifier of a service as an OAuth resource (RFC 8707, section 2): its URL as clients know it, in canonical
-/// form. The scheme and the host are in lower case, and the default port and the path `/` are omitted.
+/// form. The scheme and the host are in lower case, and the default port and a slash at the end are omitted.
 ///
 /// ```
 /// # use trunkline::access::ResourceUrl;
@@ -42,9 +42,6 @@ pub enum ResourceUrlError {
     /// A query or a fragment.
     #[error("resource URL must not have a query or fragment; use `{0}`")]
     Suffix(String),
-    /// A slash after the last segment of the path.
-    #[error("resource URL must not end with a slash; use `{0}`")]
-    TrailingSlash(String),
     /// The text is not a URL or has no host.
     #[error("invalid resource URL; expected a URL such as https://db.example.com/mcp")]
     Malformed,
@@ -115,14 +112,11 @@ impl FromStr for ResourceUrl {
         if !uri.path().bytes().all(is_path) {
             return Err(ResourceUrlError::Malformed);
         }
-        let path = match uri.path() {
-            "/" => "",
-            path if path.ends_with('/') => {
-                let without = text.trim_end_matches('/').to_owned();
-                return Err(ResourceUrlError::TrailingSlash(without));
-            }
-            path => path,
-        };
+        // Some clients add a slash, which is the same resource to all servers of MCP.
+        let path = uri.path().strip_suffix('/').unwrap_or(uri.path());
+        if path.ends_with('/') {
+            return Err(ResourceUrlError::Malformed);
+        }
         Ok(Self {
             scheme,
             host: host.to_ascii_lowercase(),
@@ -148,6 +142,16 @@ impl fmt::Display for ResourceUrl {
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     let url = |text: &str| text.parse::<ResourceUrl>().ok();
     one == other || url(one).is_some_and(|one| url(other) == Some(one))
+}
+
+/// Whether two issuers are equal, except for a slash at the end of a URL: a token has the identifier as its issuer
+/// writes it, and a setting often without the slash.
+#[cfg(feature = "jwt")]
+pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
+    let bare =
+        |text: &str| text.strip_suffix('/').filter(|text| text.contains("://")).map(str::len);
+    let end = |text: &str| bare(text).unwrap_or(text.len());
+    one[..end(one)] == other[..end(other)]
 }
 
 /// A service that accepts the tokens of OAuth authorization servers: the metadata that clients discover (RFC 9728).
@@ -233,19 +237,20 @@ mod tests {
             ("HTTPS://MCP.Example.com:443/Mcp", "https://mcp.example.com/Mcp"),
             ("https://mcp.example.com:8443", "https://mcp.example.com:8443"),
             ("https://mcp.example.com/server/mcp", "https://mcp.example.com/server/mcp"),
+            ("https://h/mcp/", "https://h/mcp"),
             ("http://127.0.0.1:80/mcp", "http://127.0.0.1/mcp"),
             ("http://[::1]:8080/mcp", "http://[::1]:8080/mcp"),
         ] {
             check(text, Ok(expected));
         }
         let suffix = || ResourceUrlError::Suffix("https://h/mcp".to_owned());
-        let slash = ResourceUrlError::TrailingSlash("https://h/mcp".to_owned());
         for (text, expected) in [
             ("mcp.example.com", ResourceUrlError::Scheme),
             ("ftp://h", ResourceUrlError::Scheme),
             ("https://h/mcp#part", suffix()),
             ("https://h/mcp?a=b", suffix()),
-            ("https://h/mcp/", slash),
+            ("https://h/mcp//", ResourceUrlError::Malformed),
+            ("https://h//", ResourceUrlError::Malformed),
             ("https://a:b@h/mcp", ResourceUrlError::UserInfo),
             ("https://", ResourceUrlError::Malformed),
             ("https://:443", ResourceUrlError::Malformed),
@@ -285,7 +290,8 @@ mod tests {
             ("https://db.example.com:443/mcp", true),
             ("https://db.example.com/MCP", false),
             ("https://db.example.com", false),
-            ("https://db.example.com/mcp/", false),
+            ("https://db.example.com/mcp/", true),
+            ("https://db.example.com/mcp//", false),
             ("https://db.example.com/mcp/sub", false),
             ("https://db.example.com/mcp?x", false),
             ("https://db.example.com.evil.example/mcp", false),
@@ -297,5 +303,27 @@ mod tests {
         }
         assert!(is_same("shop", "shop") && !is_same("shop", "Shop"));
         assert!(is_same("https://h", "https://h/"));
+    }
+
+    #[cfg(feature = "jwt")]
+    #[test]
+    fn compares_issuers_up_to_a_slash() {
+        for (one, other, expected) in [
+            ("https://tenant.auth0.com/", "https://tenant.auth0.com", true),
+            ("https://h/realms/a", "https://h/realms/a/", true),
+            ("https://h/", "https://h/", true),
+            ("https://h//", "https://h", false),
+            ("https://h/realms/a", "https://h/realms/b", false),
+            ("https://h", "https://H", false),
+            ("https://h", "http://h", false),
+            ("https://h:443", "https://h", false),
+            ("issuer", "issuer", true),
+            ("issuer/", "issuer", false),
+            ("", "", true),
+            ("/", "", false),
+        ] {
+            assert_eq!(is_same_issuer(one, other), expected, "{one} {other}");
+            assert_eq!(is_same_issuer(other, one), expected, "{other} {one}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::token::{TokenError, json};
-use crate::resource::is_same;
+use crate::resource::{is_same, is_same_issuer};
 use crate::{Principal, ProtectedResource, ScopeHierarchy};
 
 /// The requirements for tokens. `Default` accepts all issuers and audiences: set them if the keys also
@@ -16,7 +16,8 @@ pub struct JwtConfig {
     /// The accepted audiences, one of which `aud` must contain. URLs are compared in their
     /// [canonical form](crate::ResourceUrl), other audiences exactly. Default: empty, `aud` is not checked.
     pub audiences: Vec<String>,
-    /// The accepted issuers, one of which `iss` must equal. Default: empty, `iss` is not checked.
+    /// The accepted issuers, one of which `iss` must equal, except for a slash at the end of a URL. The issuer of the
+    /// principal is the accepted one. Default: empty, `iss` is not checked.
     pub issuers: Vec<String>,
     /// The maximum clock skew between the issuer and this server. Default 60 s.
     pub leeway: Duration,
@@ -24,6 +25,9 @@ pub struct JwtConfig {
     pub max_bytes: usize,
     /// The scopes that broader ones include. Default: none.
     pub scope_hierarchy: ScopeHierarchy,
+    /// The claims whose values are [scopes](Principal::has_scope), in addition to `scope` and `scp`, such as `roles` of
+    /// Entra ID and `permissions` of Auth0. Default: none.
+    pub scope_claims: Vec<String>,
 }
 
 impl JwtConfig {
@@ -46,6 +50,7 @@ impl Default for JwtConfig {
             leeway: Duration::from_secs(60),
             max_bytes: 16 << 10,
             scope_hierarchy: ScopeHierarchy::default(),
+            scope_claims: Vec::new(),
         }
     }
 }
@@ -87,22 +92,24 @@ pub(super) fn check(
     let registered = Registered::deserialize(&claims).map_err(|_| TokenError::Malformed)?;
     registered.check_times(settings.leeway, now)?;
     let JwtConfig { issuers, audiences, .. } = settings;
-    if !issuers.is_empty()
-        && !registered.iss.as_ref().is_some_and(|issuer| issuers.contains(issuer))
-    {
-        return Err(TokenError::Issuer);
-    }
+    let issuer = registered.iss.unwrap_or_default();
+    let issuer = match issuers.iter().find(|accepted| is_same_issuer(accepted, &issuer)) {
+        // Two spellings are one principal.
+        Some(accepted) => accepted.clone(),
+        None if issuers.is_empty() => issuer,
+        None => return Err(TokenError::Issuer),
+    };
     let named = registered.aud.as_ref().map_or(&[][..], Audience::names);
     let is_accepted = |name: &String| audiences.iter().any(|audience| is_same(audience, name));
     if !audiences.is_empty() && !named.iter().any(is_accepted) {
         return Err(TokenError::Audience);
     }
-    let issuer = registered.iss.unwrap_or_default();
     let principal = match registered.sub.filter(|subject| !subject.is_empty()) {
         Some(subject) => Principal::signed(issuer, subject),
         None => Principal::anonymous(issuer, identifier(token, &claims)),
     };
-    Ok(principal.with_claims(claims).with_scope_hierarchy(settings.scope_hierarchy.clone()))
+    let principal = principal.with_claims(claims).with_scope_claims(&settings.scope_claims);
+    Ok(principal.with_scope_hierarchy(settings.scope_hierarchy.clone()))
 }
 
 /// The identifier of a token. The digest includes the signature, since the rest can be guessed.

@@ -106,6 +106,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     live("access.authorization_servers", "authorization_server", Kind::List),
     live("access.read_scope", "read_scope", Kind::Text),
     live("access.write_scope", "write_scope", Kind::Text),
+    live("access.scope_claims", "scope_claim", Kind::List),
     live("access.require", "require", Kind::Table),
     setting("store.url", "store", Kind::Url),
     setting("records.types", "resources", Kind::Path),

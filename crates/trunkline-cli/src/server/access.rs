@@ -79,6 +79,13 @@ pub(crate) struct Access {
     /// Signed tokens must have it, such as trunkline:write. It includes --read-scope. Requires --jwks.
     #[arg(long, value_name = "SCOPE", env = "TRUNKLINE_WRITE_SCOPE")]
     write_scope: Option<String>,
+    /// Additional claim with the scopes of signed tokens
+    ///
+    /// For issuers that write permissions to other claims than scope and scp: roles (Entra ID, for applications),
+    /// permissions (Auth0), realm_access.roles (Keycloak). A text, separated by spaces, or an array. Repeatable or
+    /// comma-separated. Requires --jwks.
+    #[arg(long, value_name = "CLAIM", env = "TRUNKLINE_SCOPE_CLAIM", value_delimiter = ',')]
+    scope_claim: Vec<String>,
     /// Claim that calls of some methods require
     ///
     /// METHODS is a pattern like `db.*`. The claim is like `role:admin`, `realm_access.roles:admin` or, for a scope,
@@ -193,8 +200,8 @@ fn configure<'a>(
         let has_lists = lists(access).iter().any(|(_, list)| !list.is_empty());
         ensure!(
             !has_lists && settings.iter().all(|setting| setting.is_none()),
-            "--audience, --issuer, --require, --resource-url, --authorization-server, --read-scope and --write-scope \
-             apply to signed tokens: give --jwks, too"
+            "--audience, --issuer, --require, --resource-url, --authorization-server, --read-scope, --write-scope and \
+             --scope-claim apply to signed tokens: give --jwks, too"
         );
         return Ok(None);
     };
@@ -317,12 +324,13 @@ pub(crate) fn check_list(flag: &str, list: &[String]) -> anyhow::Result<()> {
 }
 
 /// The flags that apply to signed tokens.
-fn lists(access: &Access) -> [(&'static str, &[String]); 4] {
+fn lists(access: &Access) -> [(&'static str, &[String]); 5] {
     [
         ("--audience", &access.audience),
         ("--issuer", &access.issuer),
         ("--require", &access.require),
         ("--authorization-server", &access.authorization_server),
+        ("--scope-claim", &access.scope_claim),
     ]
 }
 
@@ -334,6 +342,7 @@ fn jwt_settings(
     let list = |list: &[String]| entries(list).map(str::to_owned).collect::<Vec<_>>();
     let mut settings = resource.map_or_else(JwtConfig::default, JwtConfig::for_resource);
     settings.scope_hierarchy = scopes.hierarchy();
+    settings.scope_claims = list(&access.scope_claim);
     settings.audiences.extend(list(&access.audience));
     settings.issuers = access.issuers().into_iter().map(str::to_owned).collect();
     // Issuers sign tokens for many services with the same keys. Each of those services could use the tokens that it

@@ -128,6 +128,10 @@ fn metadata_names_the_authorization_servers() {
         for (claims, expected) in [
             (json!({"iss": issuer_name, "aud": URL}), status),
             (json!({"iss": issuer_name, "aud": ["a", "https://DB.example.com:443/mcp"]}), status),
+            (json!({"iss": issuer_name, "aud": "https://db.example.com/mcp/"}), status),
+            (json!({"iss": "https://login.example/", "aud": URL}), status),
+            (json!({"iss": issuer_name, "aud": "https://db.example.com/mcp?x=1"}), 401),
+            (json!({"iss": "https://login.example.evil", "aud": URL}), 401),
             (json!({"iss": issuer_name, "aud": "trunkline"}), 401),
             (json!({"iss": issuer_name, "aud": "https://db.example.com"}), 401),
             (json!({"aud": URL}), 401),
@@ -139,6 +143,34 @@ fn metadata_names_the_authorization_servers() {
     }
 }
 
+/// Permissions in other claims: Entra ID for applications, Auth0, Keycloak.
+#[test]
+fn scopes_of_other_claims() {
+    let (folder, _) = tpch();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let claim = ["--scope-claim", "roles,permissions,realm_access.roles"];
+    let call = rpc("db.list_tables", &json!({}));
+    for (arguments, status) in [(&claim[..], 200), (&[], 403)] {
+        let mut command = trunkline(folder.path());
+        command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]).args(RESOURCE).args(SCOPES);
+        command.args(arguments);
+        let server = Server::start(command);
+        for claims in [
+            json!({"roles": ["trunkline:read"]}),
+            json!({"permissions": ["trunkline:write"]}),
+            json!({"permissions": "other trunkline:read"}),
+            json!({"realm_access": {"roles": ["trunkline:read"]}}),
+        ] {
+            let mut all = json!({"iss": "https://login.example", "aud": URL});
+            all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+            let header = issuer.token(all);
+            let reply = server.connect().ask(&post("/", &[&header], &call));
+            assert_eq!(reply.status, status, "{arguments:?} {claims}");
+        }
+    }
+}
+
 /// A server whose clients could not be authorized, or too many of them, does not start.
 #[test]
 fn contradictory_settings_prevent_the_start() {
@@ -146,7 +178,7 @@ fn contradictory_settings_prevent_the_start() {
     Issuer::new().publish(folder.path());
     let jwks = ["--jwks", "jwks.json"];
     let [_, _, url_flag, url, server_flag, server] = RESOURCE;
-    let rows: [(&str, Vec<&str>, &str); 13] = [
+    let rows: [(&str, Vec<&str>, &str); 14] = [
         ("no keys", vec![url_flag, url, server_flag, server], "give --jwks"),
         ("a scope without keys", vec!["--read-scope", "a"], "give --jwks"),
         (
@@ -170,10 +202,11 @@ fn contradictory_settings_prevent_the_start() {
             "must begin with https://",
         ),
         (
-            "a slash",
-            [&jwks[..], &[url_flag, "https://h/mcp/", server_flag, server]].concat(),
-            "use `https://h/mcp`",
+            "two slashes",
+            [&jwks[..], &[url_flag, "https://h/mcp//", server_flag, server]].concat(),
+            "invalid resource URL",
         ),
+        ("a claim without keys", vec!["--scope-claim", "roles"], "give --jwks"),
         (
             "a fragment",
             [&jwks[..], &[url_flag, "https://h/mcp#a", server_flag, server]].concat(),

@@ -56,8 +56,8 @@ pub struct HttpConfig {
     pub policy: Option<PolicySnapshot>,
     /// The service as an OAuth resource. Default: none.
     ///
-    /// Its metadata is served without authentication at [its paths](ProtectedResource::metadata_paths), and the
-    /// challenges of 401 and 403 refer to it (RFC 9728). A service that is mounted in another router must receive
+    /// Its metadata is served without authentication at [its paths](ProtectedResource::metadata_paths), also to pages of
+    /// any origin, and the challenges of 401 and 403 refer to it (RFC 9728). A service that is mounted in another router must receive
     /// requests to these paths, too.
     pub protected_resource: Option<ProtectedResource>,
 }

@@ -54,6 +54,16 @@ impl Guard {
         body::check_framing(fields)
     }
 
+    /// The same for a document that pages of all origins may read.
+    pub(super) fn admit_any_origin(
+        &self,
+        parts: &Parts,
+        fields: &Fields<'_>,
+    ) -> Result<(), Refusal> {
+        authority::check(parts, fields.host, &self.settings.hosts)?;
+        body::check_framing(fields)
+    }
+
     fn check_site(&self, parts: &Parts, fields: &Fields<'_>) -> Result<(), Refusal> {
         authority::check(parts, fields.host, &self.settings.hosts)?;
         origin::check(fields, &parts.uri, &self.settings)

@@ -1,7 +1,12 @@
 //! The metadata of a protected resource (RFC 9728), and its parameters in challenges.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ALLOW,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE,
+};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use trunkline_access::{ProtectedResource, Scopes};
 use trunkline_core::format::Format;
@@ -34,11 +39,35 @@ impl ResourceMetadata {
         }
     }
 
-    pub(super) fn has(&self, path: &str) -> bool {
-        self.paths.iter().any(|known| known == path)
+    /// Whether clients look for metadata at this path. An authorization server may be looked for at the host of its
+    /// resource.
+    pub(super) fn is_discovery(path: &str) -> bool {
+        const NAMES: [&str; 3] =
+            ["oauth-protected-resource", "oauth-authorization-server", "openid-configuration"];
+        path.strip_prefix("/.well-known/").is_some_and(|rest| {
+            let is_below = |name: &&str| rest.strip_prefix(name).map(|rest| rest.starts_with('/'));
+            NAMES.iter().any(|name| rest == *name || is_below(name) == Some(true))
+        })
     }
 
-    pub(super) fn response(&self, method: &Method) -> Response<ReplyBody> {
+    /// Allows pages of any origin to read a response: metadata is public, and has no credentials.
+    pub(super) fn share(headers: &mut HeaderMap) {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    }
+
+    /// The response to a request for the metadata. `None` for another path.
+    pub(super) fn response(&self, parts: &Parts) -> Option<Response<ReplyBody>> {
+        let (method, path) = (&parts.method, parts.uri.path());
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let preflight = parts.headers.get(ACCESS_CONTROL_REQUEST_METHOD);
+        if method == Method::OPTIONS && preflight.is_some() {
+            return Some(preflight_response(&parts.headers));
+        }
+        let is_known = self.paths.iter().any(|known| known == path);
+        is_known.then(|| self.document(method))
+    }
+
+    fn document(&self, method: &Method) -> Response<ReplyBody> {
         if method != Method::GET && method != Method::HEAD {
             let mut response =
                 Endpoint::CALLS.refuse(&Refusal::Method(method.clone()), Format::Json);
@@ -82,6 +111,18 @@ impl ResourceMetadata {
             headers.insert(WWW_AUTHENTICATE, completed);
         }
     }
+}
+
+/// Permits GET and HEAD with any header: clients of MCP send the revision.
+fn preflight_response(requested: &HeaderMap) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::from(Bytes::new()));
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD"));
+    if let Some(names) = requested.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+    }
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
 }
 
 /// The parameter `scope` of a challenge (RFC 6750, section 3). Omits invalid scopes, which no token has.

@@ -195,9 +195,12 @@ impl Inner {
     {
         let has_id = self.guard.settings.request_ids;
         let request_id = has_id.then(|| request_id::set(request.headers_mut())).flatten();
-        let step = match self.cors.clone() {
-            None => self.first_step(request, peer),
-            Some(cors) => Step::Later(Box::pin(Arc::clone(self).share(cors, request, peer))),
+        let step = match (self.discovery(request.uri().path()), self.cors.clone()) {
+            (Some(metadata), _) => Step::Ready(self.describe(metadata, &request.into_parts().0)),
+            (None, None) => self.first_step(request, peer),
+            (None, Some(cors)) => {
+                Step::Later(Box::pin(Arc::clone(self).share(cors, request, peer)))
+            }
         };
         (step, request_id)
     }
@@ -223,9 +226,6 @@ impl Inner {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let path = request.uri().path();
-        if let Some(metadata) = self.metadata.as_ref().filter(|metadata| metadata.has(path)) {
-            return Step::Ready(self.describe(metadata, &request.into_parts().0));
-        }
         if self.has_calls(path) && !self.accepts_page(request.method(), request.headers()) {
             return self.begin_call(Target::Calls, request, peer);
         }
@@ -240,12 +240,19 @@ impl Inner {
         Step::Later(Box::pin(route(router, request, peer)))
     }
 
-    /// The metadata, also for callers without a token.
+    /// The metadata of this service, if the path is one at which clients look for it.
+    fn discovery(&self, path: &str) -> Option<&ResourceMetadata> {
+        self.metadata.as_ref().filter(|_| ResourceMetadata::is_discovery(path))
+    }
+
+    /// The metadata, also for callers without a token and for pages of any origin, or 404.
     fn describe(&self, metadata: &ResourceMetadata, parts: &Parts) -> Response<ReplyBody> {
-        match self.guard.admit_anonymous(parts, &Fields::of(&parts.headers)) {
-            Ok(()) => metadata.response(&parts.method),
-            Err(refusal) => self.refuse(&Endpoint::CALLS, &refusal, None, Format::Json),
-        }
+        let admitted = self.guard.admit_any_origin(parts, &Fields::of(&parts.headers));
+        let found = admitted.and_then(|()| metadata.response(parts).ok_or(Refusal::Path));
+        let mut response = found
+            .unwrap_or_else(|refusal| self.refuse(&Endpoint::CALLS, &refusal, None, Format::Json));
+        ResourceMetadata::share(response.headers_mut());
+        response
     }
 
     /// Checks the headers of a request whose body is a message.
@@ -381,9 +388,8 @@ impl Inner {
     /// The URI without the slash at the end of its path, if the path without it is one that ignores the slash.
     fn without_slash(&self, uri: &Uri) -> Option<Uri> {
         let path = uri.path().strip_suffix('/')?;
-        let is_metadata = || self.metadata.as_ref().is_some_and(|metadata| metadata.has(path));
         let ignores_slash = &self.guard.settings.slash_paths;
-        if !ignores_slash.iter().any(|known| known == path) && !is_metadata() {
+        if !ignores_slash.iter().any(|known| known == path) {
             return None;
         }
         let target = match uri.query() {

@@ -102,6 +102,11 @@ async fn publishes_metadata() {
         |start: &str, lines: &str| format!("{start} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n");
     let own = "Origin: https://app.example\r\n";
     let preflight = format!("{own}Access-Control-Request-Method: GET\r\n");
+    let other = "Origin: https://evil.example\r\n";
+    let other_preflight = format!(
+        "{other}Access-Control-Request-Method: GET\r\n\
+         Access-Control-Request-Headers: mcp-protocol-version\r\n"
+    );
     let refused = ("cache-control", None);
     let json = ("content-type", Some("application/json"));
     let rows = [
@@ -130,19 +135,62 @@ async fn publishes_metadata() {
             "a page that may read",
             request(&format!("GET {PATH}"), own),
             200,
-            ("access-control-allow-origin", Some("https://app.example")),
+            ("access-control-allow-origin", Some("*")),
         ),
         (
             "a preflight",
             request(&format!("OPTIONS {PATH}"), &preflight),
             200,
-            ("access-control-allow-methods", Some("GET")),
+            ("access-control-allow-methods", Some("GET, HEAD")),
+        ),
+        (
+            "a preflight of another page",
+            request(&format!("OPTIONS {PATH}"), &other_preflight),
+            200,
+            ("access-control-allow-headers", Some("mcp-protocol-version")),
+        ),
+        (
+            "its origin",
+            request(&format!("OPTIONS {PATH}"), &other_preflight),
+            200,
+            ("access-control-allow-origin", Some("*")),
+        ),
+        (
+            "OPTIONS without a preflight",
+            request(&format!("OPTIONS {PATH}"), ""),
+            405,
+            ("allow", Some("GET, HEAD")),
         ),
         (
             "another page",
-            request(&format!("GET {PATH}"), "Origin: https://evil.example\r\n"),
+            request(&format!("GET {PATH}"), other),
+            200,
+            ("access-control-allow-origin", Some("*")),
+        ),
+        (
+            "a sandboxed page",
+            request(&format!("GET {ROOT}/"), "Origin: null\r\n"),
+            200,
+            ("access-control-allow-origin", Some("*")),
+        ),
+        (
+            "the authorization server at this host",
+            request("GET /.well-known/oauth-authorization-server", other),
+            404,
+            ("access-control-allow-origin", Some("*")),
+        ),
+        (
+            "the same of OpenID",
+            request("GET /.well-known/openid-configuration", other),
+            404,
+            ("access-control-allow-origin", Some("*")),
+        ),
+        ("a call of another page", request("GET /", other), 403, refused),
+        (
+            "another document",
+            request("GET /.well-known/security.txt", other),
             403,
-            refused,
+            ("access-control-allow-origin", None),
         ),
         (
             "another host",
@@ -215,11 +263,7 @@ async fn challenges_callers_without_a_valid_token() {
         ("the issuer as audience", signed(json!({"aud": ISSUER})), invalid()),
         ("no audience", signed(json!({"aud": null})), invalid()),
         ("another issuer", signed(json!({"iss": "https://evil.example/"})), invalid()),
-        (
-            "the issuer without its slash",
-            signed(json!({"iss": "https://login.example"})),
-            invalid(),
-        ),
+        ("the issuer with two slashes", signed(json!({"iss": format!("{ISSUER}/")})), invalid()),
         ("no signature", format!("Bearer {}.{}.", parts[0], parts[1]), invalid()),
         ("alg none", format!("Bearer {none}.{}.", parts[1]), invalid()),
         ("another key", format!("Bearer {}", token(&self::signer(), &json!({}))), invalid()),
@@ -256,6 +300,8 @@ async fn names_the_scopes_that_a_call_requires() {
         ("read", read(), None),
         ("read", signed(json!({"scope": "other notes:read"})), None),
         ("read", write(), None),
+        ("read", signed(json!({"aud": format!("{URL}/"), "scope": "notes:read"})), None),
+        ("read", signed(json!({"iss": "https://login.example", "scope": "notes:read"})), None),
         (
             "read",
             signed(json!({"aud": ["x", "HTTPS://Notes.example:443/mcp"], "scope": "notes:read"})),

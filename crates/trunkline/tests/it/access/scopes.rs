@@ -23,6 +23,37 @@ async fn handle(rpc: &Rpc, method: &str, mut from: Extensions, who: Option<Princ
     serde_json::from_slice(&reply.into_json().unwrap()).unwrap()
 }
 
+/// Claims of other names than those of the standard.
+#[test]
+fn other_claims_are_scopes_by_a_setting() {
+    #[track_caller]
+    fn check(settings: &[&str], claims: &Value, expected: bool) {
+        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        let claims = claims.as_object().unwrap().clone();
+        let caller = Principal::signed("issuer", "ada").with_claims(claims.clone());
+        let hierarchy = ScopeHierarchy::new([("files:all", "files:write")]);
+        let caller = caller.with_scope_claims(&settings).with_scope_hierarchy(hierarchy);
+        assert_eq!(caller.has_scope("files:write"), expected, "{settings:?} {claims:?}");
+    }
+    // Entra ID, for applications; Auth0; Keycloak; a namespace of Auth0.
+    check(&["roles"], &json!({"roles": ["a", "files:write"]}), true);
+    check(&["permissions"], &json!({"permissions": ["files:write"]}), true);
+    check(&["permissions"], &json!({"permissions": "a files:write"}), true);
+    check(&["realm_access.roles"], &json!({"realm_access": {"roles": ["files:write"]}}), true);
+    let namespace = "https://example.com/roles";
+    check(&[namespace], &json!({namespace: ["files:write"]}), true);
+    check(&["roles", "permissions"], &json!({"permissions": ["files:write"]}), true);
+    check(&["roles"], &json!({"scope": "files:write"}), true);
+    check(&["roles"], &json!({"roles": ["files:all"]}), true);
+    check(&[], &json!({"roles": ["files:write"]}), false);
+    check(&["roles"], &json!({"permissions": ["files:write"]}), false);
+    check(&["roles"], &json!({"roles": ["files:write:own", "xfiles:write"]}), false);
+    check(&["roles"], &json!({"roles": [["files:write"], {"files:write": true}, 1]}), false);
+    check(&["roles"], &json!({"roles": {"files:write": true}}), false);
+    check(&["roles"], &json!({"roles": "a,files:write"}), false);
+    check(&["roles"], &json!({}), false);
+}
+
 /// The declared scopes of an operation apply wherever it is.
 #[tokio::test]
 async fn declared_scopes_apply_in_all_routers() {
