@@ -13,10 +13,11 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
-use tokio_postgres::{CancelToken, Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{CancelToken, Client, SimpleQueryMessage};
 use tokio_rustls::TlsConnector;
 
 use crate::address::Address;
+use crate::channel_binding::ServerEndPoint;
 use crate::error::ConnectError;
 use crate::pooling::Sessions;
 use crate::stream::{Io, ObservedStream, SessionState};
@@ -87,12 +88,13 @@ impl Connection {
     ) -> Result<Self, ConnectError> {
         let host = address.hosts.get(index).map(|(host, port)| shown(host, *port));
         let host = host.unwrap_or_default();
-        let stream = open_stream(address, index).await?;
+        let (stream, end_point) = open_stream(address, index).await?;
         let state = Arc::new(SessionState::default());
         let stream = ObservedStream::new(stream, limits.max_message, Arc::clone(&state));
         let stream = stream.map_err(|source| ConnectError::Io { host: host.clone(), source })?;
         let refused = |error: tokio_postgres::Error| refused(&host, &error);
-        let (client, driver) = address.config.connect_raw(stream, NoTls).await.map_err(refused)?;
+        let config = end_point.config(&address.config);
+        let (client, driver) = config.connect_raw(stream, end_point).await.map_err(refused)?;
         tokio::spawn(async move {
             if let Err(error) = driver.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
@@ -149,11 +151,11 @@ impl Canceller {
     /// Sends the request and waits until the server has processed it, or for `patience`.
     pub async fn cancel(&self, address: &Address, patience: Duration) {
         let request = async {
-            let mut stream = match open_stream(address, self.host).await {
-                Ok(stream) => stream,
+            let (mut stream, end_point) = match open_stream(address, self.host).await {
+                Ok(opened) => opened,
                 Err(error) => return tracing::debug!(%error, "cannot cancel a statement"),
             };
-            if let Err(error) = self.token.cancel_query_raw(&mut stream, NoTls).await {
+            if let Err(error) = self.token.cancel_query_raw(&mut stream, end_point).await {
                 tracing::debug!(%error, "cannot cancel a statement");
             }
             // The server closes the stream after it has sent the signal.
@@ -191,11 +193,20 @@ fn is_statement_pooling(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|error| error.message().contains("statement pooling"))
 }
 
+/// The message of the driver if the URL requires channel binding.
+const NOT_BOUND: &str = "server did not use channel binding";
+
+const NOT_BOUND_REMEDY: &str = "`channel_binding=require` needs TLS and a password with SCRAM-SHA-256; set \
+                                `sslmode=require`, or remove `channel_binding` from the URL";
+
 /// The error of a host that does not accept the connection.
 fn refused(host: &str, error: &tokio_postgres::Error) -> ConnectError {
     let message = match error.as_db_error() {
         Some(error) => error.message().to_owned(),
         None => match std::error::Error::source(error) {
+            Some(source) if source.to_string() == NOT_BOUND => {
+                format!("{error}: {source}; {NOT_BOUND_REMEDY}")
+            }
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         },
@@ -204,7 +215,10 @@ fn refused(host: &str, error: &tokio_postgres::Error) -> ConnectError {
 }
 
 /// Connects to one host, and establishes TLS.
-async fn open_stream(address: &Address, index: usize) -> Result<Box<dyn Io>, ConnectError> {
+async fn open_stream(
+    address: &Address,
+    index: usize,
+) -> Result<(Box<dyn Io>, ServerEndPoint), ConnectError> {
     let Some((host, port)) = address.hosts.get(index) else {
         let reason = "no host is given".to_owned();
         return Err(ConnectError::Setting { setting: "host", reason });
@@ -215,17 +229,20 @@ async fn open_stream(address: &Address, index: usize) -> Result<Box<dyn Io>, Con
         #[cfg(unix)]
         Host::Unix(directory) => {
             let path = directory.join(format!(".s.PGSQL.{port}"));
-            return Ok(Box::new(UnixStream::connect(path).await.map_err(error)?));
+            let stream = UnixStream::connect(path).await.map_err(error)?;
+            return Ok((Box::new(stream), ServerEndPoint::default()));
         }
     };
     let mut stream = TcpStream::connect((name.as_str(), *port)).await.map_err(error)?;
     stream.set_nodelay(true).map_err(error)?;
-    let Some(tls) = &address.tls else { return Ok(Box::new(stream)) };
+    let Some(tls) = &address.tls else {
+        return Ok((Box::new(stream), ServerEndPoint::default()));
+    };
     if !accepts_tls(&mut stream).await.map_err(error)? {
         return if tls.is_required {
             Err(ConnectError::NoTls { host: shown(host, *port) })
         } else {
-            Ok(Box::new(stream))
+            Ok((Box::new(stream), ServerEndPoint::default()))
         };
     }
     let server_name =
@@ -234,7 +251,10 @@ async fn open_stream(address: &Address, index: usize) -> Result<Box<dyn Io>, Con
     let connected = connector.connect(server_name, stream).await;
     let connected =
         connected.map_err(|source| ConnectError::Tls { host: shown(host, *port), source })?;
-    Ok(Box::new(connected))
+    let certificates = connected.get_ref().1.peer_certificates();
+    let certificate = certificates.and_then(<[_]>::first);
+    let end_point = certificate.map(|certificate| ServerEndPoint::of(certificate));
+    Ok((Box::new(connected), end_point.unwrap_or_default()))
 }
 
 /// Asks the server for TLS, before the first message.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod channel_binding;
 mod connect;
 mod error;
 mod keywords;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Deserialize;
 
 use trunkline_sql::postgres::{ConnectError, PostgresConfig};
-use trunkline_sql::{QueryLimits, RawQuery};
+use trunkline_sql::{Database, QueryLimits, RawQuery};
 
 use crate::fixture::{Fixture, PATIENCE, connect, kind, patient, runtime};
 use crate::server::{self, url_of};
@@ -103,6 +103,46 @@ fn privileged_roles_are_refused() {
             matches!(connected, Err(ConnectError::PrivilegedRole { .. })),
             "{role}: {connected:?}"
         );
+    }
+}
+
+/// The role `keeper` has a password, which the server verifies with SCRAM. The other one has none.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn channel_binding() {
+    let fixture = Fixture::new(PostgresConfig::default());
+    fixture.look(&format!("GRANT CONNECT ON DATABASE {} TO keeper", fixture.name));
+    let (keeper, app) = (url_of("keeper:sesame", &fixture.name), url_of("app", &fixture.name));
+    let without_tls = "needs TLS and a password with SCRAM-SHA-256";
+    for (url, expected) in [
+        (format!("{keeper}?sslmode=require&channel_binding=require"), None),
+        (format!("{keeper}?channel_binding=require"), None),
+        (format!("{keeper}?sslmode=require&channel_binding=prefer"), None),
+        (format!("{keeper}?sslmode=require"), None),
+        (format!("{keeper}?sslmode=require&channel_binding=disable"), None),
+        (format!("{keeper}?sslmode=disable&channel_binding=prefer"), None),
+        (format!("{keeper}?sslmode=disable"), None),
+        (format!("{app}?sslmode=require&channel_binding=prefer"), None),
+        (format!("{keeper}?sslmode=disable&channel_binding=require"), Some(without_tls)),
+        (format!("{app}?sslmode=require&channel_binding=require"), Some(without_tls)),
+        (
+            format!("{}?channel_binding=require", keeper.replace("sesame", "wrong")),
+            Some("password authentication failed"),
+        ),
+        (format!("{keeper}?channel_binding=yes"), Some("`channel_binding`")),
+    ] {
+        let connected = fixture.runtime.block_on(connect(&url, PostgresConfig::default()));
+        let error = connected.as_ref().err().map(ToString::to_string);
+        match (&error, expected) {
+            (Some(error), Some(part)) => assert!(error.contains(part), "{url}: {error}"),
+            _ => assert_eq!(error.as_deref(), expected, "{url}"),
+        }
+        let Ok(database) = connected else { continue };
+        // The first rows of an endless result, whose statement is cancelled over another connection.
+        let database = Database::from(database);
+        let endless = RawQuery::new("SELECT generate_series(1, 1000000000000)");
+        let rows = fixture.runtime.block_on(database.execute_raw_query(endless));
+        assert!(rows.unwrap().into_rows().unwrap().truncated, "{url}");
     }
 }
 
