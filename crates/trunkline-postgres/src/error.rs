@@ -105,13 +105,18 @@ pub enum ConnectError {
 }
 
 /// Whether an error ends the connection: its stream failed, or the server or a pooler closes it.
+///
+/// Errors of statements can have the same SQLSTATEs: a function raises one, or the server of a foreign table cannot be
+/// reached. They name their place in the source of PostgreSQL, and the session goes on. Those of poolers do not.
 #[must_use]
 pub fn is_connection_lost(error: &tokio_postgres::Error) -> bool {
     match error.as_db_error() {
         Some(found) => {
             let is_fatal =
                 matches!(found.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
-            is_fatal || found.code().code().starts_with("57P")
+            let code = found.code().code();
+            let is_of_connection = code.starts_with("08") || code.starts_with("57P");
+            is_fatal || (is_of_connection && found.file().is_none())
         }
         None => {
             // A stream may end within a message.

@@ -49,7 +49,7 @@ pub use model::caller::Caller;
 pub use model::change::{DeleteRecord, InsertRecord, UpdateRecord};
 pub use model::create_table::CreateTable;
 pub use model::describe::{DescribeTable, ListTables};
-pub use model::error::{BoxError, Details, Error, ErrorClass};
+pub use model::error::{BoxError, Details, Error, ErrorClass, ServerReport};
 pub use model::health::CheckHealth;
 pub use model::limits::QueryLimits;
 pub use model::plan::ExplainQuery;

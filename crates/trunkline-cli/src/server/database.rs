@@ -281,7 +281,8 @@ impl DatabaseArgs {
         };
         let is_default = requested.is_empty();
         if is_default && (!has_upstreams || self.writable || self.is_sample()) {
-            requested.push((None, DatabaseConfig::of(Location::File(default_place(DEFAULT)).into())));
+            requested
+                .push((None, DatabaseConfig::of(Location::File(default_place(DEFAULT)).into())));
         }
         let are_several = requested.len() > 1;
         let complete = |(name, config): (Option<DatabaseName>, DatabaseConfig)| {

@@ -87,7 +87,7 @@ pub enum Error {
         table: Option<String>,
     },
     /// A change would break a constraint of the schema. Nothing was changed.
-    #[error("constraint failed: {message}")]
+    #[error("constraint failed: {message}{}", additions(.report))]
     Constraint {
         /// The message of the engine.
         message: String,
@@ -95,6 +95,8 @@ pub enum Error {
         table: Option<String>,
         /// The column, if the engine names exactly one.
         column: Option<String>,
+        /// The further parts of the report of PostgreSQL.
+        report: Option<Box<ServerReport>>,
     },
     /// A condition of a filter is invalid.
     #[error("filter on column {}: {reason}", quoted(.column))]
@@ -137,7 +139,7 @@ pub enum Error {
         offset: usize,
     },
     /// The engine cannot compile the SQL text, or a function in it refused its arguments.
-    #[error("SQL error: {message}{}", suggestion(.candidates))]
+    #[error("SQL error: {message}{}{}", additions(.report), suggestion(.candidates))]
     Sql {
         /// The message of the engine.
         message: String,
@@ -149,6 +151,8 @@ pub enum Error {
         column: Option<String>,
         /// Similar existing names for an unknown table or column, nearest first; at most three.
         candidates: Vec<String>,
+        /// The further parts of the report of PostgreSQL.
+        report: Option<Box<ServerReport>>,
     },
     /// The statement is well-formed, but not allowed.
     #[error("statement not allowed: {reason}")]
@@ -237,6 +241,22 @@ pub enum Error {
     Closed,
 }
 
+/// The parts of an error of PostgreSQL in addition to its message, its table and its column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerReport {
+    /// The SQLSTATE, also one of the database's own, as in `RAISE … USING ERRCODE = 'MY001'`.
+    pub sqlstate: String,
+    /// The detail. It may contain stored values.
+    pub detail: Option<String>,
+    /// The hint.
+    pub hint: Option<String>,
+    /// The constraint.
+    pub constraint: Option<String>,
+    /// Whether the message may contain stored values, so that rules hide it too.
+    pub(crate) is_withheld_under_rules: bool,
+}
+
 /// The class of an [`Error`], by what a client can do about it. Exhaustive: a protocol maps each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
@@ -265,6 +285,12 @@ pub struct Details {
     /// The column at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// The constraint at fault, in PostgreSQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<String>,
+    /// The SQLSTATE, in PostgreSQL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sqlstate: Option<String>,
     /// The argument at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<&'static str>,
@@ -316,9 +342,10 @@ impl Error {
                 details.argument = *argument;
             }
             Self::TableExists { table } => details.table = Some(table.clone()),
-            Self::Constraint { table, column, .. } => {
+            Self::Constraint { table, column, report, .. } => {
                 details.table.clone_from(table);
                 details.column.clone_from(column);
+                details.add(report.as_deref());
             }
             Self::TooManyRows { max, table } => {
                 details.table.clone_from(table);
@@ -333,7 +360,8 @@ impl Error {
             Self::BadCursor { .. } => details.argument = Some("cursor"),
             Self::BadParams { .. } | Self::BadParam { .. } => details.argument = Some("params"),
             Self::NulInSql { offset } => details.offset = Some(*offset),
-            Self::Sql { offset, table, column, candidates, .. } => {
+            Self::Sql { offset, table, column, candidates, report, .. } => {
+                details.add(report.as_deref());
                 details.offset = *offset;
                 details.table.clone_from(table);
                 details.column.clone_from(column);
@@ -359,6 +387,39 @@ impl Error {
             _ => {}
         }
         self
+    }
+
+    /// The error for callers whose rules hide tables or mask columns: without the texts that may contain what they hide.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only errors of PostgreSQL have such texts")
+    )]
+    pub(crate) fn under_rules(mut self) -> Self {
+        let (Self::Sql { report, .. } | Self::Constraint { report, .. }) = &mut self else {
+            return self;
+        };
+        let Some(found) = report else { return self };
+        found.detail = None;
+        if !found.is_withheld_under_rules {
+            return self;
+        }
+        let message = format!(
+            "the database reported SQLSTATE {}; its message is not shown, since rules hide tables or columns of \
+             this database",
+            found.sqlstate.escape_debug()
+        );
+        let report = ServerReport {
+            sqlstate: std::mem::take(&mut found.sqlstate),
+            ..ServerReport::default()
+        };
+        Self::Sql {
+            message,
+            offset: None,
+            table: None,
+            column: None,
+            candidates: Vec::new(),
+            report: Some(Box::new(report)),
+        }
     }
 
     fn class_and_kind(&self) -> (ErrorClass, &'static str) {
@@ -401,6 +462,23 @@ impl Error {
             Self::Unconfirmed => (Database, "unconfirmed"),
         }
     }
+}
+
+impl Details {
+    fn add(&mut self, report: Option<&ServerReport>) {
+        self.constraint = report.and_then(|report| report.constraint.clone());
+        self.sqlstate = report.map(|report| report.sqlstate.clone());
+    }
+}
+
+/// The detail and the hint of a report, after the message.
+fn additions(report: &Option<Box<ServerReport>>) -> String {
+    let Some(report) = report else { return String::new() };
+    let part = |name: &str, text: &Option<String>| match text {
+        Some(text) => format!("; {name}: {}", text.trim_end_matches('.')),
+        None => String::new(),
+    };
+    part("detail", &report.detail) + &part("hint", &report.hint)
 }
 
 /// A name in backticks. Line breaks and quotes in it are escaped.

@@ -1,67 +1,117 @@
+use tokio_postgres::Statement;
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
+use tokio_postgres::types::{Kind, Type};
 use trunkline_postgres::is_connection_lost;
 
 use super::security::{has_foreign_parameters, name_at};
-use crate::model::error::Error;
+use crate::model::error::{Error, ServerReport};
 
 /// Maximum length of a message of the server, in characters. Functions and triggers put any text into it.
 const MESSAGE_LENGTH: usize = 1_000;
 
-/// Converts the error codes of PostgreSQL. Messages that are kept come from its parser, its functions and constraints.
-/// Details, which contain stored values, are not among them.
+/// The classes of errors whose messages concern the statement and its values. Those of others, which functions and
+/// extensions define, may contain any stored value: under rules, they are not shown.
+const KNOWN_CLASSES: [&str; 21] = [
+    "0A", "20", "21", "22", "23", "25", "26", "27", "2B", "2F", "34", "38", "39", "3B", "3F", "42",
+    "44", "53", "54", "55", "P0",
+];
+
+/// Converts the errors of PostgreSQL. An error is that of the statement, with the message of the server, unless the
+/// connection is lost. Some have a separate kind, by what callers can do about them.
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         if is_connection_lost(&error) {
             return Self::Unreachable(error.into());
         }
-        let found = error.as_db_error().and_then(from_server);
-        found.unwrap_or_else(|| Self::Failure(error.into()))
+        match error.as_db_error() {
+            Some(found) => from_server(found),
+            None => Self::Failure(error.into()),
+        }
     }
 }
 
-fn from_server(error: &DbError) -> Option<Error> {
+fn from_server(error: &DbError) -> Error {
     let code = error.code();
-    let (class, _) = code.code().split_at_checked(2)?;
-    let found = match class {
-        _ if *code == SqlState::QUERY_CANCELED => Error::Cancelled,
-        _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-            Error::Forbidden { reason: message(error) }
+    let class = code.code().split_at_checked(2).map_or("", |(class, _)| class);
+    // Code of the database may raise any SQLSTATE. That of a lock does not mean that there is one then.
+    let is_own = !is_raised(error);
+    match class {
+        _ if is_own && *code == SqlState::QUERY_CANCELED => Error::Cancelled,
+        _ if is_own
+            && [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::INSUFFICIENT_PRIVILEGE]
+                .contains(code) =>
+        {
+            Error::Forbidden { reason: message_with_hint(error) }
         }
-        _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::Forbidden { reason: message(error) }
-        }
-        _ if is_lock(code) => Error::Locked,
-        _ if *code == SqlState::DISK_FULL => Error::DiskFull,
-        _ if *code == SqlState::TOO_MANY_CONNECTIONS => Error::Busy,
+        _ if is_own && is_lock(code) => Error::Locked,
+        _ if is_own && *code == SqlState::DISK_FULL => Error::DiskFull,
+        // Only a pooler reports it for a statement.
+        _ if *code == SqlState::TOO_MANY_CONNECTIONS && error.file().is_none() => Error::Busy,
         "23" => Error::Constraint {
-            message: message(error),
+            message: cut(error.message()),
             table: error.table().map(str::to_owned),
             column: error.column().map(str::to_owned),
+            report: Some(Box::new(report(error, class))),
         },
-        "22" if let Some(number) = parameter(error) => {
-            Error::BadParam { number, reason: message(error) }
+        _ if let Some(number) = parameter(error, class) => {
+            let mut reason = message_with_hint(error);
+            // Not if a function that the conversion calls has written it.
+            if let Some(detail) = error.detail().filter(|_| !is_called(error)) {
+                reason.push_str(&format!("; {}", cut(detail.trim_end_matches('.'))));
+            }
+            Error::BadParam { number, reason }
         }
         // A limit of the server's configuration, or memory.
-        "53" | "54" => Error::OverLimit { message: message(error) },
-        // A function that returns no value in the binary format.
-        "42" if error.message().starts_with("no binary output function") => Error::Sql {
-            message: format!("{}; cast the column to text", message(error)),
-            offset: None,
-            table: None,
-            column: None,
-            candidates: Vec::new(),
-        },
-        "0A" | "20" | "21" | "22" | "25" | "26" | "27" | "2B" | "2F" | "34" | "38" | "39"
-        | "3B" | "3F" | "42" | "44" | "55" | "P0" => Error::Sql {
-            message: message(error),
-            offset: None,
-            table: error.table().map(str::to_owned),
-            column: error.column().map(str::to_owned),
-            candidates: Vec::new(),
-        },
-        _ => return None,
-    };
-    Some(found)
+        "53" | "54" if is_own => Error::OverLimit { message: message_with_hint(error) },
+        _ => {
+            if is_of_storage(code) {
+                let (sqlstate, message) = (code.code(), error.message());
+                tracing::error!(sqlstate, message, "PostgreSQL cannot read or write its files");
+            }
+            Error::Sql {
+                message: cut(error.message()) + remedy(error),
+                offset: None,
+                table: error.table().map(str::to_owned),
+                column: error.column().map(str::to_owned),
+                candidates: Vec::new(),
+                report: Some(Box::new(report(error, class))),
+            }
+        }
+    }
+}
+
+/// The remedy for a value that cannot be sent.
+fn remedy(error: &DbError) -> &'static str {
+    // A function that returns no value in the binary format.
+    if error.message().starts_with("no binary output function") {
+        return "; cast the column to text";
+    }
+    // A stored byte that the encoding of the database does not define.
+    if *error.code() == SqlState::UNTRANSLATABLE_CHARACTER {
+        return "; read the column as bytes, with SQL: convert_to(COLUMN, getdatabaseencoding())";
+    }
+    ""
+}
+
+/// Whether the statement `RAISE` of a function or a trigger is the source of an error.
+pub(super) fn is_raised(error: &DbError) -> bool {
+    error.routine() == Some("exec_stmt_raise")
+}
+
+/// Errors of the files of the server, which its operator has to know.
+fn is_of_storage(code: &SqlState) -> bool {
+    code.code().starts_with("58")
+        || [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code)
+}
+
+fn report(error: &DbError, class: &str) -> ServerReport {
+    ServerReport {
+        sqlstate: error.code().code().to_owned(),
+        detail: error.detail().map(cut),
+        hint: error.hint().map(cut),
+        constraint: error.constraint().map(str::to_owned),
+        is_withheld_under_rules: !KNOWN_CLASSES.contains(&class),
+    }
 }
 
 /// Locks of other sessions: a retry may succeed.
@@ -75,21 +125,33 @@ fn is_lock(code: &SqlState) -> bool {
     .contains(code)
 }
 
-/// The number of the parameter whose value is invalid: "unnamed portal parameter $1".
-fn parameter(error: &DbError) -> Option<usize> {
+/// The number of the parameter whose value is invalid: "unnamed portal parameter $1". An error with an SQLSTATE of
+/// an extension must be that of the conversion itself, and not of a function that a domain calls.
+fn parameter(error: &DbError, class: &str) -> Option<usize> {
     let (_, rest) = error.where_()?.split_once("portal parameter $")?;
+    if class != "22" && (is_called(error) || KNOWN_CLASSES.contains(&class)) {
+        return None;
+    }
     rest.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// Whether the context of an error has several lines: functions that call each other.
+fn is_called(error: &DbError) -> bool {
+    error.where_().is_some_and(|context| context.contains('\n'))
+}
+
 /// The message with its hint.
-fn message(error: &DbError) -> String {
-    let message = match error.hint() {
-        Some(hint) => format!("{}; hint: {}", error.message(), hint.trim_end_matches('.')),
-        None => error.message().to_owned(),
-    };
-    match message.char_indices().nth(MESSAGE_LENGTH) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message,
+fn message_with_hint(error: &DbError) -> String {
+    match error.hint() {
+        Some(hint) => cut(&format!("{}; hint: {}", error.message(), hint.trim_end_matches('.'))),
+        None => cut(error.message()),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -99,14 +161,14 @@ pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
     let code = error.code().cloned();
     match (Error::from(error), position) {
         (
-            Error::Sql { message, table, column, candidates, .. },
+            Error::Sql { message, table, column, candidates, report, .. },
             Some(ErrorPosition::Original(position)),
         ) => {
             // A number of characters, from 1.
             let index = (position as usize).saturating_sub(1);
             let offset = sql.char_indices().nth(index).map(|(offset, _)| offset);
             let message = with_parameter_hint(message, code.as_ref(), sql);
-            let error = Error::Sql { message, offset, table, column, candidates };
+            let error = Error::Sql { message, offset, table, column, candidates, report };
             match code {
                 Some(code) => note_name(error, &code, sql),
                 None => error,
@@ -114,6 +176,37 @@ pub(super) fn in_statement(error: tokio_postgres::Error, sql: &str) -> Error {
         }
         (error, _) => error,
     }
+}
+
+/// The error of a statement that was prepared: with the values of an enum, if that of a parameter is not one of them.
+pub(super) fn of_statement(error: tokio_postgres::Error, statement: &Statement) -> Error {
+    let is_enum = error.code() == Some(&SqlState::INVALID_TEXT_REPRESENTATION);
+    match Error::from(error) {
+        Error::BadParam { number, reason } if is_enum => {
+            let kind = number.checked_sub(1).and_then(|index| statement.params().get(index));
+            let values = kind.and_then(enum_values).map(allowed_values).unwrap_or_default();
+            Error::BadParam { number, reason: reason + &values }
+        }
+        error => error,
+    }
+}
+
+/// The values of an enum, of a domain of one, or of the elements of an array.
+fn enum_values(kind: &Type) -> Option<&[String]> {
+    match kind.kind() {
+        Kind::Enum(values) => Some(values),
+        Kind::Domain(inner) | Kind::Array(inner) => enum_values(inner),
+        _ => None,
+    }
+}
+
+/// The end of a message about an invalid value of an enum.
+pub(super) fn allowed_values(values: &[String]) -> String {
+    /// Maximum number of values in a message.
+    const SHOWN: usize = 30;
+    let shown: Vec<String> = values.iter().take(SHOWN).map(|value| format!("{value:?}")).collect();
+    let more = if values.len() > SHOWN { ", …" } else { "" };
+    format!("; the values are {}{more}", shown.join(", "))
 }
 
 /// The message of a statement that may have parameters of another engine.
@@ -131,7 +224,8 @@ fn with_parameter_hint(message: String, code: Option<&SqlState>, sql: &str) -> S
 
 /// Adds the unknown name to the error of a statement. `offset` is the place of the name.
 fn note_name(error: Error, code: &SqlState, sql: &str) -> Error {
-    let Error::Sql { message, offset: Some(offset), mut table, mut column, candidates } = error
+    let Error::Sql { message, offset: Some(offset), mut table, mut column, candidates, report } =
+        error
     else {
         return error;
     };
@@ -140,7 +234,7 @@ fn note_name(error: Error, code: &SqlState, sql: &str) -> Error {
     } else if *code == SqlState::UNDEFINED_COLUMN {
         column = name_at(sql, offset).pop();
     }
-    Error::Sql { message, offset: Some(offset), table, column, candidates }
+    Error::Sql { message, offset: Some(offset), table, column, candidates, report }
 }
 
 /// The error of a statement whose values are those of columns: with the column instead of the number of a parameter.

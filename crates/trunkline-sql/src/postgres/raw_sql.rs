@@ -308,6 +308,7 @@ fn unknown_relation(schema: &str, name: &str, offset: usize) -> Error {
         table: Some(name),
         column: None,
         candidates: Vec::new(),
+        report: None,
     }
 }
 

@@ -9,6 +9,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, Kind, Type};
 use tokio_postgres::{Column, Row, RowStream, Statement};
 
+use super::error::of_statement;
 use super::params::TextParam;
 use super::transaction::Transaction;
 use super::value;
@@ -62,7 +63,8 @@ impl Collector {
         statement: &Statement,
         params: Vec<TextParam>,
     ) -> Result<(), Error> {
-        let rows = transaction.connection()?.client.query_raw(statement, params).await?;
+        let rows = transaction.connection()?.client.query_raw(statement, params).await;
+        let rows = rows.map_err(|error| of_statement(error, statement))?;
         self.take_rows(transaction, statement, rows).await
     }
 
@@ -80,7 +82,7 @@ impl Collector {
                 transaction.note_lost_statement(&error);
                 Ok(false)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(of_statement(error, statement)),
         }
     }
 
@@ -92,7 +94,8 @@ impl Collector {
     ) -> Result<(), Error> {
         self.note_columns(statement);
         let mut stream = pin!(rows);
-        while let Some(row) = stream.try_next().await? {
+        let of_statement = |error| of_statement(error, statement);
+        while let Some(row) = stream.try_next().await.map_err(of_statement)? {
             self.take_row(&row)?;
             if self.rows.is_full() {
                 if stop(transaction, stream).await? == Stopped::Unclear {
@@ -113,8 +116,10 @@ impl Collector {
     ) -> Result<u64, Error> {
         self.note_columns(statement);
         let client = &transaction.connection()?.client;
-        let mut stream = pin!(client.query_raw(statement, params).await?);
-        while let Some(row) = stream.try_next().await? {
+        let of_statement = |error| of_statement(error, statement);
+        let rows = client.query_raw(statement, params).await;
+        let mut stream = pin!(rows.map_err(of_statement)?);
+        while let Some(row) = stream.try_next().await.map_err(of_statement)? {
             if !self.rows.is_full() {
                 self.take_row(&row)?;
             }
@@ -160,10 +165,12 @@ pub(super) async fn export(
     (mut encoder, parts): (RowEncoder, &ExportSender),
 ) -> Result<Exported, Error> {
     let client = &transaction.connection()?.client;
-    let mut stream = pin!(client.query_raw(statement, params).await?);
+    let of_statement = |error| of_statement(error, statement);
+    let rows = client.query_raw(statement, params).await;
+    let mut stream = pin!(rows.map_err(of_statement)?);
     let mut has_begun = false;
     loop {
-        let row = stream.try_next().await?;
+        let row = stream.try_next().await.map_err(of_statement)?;
         if !has_begun {
             // After the first row: an error before it is that of the call.
             encoder.begin(statement.columns().iter().map(result_column).collect());
@@ -260,6 +267,7 @@ fn unreadable(column: &Column) -> Error {
         table: None,
         column: Some(column.name().to_owned()),
         candidates: Vec::new(),
+        report: None,
     }
 }
 

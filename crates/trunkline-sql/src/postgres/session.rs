@@ -11,6 +11,7 @@ use tokio_postgres::{Row, SimpleQueryMessage, SimpleQueryStream, Statement};
 use trunkline_postgres::{Address, Connection, Sessions};
 
 use super::config::PostgresConfig;
+use super::error::is_raised;
 use crate::model::error::Error;
 
 /// A connection with the statements that were prepared on it.
@@ -81,7 +82,8 @@ impl Session {
     /// Either a function of the database has deallocated the statements of its session, or a pooler that was not noticed
     /// when the connection was opened shares it.
     pub(super) fn note_lost_statement(&self, error: &tokio_postgres::Error) -> bool {
-        let is_lost = error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME);
+        let is_lost = error.code() == Some(&SqlState::INVALID_SQL_STATEMENT_NAME)
+            && !error.as_db_error().is_some_and(is_raised);
         if is_lost {
             self.has_lost_statement.store(true, Ordering::Relaxed);
             self.address.note_lost_statement();

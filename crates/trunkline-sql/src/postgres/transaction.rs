@@ -470,11 +470,12 @@ impl Transaction {
         }
     }
 
-    /// The error with the time limit of this call.
+    /// The error with the time limit of this call, and without what the rules may hide.
     fn named(&self, error: Error) -> Error {
         match error {
             Error::Timeout { .. } | Error::Cancelled => Error::Timeout { limit: self.timeout },
-            other => other,
+            other if self.rules().is_empty() => other,
+            other => other.under_rules(),
         }
     }
 

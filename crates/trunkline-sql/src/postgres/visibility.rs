@@ -256,9 +256,11 @@ pub(super) async fn hidden(transaction: &Transaction, among: Among<'_>) -> Resul
     Ok(hidden.map(|relation| relation.oid).collect())
 }
 
-/// The error of a change of a table. Under rules, it does not name other tables.
+/// The error of a change of a table. Under rules, it does not name other tables, and contains no stored values.
 pub(super) fn of_change(rules: &VisibilityRules, table: &Table, error: Error) -> Error {
-    change::without_other_tables(error, rules, &table.name).on_table(&table.full_name())
+    let error = change::without_other_tables(error, rules, &table.name);
+    let error = if rules.is_empty() { error } else { error.under_rules() };
+    error.on_table(&table.full_name())
 }
 
 /// The schemas and names of all tables and views, with the names of their columns.

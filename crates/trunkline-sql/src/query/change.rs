@@ -164,7 +164,7 @@ pub(crate) fn without_other_tables(error: Error, rules: &VisibilityRules, table:
         {
             let message =
                 "a row of another table refers to the row, or a trigger failed".to_owned();
-            Error::Constraint { message, table: None, column: None }
+            Error::Constraint { message, table: None, column: None, report: None }
         }
         error => error,
     }

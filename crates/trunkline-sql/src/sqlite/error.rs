@@ -26,12 +26,18 @@ impl From<rusqlite::Error> for Error {
             ErrorCode::Unknown if is_limit(message) => Self::OverLimit { message: quoted(message) },
             ErrorCode::Unknown | ErrorCode::TypeMismatch => {
                 let (table, column) = place_of_mistake(message);
-                let message = format!("{}{}", cut(message), remedy(message));
-                Self::Sql { message, offset, table, column, candidates: Vec::new() }
+                Self::Sql {
+                    message: format!("{}{}", cut(message), remedy(message)),
+                    offset,
+                    table,
+                    column,
+                    candidates: Vec::new(),
+                    report: None,
+                }
             }
             ErrorCode::ConstraintViolation => {
                 let (table, column) = place_of_constraint(message);
-                Self::Constraint { message: cut(message), table, column }
+                Self::Constraint { message: cut(message), table, column, report: None }
             }
             // Also of a statement that SQLite recompiles, where the role is not known.
             ErrorCode::AuthorizationForStatementDenied => {

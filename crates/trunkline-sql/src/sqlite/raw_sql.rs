@@ -176,7 +176,7 @@ impl<'n> Renamed<'n> {
 
     /// The error of this statement as one of the original.
     fn restore(&self, error: Error) -> Error {
-        let Error::Sql { message, offset, .. } = error else { return error };
+        let Error::Sql { message, offset, report, .. } = error else { return error };
         // From the last one, since the first number is the beginning of others.
         let numbered = self.names.iter().enumerate().rev();
         let message = numbered.fold(message, |message, (index, name)| {
@@ -187,7 +187,7 @@ impl<'n> Renamed<'n> {
             offset.saturating_add_signed(before.map_or(0, |(_, shift)| -shift))
         });
         let (table, column) = place_of_mistake(&message);
-        Error::Sql { message, offset, table, column, candidates: Vec::new() }
+        Error::Sql { message, offset, table, column, candidates: Vec::new(), report }
     }
 }
 

@@ -393,7 +393,7 @@ pub(super) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<Strin
 
 /// Adds existing names to the error of a statement in SQL that names an unknown table or column.
 pub(super) fn suggest_names(session: &mut Session<'_>, sql: &str, error: Error) -> Error {
-    let Error::Sql { mut message, offset, table, column, .. } = error else { return error };
+    let Error::Sql { mut message, offset, table, column, report, .. } = error else { return error };
     let candidates = match (&table, &column) {
         // A function of the shell that returns a table.
         (Some(table), None) if table.eq_ignore_ascii_case("generate_series") => {
@@ -413,7 +413,8 @@ pub(super) fn suggest_names(session: &mut Session<'_>, sql: &str, error: Error) 
         _ => Ok(Vec::new()),
     };
     // A suggestion is optional, so its own failure does not matter.
-    Error::Sql { message, offset, table, column, candidates: candidates.unwrap_or_default() }
+    let candidates = candidates.unwrap_or_default();
+    Error::Sql { message, offset, table, column, candidates, report }
 }
 
 /// The columns of the tables whose names occur in a statement, without duplicates.

@@ -251,6 +251,7 @@ fn failures() {
         table: None,
         column: Some("Ignore".into()),
         candidates: vec!["ignored".into()],
+        report: None,
     };
     let near = Error::UnknownTable { table: "emps".into(), candidates: vec!["emp".into()] };
     let unknown =

@@ -5,7 +5,7 @@ use crate::model::import::{
     CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, Imported,
 };
 use crate::model::schema::Table;
-use crate::postgres::error::with_column;
+use crate::postgres::error::{of_statement, with_column};
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
 use crate::query::change::{self, Record};
@@ -110,7 +110,7 @@ async fn insert(
     let values = group.iter().flat_map(|(_, record)| &record.values);
     let values = values.map(params::from_value).collect::<Result<Vec<_>, _>>()?;
     let inserted = transaction.connection()?.client.execute_raw(&statement, values).await;
-    inserted.map_err(|error| with_column(error.into(), &first.columns, &[]))
+    inserted.map_err(|error| with_column(of_statement(error, &statement), &first.columns, &[]))
 }
 
 pub(crate) async fn checkpoint(
