@@ -54,7 +54,23 @@ impl From<rusqlite::Error> for Error {
             ErrorCode::DiskFull => Self::DiskFull,
             // The worker distinguishes the deadline from a cancellation.
             ErrorCode::OperationInterrupted => Self::Cancelled,
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked,
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed => Self::Locked,
+            // After SQLite has compiled the statement several times.
+            ErrorCode::SchemaChanged => Self::Changing,
+            // The table of the statement is damaged, such as a full-text index that does not match its content. The
+            // database is not.
+            ErrorCode::DatabaseCorrupt if cause.extended_code == ffi::SQLITE_CORRUPT_VTAB => {
+                Self::Sql {
+                    message: format!("a virtual table is damaged: {}", cut(message)),
+                    offset: None,
+                    table: None,
+                    column: None,
+                    candidates: Vec::new(),
+                    report: None,
+                }
+            }
             _ => Self::Failure(error.into()),
         }
     }

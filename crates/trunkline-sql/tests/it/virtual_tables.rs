@@ -170,3 +170,30 @@ fn commands_are_sql_that_changes_the_database() {
         assert_eq!(kind(&outcome), "sql", "{sql}: {outcome:?}");
     }
 }
+
+/// A table that does not fit its content is an error of the statement: the other tables are served.
+#[test]
+fn damaged_tables_are_errors_of_the_statement() {
+    let fixture = fixture();
+    let damage = "DELETE FROM source; DELETE FROM fts4_segdir; UPDATE grid_node SET data = x'00';
+                  UPDATE contentless_data SET block = x'00' WHERE id > 10";
+    create(&fixture.path, damage);
+    let write = |sql: &str| json!({"query": sql, "read_only": false});
+    for (arguments, expected) in [
+        (json!({"query": "SELECT * FROM external WHERE external MATCH 'fox'"}), "sql"),
+        (write("INSERT INTO external(external, rank) VALUES ('integrity-check', 1)"), "sql"),
+        (write("INSERT INTO contentless(contentless) VALUES ('integrity-check')"), "sql"),
+        (write("INSERT INTO fts4(fts4) VALUES ('integrity-check')"), "sql"),
+        (json!({"query": "SELECT * FROM grid"}), "sql"),
+        (json!({"query": "SELECT count(*) FROM contentless WHERE contentless MATCH 'fox'"}), "sql"),
+        (json!({"query": "SELECT count(*) FROM source"}), "ok"),
+        (write("INSERT INTO external(external) VALUES ('rebuild')"), "ok"),
+        (json!({"query": "SELECT * FROM external WHERE external MATCH 'fox'"}), "ok"),
+    ] {
+        let call = fixture.database.execute_raw_query(crate::fixture::request(arguments.clone()));
+        let outcome = fixture.runtime.block_on(call);
+        let text = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        assert_eq!(kind(&outcome), expected, "{arguments}: {text}");
+        assert_eq!(text.contains("a virtual table is damaged: "), expected == "sql", "{text}");
+    }
+}
