@@ -98,6 +98,7 @@ pub mod transfer {
         ExportFormat, ExportRows, ExportSender, ExportSource, ExportText, Exported,
         NoSpreadsheetFormat, UnknownFormat,
     };
+    pub use crate::model::file_value::csv_field;
     pub use crate::model::import::{
         CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, ImportRecord, Imported,
         RejectedRecord,

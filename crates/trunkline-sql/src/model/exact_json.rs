@@ -3,8 +3,9 @@
 //! of columns and operators cannot be.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 use trunkline::limits::DistinctKeys;
@@ -33,13 +34,70 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
 }
 
 /// Parses the JSON text of an [`ImportRecord`](super::import::ImportRecord) without duplicate keys and without loss of
-/// digits.
+/// digits. Members that are objects, lists or numbers such as 1.50 keep their text, which PostgreSQL stores in columns
+/// of type `json`.
 ///
 /// # Errors
 ///
 /// The text is not valid JSON.
 pub fn read_json(text: &[u8]) -> serde_json::Result<Json> {
-    parse(std::str::from_utf8(text).map_err(serde_json::Error::custom)?)
+    let text = std::str::from_utf8(text).map_err(serde_json::Error::custom)?;
+    match text.trim_start().starts_with('{') {
+        true => Ok(Json::Object(serde_json::from_str::<Members>(text)?.0)),
+        false => parse(text),
+    }
+}
+
+/// The members of an object.
+struct Members(Map<String, Json>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+            let value = value.get();
+            // The last zeros of a number are digits of a document.
+            let has_zeros = value.ends_with('0') && value.contains('.') && !value.starts_with('"');
+            let value = match value.starts_with(['{', '[']) || has_zeros {
+                true => raw(value),
+                false => parse(value).map_err(A::Error::custom)?,
+            };
+            if name == KEY {
+                return Err(A::Error::custom("the key \"\\u0000json\" is not allowed"));
+            }
+            if members.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("duplicate key {name:?}")));
+            }
+            members.insert(name, value);
+        }
+        Ok(Members(members))
+    }
+}
+
+/// A member that [`read_json`] has kept as text, parsed. A text that cannot be parsed, such as that of an object with
+/// duplicate keys, is a string.
+pub(crate) fn member(json: &Json) -> Cow<'_, Json> {
+    match json {
+        Json::Object(fields) => match raw_text(fields) {
+            Some(text) => Cow::Owned(parse(text).unwrap_or_else(|_| text.into())),
+            None => Cow::Borrowed(json),
+        },
+        json => Cow::Borrowed(json),
+    }
 }
 
 /// A value with texts instead of numbers that would be rounded.
@@ -47,7 +105,8 @@ pub(crate) fn with_texts(json: &Json) -> Json {
     match json {
         Json::Array(elements) => elements.iter().map(with_texts).collect(),
         Json::Object(fields) => match raw_text(fields) {
-            Some(text) => text.into(),
+            Some(text) if is_number(text) => text.into(),
+            Some(_) => with_texts(&member(json)),
             None => fields.iter().map(|(name, value)| (name.clone(), with_texts(value))).collect(),
         },
         scalar => scalar.clone(),
@@ -71,6 +130,17 @@ pub(crate) fn number(json: &Json) -> Option<&str> {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_number_byte)
+}
+
+/// Whether a text is a number of JSON. Numbers of several digits that begin with 0 are not.
+pub(crate) fn is_number_text(text: &str) -> bool {
+    let is_start = |byte: u8| byte == b'-' || byte.is_ascii_digit();
+    text.bytes().next().is_some_and(is_start) && is_number(text) && text != "-0" && is_valid(text)
+}
+
+/// Whether a text is valid JSON.
+pub(crate) fn is_valid(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 /// Whether a number is an integer, possibly of more than 64 bits.
@@ -193,7 +263,7 @@ fn is_rounded(number: &str) -> bool {
     let exact = double(number).map(f64::to_bits);
     let is_exact = exact.is_some() && serde_json::from_str(number).ok().map(f64::to_bits) == exact;
     // The parser refuses an invalid number.
-    !is_exact && serde_json::from_str::<&RawValue>(number).is_ok()
+    !is_exact && is_valid(number)
 }
 
 /// The significant digits and the exponent of a number.
@@ -220,7 +290,9 @@ fn decimal(number: &str) -> Option<(bool, String, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{double, number, parse, text};
+    use serde_json::json;
+
+    use super::{double, member, number, parse, read_json, text, with_texts};
 
     #[track_caller]
     fn check(json: &str, is_kept: bool) {
@@ -242,6 +314,25 @@ mod tests {
             assert!(parse(json).is_err(), "{json}");
             assert!(parse(&format!("{{\"a\":[{json}]}}")).is_err(), "{json}");
         }
+    }
+
+    #[test]
+    fn members_keep_their_text() {
+        let record =
+            read_json(br#" {"a": { "b" : 1, "b":2.50}, "c": [1 ,2], "d": 0.10, "e": "x"}"#);
+        let record = record.unwrap();
+        let text = |name: &str| text(&record[name]);
+        assert_eq!(text("a"), r#"{ "b" : 1, "b":2.50}"#);
+        assert_eq!(text("c"), "[1 ,2]");
+        assert_eq!((text("d"), text("e")), ("0.10".to_owned(), "\"x\"".to_owned()));
+        assert_eq!((&*member(&record["c"]), &*member(&record["d"])), (&json!([1, 2]), &json!(0.1)));
+        assert_eq!(with_texts(&record["c"]), json!([1, 2]));
+        for invalid in
+            [r#"{"a": 1, "a": 2}"#, r#"{"a": {]}"#, r#"{"\u0000json": "1"}"#, "{} x", "{"]
+        {
+            assert!(read_json(invalid.as_bytes()).is_err(), "{invalid}");
+        }
+        assert_eq!(read_json(b"[1]").unwrap(), json!([1]));
     }
 
     #[test]

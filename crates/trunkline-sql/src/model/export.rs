@@ -38,11 +38,13 @@ pub enum ExportSource {
     },
 }
 
-/// The form of exported rows. Values have the forms of results ([`Rowset`](crate::Rowset)).
+/// The form of exported rows. Values have the forms of results ([`Rowset`](crate::Rowset)). In an export of a table of
+/// SQLite, a value of another type than that of its column is an object, such as `{"$text": base64}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// RFC 4180, with a line of column names. NULL is an empty field, an empty text is `""`, and values that are objects
-    /// or lists in JSON are fields with that JSON. Lines end with a line feed.
+    /// or lists in JSON are fields with that JSON. A text that looks like such an object is `{"$text": base64}`. Lines
+    /// end with a line feed.
     Csv,
     /// One JSON object for each line.
     NdJson,
@@ -61,13 +63,15 @@ pub struct ExportText {
     /// Numbers are not changed. Without it, a cell such as `=HYPERLINK("http://…")` is computed when the file is
     /// opened.
     pub spreadsheet_safe: bool,
+    /// The separator of the fields of CSV: an ASCII character other than a quote or a line break.
+    pub delimiter: u8,
 }
 
 impl ExportText {
     /// The format without changes of texts.
     #[must_use]
     pub fn new(format: ExportFormat) -> Self {
-        Self { format, spreadsheet_safe: false }
+        Self { format, spreadsheet_safe: false, delimiter: b',' }
     }
 
     /// CSV for spreadsheets, whose texts are not formulas.
@@ -77,7 +81,7 @@ impl ExportText {
     /// [`NoSpreadsheetFormat`] for other formats than CSV.
     pub fn spreadsheet_safe(format: ExportFormat) -> Result<Self, NoSpreadsheetFormat> {
         match format {
-            ExportFormat::Csv => Ok(Self { format, spreadsheet_safe: true }),
+            ExportFormat::Csv => Ok(Self { spreadsheet_safe: true, ..Self::new(format) }),
             ExportFormat::NdJson | ExportFormat::Json => Err(NoSpreadsheetFormat),
         }
     }

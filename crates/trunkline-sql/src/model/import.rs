@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::change::OnConflict;
+use super::error::Error;
 use super::exact_json;
-use super::schema::{Column, Dialect};
-use super::value::has_marker;
 
 /// Inserts records, each of which may be rejected, in one transaction.
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ pub struct ImportBatch {
     pub records: Vec<ImportRecord>,
     /// The resolution of conflicts. With [`OnConflict::Abort`], the record is rejected.
     pub on_conflict: OnConflict,
-    /// Whether all values are texts, as in CSV, so that numbers and the objects of results are read from them.
+    /// Whether all values are [fields of CSV](super::file_value::csv_field).
     pub are_texts: bool,
     /// The state of the import after the batch, if it can be resumed.
     pub checkpoint: Option<Checkpoint>,
@@ -30,6 +29,20 @@ pub struct ImportRecord {
     pub line: u64,
     /// The values by column name.
     pub data: Map<String, Json>,
+}
+
+impl ImportRecord {
+    /// The record as one that an error has rejected.
+    #[must_use]
+    pub fn rejected(&self, error: &Error) -> RejectedRecord {
+        let text = |(name, value): (&String, &Json)| (name.clone(), exact_json::with_texts(value));
+        RejectedRecord {
+            line: self.line,
+            column: error.details().column,
+            reason: error.to_string(),
+            record: Some(Json::Object(self.data.iter().map(text).collect())),
+        }
+    }
 }
 
 /// The result of a batch.
@@ -47,6 +60,9 @@ pub struct Imported {
 pub struct RejectedRecord {
     /// The number of its first line.
     pub line: u64,
+    /// The column at fault, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// The reason.
     pub reason: String,
     /// The record, unless it could not be read.
@@ -89,23 +105,4 @@ pub const CHECKPOINT_TABLE: &str = "trunkline_import";
 /// Whether a table is that of checkpoints, which callers do not see: it contains rejected records of any table.
 pub(crate) fn is_checkpoint_table(name: &str) -> bool {
     name.eq_ignore_ascii_case(CHECKPOINT_TABLE)
-}
-
-/// A value of a text file as JSON: an object of a result, such as `{"$blob": …}`, a list for an array, or a text.
-pub(crate) fn read_text(text: &str, column: &Column, dialect: Dialect) -> Json {
-    if dialect == Dialect::Postgres && ["json", "jsonb"].contains(&column.declared_type.as_str()) {
-        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
-        return if is_json { exact_json::raw(text) } else { text.into() };
-    }
-    let is_array = dialect == Dialect::Postgres && column.declared_type.ends_with("[]");
-    let json = match text.as_bytes().first() {
-        Some(b'{') if text.starts_with("{\"$") => exact_json::parse(text).ok(),
-        Some(b'[') if is_array => exact_json::parse(text).ok(),
-        _ => None,
-    };
-    match json {
-        Some(Json::Object(fields)) if has_marker(&fields) => Json::Object(fields),
-        Some(list @ Json::Array(_)) => list,
-        _ => text.into(),
-    }
 }

@@ -49,6 +49,11 @@ pub(crate) fn bytes(text: &mut Vec<u8>, key: &str, bytes: &[u8]) {
     put_format(text, format_args!(r#"{{"{key}":"{base64}","bytes":{length}}}"#));
 }
 
+/// Writes a number as a text, in an object with this key.
+pub(crate) fn number(text: &mut Vec<u8>, key: &str, value: &impl std::fmt::Display) {
+    put_format(text, format_args!(r#"{{"{key}":"{value}"}}"#));
+}
+
 /// Writes a number or a string as JSON. Writing into a `Vec` cannot fail.
 fn put(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
     drop(serde_json::to_writer(text, value));

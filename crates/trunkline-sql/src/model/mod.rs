@@ -10,6 +10,7 @@ pub(crate) mod describe;
 pub(crate) mod error;
 pub(crate) mod exact_json;
 pub(crate) mod export;
+pub(crate) mod file_value;
 pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod json_text;

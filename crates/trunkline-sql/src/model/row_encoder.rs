@@ -3,7 +3,9 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 
 use super::error::Error;
+use super::exact_json;
 use super::export::{ExportFormat, ExportText, Exported};
+use super::file_value::{self, ColumnKind};
 use super::json_text;
 use super::rowset::ResultColumn;
 use super::visibility::ResultMasks;
@@ -15,8 +17,10 @@ const PART: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
     format: ExportFormat,
-    spreadsheet_safe: bool,
+    csv: CsvText,
     max_rows: u64,
+    /// The kinds of the columns of a table. None for the rows of a statement.
+    kinds: Vec<ColumnKind>,
     masks: ResultMasks,
     columns: Vec<ResultColumn>,
     /// The names of the columns as JSON, each followed by a colon.
@@ -29,11 +33,12 @@ pub(crate) struct RowEncoder {
 
 impl RowEncoder {
     pub(crate) fn new(text: ExportText, max_rows: u64) -> Self {
-        let ExportText { format, spreadsheet_safe } = text;
+        let ExportText { format, spreadsheet_safe, delimiter } = text;
         Self {
             format,
-            spreadsheet_safe,
+            csv: CsvText { delimiter, spreadsheet_safe },
             max_rows,
+            kinds: Vec::new(),
             masks: ResultMasks::default(),
             columns: Vec::new(),
             keys: Vec::new(),
@@ -50,6 +55,12 @@ impl RowEncoder {
         self
     }
 
+    /// Writes the rows of a table with columns of these kinds, so that an import of CSV reads the same values.
+    pub(crate) fn of_table(mut self, kinds: Vec<ColumnKind>) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
     /// Writes the beginning of the text. Columns of equal names get numbers in objects.
     pub(crate) fn begin(&mut self, columns: Vec<ResultColumn>) {
         let names = match self.format {
@@ -60,7 +71,7 @@ impl RowEncoder {
             ExportFormat::Csv => {
                 for (index, name) in names.iter().enumerate() {
                     self.separate(index);
-                    write_text(&mut self.text, name.as_bytes(), self.spreadsheet_safe);
+                    self.csv.write_name(&mut self.text, name.as_bytes());
                 }
                 self.text.push(b'\n');
             }
@@ -105,9 +116,12 @@ impl RowEncoder {
                 self.masks.apply(index, &mut self.cell, 0);
                 // An empty line would be no row.
                 if self.columns.len() == 1 && self.cell == b"null" {
-                    self.text.extend_from_slice(b"\"\"");
+                    let null = if self.kinds.is_empty() { "" } else { file_value::NULL };
+                    self.csv.write_field(&mut self.text, null.as_bytes());
+                } else {
+                    let kind = self.kinds.get(index).copied();
+                    self.csv.write_value(&mut self.text, &self.cell, kind);
                 }
-                write_value(&mut self.text, &self.cell, self.spreadsheet_safe);
             } else {
                 self.text.extend_from_slice(&self.keys[index]);
                 let start = self.text.len();
@@ -127,7 +141,8 @@ impl RowEncoder {
 
     fn separate(&mut self, index: usize) {
         if index > 0 {
-            self.text.push(b',');
+            let is_csv = self.format == ExportFormat::Csv;
+            self.text.push(if is_csv { self.csv.delimiter } else { b',' });
         }
     }
 
@@ -177,28 +192,90 @@ fn too_many_rows(max: u64) -> Error {
     }
 }
 
-/// Writes the JSON of a value as a field of CSV.
-fn write_value(text: &mut Vec<u8>, json: &[u8], spreadsheet_safe: bool) {
-    match json.first() {
-        Some(b'n') => {}
-        Some(b'"') => {
-            // Most texts have no escape sequences.
-            let bare = &json[1..json.len() - 1];
-            if bare.contains(&b'\\') {
-                let field = serde_json::from_slice::<String>(json).unwrap_or_default();
-                write_text(text, field.as_bytes(), spreadsheet_safe);
-            } else {
-                write_text(text, bare, spreadsheet_safe);
-            }
-        }
-        Some(b'{' | b'[') => write_field(text, b"", json),
-        _ => text.extend_from_slice(json),
-    }
+/// The details of CSV.
+#[derive(Clone, Copy, Debug)]
+struct CsvText {
+    delimiter: u8,
+    spreadsheet_safe: bool,
 }
 
-fn write_text(text: &mut Vec<u8>, field: &[u8], spreadsheet_safe: bool) {
-    let prefix: &[u8] = if spreadsheet_safe && may_be_formula(field) { b"'" } else { b"" };
-    write_field(text, prefix, field);
+/// Whether a field is in quotes although it has no special characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    IfNeeded,
+    Always,
+}
+
+impl CsvText {
+    /// Writes the name of a column. An import could read some names as other separators.
+    fn write_name(self, text: &mut Vec<u8>, name: &[u8]) {
+        let is_separator = |byte: &u8| matches!(byte, b';' | b'\t' | b'|');
+        let is_special = name.iter().any(is_separator) || name.starts_with("\u{feff}".as_bytes());
+        let quotes = if is_special { Quotes::Always } else { Quotes::IfNeeded };
+        self.write_text(text, name, quotes);
+    }
+
+    /// Writes the JSON of a value.
+    fn write_value(self, text: &mut Vec<u8>, json: &[u8], kind: Option<ColumnKind>) {
+        match json.first() {
+            Some(b'n') => {}
+            Some(_) if kind == Some(ColumnKind::Json) => self.write_field(text, json),
+            Some(b'"') => {
+                // Most texts have no escape sequences.
+                let bare = &json[1..json.len() - 1];
+                if bare.contains(&b'\\') {
+                    let field = serde_json::from_slice::<String>(json).unwrap_or_default();
+                    if file_value::looks_like_object(field.as_bytes()) {
+                        let mut object = Vec::new();
+                        json_text::bytes(&mut object, "$text", field.as_bytes());
+                        self.write_field(text, &object);
+                    } else {
+                        self.write_text(text, field.as_bytes(), Quotes::IfNeeded);
+                    }
+                } else {
+                    let is_like_number = kind == Some(ColumnKind::Any)
+                        && std::str::from_utf8(bare).is_ok_and(exact_json::is_number_text);
+                    let quotes = if is_like_number { Quotes::Always } else { Quotes::IfNeeded };
+                    self.write_text(text, bare, quotes);
+                }
+            }
+            Some(b'{' | b'[') => self.write_field(text, json),
+            _ => text.extend_from_slice(json),
+        }
+    }
+
+    fn write_text(self, text: &mut Vec<u8>, field: &[u8], quotes: Quotes) {
+        let is_prefixed = self.spreadsheet_safe && may_be_formula(field);
+        let prefix: &[u8] = if is_prefixed { b"'" } else { b"" };
+        self.write_prefixed(text, (prefix, field), quotes);
+    }
+
+    fn write_field(self, text: &mut Vec<u8>, field: &[u8]) {
+        self.write_prefixed(text, (b"", field), Quotes::IfNeeded);
+    }
+
+    /// Writes a field, in quotes if it has a separator, or is empty, since an empty field is NULL.
+    fn write_prefixed(self, text: &mut Vec<u8>, (prefix, field): (&[u8], &[u8]), quotes: Quotes) {
+        let is_special =
+            |byte: &u8| *byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
+        let has_space = field.first().is_some_and(u8::is_ascii_whitespace)
+            || field.last().is_some_and(u8::is_ascii_whitespace);
+        let is_plain = !field.is_empty() && !has_space && !field.iter().any(is_special);
+        if is_plain && quotes == Quotes::IfNeeded {
+            text.extend_from_slice(prefix);
+            text.extend_from_slice(field);
+            return;
+        }
+        text.push(b'"');
+        text.extend_from_slice(prefix);
+        for byte in field {
+            if *byte == b'"' {
+                text.push(b'"');
+            }
+            text.push(*byte);
+        }
+        text.push(b'"');
+    }
 }
 
 /// Whether a spreadsheet could read a text as a formula, also after it has removed white space.
@@ -221,34 +298,23 @@ fn is_negative(field: &[u8]) -> bool {
         && parts.next().is_none()
 }
 
-/// Writes a field, in quotes if it has a separator, or is empty, since an empty field is NULL.
-fn write_field(text: &mut Vec<u8>, prefix: &[u8], field: &[u8]) {
-    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    let has_space = field.first().is_some_and(u8::is_ascii_whitespace)
-        || field.last().is_some_and(u8::is_ascii_whitespace);
-    if !field.is_empty() && !has_space && !field.iter().any(is_special) {
-        text.extend_from_slice(prefix);
-        text.extend_from_slice(field);
-        return;
-    }
-    text.push(b'"');
-    text.extend_from_slice(prefix);
-    for byte in field {
-        if *byte == b'"' {
-            text.push(b'"');
-        }
-        text.push(*byte);
-    }
-    text.push(b'"');
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Error, ExportFormat, ExportText, ResultColumn, RowEncoder};
+    use super::{ColumnKind, Error, ExportFormat, ExportText, ResultColumn, RowEncoder};
 
     #[track_caller]
     fn check(format: impl Into<ExportText>, names: &[&str], rows: &[&[&str]], expected: &str) {
-        let mut encoder = RowEncoder::new(format.into(), 2);
+        check_rows(RowEncoder::new(format.into(), 2), names, rows, expected);
+    }
+
+    #[track_caller]
+    fn check_table(kinds: &[ColumnKind], names: &[&str], rows: &[&[&str]], expected: &str) {
+        let encoder = RowEncoder::new(ExportFormat::Csv.into(), 2).of_table(kinds.to_vec());
+        check_rows(encoder, names, rows, expected);
+    }
+
+    #[track_caller]
+    fn check_rows(mut encoder: RowEncoder, names: &[&str], rows: &[&[&str]], expected: &str) {
         let column = |name: &&str| ResultColumn { name: (*name).to_owned(), declared_type: None };
         encoder.begin(names.iter().map(column).collect());
         for row in rows {
@@ -289,6 +355,24 @@ mod tests {
             "a\n\"{\"\"$blob\"\":\"\"AAE=\"\",\"\"bytes\"\":2}\"\n\" x\"\n",
         );
         check(Csv, &["a"], &[&["null"], &["1"]], "a\n\"\"\n1\n");
+        // Names and texts that an import could take for something else.
+        check(Csv, &["a;b"], &[&["1"]], "\"a;b\"\n1\n");
+        check(Csv, &["\u{feff}a"], &[&["1"]], "\"\u{feff}a\"\n1\n");
+        let text = r#""{\"$blob\": \"\"}""#;
+        let object = r#""{""$text"":""eyIkYmxvYiI6ICIifQ=="",""bytes"":13}""#;
+        check(Csv, &["a"], &[&[text]], &format!("a\n{object}\n"));
+        let tabs = ExportText { delimiter: b'\t', ..Csv.into() };
+        check(tabs, &["a", "b"], &[&["\"x,y\"", "\"x\\ty\""]], "a\tb\nx,y\t\"x\ty\"\n");
+    }
+
+    #[test]
+    fn values_of_tables() {
+        use ColumnKind::{Any, Json, Other};
+        let rows: [&[&str]; 2] = [&["\"1\"", "\"1\"", "\"1\""], &["1", "1", "1"]];
+        let expected = "a,b,c\n\"1\",\"\"\"1\"\"\",1\n1,1,1\n";
+        check_table(&[Any, Json, Other], &["a", "b", "c"], &rows, expected);
+        let null = r#""{""$null"":true}""#;
+        check_table(&[Other], &["a"], &[&["null"], &["\"\""]], &format!("a\n{null}\n\"\"\n"));
     }
 
     #[test]

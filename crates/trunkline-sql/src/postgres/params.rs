@@ -1,7 +1,6 @@
 //! Values of parameters. They are sent as text, which the server converts as it converts literals.
 
 use std::error::Error as StdError;
-use std::fmt::Write;
 
 use bytes::BytesMut;
 use serde_json::Value as Json;
@@ -10,7 +9,7 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 use crate::model::error::Error;
 use crate::model::exact_json;
 use crate::model::value::{self, Value, has_marker};
-use crate::query::document::{Encoding, array_literal, is_nan};
+use crate::query::document::{Encoding, array_literal, float, hex, is_nan};
 
 /// The text of a value, or NULL.
 #[derive(Clone, Debug)]
@@ -97,25 +96,6 @@ fn base_type(of: &Type) -> &Type {
     }
 }
 
-fn float(value: f64) -> String {
-    match value {
-        f64::INFINITY => "Infinity".to_owned(),
-        f64::NEG_INFINITY => "-Infinity".to_owned(),
-        value => value.to_string(),
-    }
-}
-
-/// The text of bytes: `\x00ff`.
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 + 2 * bytes.len());
-    text.push_str("\\x");
-    for byte in bytes {
-        // Writing into a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -138,6 +118,12 @@ mod tests {
             (json!({"$blob": "AP8="}), Type::BYTEA, Some("\\x00ff")),
             (json!({"$float": "-Infinity"}), Type::FLOAT8, Some("-Infinity")),
             (json!({"$float": "NaN"}), Type::JSONB, Some(r#"{"$float":"NaN"}"#)),
+            (json!([{"$blob": "AP8="}, null]), Type::BYTEA_ARRAY, Some(r#"{"\\x00ff",NULL}"#)),
+            (
+                json!([{"$float": "NaN"}, {"$float": "-Infinity"}, 1.5]),
+                Type::FLOAT8_ARRAY,
+                Some(r#"{"NaN","-Infinity","1.5"}"#),
+            ),
             (json!([{"$blob": 1}]), Type::JSON_ARRAY, Some(r#"{"{\"$blob\":1}"}"#)),
         ] {
             let text = from_json(&json, &expected_type).unwrap().0;

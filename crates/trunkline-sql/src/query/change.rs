@@ -205,10 +205,11 @@ pub(crate) fn insert(
     columns: &[&str],
     on_conflict: OnConflict,
 ) -> Result<String, Error> {
-    insert_several(table, columns, on_conflict, 1)
+    insert_rows(table, columns, on_conflict, 1, "")
 }
 
-/// The text of an `INSERT` of several records with the same columns. Without columns, it inserts one record.
+/// The text of an `INSERT` of several records with the same columns in an import. Without columns, it inserts one
+/// record. Given values of identity columns are kept, also in those that are always generated.
 ///
 /// # Errors
 ///
@@ -218,6 +219,20 @@ pub(crate) fn insert_several(
     columns: &[&str],
     on_conflict: OnConflict,
     count: usize,
+) -> Result<String, Error> {
+    let overriding = match table.dialect {
+        Dialect::Sqlite => "",
+        Dialect::Postgres => " OVERRIDING SYSTEM VALUE",
+    };
+    insert_rows(table, columns, on_conflict, count, overriding)
+}
+
+fn insert_rows(
+    table: &Table,
+    columns: &[&str],
+    on_conflict: OnConflict,
+    count: usize,
+    overriding: &str,
 ) -> Result<String, Error> {
     let verb = match (table.dialect, on_conflict) {
         (Dialect::Postgres, _) => "INSERT",
@@ -243,7 +258,7 @@ pub(crate) fn insert_several(
     };
     let records: Vec<String> = (0..count).map(record).collect();
     let (names, records) = (names.join(", "), records.join(", "));
-    Ok(format!("{verb} INTO {name} ({names}) VALUES {records}{clause}"))
+    Ok(format!("{verb} INTO {name} ({names}){overriding} VALUES {records}{clause}"))
 }
 
 /// The clause by which PostgreSQL replaces the row with the same key. Columns that are not in the record get their

@@ -1,5 +1,7 @@
 //! Values of PostgreSQL's columns from JSON: documents, arrays and booleans.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value as Json};
 
 use crate::model::exact_json;
@@ -161,9 +163,7 @@ pub(crate) fn array_literal(elements: &[Json], encoding: Encoding) -> Result<Str
             Json::Object(fields)
                 if !of_json && has_marker(fields) && exact_json::number(json).is_none() =>
             {
-                return Err(
-                    "the objects \"$blob\", \"$text\" and \"$float\" are not supported in lists",
-                );
+                marked(fields, json)?
             }
             other => {
                 encoding.check(other)?;
@@ -175,4 +175,37 @@ pub(crate) fn array_literal(elements: &[Json], encoding: Encoding) -> Result<Str
     }
     literal.push('}');
     Ok(literal)
+}
+
+/// The text of an element that is an object with bytes, a text or a number.
+fn marked(fields: &Map<String, Json>, json: &Json) -> Result<String, &'static str> {
+    if is_nan(fields) {
+        return Ok("NaN".to_owned());
+    }
+    match value::from_json(json)? {
+        Value::Blob(bytes) => Ok(hex(&bytes)),
+        Value::Real(real) => Ok(float(real)),
+        Value::Text(text) => Ok(text),
+        _ => Err("the text is not valid UTF-8"),
+    }
+}
+
+/// The text of a floating-point number in PostgreSQL.
+pub(crate) fn float(value: f64) -> String {
+    match value {
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+/// The text of bytes in PostgreSQL: `\x00ff`.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("\\x");
+    for byte in bytes {
+        // Writing into a `String` cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }

@@ -5,11 +5,13 @@ use serde_json::{Map, Value as Json};
 use super::change::Record;
 use crate::model::error::{Error, ErrorClass};
 use crate::model::exact_json;
-use crate::model::import::{ImportBatch, ImportRecord, RejectedRecord, read_text};
-use crate::model::schema::{Column, Dialect, Table};
-use crate::model::value::{Value, has_marker};
+use crate::model::file_value::{self, ColumnKind};
+use crate::model::import::{ImportBatch, ImportRecord};
+use crate::model::schema::{Column, Dialect, Table, Visibility};
+use crate::model::value::Value;
 
-/// Reads a record. Values of other types than that of their column are errors.
+/// Reads a record, without the values of generated columns, which the engine computes. Values of other types than that
+/// of their column are errors.
 pub(crate) fn record<'t>(
     table: &'t Table,
     batch: &ImportBatch,
@@ -18,24 +20,35 @@ pub(crate) fn record<'t>(
     let mut data = Map::new();
     for (name, json) in &record.data {
         let column = table.column(name)?;
-        let json = match json {
-            Json::String(text) if batch.are_texts => read_text(text, column, table.dialect),
-            // SQLite has no type for them.
-            Json::Object(fields) if table.dialect == Dialect::Sqlite && !has_marker(fields) => {
-                exact_json::text(json).into()
+        if is_generated(column) {
+            continue;
+        }
+        let json = match table.dialect {
+            _ if batch.are_texts => {
+                file_value::of_field(json, ColumnKind::of(column, table.dialect))
             }
-            Json::Array(_) if table.dialect == Dialect::Sqlite => exact_json::text(json).into(),
-            json => json.clone(),
+            Dialect::Sqlite => file_value::of_json(json),
+            Dialect::Postgres if ColumnKind::of(column, table.dialect) == ColumnKind::Json => {
+                json.clone()
+            }
+            Dialect::Postgres => exact_json::member(json).into_owned(),
         };
         data.insert(name.clone(), json);
     }
     let mut record = Record::read(table, &data)?;
     if table.dialect == Dialect::Sqlite {
-        for (name, value) in record.columns.iter().zip(&mut record.values) {
+        // An object is a text of this column in spite of its type.
+        let is_text = |json: &Json| matches!(json, Json::String(_));
+        let values = record.values.iter_mut().zip(data.values());
+        for (name, (value, _)) in record.columns.iter().zip(values).filter(|one| is_text(one.1.1)) {
             convert(value, table.column(name)?)?;
         }
     }
     Ok(record)
+}
+
+fn is_generated(column: &Column) -> bool {
+    matches!(column.visibility, Visibility::GeneratedVirtual | Visibility::GeneratedStored)
 }
 
 /// Whether an error concerns one record, so that others can still be imported.
@@ -44,27 +57,17 @@ pub(crate) fn is_of_record(error: &Error) -> bool {
         || matches!(error, Error::OverLimit { .. } | Error::TooManyRows { .. })
 }
 
-/// The description of a rejected record.
-pub(crate) fn rejected(record: &ImportRecord, error: &Error) -> RejectedRecord {
-    let record_json =
-        record.data.iter().map(|(name, value)| (name.clone(), exact_json::with_texts(value)));
-    let record_json = Json::Object(record_json.collect());
-    RejectedRecord { line: record.line, reason: error.to_string(), record: Some(record_json) }
-}
-
 /// Converts a text for a column of SQLite, which would store it as a text.
 fn convert(value: &mut Value, column: &Column) -> Result<(), Error> {
     let Value::Text(text) = value else { return Ok(()) };
     let text = text.trim();
-    let declared = column.declared_type.to_ascii_uppercase();
-    let expected = match Affinity::of(&declared) {
-        Affinity::Text | Affinity::Blob => return Ok(()),
-        Affinity::Boolean => match text.to_ascii_lowercase().as_str() {
+    let expected = match ColumnKind::of(column, Dialect::Sqlite) {
+        ColumnKind::Boolean => match text.to_ascii_lowercase().as_str() {
             "true" | "t" | "yes" | "1" => return set(value, Value::Integer(1)),
             "false" | "f" | "no" | "0" => return set(value, Value::Integer(0)),
             _ => "true or false",
         },
-        Affinity::Integer => match (text.parse::<i64>(), text.parse::<f64>()) {
+        ColumnKind::Integer => match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(integer), _) => return set(value, Value::Integer(integer)),
             // Less than 2^63.
             (Err(_), Ok(real)) if real.fract() == 0.0 && real.abs() < 9.2e18 => {
@@ -72,11 +75,12 @@ fn convert(value: &mut Value, column: &Column) -> Result<(), Error> {
             }
             _ => "an integer of 64 bits",
         },
-        Affinity::Real | Affinity::Number => match (text.parse::<i64>(), text.parse::<f64>()) {
+        ColumnKind::Real | ColumnKind::Number => match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(integer), _) => return set(value, Value::Integer(integer)),
             (Err(_), Ok(real)) if real.is_finite() => return set(value, Value::Real(real)),
             _ => "a number",
         },
+        _ => return Ok(()),
     };
     Err(Error::BadColumn {
         argument: "data",
@@ -88,39 +92,6 @@ fn convert(value: &mut Value, column: &Column) -> Result<(), Error> {
 fn set(value: &mut Value, converted: Value) -> Result<(), Error> {
     *value = converted;
     Ok(())
-}
-
-/// The type that SQLite prefers for a column.
-enum Affinity {
-    Integer,
-    Text,
-    Blob,
-    Real,
-    Number,
-    /// Numbers 0 and 1.
-    Boolean,
-}
-
-impl Affinity {
-    /// SQLite's rules for declared types, in capital letters. Dates and times are texts.
-    fn of(declared: &str) -> Self {
-        let has = |parts: &[&str]| parts.iter().any(|part| declared.contains(part));
-        if has(&["INT"]) {
-            Self::Integer
-        } else if has(&["CHAR", "CLOB", "TEXT"]) {
-            Self::Text
-        } else if declared.is_empty() || has(&["BLOB", "ANY"]) {
-            Self::Blob
-        } else if has(&["REAL", "FLOA", "DOUB"]) {
-            Self::Real
-        } else if has(&["BOOL"]) {
-            Self::Boolean
-        } else if has(&["NUM", "DEC", "MONEY"]) {
-            Self::Number
-        } else {
-            Self::Text
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value as Owned
 use rusqlite::{Row, Statement};
 
 use crate::model::error::Error;
+use crate::model::export::ExportFormat;
+use crate::model::file_value::{ColumnKind, FLOAT, INTEGER};
 use crate::model::json_text;
+use crate::model::rowset::MAX_EXACT;
 use crate::model::value::Value;
 
 impl ToSql for Value {
@@ -84,6 +87,38 @@ pub(super) fn write(text: &mut Vec<u8>, value: ValueRef<'_>) {
             Err(_) => json_text::bytes(text, "$text", bytes),
         },
         ValueRef::Blob(bytes) => json_text::bytes(text, "$blob", bytes),
+    }
+}
+
+/// Writes a value of a column of a table for a file. A value that an import would read differently from its plain form
+/// is an object.
+pub(super) fn write_in_file(
+    text: &mut Vec<u8>,
+    value: ValueRef<'_>,
+    kind: ColumnKind,
+    format: ExportFormat,
+) {
+    use ColumnKind::{Any, Boolean, Integer, Number, Real};
+    let is_csv = format == ExportFormat::Csv;
+    match (value, kind) {
+        (ValueRef::Text(bytes), Integer | Real | Number | Boolean) => {
+            json_text::bytes(text, "$text", bytes);
+        }
+        (ValueRef::Integer(value), Any) if is_csv => {
+            text.extend_from_slice(value.to_string().as_bytes());
+        }
+        (ValueRef::Integer(value), Any) if value.unsigned_abs() > MAX_EXACT => {
+            json_text::number(text, INTEGER, &value);
+        }
+        (ValueRef::Integer(value), Boolean)
+            if (is_csv && value >> 1 != 0) || value.unsigned_abs() > MAX_EXACT =>
+        {
+            json_text::number(text, INTEGER, &value);
+        }
+        (ValueRef::Real(value), Integer | Boolean) if is_csv && value.is_finite() => {
+            json_text::number(text, FLOAT, &value);
+        }
+        _ => write(text, value),
     }
 }
 

@@ -71,6 +71,7 @@ fn callers_do_not_see_checkpoints() {
             state: json!({}),
             rejected: vec![RejectedRecord {
                 line: 1,
+                column: None,
                 reason: "SECRET".to_owned(),
                 record: Some(json!({"a": "SECRET"})),
             }],

@@ -241,6 +241,7 @@ fn callers_do_not_see_checkpoints() {
         let fixture = Fixture::new(config);
         let rejected = RejectedRecord {
             line: 1,
+            column: None,
             reason: "SECRET".to_owned(),
             record: Some(json!({"a": "SECRET"})),
         };

@@ -341,9 +341,7 @@ impl Import {
             }
             Err(error @ Error::Constraint { .. }) => match items.into_iter().next() {
                 Some((Item::Record(record), position)) => {
-                    let (line, reason) = (record.line, error.to_string());
-                    let record = Some(record.data.into());
-                    self.send(vec![(Item::Invalid(RejectedRecord { line, reason, record }), position)])
+                    self.send(vec![(Item::Invalid(record.rejected(&error)), position)])
                 }
                 _ => Err(error.into()),
             },

@@ -137,7 +137,12 @@ impl<R: BufRead + Seek> RecordReader<R> {
 fn json_record(line: u64, text: &[u8]) -> Item {
     let invalid = |reason: String| {
         let record = String::from_utf8_lossy(text).into_owned();
-        Item::Invalid(RejectedRecord { line, reason, record: Some(Json::String(record)) })
+        Item::Invalid(RejectedRecord {
+            line,
+            column: None,
+            reason,
+            record: Some(Json::String(record)),
+        })
     };
     match read_json(text) {
         Ok(Json::Object(data)) => Item::Record(ImportRecord { line, data }),

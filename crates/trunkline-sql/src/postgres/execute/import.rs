@@ -9,7 +9,7 @@ use crate::postgres::error::{of_statement, with_column};
 use crate::postgres::transaction::Transaction;
 use crate::postgres::{catalog, params, visibility};
 use crate::query::change::{self, Record};
-use crate::query::import::{is_of_record, record, rejected};
+use crate::query::import::{is_of_record, record};
 
 /// The advisory lock of the transactions that create, look for or remove [`CHECKPOINT_TABLE`], in each database: "trunkimp".
 const TABLE_LOCK: i64 = 0x7472_756e_6b69_6d70;
@@ -27,7 +27,7 @@ pub(crate) async fn import_batch(
     for (index, one) in batch.records.iter().enumerate() {
         match record(&table, batch, one) {
             Ok(record) => records.push((index, record)),
-            Err(error) if is_of_record(&error) => imported.rejected.push(rejected(one, &error)),
+            Err(error) if is_of_record(&error) => imported.rejected.push(one.rejected(&error)),
             Err(error) => return Err(error),
         }
     }
@@ -91,7 +91,7 @@ async fn insert_alone(
             transaction.roll_back_to_savepoint().await?;
             let record = batch.records.get(one.0).ok_or(Error::ReaderLost)?;
             let error = visibility::of_change(transaction.rules(), table, error);
-            imported.rejected.push(rejected(record, &error));
+            imported.rejected.push(record.rejected(&error));
         }
         Err(error) => return Err(visibility::of_change(transaction.rules(), table, error)),
     }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::raw_query::bind;
 use crate::model::error::Error;
 use crate::model::export::{ExportRows, ExportSender, ExportSource, Exported};
+use crate::model::file_value::ColumnKind;
 use crate::model::read::Params;
 use crate::model::row_encoder::RowEncoder;
 use crate::model::visibility::ResultMasks;
@@ -28,6 +29,14 @@ pub(crate) struct ExportJob {
     has_sent: bool,
 }
 
+/// The columns of a result.
+#[derive(Default)]
+struct Columns {
+    masks: ResultMasks,
+    /// The kinds of the columns of a table. None for the rows of a statement.
+    kinds: Vec<ColumnKind>,
+}
+
 impl ExportJob {
     /// An export of the current call.
     pub(crate) fn new(request: ExportRows, parts: ExportSender, timeout: Duration) -> Self {
@@ -44,14 +53,17 @@ impl ExportJob {
             ExportSource::Table(name) => {
                 let table = session.table(name)?;
                 let masks = table.visible_masks(&session.config().rules);
+                let kind = |column| ColumnKind::of(column, table.dialect);
+                let kinds = table.visible_columns().map(kind).collect();
+                let found = Columns { masks, kinds };
                 let columns = table.visible_columns();
                 let sql = select(columns.map(|column| table.dialect.column(&column.name)), &table);
-                return self.send_statement(session, &sql, None, masks);
+                return self.send_statement(session, &sql, None, found);
             }
             ExportSource::Query { sql, params } => (sql.clone(), params.clone()),
         };
         let exported = restricted(session, &sql, |session, sql| {
-            self.send_statement(session, sql, params.as_ref(), ResultMasks::default())
+            self.send_statement(session, sql, params.as_ref(), Columns::default())
         });
         exported.map_err(|error| suggest_names(session, &sql, error))
     }
@@ -61,20 +73,22 @@ impl ExportJob {
         session: &Session<'_>,
         sql: &str,
         params: Option<&Params>,
-        masks: ResultMasks,
+        Columns { masks, kinds }: Columns,
     ) -> Result<Exported, Error> {
         let mut statement = session.prepare(sql)?;
         bind(&mut statement, params)?;
         let max_rows = session.config().limits.max_export_rows;
         let encoder = RowEncoder::new(self.request.format, max_rows).masked_by(masks);
-        self.send_rows(&mut statement, encoder)
+        self.send_rows(&mut statement, encoder.of_table(kinds.clone()), &kinds)
     }
 
     fn send_rows(
         &mut self,
         statement: &mut Statement<'_>,
         mut encoder: RowEncoder,
+        kinds: &[ColumnKind],
     ) -> Result<Exported, Error> {
+        let format = self.request.format.format;
         let mut has_begun = false;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
@@ -84,7 +98,11 @@ impl ExportJob {
                 has_begun = true;
             }
             encoder.row(|index, text| {
-                value::write(text, row.get_ref(index)?);
+                let value = row.get_ref(index)?;
+                match kinds.get(index) {
+                    Some(kind) => value::write_in_file(text, value, *kind, format),
+                    None => value::write(text, value),
+                }
                 Ok::<_, Error>(())
             })?;
             if let Some(part) = encoder.part() {

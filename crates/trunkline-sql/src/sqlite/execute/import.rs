@@ -6,7 +6,7 @@ use crate::model::import::{
     CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, Imported,
 };
 use crate::query::change::{self, Record};
-use crate::query::import::{is_of_record, record, rejected};
+use crate::query::import::{is_of_record, record};
 use crate::sqlite::session::Session;
 use crate::sqlite::value;
 
@@ -32,7 +32,7 @@ pub(crate) fn import_batch(
             // A trigger may have rolled the transaction back.
             Err(error) if is_of_record(&error) && !session.connection().is_autocommit() => {
                 let error = error.on_table(&table.name);
-                imported.rejected.push(rejected(one, &error));
+                imported.rejected.push(one.rejected(&error));
             }
             Err(error) => return Err(error.on_table(&table.name)),
         }

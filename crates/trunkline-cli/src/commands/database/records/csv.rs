@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 use anyhow::bail;
 use serde_json::Value as Json;
-use trunkline_sql::transfer::RejectedRecord;
+use trunkline_sql::transfer::{RejectedRecord, csv_field};
 
 use super::{Item, RecordReader, record};
 
@@ -55,13 +55,18 @@ impl<R: BufRead> RecordReader<R> {
             Ok(fields) => {
                 let value = |field: Field| match field {
                     Field { text, is_quoted: false } if text == self.options.null => Json::Null,
-                    Field { text, .. } => Json::String(text),
+                    Field { text, is_quoted } => csv_field(text, is_quoted),
                 };
                 record(line, &self.header, fields.into_iter().map(value))
             }
             Err(reason) => {
                 let text = String::from_utf8_lossy(self.text.trim_ascii_end()).into_owned();
-                Item::Invalid(RejectedRecord { line, reason, record: Some(Json::String(text)) })
+                Item::Invalid(RejectedRecord {
+                    line,
+                    column: None,
+                    reason,
+                    record: Some(Json::String(text)),
+                })
             }
         }))
     }
