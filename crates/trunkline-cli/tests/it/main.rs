@@ -62,6 +62,7 @@ mod resources_refused;
 mod restart;
 mod roles;
 mod rotation;
+mod round_trip;
 mod rules;
 mod runaway;
 mod schemas;

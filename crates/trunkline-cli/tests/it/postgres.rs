@@ -5,6 +5,7 @@ mod guide;
 mod imports;
 mod names;
 mod pooler;
+mod round_trip;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

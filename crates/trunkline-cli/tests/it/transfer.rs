@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -213,6 +213,99 @@ fn rejected_records_are_reported() {
     assert_eq!(look(&path, "SELECT name FROM item WHERE id = 1"), "new");
 }
 
+/// Imports a file of another program into `t (a, b)`.
+#[track_caller]
+fn check_file(name: &str, content: &[u8], options: &[&str], expected: (i32, &str, &str)) {
+    let (folder, path) = with_content("CREATE TABLE t (a INTEGER, b TEXT)");
+    fs::write(folder.path().join(name), content).unwrap();
+    let arguments = [&["import", "--db", "a.db", "--table", "t", name], options].concat();
+    let ended = run(&mut command(&folder, &arguments));
+    let rows = "SELECT coalesce(group_concat(a || '=' || coalesce(b, 'NULL'), ' '), '') FROM t";
+    let (code, rows_expected, message) = expected;
+    assert_eq!(ended.code, Some(code), "{name}: {ended:?}");
+    assert_eq!(look(&path, rows), rows_expected, "{name}: {ended:?}");
+    let rejects = fs::read_to_string(folder.path().join(format!("{name}.rejects")));
+    let shown = ended.stderr + &rejects.unwrap_or_default();
+    assert!(shown.contains(message), "{name}: {shown}");
+}
+
+#[test]
+fn files_of_other_programs() {
+    const COMMAS: &[u8] = b"a,b\n1,x\n";
+    const TABS: &[u8] = b"a\tb\n1\tx,y\n";
+    const LINES: &[u8] = b"{\"a\":1,\"b\":\"x\"}\n";
+    for (name, content, options, expected) in [
+        // Names of formats.
+        ("t.CSV", COMMAS, &[][..], (0, "1=x", "inserted 1")),
+        ("t.Csv", COMMAS, &[], (0, "1=x", "inserted 1")),
+        ("t.tsv", TABS, &[], (0, "1=x,y", "inserted 1")),
+        ("t.TSV", TABS, &[], (0, "1=x,y", "inserted 1")),
+        ("t.tab", TABS, &[], (0, "1=x,y", "inserted 1")),
+        ("t.tsv", COMMAS, &["--delimiter", ","], (0, "1=x", "inserted 1")),
+        ("t.jsonl", LINES, &[], (0, "1=x", "inserted 1")),
+        ("t.JSONL", LINES, &[], (0, "1=x", "inserted 1")),
+        ("t.ndjson", LINES, &[], (0, "1=x", "inserted 1")),
+        ("t.txt", TABS, &["--format", "csv"], (0, "1=x,y", "separated by `\\t`")),
+        // Separators.
+        ("t.csv", b"a;b\n1;x,y\n", &[], (0, "1=x,y", "no comma; fields are separated by `;`")),
+        ("t.csv", b"a|b\n1|x\n", &[], (0, "1=x", "separated by `|`")),
+        ("t.csv", b"sep=;\r\na;b\r\n1;x\r\n", &[], (0, "1=x", "inserted 1")),
+        ("t.csv", b"\xef\xbb\xbfsep=;\na;b\n1;x\n", &[], (0, "1=x", "inserted 1")),
+        ("t.csv", b"a;b\n1;x\n", &["--delimiter", ","], (1, "", "unknown column `a;b`")),
+        // Quotes.
+        ("t.csv", b"a,b\n1,19\" monitor\n2,desk\n", &[], (0, "1=19\" monitor 2=desk", "")),
+        ("t.csv", b"a,b\n1,say \"hi\"\n2,5' 6\"\n", &[], (0, "1=say \"hi\" 2=5' 6\"", "")),
+        ("t.csv", b"a,b\n1,=\"001\"\n2,\"=\"\"001\"\"\"\n", &[], (0, "1=001 2==\"001\"", "")),
+        ("t.csv", b"a,b\n1,\"x\n2,y\n3,z\n", &[], (3, "2=y 3=z", "is not closed; the following")),
+        // Byte order marks, empty lines, and rows of other lengths.
+        ("t.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n\r\n\r\n", &[], (0, "1=x", "")),
+        ("t.ndjson", b"\xef\xbb\xbf{\"a\":1,\"b\":\"x\"}\n\n\n", &[], (0, "1=x", "")),
+        ("t.json", b"\xef\xbb\xbf[{\"a\":1,\"b\":\"x\"}]", &[], (0, "1=x", "")),
+        ("t.csv", b"a,b\n1\n2,x,y\n3,z\n", &[], (3, "3=z", "expected 2 fields, found 1")),
+        // Encodings.
+        ("t.csv", b"a,b\n1,caf\xe9\n2,na\xefve\n", &[], (1, "", "use --encoding windows-1252")),
+        (
+            "t.csv",
+            b"a,b\n1,caf\xe9\n2,\x80 5\n",
+            &["--encoding", "windows-1252"],
+            (0, "1=caf\u{e9} 2=\u{20ac} 5", ""),
+        ),
+        ("t.csv", b"a,b\n1,caf\xe9\n2,x\n", &[], (3, "2=x", "\"column\":\"b\"")),
+        ("t.csv", b"\xff\xfea\0,\0b\0\n\0", &[], (1, "", "in UTF-16; convert it: iconv -f UTF-16")),
+        ("t.json", b"\xfe\xff\0[\0]", &[], (1, "", "in UTF-16; convert it")),
+        ("t.csv", b"PK\x03\x04", &[], (1, "", "save it as CSV")),
+        // JSON that is not valid.
+        ("t.json", b"[{\"a\":1,\"b\":\"x\"},]", &[], (3, "1=x", "an element is missing")),
+        // Columns that are the same in SQLite.
+        ("t.csv", b"a,A\n1,2\n", &[], (1, "", "duplicate column `A`")),
+    ] {
+        check_file(name, content, options, expected);
+    }
+    let long = format!("a,b\n1,{}\n2,x\n", "y".repeat((16 << 20) + 1));
+    check_file("t.csv", long.as_bytes(), &[], (3, "2=x", "more than 16777216 bytes"));
+}
+
+/// The separator and the extension of exports.
+#[test]
+fn exports_with_other_separators() {
+    for (file, options, expected) in [
+        ("t.tsv", &[][..], "a\tb\n1\tx,y\n"),
+        ("t.TSV", &[], "a\tb\n1\tx,y\n"),
+        ("t.csv", &["--delimiter", ";"], "a;b\n1;x,y\n"),
+        ("t.CSV", &[], "a,b\n1,\"x,y\"\n"),
+        ("t.JSONL", &[], "{\"a\":1,\"b\":\"x,y\"}\n"),
+    ] {
+        let (folder, _) =
+            with_content("CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x,y')");
+        ok(
+            &folder,
+            &[&["export", "--db", "a.db", "--table", "t", "--output", file], options].concat(),
+        );
+        let found = fs::read_to_string(folder.path().join(file)).unwrap();
+        assert_eq!(found, expected, "{file} {options:?}");
+    }
+}
+
 #[test]
 fn constraints_at_the_end_of_a_transaction_reject_single_records() {
     let (folder, path) = with_content(
@@ -317,18 +410,26 @@ fn failed_imports_can_begin_again() {
     assert_eq!(left, 2);
 }
 
-/// A record of a stream without an end.
+/// Streams without an end.
 #[test]
 fn records_have_a_maximum_size() {
+    const NOT_TEXT: &str = "the file begins with NUL characters; it is not a text";
+    const TOO_LONG: &str = "line 1: a record has more than 268435456 bytes; check the format";
     let (folder, _) = with_content(CONTENT);
-    for (format, message) in [
-        ("csv", "line 1: the record has more than 16777216 bytes"),
-        ("ndjson", "line 1: the record has more than 16777216 bytes"),
-        ("json", "expected a JSON array of objects"),
+    for (source, format, message) in [
+        ("cat /dev/zero", "csv", NOT_TEXT),
+        ("cat /dev/zero", "ndjson", NOT_TEXT),
+        ("cat /dev/zero", "json", NOT_TEXT),
+        ("tr '\\0' x < /dev/zero", "csv", TOO_LONG),
+        ("tr '\\0' x < /dev/zero", "ndjson", TOO_LONG),
+        ("tr '\\0' x < /dev/zero", "json", "expected a JSON array of objects"),
     ] {
         let arguments = ["import", "--db", "a.db", "--table", "copy", "--format", format, "-"];
         let mut import = command(&folder, &arguments);
-        import.stdin(fs::File::open("/dev/zero").unwrap());
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &format!("exec {source}")]).stdout(Stdio::piped());
+        let mut source = Importing(shell.spawn().unwrap());
+        import.stdin(source.0.stdout.take().unwrap());
         let ended = run(&mut import);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stderr.contains(message), "{format}: {ended:?}");

@@ -164,8 +164,8 @@ pub(crate) fn of_json(json: &Json) -> Json {
         Json::Object(fields) if has_marker(fields) || fields.contains_key(INTEGER) => {
             of_object(fields.clone())
         }
-        Json::Object(_) | Json::Array(_) => exact_json::text(json).into(),
-        json => json.clone(),
+        member @ (Json::Object(_) | Json::Array(_)) => exact_json::text(member).into(),
+        member => member.clone(),
     }
 }
 

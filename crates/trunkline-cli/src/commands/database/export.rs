@@ -14,6 +14,7 @@ use tokio::sync::mpsc::Receiver;
 use trunkline_sql::sqlite::draft_of;
 use trunkline_sql::transfer::{ExportFormat, ExportRows, ExportSender, ExportText, Exported};
 
+use super::file_format::{FileFormat, delimiter};
 use super::progress::Progress;
 use super::{Access, Source, runtime};
 use crate::terminal::{lines, output};
@@ -32,6 +33,9 @@ pub(crate) struct Arguments {
     /// csv, ndjson or json [default: by the name of the file, or csv]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ExportFormat>,
+    /// Separator of the fields of CSV [default: a tab for a file .tsv, else a comma]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<u8>,
     /// Prevent formulas of spreadsheets in CSV
     ///
     /// Texts that begin with =, +, - or @, or with a tab or a line break, get an apostrophe. A spreadsheet computes
@@ -56,15 +60,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn export(arguments: &Arguments) -> anyhow::Result<()> {
-    let format = arguments.format.or_else(|| format_of(arguments.output.as_deref()?));
+    let named = arguments.output.as_deref().and_then(FileFormat::of);
+    let format = arguments.format.or(named.map(|named| named.format));
     let format = format.unwrap_or(ExportFormat::Csv);
-    let format = match arguments.spreadsheet_safe {
+    let mut text = match arguments.spreadsheet_safe {
         true => ExportText::spreadsheet_safe(format).context("invalid --spreadsheet-safe")?,
         false => format.into(),
     };
+    let delimiter = arguments.delimiter.or(named.and_then(|named| named.delimiter));
+    text.delimiter = delimiter.unwrap_or(text.delimiter);
     let request = match (&arguments.table, &arguments.sql) {
-        (Some(table), _) => ExportRows::table(table, format),
-        (None, Some(sql)) => ExportRows::query(sql, None, format),
+        (Some(table), _) => ExportRows::table(table, text),
+        (None, Some(sql)) => ExportRows::query(sql, None, text),
         (None, None) => bail!("--table or --sql is required"),
     };
     let runtime = runtime()?;
@@ -91,15 +98,6 @@ fn export(arguments: &Arguments) -> anyhow::Result<()> {
     }
     database.close(std::time::Duration::from_secs(5));
     Ok(())
-}
-
-/// The format that the extension of a file names.
-fn format_of(path: &Path) -> Option<ExportFormat> {
-    let extension = path.extension()?.to_str()?;
-    match extension {
-        "jsonl" => Some(ExportFormat::NdJson),
-        extension => extension.parse().ok(),
-    }
 }
 
 fn summary(exported: &Exported, seconds: f64) -> String {

@@ -1,6 +1,6 @@
 //! `trunkline import`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
@@ -11,13 +11,15 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use trunkline_sql::change::OnConflict;
+use trunkline_sql::schema::{ColumnDescription, Generated};
 use trunkline_sql::transfer::{
     Checkpoint, CheckpointRequest, ExportFormat, ImportBatch, RejectedRecord,
 };
 use trunkline_sql::{Database, DescribeTable, Error};
 
+use super::file_format::{FileFormat, delimiter};
 use super::progress::Progress;
-use super::records::{CsvOptions, Item, Position, RecordReader};
+use super::records::{Encoding, FileOptions, Item, Position, RecordReader};
 use super::rejects::Rejects;
 use super::resume::{Identity, ImportState, Phase, StateFile};
 use super::{Access, Source, runtime};
@@ -39,9 +41,15 @@ pub(crate) struct Arguments {
     /// Records that conflict with rows: reject, ignore or replace them
     #[arg(long, value_name = "ACTION", value_enum, hide_possible_values = true, default_value_t = Conflict::Reject)]
     on_conflict: Conflict,
-    /// Separator of the fields of CSV
-    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
-    delimiter: u8,
+    /// Separator of the fields of CSV [default: that of the file]
+    ///
+    /// A first line sep=; is read as in spreadsheets. Otherwise, it is a tab for a file .tsv, and a comma for others,
+    /// unless their header has no comma, but a semicolon, a tab or a vertical bar.
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// Encoding of the file: utf-8 or windows-1252
+    #[arg(long, value_name = "ENCODING", value_enum, hide_possible_values = true, default_value_t = Encoding::Utf8)]
+    encoding: Encoding,
     /// Text of NULL in CSV, unless it is in quotes [default: an empty field]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     null: String,
@@ -61,14 +69,6 @@ enum Conflict {
     Reject,
     Ignore,
     Replace,
-}
-
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"\\t" => Ok(b'\t'),
-        [byte] if *byte != b'"' && *byte != b'\n' && *byte != b'\r' => Ok(*byte),
-        _ => Err("expected one ASCII character, or \\t".to_owned()),
-    }
 }
 
 /// Maximum number of records and bytes of a transaction.
@@ -92,17 +92,16 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 /// Imports the file, and returns the number of rejected records.
 fn import(arguments: &Arguments) -> anyhow::Result<u64> {
     let is_stdin = arguments.file == Path::new("-");
-    let format = match (arguments.format, arguments.file.extension()) {
-        (Some(format), _) => format,
-        (None, Some(extension)) if extension == "jsonl" => ExportFormat::NdJson,
-        (None, extension) => {
-            let format = extension.and_then(|extension| extension.to_str()?.parse().ok());
-            format.context(
-                "the name of the file does not end in .csv, .ndjson or .json; give --format",
-            )?
-        }
+    let named = FileFormat::of(&arguments.file);
+    let format = arguments.format.or(named.map(|named| named.format));
+    let format = format.context(
+        "the name of the file does not end in .csv, .tsv, .ndjson, .jsonl or .json; give --format",
+    )?;
+    let options = FileOptions {
+        delimiter: arguments.delimiter.or(named.and_then(|named| named.delimiter)),
+        null: arguments.null.clone(),
+        encoding: arguments.encoding,
     };
-    let options = CsvOptions { delimiter: arguments.delimiter, null: arguments.null.clone() };
     let runtime = runtime()?;
     let database = runtime.block_on(arguments.source.open(Access::Write))?;
     let rejects = match &arguments.rejects {
@@ -126,7 +125,7 @@ fn import(arguments: &Arguments) -> anyhow::Result<u64> {
         Import { runtime, database, batch, rejects, counts: Counts::default(), id: None };
     let finished = if is_stdin {
         let mut reader = RecordReader::new(BufReader::new(stdin()), format, options)?;
-        import.check_columns(reader.header())?;
+        import.check_header(&reader)?;
         import.rejects.begin(0)?;
         import.run(&mut reader, &progress, None)
     } else {
@@ -180,7 +179,7 @@ impl Import {
         &mut self,
         arguments: &Arguments,
         format: ExportFormat,
-        options: CsvOptions,
+        options: FileOptions,
         progress: &Progress,
     ) -> anyhow::Result<()> {
         let path = &arguments.file;
@@ -191,11 +190,11 @@ impl Import {
         }
         let file = File::open(path).with_context(cannot_open)?;
         let identity = Identity::of(&file, arguments.source.location(), &arguments.table, progress)
-            .with_context(|| format!("cannot read {}", path.display()))?
-            .with_format(format, &options);
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let mut reader =
             RecordReader::new(BufReader::with_capacity(1 << 16, file), format, options)?;
-        self.check_columns(reader.header())?;
+        self.check_header(&reader)?;
+        let identity = identity.with_format(format, &reader);
         let completion = identity.completion_id(path).with_context(cannot_open)?;
         let state = StateFile::lock(with_suffix(path, ".import"))?;
         let state = if arguments.restart {
@@ -252,21 +251,45 @@ impl Import {
         self.checkpoint(CheckpointRequest::End { id: completion }).map(drop)
     }
 
-    fn check_columns(&self, names: &[String]) -> anyhow::Result<()> {
+    /// Checks the names of the columns of a CSV file, and reports what is assumed about it.
+    fn check_header<R: BufRead>(&self, reader: &RecordReader<R>) -> anyhow::Result<()> {
+        if let Some(notice) = reader.notice() {
+            output::message(&format!("{notice}\n"));
+        }
+        let names = reader.header();
         let request =
             DescribeTable { table_name: self.batch.table_name.clone(), ..DescribeTable::default() };
         let table = self.runtime.block_on(self.database.describe_table(request))?;
-        let known: HashSet<String> =
-            table.columns.iter().map(|one| one.name.to_ascii_lowercase()).collect();
-        if let Some(unknown) = names.iter().find(|name| !known.contains(&name.to_ascii_lowercase()))
-        {
-            let columns: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
-            bail!(
-                "unknown column `{}` in the header of the CSV file; the columns of {} are {}",
-                unknown.escape_debug(),
-                table.name,
-                columns.join(", ")
-            );
+        let exact: HashSet<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
+        let mut known: HashMap<String, &ColumnDescription> = HashMap::new();
+        known.extend(table.columns.iter().map(|one| (one.name.to_ascii_lowercase(), one)));
+        let mut found = HashSet::new();
+        let mut computed = Vec::new();
+        for name in names {
+            let shown = name.escape_debug();
+            let Some(column) = known.get(&name.to_ascii_lowercase()) else {
+                let columns: Vec<&str> =
+                    table.columns.iter().map(|one| one.name.as_str()).collect();
+                bail!(
+                    "unknown column `{shown}` in the header of the CSV file; the columns of {} are {}",
+                    table.name,
+                    columns.join(", ")
+                );
+            };
+            // Names that differ in case may be those of several columns in PostgreSQL.
+            let column_name = if exact.contains(name.as_str()) { name } else { &column.name };
+            if !found.insert(column_name) {
+                bail!("duplicate column `{shown}` in the header of the CSV file; case is ignored");
+            }
+            if matches!(column.generated, Some(Generated::Virtual | Generated::Stored)) {
+                computed.push(name.as_str());
+            }
+        }
+        if !computed.is_empty() {
+            let computed = computed.join(", ");
+            output::message(&format!(
+                "not imported, since the database computes them: {computed}\n"
+            ));
         }
         Ok(())
     }
@@ -282,17 +305,20 @@ impl Import {
             let mut items = Vec::new();
             let mut bytes = 0;
             // An error of the file ends the import after the records before it.
-            let mut failure = None;
+            let mut end = None;
             while items.len() < MAX_RECORDS && bytes < MAX_BYTES {
                 match reader.next() {
                     Ok(Some(item)) => items.push((item, reader.position())),
-                    Ok(None) => break,
+                    Ok(None) => {
+                        end = Some(Ok(()));
+                        break;
+                    }
                     Err(error) => {
-                        failure = Some(error);
+                        end = Some(Err(error));
                         break;
                     }
                 }
-                bytes += reader.record_size();
+                bytes += reader.text().len();
             }
             if !items.is_empty() {
                 self.send(items)?;
@@ -303,10 +329,8 @@ impl Import {
                 Some(size) => progress.set_share(rows, offset, size),
                 None => progress.set(rows, offset),
             }
-            match failure {
-                Some(failure) => return Err(failure),
-                None if bytes == 0 => return Ok(()),
-                None => {}
+            if let Some(end) = end {
+                return end;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod backup;
 mod export;
+mod file_format;
 mod import;
 mod lock;
 mod progress;

@@ -1,14 +1,19 @@
 //! Records of CSV, NDJSON and JSON files, read one at a time, with their places in the file.
 
 mod csv;
+mod encoding;
+mod fields;
+mod input;
 mod json;
 
-use std::io::{BufRead, Seek, SeekFrom};
+use std::io::{BufRead, Seek};
 
-use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use trunkline_sql::transfer::{ExportFormat, ImportRecord, RejectedRecord, read_json};
+
+pub(super) use encoding::Encoding;
+use input::Input;
 
 /// The place after a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,24 +33,31 @@ pub(super) enum Item {
     Invalid(RejectedRecord),
 }
 
-/// The details of CSV files.
+/// The details of a file.
 #[derive(Clone, Debug)]
-pub(super) struct CsvOptions {
-    pub(super) delimiter: u8,
-    /// The text of NULL, unless it is in quotes.
+pub(super) struct FileOptions {
+    /// The separator of the fields of CSV. By default, that of the file.
+    pub(super) delimiter: Option<u8>,
+    /// The text of NULL in CSV, unless it is in quotes.
     pub(super) null: String,
+    pub(super) encoding: Encoding,
 }
 
 /// Reads the records of a file.
 pub(super) struct RecordReader<R> {
-    input: R,
+    input: Input<R>,
     format: ExportFormat,
-    options: CsvOptions,
-    position: Position,
+    options: FileOptions,
+    delimiter: u8,
+    /// Number of records so far.
+    records: u64,
+    /// Number of bytes that were read again because of wrong quotes.
+    read_again: u64,
     /// The names of the columns of a CSV file.
     header: Vec<String>,
     /// The text of the current record.
     text: Vec<u8>,
+    notice: Option<String>,
     has_ended: bool,
 }
 
@@ -54,10 +66,26 @@ const MAX_RECORD: usize = 16 << 20;
 
 impl<R: BufRead> RecordReader<R> {
     /// Reads the beginning of a file.
-    pub(super) fn new(input: R, format: ExportFormat, options: CsvOptions) -> anyhow::Result<Self> {
-        let position = Position::default();
-        let (header, text) = (Vec::new(), Vec::new());
-        let mut reader = Self { input, format, options, position, header, text, has_ended: false };
+    pub(super) fn new(
+        input: R,
+        format: ExportFormat,
+        options: FileOptions,
+    ) -> anyhow::Result<Self> {
+        let mut input = Input::new(input);
+        let mark = encoding::check(input.sample(4, usize::MAX)?, options.encoding)?;
+        input.consume(mark, 0);
+        let mut reader = Self {
+            input,
+            format,
+            options,
+            delimiter: b',',
+            records: 0,
+            read_again: 0,
+            header: Vec::new(),
+            text: Vec::new(),
+            notice: None,
+            has_ended: false,
+        };
         match format {
             ExportFormat::Csv => reader.read_header()?,
             ExportFormat::Json => reader.begin_array()?,
@@ -71,14 +99,29 @@ impl<R: BufRead> RecordReader<R> {
         &self.header
     }
 
-    /// The place after the last record.
-    pub(super) fn position(&self) -> Position {
-        self.position
+    pub(super) fn options(&self) -> &FileOptions {
+        &self.options
     }
 
-    /// The size of the last record in bytes.
-    pub(super) fn record_size(&self) -> usize {
-        self.text.len()
+    /// The separator of the fields of CSV.
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// The assumption about the file that the user should know.
+    pub(super) fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// The place after the last record.
+    pub(super) fn position(&self) -> Position {
+        let Input { offset, line, .. } = self.input;
+        Position { offset, line, records: self.records }
+    }
+
+    /// The text of the last record.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// Reads the next record. None at the end of the file.
@@ -92,33 +135,8 @@ impl<R: BufRead> RecordReader<R> {
             ExportFormat::Json => self.next_element()?,
         };
         self.has_ended = item.is_none();
-        self.position.records += u64::from(item.is_some());
+        self.records += u64::from(item.is_some());
         Ok(item)
-    }
-
-    /// Appends the next line, with its line break. False at the end of the file.
-    fn read_line(&mut self) -> anyhow::Result<bool> {
-        let before = self.text.len();
-        loop {
-            let available = self.input.fill_buf().context("cannot read the file")?;
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let length = end.map_or(available.len(), |end| end + 1);
-            self.text.extend_from_slice(&available[..length]);
-            self.input.consume(length);
-            if self.text.len() > MAX_RECORD {
-                bail!(
-                    "line {}: the record has more than {MAX_RECORD} bytes",
-                    self.position.line + 1
-                );
-            }
-            if end.is_some() || length == 0 {
-                break;
-            }
-        }
-        let read = self.text.len() - before;
-        self.position.offset += read as u64;
-        self.position.line += u64::from(read > 0);
-        Ok(read > 0)
     }
 }
 
@@ -126,28 +144,26 @@ impl<R: BufRead + Seek> RecordReader<R> {
     /// Continues after a record.
     pub(super) fn resume(&mut self, position: Position) -> anyhow::Result<()> {
         if position.records > 0 {
-            self.input.seek(SeekFrom::Start(position.offset)).context("cannot read the file")?;
-            self.position = position;
+            self.input.seek(position.offset, position.line)?;
+            self.records = position.records;
         }
         Ok(())
     }
 }
 
 /// The record of a JSON text.
-fn json_record(line: u64, text: &[u8]) -> Item {
-    let invalid = |reason: String| {
-        let record = String::from_utf8_lossy(text).into_owned();
-        Item::Invalid(RejectedRecord {
-            line,
-            column: None,
-            reason,
-            record: Some(Json::String(record)),
-        })
-    };
-    match read_json(text) {
+fn json_record(line: u64, text: &[u8], encoding: Encoding) -> Item {
+    let text = text.trim_ascii();
+    let read = encoding.decode(text.to_vec()).and_then(|decoded| {
+        read_json(decoded.as_bytes()).map_err(|error| format!("invalid JSON: {error}"))
+    });
+    match read {
         Ok(Json::Object(data)) => Item::Record(ImportRecord { line, data }),
-        Ok(_) => invalid("expected an object of values by column name".to_owned()),
-        Err(error) => invalid(format!("invalid JSON: {error}")),
+        Ok(_) => {
+            let reason = "expected an object of values by column name".to_owned();
+            invalid(line, None, reason, text)
+        }
+        Err(reason) => invalid(line, None, reason, text),
     }
 }
 
@@ -155,6 +171,17 @@ fn json_record(line: u64, text: &[u8]) -> Item {
 fn record(line: u64, names: &[String], values: impl Iterator<Item = Json>) -> Item {
     let data: Map<String, Json> = names.iter().cloned().zip(values).collect();
     Item::Record(ImportRecord { line, data })
+}
+
+/// A record that cannot be read, with its text unless that is too long.
+fn invalid(line: u64, column: Option<String>, reason: String, text: &[u8]) -> Item {
+    let text = String::from_utf8_lossy(text.trim_ascii_end());
+    let record = (!text.is_empty()).then(|| Json::String(text.into_owned()));
+    Item::Invalid(RejectedRecord { line, column, reason, record })
+}
+
+fn too_long() -> String {
+    format!("the record has more than {MAX_RECORD} bytes")
 }
 
 #[cfg(test)]
@@ -166,7 +193,8 @@ mod tests {
     /// Renders records as JSON, and invalid ones as their reason.
     fn all(text: &str, format: ExportFormat, capacity: usize) -> Result<Vec<String>, String> {
         let input = std::io::BufReader::with_capacity(capacity, Cursor::new(text.as_bytes()));
-        let options = CsvOptions { delimiter: b',', null: String::new() };
+        let options =
+            FileOptions { delimiter: None, null: String::new(), encoding: Encoding::Utf8 };
         let read = || -> anyhow::Result<Vec<String>> {
             let mut reader = RecordReader::new(input, format, options.clone())?;
             let mut found = Vec::new();
@@ -189,10 +217,22 @@ mod tests {
         read().map_err(|error| error.to_string())
     }
 
+    /// As [`all`], without reading again.
+    fn once(text: &str, format: ExportFormat) -> Vec<String> {
+        let options =
+            FileOptions { delimiter: None, null: String::new(), encoding: Encoding::Utf8 };
+        let mut reader = RecordReader::new(Cursor::new(text.as_bytes()), format, options).unwrap();
+        std::iter::from_fn(|| reader.next().unwrap()).map(|item| show(&item)).collect()
+    }
+
     fn show(item: &Item) -> String {
         match item {
             Item::Record(record) => {
-                format!("{}: {}", record.line, serde_json::to_string(&record.data).unwrap())
+                // The text of a number of CSV.
+                let data = serde_json::to_string(&record.data).unwrap();
+                let data = data.replace("{\"\\u0000json\":", "").replace("\"},", "\",");
+                let data = data.replace("\"}}", "\"}");
+                format!("{}: {data}", record.line)
             }
             Item::Invalid(rejected) => format!("{}: {}", rejected.line, rejected.reason),
         }
@@ -217,7 +257,7 @@ mod tests {
         check(Csv, "a,b\n1,x\n", &[r#"2: {"a":"1","b":"x"}"#]);
         check(
             Csv,
-            "\u{feff}a,\"b,\"\r\n1,\r\n\r\n\"\",y",
+            "\u{feff}a,\"b,\"\r\n1,\r\n\r\n\"\",y\r\n\n\n",
             &[r#"2: {"a":"1","b,":null}"#, r#"4: {"a":"","b,":"y"}"#],
         );
         check(Csv, "a\n\"x\ny\"\"z\"\n2\n", &[r#"2: {"a":"x\ny\"z"}"#, r#"4: {"a":"2"}"#]);
@@ -230,12 +270,107 @@ mod tests {
                 r#"4: {"a":"5","b":"6"}"#,
             ],
         );
-        check(Csv, "a\n\"x\"y\n1\n", &["2: text follows a quoted field", r#"3: {"a":"1"}"#]);
+        let follows = "2: text follows a quoted field; double the quotes within it";
+        check(Csv, "a\n\"x\"y\n1\n", &[follows, r#"3: {"a":"1"}"#]);
         check(Csv, "a\n\"x\n1\n", &["2: a quoted field is not closed"]);
+        check(Csv, "a\n\"x\n", &["2: a quoted field is not closed"]);
+        // A quote too many, and a quote that is missing in a text of several lines.
+        let again = "the following lines are read as records";
+        check(
+            Csv,
+            "a,b\n1,\"x\n2,\"y\"\n3,z",
+            &[&format!("{follows}; {again}"), r#"3: {"a":"2","b":"y"}"#, r#"4: {"a":"3","b":"z"}"#],
+        );
+        let unclosed = format!("2: a quoted field is not closed; {again}");
+        check(Csv, "a,b\n1,\"x\n2,y\n", &[&unclosed, r#"3: {"a":"2","b":"y"}"#]);
+        check(Csv, "a,b\n1,\"x\ny z\n\n!\n", &["2: a quoted field is not closed"]);
+        check(
+            Csv,
+            "a,b\n1,\"x\ny \"z\" \n!\"\n2,y",
+            &[follows, "4: expected 2 fields, found 1", r#"5: {"a":"2","b":"y"}"#],
+        );
         check(Csv, "a\n", &[]);
         fails(Csv, "", "has no header");
-        fails(Csv, "a,A\n", "duplicate column");
+        fails(Csv, "a,a\n", "duplicate column");
         fails(Csv, "a,\n", "empty column name");
+        fails(Csv, "a,b\r1,2\r", "end with carriage returns");
+    }
+
+    #[test]
+    fn csv_files_of_others() {
+        use ExportFormat::Csv;
+        // A quote within a field is literal.
+        check(
+            Csv,
+            "id,name\n1,19\" monitor\n2,desk\n",
+            &[r#"2: {"id":"1","name":"19\" monitor"}"#, r#"3: {"id":"2","name":"desk"}"#],
+        );
+        check(Csv, "a,b\nx\"y\"z,=\"001\"\n", &[r#"2: {"a":"x\"y\"z","b":"001"}"#]);
+        check(Csv, "a\n=\"\"\n", &[r#"2: {"a":""}"#]);
+        // Separators that the file names, or that its header has.
+        for (text, expected) in [
+            ("sep=;\na;b\n1;2\n", r#"3: {"a":"1","b":"2"}"#),
+            ("\u{feff}sep=;\r\na;b\r\n1;2\r\n", r#"3: {"a":"1","b":"2"}"#),
+            ("SEP=|\na,c|b\n1|2", r#"3: {"a,c":"1","b":"2"}"#),
+            ("sep=\t\na\tb\n1\t2\n", r#"3: {"a":"1","b":"2"}"#),
+            ("a;b\n1;2,5\n", r#"2: {"a":"1","b":"2,5"}"#),
+            ("a\tb;c\td\n1\t2\t3\n", r#"2: {"a":"1","b;c":"2","d":"3"}"#),
+            ("a|b\n1|2\n", r#"2: {"a":"1","b":"2"}"#),
+            ("sep\n1\n", r#"2: {"sep":"1"}"#),
+            ("sep=;x\n1\n", r#"2: {"sep=":"1","x":null}"#),
+            ("\"a;b\"\n1;2\n", r#"2: {"a;b":"1;2"}"#),
+            ("\"sep=;\"\n1\n", r#"2: {"sep=;":"1"}"#),
+        ] {
+            let found = all(text, Csv, 4096).unwrap();
+            let expected =
+                if text.starts_with("sep=;x") { "2: expected 2 fields, found 1" } else { expected };
+            assert_eq!(found, [expected], "{text:?}");
+            assert_eq!(all(text, Csv, 1).unwrap(), found, "{text:?}");
+        }
+        // A single damaged character, and a whole file of another encoding.
+        let damaged = b"a,b\n1,caf\xe9\n2,x\n";
+        let options =
+            || FileOptions { delimiter: None, null: String::new(), encoding: Encoding::Utf8 };
+        let mut reader = RecordReader::new(Cursor::new(damaged), Csv, options()).unwrap();
+        let Some(Item::Invalid(rejected)) = reader.next().unwrap() else { panic!("not rejected") };
+        assert_eq!((rejected.line, rejected.column.as_deref()), (2, Some("b")));
+        assert!(rejected.reason.contains("0xE9"), "{rejected:?}");
+        assert!(matches!(reader.next(), Ok(Some(Item::Record(_)))));
+        let encoded = b"a;b\nna\xefve;caf\xe9\n";
+        let error = RecordReader::new(Cursor::new(encoded), Csv, options()).err().unwrap();
+        assert!(error.to_string().contains("--encoding windows-1252"), "{error}");
+        let options = FileOptions { encoding: Encoding::Windows1252, ..options() };
+        let mut reader = RecordReader::new(Cursor::new(encoded), Csv, options).unwrap();
+        let Some(item) = reader.next().unwrap() else { panic!("no record") };
+        assert_eq!(show(&item), r#"2: {"a":"naïve","b":"café"}"#);
+    }
+
+    /// A record that is too long is rejected, and the next ones are read.
+    #[test]
+    fn records_that_are_too_long() {
+        let long = "x".repeat(MAX_RECORD + 1);
+        let reason = format!("the record has more than {MAX_RECORD} bytes");
+        for (format, text, line) in [
+            (ExportFormat::Csv, format!("a\n{long}\n1\n"), 2),
+            (ExportFormat::NdJson, format!("{{\"a\":\"{long}\"}}\n{{\"a\":\"1\"}}\n"), 1),
+            (ExportFormat::Json, format!("[{{\"a\":\"{long}\"}},\n{{\"a\":\"1\"}}]"), 1),
+        ] {
+            let next = format!("{}: {{\"a\":\"1\"}}", line + 1);
+            assert_eq!(once(&text, format), [format!("{line}: {reason}"), next]);
+        }
+        // A quote that is not closed for as long.
+        let row = format!("2,{}\n", "x".repeat(1 << 16));
+        let count = MAX_RECORD / row.len() + 2;
+        let found = once(&format!("a,b\n1,\"x\n{}", row.repeat(count)), ExportFormat::Csv);
+        assert!(found[0].starts_with("2: a quoted field is not closed"), "{}", found[0]);
+        assert_eq!(found.len(), 1 + count);
+        // A line without an end is not skipped for ever.
+        let endless = std::io::BufReader::with_capacity(1 << 20, std::io::repeat(b'x'));
+        let options =
+            FileOptions { delimiter: None, null: String::new(), encoding: Encoding::Utf8 };
+        let mut reader = RecordReader::new(endless, ExportFormat::NdJson, options).unwrap();
+        let error = reader.next().unwrap_err().to_string();
+        assert!(error.contains("check the format of the file"), "{error}");
     }
 
     #[test]
@@ -253,6 +388,7 @@ mod tests {
             ],
         );
         check(NdJson, "", &[]);
+        check(NdJson, "\u{feff}{\"a\":1}\n\n", &[r#"1: {"a":1}"#]);
     }
 
     #[test]
@@ -270,6 +406,11 @@ mod tests {
             ],
         );
         check(Json, "[]", &[]);
+        check(Json, "\u{feff}[{}]\n\n", &["1: {}"]);
+        let missing = "1: an element is missing before or after a comma";
+        check(Json, "[{},]", &["1: {}", missing]);
+        check(Json, "[,{}]", &[missing, "1: {}"]);
+        check(Json, "[{},,{}]", &["1: {}", missing, "1: {}"]);
         fails(Json, "{\"a\": 1}", "expected a JSON array");
         fails(Json, "[{\"a\": 1}", "the array is not closed");
         fails(Json, "[{\"a\": 1} {}]", "expected `,`");

@@ -1,7 +1,7 @@
 //! The state file of an import. The position in the file is in the database, in the transactions of the records.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufRead, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use trunkline_sql::transfer::ExportFormat;
 
 use super::lock::lock;
 use super::progress::Progress;
-use super::records::CsvOptions;
+use super::records::{Encoding, FileOptions, RecordReader};
 use crate::config::Location;
 
 /// The file, the table and the options of an import.
@@ -92,13 +92,21 @@ impl Identity {
         Ok(Self { database, table: table.to_owned(), size, sha256, format: String::new() })
     }
 
-    pub(super) fn with_format(mut self, format: ExportFormat, options: &CsvOptions) -> Self {
+    pub(super) fn with_format<R: BufRead>(
+        mut self,
+        format: ExportFormat,
+        reader: &RecordReader<R>,
+    ) -> Self {
+        let FileOptions { null, encoding, .. } = reader.options();
         self.format = match format {
             ExportFormat::Csv => {
-                format!("csv {:?} {:?}", char::from(options.delimiter), options.null)
+                format!("csv {:?} {null:?}", char::from(reader.delimiter()))
             }
             format => format.name().to_owned(),
         };
+        if *encoding != Encoding::Utf8 {
+            self.format.push_str(&format!(" {encoding:?}"));
+        }
         self
     }
 

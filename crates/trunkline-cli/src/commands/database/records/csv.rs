@@ -1,47 +1,92 @@
-//! CSV (RFC 4180). The crate `csv` does not distinguish an empty field, which is NULL, from an empty text in quotes, and
-//! does not limit the size of a record whose quote is not closed.
+//! Records of CSV, with the separator that a file uses.
 
 use std::collections::HashSet;
 use std::io::BufRead;
 
 use anyhow::bail;
 use serde_json::Value as Json;
-use trunkline_sql::transfer::{RejectedRecord, csv_field};
+use trunkline_sql::transfer::csv_field;
 
-use super::{Item, RecordReader, record};
+use super::fields::{Field, FieldParser, Problem};
+use super::input::Line;
+use super::{Item, MAX_RECORD, RecordReader, invalid, record, too_long};
 
-/// Maximum number of fields of a record: the most columns of a table in PostgreSQL. SQLite has fewer.
-const MAX_FIELDS: usize = 1_600;
+/// Maximum number of bytes that are read again after quotes that are not closed.
+const MAX_READ_AGAIN: u64 = 1 << 30;
 
-struct Field {
-    text: String,
-    is_quoted: bool,
-}
+/// Separators that a header without commas may have.
+const OTHER_DELIMITERS: [u8; 3] = *b";\t|";
+
+/// A record with the number of its first line.
+type Row = (u64, Result<Vec<Field>, Problem>);
 
 impl<R: BufRead> RecordReader<R> {
     pub(super) fn read_header(&mut self) -> anyhow::Result<()> {
+        let named = self.named_delimiter()?;
+        let given = self.options.delimiter;
+        self.delimiter = given.or(named).unwrap_or(b',');
         let Some((_, fields)) = self.fields()? else { bail!("the CSV file has no header") };
-        let fields = match fields {
+        let mut fields = match fields {
             Ok(fields) => fields,
-            Err(reason) => bail!("invalid header of the CSV file: {reason}"),
+            Err(problem) => bail!("invalid header of the CSV file: {}", problem.reason),
         };
-        let mut names: Vec<String> = Vec::with_capacity(fields.len());
+        if given.or(named).is_none()
+            && let Some((delimiter, found)) = self.detected(&fields)
+        {
+            let shown = char::from(delimiter).escape_default();
+            self.notice =
+                Some(format!("the header has no comma; fields are separated by `{shown}`"));
+            (self.delimiter, fields) = (delimiter, found);
+        }
         let mut known = HashSet::with_capacity(fields.len());
-        for (index, field) in fields.into_iter().enumerate() {
-            let name = match index {
-                0 => field.text.trim_start_matches('\u{feff}').to_owned(),
-                _ => field.text,
-            };
-            if name.is_empty() {
+        for Field { text: name, is_quoted } in &fields {
+            if name.is_empty() && !is_quoted {
                 bail!("empty column name in the header of the CSV file");
             }
-            if !known.insert(name.to_ascii_lowercase()) {
+            if name.contains('\r') && !is_quoted {
+                bail!(
+                    "the lines of the CSV file end with carriage returns; convert it: tr '\\r' '\\n'"
+                );
+            }
+            if !known.insert(name) {
                 bail!("duplicate column `{}` in the header of the CSV file", name.escape_debug());
             }
-            names.push(name);
         }
-        self.header = names;
+        self.header = fields.into_iter().map(|field| field.text).collect();
         Ok(())
+    }
+
+    /// The separator that spreadsheets read from a first line `sep=;`, which is no record.
+    fn named_delimiter(&mut self) -> anyhow::Result<Option<u8>> {
+        const NAME: &[u8] = b"sep=";
+        for length in 1..=NAME.len() {
+            // Not more is read than necessary, since the rest may not be written yet.
+            let sample = self.input.sample(length, length)?;
+            if !sample.eq_ignore_ascii_case(&NAME[..length]) {
+                return Ok(None);
+            }
+        }
+        let sample = self.input.sample(7, 7)?;
+        let (delimiter, length) = match sample {
+            [_, _, _, _, delimiter, b'\r', b'\n'] => (*delimiter, 7),
+            [_, _, _, _, delimiter, b'\n', ..] => (*delimiter, 6),
+            _ => return Ok(None),
+        };
+        if !delimiter.is_ascii() || matches!(delimiter, b'"' | b'\r' | b'\n') {
+            return Ok(None);
+        }
+        self.input.consume(length, 1);
+        Ok(Some(delimiter))
+    }
+
+    /// The separator of a header that has one field, and its fields.
+    fn detected(&self, fields: &[Field]) -> Option<(u8, Vec<Field>)> {
+        let [Field { is_quoted: false, .. }] = fields else { return None };
+        let parse = |delimiter: u8| {
+            let fields = FieldParser::parse(&self.text, delimiter, self.options.encoding);
+            fields.ok().filter(|fields| fields.len() > 1).map(|fields| (delimiter, fields))
+        };
+        OTHER_DELIMITERS.into_iter().filter_map(parse).max_by_key(|(_, fields)| fields.len())
     }
 
     pub(super) fn next_row(&mut self) -> anyhow::Result<Option<Item>> {
@@ -49,7 +94,10 @@ impl<R: BufRead> RecordReader<R> {
         let width = self.header.len();
         let fields = fields.and_then(|fields| match fields.len() {
             found if found == width => Ok(fields),
-            found => Err(format!("expected {width} fields, found {found}")),
+            found => {
+                let reason = format!("expected {width} fields, found {found}");
+                Err(Problem { reason, field: None })
+            }
         });
         Ok(Some(match fields {
             Ok(fields) => {
@@ -59,96 +107,92 @@ impl<R: BufRead> RecordReader<R> {
                 };
                 record(line, &self.header, fields.into_iter().map(value))
             }
-            Err(reason) => {
-                let text = String::from_utf8_lossy(self.text.trim_ascii_end()).into_owned();
-                Item::Invalid(RejectedRecord {
-                    line,
-                    column: None,
-                    reason,
-                    record: Some(Json::String(text)),
-                })
+            Err(Problem { reason, field }) => {
+                let column = field.and_then(|field| self.header.get(field)).cloned();
+                invalid(line, column, reason, &self.text)
             }
         }))
     }
 
-    /// The number of the first line of the next row, and its fields. Lines without text are skipped.
-    #[expect(clippy::type_complexity, reason = "a place, and the fields or the reason")]
-    fn fields(&mut self) -> anyhow::Result<Option<(u64, Result<Vec<Field>, String>)>> {
+    /// The next record. Lines without text are skipped.
+    fn fields(&mut self) -> anyhow::Result<Option<Row>> {
         loop {
             self.text.clear();
-            let line = self.position.line + 1;
-            if !self.read_line()? {
-                return Ok(None);
-            }
-            // A line break within quotes belongs to the field.
-            let mut quotes = count(&self.text);
-            while quotes % 2 == 1 {
+            let line = self.input.line + 1;
+            let mut parser = FieldParser::new(self.delimiter, self.options.encoding);
+            let mut first_line = 0;
+            let is_closed = loop {
                 let before = self.text.len();
-                if !self.read_line()? {
-                    return Ok(Some((line, Err("a quoted field is not closed".to_owned()))));
+                match self.input.line(&mut self.text, MAX_RECORD)? {
+                    Line::Complete => {}
+                    Line::Missing if before == 0 => return Ok(None),
+                    Line::TooLong if before == 0 => {
+                        self.text.clear();
+                        self.input.skip_line()?;
+                        return Ok(Some((line, Err(Problem { reason: too_long(), field: None }))));
+                    }
+                    Line::Missing | Line::TooLong => break false,
                 }
-                quotes += count(&self.text[before..]);
-            }
-            let end = match self.text.as_slice() {
-                [rest @ .., b'\r', b'\n'] | [rest @ .., b'\n'] => rest.len(),
-                text => text.len(),
+                if before == 0 {
+                    first_line = self.text.len();
+                }
+                if !parser.line(&self.text[before..]) {
+                    break true;
+                }
             };
-            let row = &self.text[..end];
-            if !row.is_empty() {
-                return Ok(Some((line, split(row, self.options.delimiter))));
+            let is_open = !is_closed;
+            let fields = match is_open {
+                true => {
+                    Err(Problem { reason: "a quoted field is not closed".to_owned(), field: None })
+                }
+                false => parser.finish(),
+            };
+            if (is_open || fields.is_err()) && self.text.len() > first_line {
+                return self.broken(line, first_line, fields).map(Some);
+            }
+            if is_open || !is_blank(&self.text) {
+                return Ok(Some((line, fields)));
             }
         }
     }
-}
 
-fn count(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte == b'"').count()
-}
-
-fn split(row: &[u8], delimiter: u8) -> Result<Vec<Field>, String> {
-    let mut fields = Vec::new();
-    let mut rest = row;
-    loop {
-        let (field, after) = match rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest) {
-            [b'"', quoted @ ..] => quoted_field(quoted)?,
-            _ => {
-                let end = rest.iter().position(|byte| *byte == delimiter).unwrap_or(rest.len());
-                let text = text(rest[..end].to_vec())?;
-                (Field { text, is_quoted: false }, &rest[end..])
+    /// Rejects a record of several lines whose quotes are wrong. If its other lines are records by themselves, there is a
+    /// quote too many in the first one, and they are read again.
+    fn broken(
+        &mut self,
+        line: u64,
+        first_line: usize,
+        mut fields: Result<Vec<Field>, Problem>,
+    ) -> anyhow::Result<Row> {
+        let rest = &self.text[first_line..];
+        let are_records = self.are_records(rest) && self.read_again < MAX_READ_AGAIN;
+        if are_records {
+            self.read_again += rest.len() as u64;
+            self.input.unread(self.text.split_off(first_line));
+            if let Err(problem) = &mut fields {
+                problem.reason.push_str("; the following lines are read as records");
             }
+        } else if !rest.ends_with(b"\n") {
+            self.input.skip_line()?;
+        }
+        Ok((line, fields))
+    }
+
+    /// Whether nearly all of the first lines are records. With one column, any text would be.
+    fn are_records(&self, text: &[u8]) -> bool {
+        const EXAMINED: usize = 100;
+        let is_record = |line: &&[u8]| {
+            let mut parser = FieldParser::new(self.delimiter, self.options.encoding);
+            let is_open = parser.line(line);
+            !is_open && parser.finish().is_ok_and(|fields| fields.len() == self.header.len())
         };
-        if fields.len() == MAX_FIELDS {
-            return Err(format!("more than {MAX_FIELDS} fields"));
-        }
-        fields.push(field);
-        match after.split_first() {
-            None => return Ok(fields),
-            Some((first, after)) if *first == delimiter => rest = after,
-            Some(_) => return Err("text follows a quoted field".to_owned()),
-        }
+        let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_blank(line));
+        let lines: Vec<&[u8]> = lines.take(EXAMINED).collect();
+        let records = lines.iter().filter(|line| is_record(line)).count();
+        self.header.len() > 1 && records > 0 && records * 10 >= lines.len() * 9
     }
 }
 
-/// A field after its first quote, and the text after its last one.
-fn quoted_field(text_after: &[u8]) -> Result<(Field, &[u8]), String> {
-    let mut content = Vec::new();
-    let mut rest = text_after;
-    loop {
-        let Some(end) = rest.iter().position(|byte| *byte == b'"') else {
-            return Err("a quoted field is not closed".to_owned());
-        };
-        content.extend_from_slice(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix(b"\"") {
-            Some(after) => {
-                content.push(b'"');
-                rest = after;
-            }
-            None => return Ok((Field { text: text(content)?, is_quoted: true }, rest)),
-        }
-    }
-}
-
-fn text(bytes: Vec<u8>) -> Result<String, String> {
-    String::from_utf8(bytes).map_err(|_| "a field is not valid UTF-8".to_owned())
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
 }
