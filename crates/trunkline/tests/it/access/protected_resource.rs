@@ -189,7 +189,7 @@ async fn publishes_metadata() {
         (
             "another document",
             request("GET /.well-known/security.txt", other),
-            403,
+            404,
             ("access-control-allow-origin", None),
         ),
         (
