@@ -24,6 +24,7 @@ mod databases;
 mod default_place;
 mod definitions;
 mod degraded;
+mod deployment;
 mod destructive;
 mod doctor;
 mod edn;

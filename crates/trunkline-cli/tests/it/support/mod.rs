@@ -9,6 +9,7 @@ mod model;
 mod pipe;
 mod process;
 mod terminal;
+mod yaml;
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub(crate) use mcp_server::{McpServer, PICTURE};
 pub(crate) use model::{Model, Question, Speech};
 pub(crate) use process::{Ended, Server, cpu_time, run, runs, trunkline};
 pub(crate) use terminal::{Terminal, in_session};
+pub(crate) use yaml::documents;
 
 /// The timeout of waits for events that are expected immediately. The machine may be slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
