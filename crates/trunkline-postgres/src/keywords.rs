@@ -68,7 +68,7 @@ pub(crate) fn are_meant(text: &str) -> bool {
     found >= 2
 }
 
-/// The keywords and values, or none if the list is invalid. A word that is no keyword may be a part of a password.
+/// The keywords and values, or none if the list is invalid. Another word may be a part of a password.
 pub(crate) fn parse(text: &str) -> Option<Vec<(&'static str, String)>> {
     let mut pairs = Vec::new();
     let mut rest = text.trim_start();

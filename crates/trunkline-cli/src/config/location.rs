@@ -31,7 +31,7 @@ pub(crate) struct DatabaseArg {
     pub(crate) place: Place,
 }
 
-/// A place as it is written.
+/// A place with the access that its URL allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) location: Location,
@@ -101,7 +101,7 @@ impl Place {
         Ok(Location::File(path(text)?).into())
     }
 
-    /// Reads the part of a URL after `sqlite:`, which is a path as it is.
+    /// Reads the part of a URL after `sqlite:`, which is a path without percent-encoding.
     fn of_sqlite(rest: &str) -> Result<Self, String> {
         let rest = rest.strip_prefix("//").unwrap_or(rest);
         match rest.rsplit_once('?') {

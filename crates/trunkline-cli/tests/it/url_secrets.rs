@@ -83,7 +83,7 @@ fn on_the_command_line_and_in_variables() {
     }
 }
 
-/// Connection strings that are invalid, or of another form: they are neither looked up nor taken for files.
+/// Connection strings that are invalid, or of another form: no host is looked up, and no file.
 #[test]
 fn in_connection_strings() {
     const UNKNOWN: &str = "connection string of an unknown form";

@@ -127,7 +127,7 @@ impl OpenFile {
 /// The smallest page of a database, in bytes, which is also the smallest size of one with content.
 const SMALLEST_PAGE: u64 = 512;
 
-/// The path of a regular file without links. As it is absolute, it cannot begin with `file:`, which SQLite would parse
+/// The path of a regular file without links. An absolute path cannot begin with `file:`, which SQLite would parse
 /// as a URI with options.
 ///
 /// # Errors
