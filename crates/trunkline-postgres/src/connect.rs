@@ -13,7 +13,8 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
-use tokio_postgres::{CancelToken, Client, SimpleQueryMessage};
+use tokio_postgres::types::BorrowToSql;
+use tokio_postgres::{CancelToken, Client, RowStream, SimpleQueryMessage, Statement};
 use tokio_rustls::TlsConnector;
 
 use crate::address::Address;
@@ -39,6 +40,8 @@ pub struct Connection {
     pub state: Arc<SessionState>,
     /// The sessions in which its transactions run.
     pub sessions: Sessions,
+    /// Whether texts of the database may be any bytes: its encoding is `SQL_ASCII`.
+    pub has_any_text: bool,
     /// Whether the process of the server is that of the connection.
     is_direct: bool,
     /// The place of its host in the address, for cancellation.
@@ -95,6 +98,7 @@ impl Connection {
         let refused = |error: tokio_postgres::Error| refused(&host, &error);
         let config = end_point.config(&address.config);
         let (client, driver) = config.connect_raw(stream, end_point).await.map_err(refused)?;
+        let has_any_text = driver.parameter("server_encoding") == Some("SQL_ASCII");
         tokio::spawn(async move {
             if let Err(error) = driver.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
@@ -116,7 +120,26 @@ impl Connection {
                           ALTER ROLE … SET …";
             return Err(ConnectError::Setting { setting: "options", reason: reason.to_owned() });
         }
-        Ok(Self { client, state, sessions, is_direct, host: index })
+        Ok(Self { client, state, sessions, has_any_text, is_direct, host: index })
+    }
+
+    /// Runs a prepared statement. `is_text` has an element for each column of its result: whether its values are
+    /// requested as text instead of in the binary format. Empty for the binary format of all columns. No other
+    /// statement may be sent until this one has been.
+    ///
+    /// # Errors
+    /// As of [`Client::query_raw`].
+    pub async fn query_raw<P>(
+        &self,
+        statement: &Statement,
+        params: Vec<P>,
+        is_text: &[bool],
+    ) -> Result<RowStream, tokio_postgres::Error>
+    where
+        P: BorrowToSql,
+    {
+        let _reset = (!is_text.is_empty()).then(|| self.state.formats().set(is_text));
+        self.client.query_raw(statement, params).await
     }
 
     /// The means to cancel a statement of this connection. None behind a pooler, which may apply the request to the

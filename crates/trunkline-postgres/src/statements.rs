@@ -6,8 +6,44 @@
 //! * A random suffix makes the names those of one connection.
 //! * In shared sessions, only the unnamed statement is used. Its text is sent again before it runs, unless it is still the
 //!   one of the same transaction. The driver does not see the replies to that.
+//!
+//! The driver requests all values in the binary format, which not every type has. The columns that are to be texts are
+//! requested as such in its place.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+/// The formats of the columns of a result, if they are not all binary. They apply to the next statement that runs.
+#[derive(Debug, Default)]
+pub(crate) struct ResultFormats(Mutex<Option<Vec<u8>>>);
+
+/// The end of a message of the driver that runs a statement: one format, the binary one, for all columns.
+const ALL_BINARY: [u8; 4] = [0, 1, 0, 1];
+
+impl ResultFormats {
+    /// Sets them until the returned value is dropped. `is_text` has an element for each column.
+    pub(crate) fn set(&self, is_text: &[bool]) -> impl Drop + use<'_> {
+        /// Removes them. The statement may not have been sent.
+        struct Reset<'f>(&'f ResultFormats);
+        impl Drop for Reset<'_> {
+            fn drop(&mut self) {
+                self.0.take();
+            }
+        }
+        // A result has at most 1,664 columns.
+        let count = u16::try_from(is_text.len()).unwrap_or(u16::MAX);
+        let mut end = count.to_be_bytes().to_vec();
+        for is_text in is_text.iter().take(usize::from(count)) {
+            end.extend_from_slice(&u16::from(!is_text).to_be_bytes());
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        Reset(self)
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 /// Changes the messages of one client, and finds the replies that it must not see.
 pub(crate) struct Statements {
@@ -21,6 +57,8 @@ pub(crate) struct Statements {
     names: usize,
     /// Number of bytes of the message to come, which are not changed.
     remaining: usize,
+    /// The last bytes of the message, if they replace those of the driver.
+    end: Option<Vec<u8>>,
     /// Whether the session is shared. Set between two messages of the client, and never removed.
     pub(crate) is_shared: bool,
     unnamed: Unnamed,
@@ -68,26 +106,34 @@ impl Statements {
             head: Vec::new(),
             names: 0,
             remaining: 0,
+            end: None,
             is_shared: false,
             unnamed: Unnamed::default(),
         }
     }
 
     /// Appends the next bytes of the client to those for the server.
-    pub(crate) fn send(&mut self, mut bytes: &[u8], output: &mut Vec<u8>) {
+    pub(crate) fn send(&mut self, mut bytes: &[u8], formats: &ResultFormats, output: &mut Vec<u8>) {
         while !bytes.is_empty() {
             if self.remaining > 0 {
                 let (now, later) = bytes.split_at(self.remaining.min(bytes.len()));
-                output.extend_from_slice(now);
+                let replaced = if self.end.is_some() { ALL_BINARY.len() } else { 0 };
+                let kept = now.len().min(self.remaining.saturating_sub(replaced));
+                output.extend_from_slice(now.get(..kept).unwrap_or_default());
                 self.remaining -= now.len();
                 self.unnamed.remember(now, self.remaining == 0);
+                if self.remaining == 0
+                    && let Some(end) = self.end.take()
+                {
+                    output.extend_from_slice(&end);
+                }
                 bytes = later;
                 continue;
             }
             let (now, later) = bytes.split_at(self.head_part(bytes));
             self.head.extend_from_slice(now);
             bytes = later;
-            self.end_head(output);
+            self.end_head(formats, output);
         }
     }
 
@@ -114,7 +160,7 @@ impl Statements {
     }
 
     /// Writes the beginning of a message if it is complete.
-    fn end_head(&mut self, output: &mut Vec<u8>) {
+    fn end_head(&mut self, formats: &ResultFormats, output: &mut Vec<u8>) {
         if self.head.len() < usize::from(self.has_started) + 4 {
             return;
         }
@@ -136,8 +182,12 @@ impl Statements {
                 if self.is_shared { Vec::new() } else { [&name, self.suffix.as_bytes()].concat() };
             self.head.extend_from_slice(&name);
             self.head.push(0);
+            if kind == b'B' && rest >= ALL_BINARY.len() {
+                self.end = formats.take();
+            }
+            let end = self.end.as_ref().map_or(0, |end| end.len() - ALL_BINARY.len());
             // The message is in memory, so its length has four bytes.
-            let length = u32::try_from(self.head.len() - 1 + rest).unwrap_or(u32::MAX);
+            let length = u32::try_from(self.head.len() - 1 + rest + end).unwrap_or(u32::MAX);
             self.head[1..HEADER].copy_from_slice(&length.to_be_bytes());
         }
         output.append(&mut self.head);
@@ -243,7 +293,7 @@ fn names(kind: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Statements, random_suffix};
+    use super::{ResultFormats, Statements, random_suffix};
 
     /// A message with its length.
     fn message(kind: &str, body: &str) -> Vec<u8> {
@@ -268,7 +318,8 @@ mod tests {
         for size in 1..=sent.len() {
             let mut statements = Statements::new("_07".to_owned());
             let mut output = Vec::new();
-            sent.chunks(size).for_each(|part| statements.send(part, &mut output));
+            sent.chunks(size)
+                .for_each(|part| statements.send(part, &ResultFormats::default(), &mut output));
             assert_eq!(output, expected, "in parts of {size}");
         }
     }
@@ -309,6 +360,32 @@ mod tests {
         }
     }
 
+    /// Two of three columns are requested as text, in messages that arrive in parts of any size.
+    #[test]
+    fn formats_apply_to_one_statement() {
+        const NAMED: (&str, &str) = ("B", "\0s1\0\0\x01\0\0\0\x01\0\0\0\x01x\0\x01\0\x01");
+        let next = [("E", "\0\0\0\0\0"), ("S", ""), NAMED];
+        let unnamed = [("Q", "BEGIN\0"), ("B", "\0\0\0\0\0\0\0\x01\0\x01")];
+        let binary = "\0s1_07\0\0\x01\0\0\0\x01\0\0\0\x01x\0\x01\0\x01";
+        let text = "\0s1_07\0\0\x01\0\0\0\x01\0\0\0\x01x\0\x03\0\0\0\x01\0\0";
+        let sent = messages(&[&unnamed[..], &[NAMED], &next].concat());
+        let ends = [("E", "\0\0\0\0\0"), ("S", ""), ("B", binary)];
+        let expected = messages(&[&unnamed[..], &[("B", text)], &ends].concat());
+        for size in 1..=sent.len() {
+            let mut statements = Statements::new("_07".to_owned());
+            let formats = ResultFormats::default();
+            statements.send(&message("", STARTUP), &formats, &mut Vec::new());
+            let set = formats.set(&[true, false, true]);
+            let mut output = Vec::new();
+            sent.chunks(size).for_each(|part| statements.send(part, &formats, &mut output));
+            assert_eq!(output, expected, "in parts of {size}");
+            drop(set);
+        }
+        let formats = ResultFormats::default();
+        drop(formats.set(&[true]));
+        assert_eq!(formats.take(), None);
+    }
+
     #[test]
     fn suffixes_of_connections_differ() {
         let [one, other] = [random_suffix().unwrap(), random_suffix().unwrap()];
@@ -331,14 +408,16 @@ mod tests {
     fn check_shared(steps: &[Step<'_>]) {
         for size in 1..40 {
             let mut statements = Statements::new("_07".to_owned());
-            statements.send(&message("", STARTUP), &mut Vec::new());
+            statements.send(&message("", STARTUP), &ResultFormats::default(), &mut Vec::new());
             statements.is_shared = true;
             for (number, step) in steps.iter().enumerate() {
                 match step {
                     Send(sent, expected) => {
                         let mut output = Vec::new();
                         let sent = messages(sent);
-                        sent.chunks(size).for_each(|part| statements.send(part, &mut output));
+                        sent.chunks(size).for_each(|part| {
+                            statements.send(part, &ResultFormats::default(), &mut output);
+                        });
                         assert_eq!(output, messages(expected), "step {number}, parts of {size}");
                     }
                     Receive(kinds) => {

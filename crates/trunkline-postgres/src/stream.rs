@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::statements::{Statements, random_suffix};
+use crate::statements::{ResultFormats, Statements, random_suffix};
 
 /// A byte stream of any kind.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -23,12 +23,18 @@ pub struct SessionState {
     is_too_large: AtomicBool,
     process: AtomicU32,
     is_shared: AtomicBool,
+    formats: ResultFormats,
 }
 
 impl SessionState {
     /// Lets statements be unnamed, before the first one is prepared.
     pub(crate) fn set_shared(&self) {
         self.is_shared.store(true, Ordering::Release);
+    }
+
+    /// The formats of the next result.
+    pub(crate) fn formats(&self) -> &ResultFormats {
+        &self.formats
     }
 
     /// The process that the server, or a pooler, has reported at the start. 0 without a report.
@@ -168,7 +174,7 @@ impl AsyncWrite for ObservedStream {
         ready!(this.poll_send(context))?;
         let part = bytes.get(..MAX_OUTPUT).unwrap_or(bytes);
         this.statements.is_shared = this.state.is_shared.load(Ordering::Acquire);
-        this.statements.send(part, &mut this.output);
+        this.statements.send(part, &this.state.formats, &mut this.output);
         // The rest is sent by the next call, or by the flush.
         match this.poll_send(context) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -316,12 +322,12 @@ mod tests {
                 let mut scanner = Scanner { max_message: 8, ..Scanner::default() };
                 let state = SessionState::default();
                 let mut statements = Statements::new(String::new());
-                statements.send(b"\0\0\0\x04", &mut Vec::new());
+                statements.send(b"\0\0\0\x04", &state.formats, &mut Vec::new());
                 let mut output = bytes[..direct].to_vec();
                 scanner.scan(&bytes[..direct], &state, &mut statements, None).unwrap();
                 statements.is_shared = true;
                 for sent in [PARSE, BIND, BIND] {
-                    statements.send(sent, &mut Vec::new());
+                    statements.send(sent, &state.formats, &mut Vec::new());
                 }
                 for part in bytes[direct..].chunks(size) {
                     scanner.scan(part, &state, &mut statements, Some(&mut output)).unwrap();

@@ -43,7 +43,7 @@ impl ColumnKind {
     pub(crate) fn of(column: &Column, dialect: Dialect) -> Self {
         match dialect {
             Dialect::Sqlite => Self::of_sqlite(&column.declared_type.to_ascii_uppercase()),
-            Dialect::Postgres => Self::of_postgres(&column.declared_type),
+            Dialect::Postgres => Self::of_postgres(column.value_type()),
         }
     }
 
@@ -74,6 +74,7 @@ impl ColumnKind {
             "text" | "character varying" | "character" | "citext" | "name" | "xml" => {
                 Self::Text(Dialect::Postgres)
             }
+            "int2vector" | "oidvector" => Self::Array,
             _ if declared.ends_with("[]") => Self::Array,
             _ => Self::Other,
         }

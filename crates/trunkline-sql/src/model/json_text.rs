@@ -42,6 +42,14 @@ pub(crate) fn string(text: &mut Vec<u8>, value: &str) {
     }
 }
 
+/// Writes a text of any bytes: a string, or an object with its bytes if it is not UTF-8.
+pub(crate) fn text(text: &mut Vec<u8>, value: &[u8]) {
+    match std::str::from_utf8(value) {
+        Ok(valid) => string(text, valid),
+        Err(_) => bytes(text, "$text", value),
+    }
+}
+
 /// Writes bytes as base64, in an object with this key.
 pub(crate) fn bytes(text: &mut Vec<u8>, key: &str, bytes: &[u8]) {
     let base64 = Base64Display::new(bytes, &STANDARD);

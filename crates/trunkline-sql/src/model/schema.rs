@@ -91,6 +91,8 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// Empty if none is declared.
     pub(crate) declared_type: String,
+    /// The type of the values, if the declared one is a domain of PostgreSQL.
+    pub(crate) base_type: Option<String>,
     pub(crate) not_null: bool,
     pub(crate) default: Option<String>,
     /// Position in the primary key from 1, or 0.
@@ -101,6 +103,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// The type of the values: the declared one, or that which it restricts.
+    pub(crate) fn value_type(&self) -> &str {
+        self.base_type.as_deref().unwrap_or(&self.declared_type)
+    }
+
     /// Whether SQLite converts integers of this column to floating-point numbers, by its rules for declared types.
     pub(crate) fn is_real(&self) -> bool {
         let declared = self.declared_type.to_ascii_uppercase();

@@ -18,6 +18,8 @@ pub(crate) enum Value {
     /// Text of any bytes.
     TextBytes(Vec<u8>),
     Blob(Vec<u8>),
+    /// A list or an object for a column of PostgreSQL, which the type of the parameter converts.
+    Document(Json),
 }
 
 /// The bits of a float, which may be infinite.

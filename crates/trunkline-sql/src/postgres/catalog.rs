@@ -2,11 +2,11 @@
 
 use futures_util::future::join;
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use super::transaction::Transaction;
 use super::visibility::{self, Among, READABLE};
-use crate::model::error::Error;
+use crate::model::error::{BoxError, Error};
 use crate::model::schema::{
     Column, Constraint, ConstraintKind, Dialect, Table, TableKind, Visibility, nearest_names,
 };
@@ -49,6 +49,22 @@ pub(super) async fn rows(
     params: &[(&(dyn ToSql + Sync), Type)],
 ) -> Result<Vec<Row>, Error> {
     Ok(transaction.connection()?.client.query_typed(sql, params).await?)
+}
+
+/// A text for display, with U+FFFD for what is not UTF-8, in a database without an encoding.
+pub(super) fn shown(row: &Row, index: usize) -> Result<Option<String>, Error> {
+    struct Shown(String);
+    impl<'v> FromSql<'v> for Shown {
+        fn from_sql(_: &Type, bytes: &'v [u8]) -> Result<Self, BoxError> {
+            Ok(Self(String::from_utf8_lossy(bytes).into_owned()))
+        }
+
+        fn accepts(kind: &Type) -> bool {
+            *kind == Type::TEXT
+        }
+    }
+    let found: Option<Shown> = row.try_get(index)?;
+    Ok(found.map(|shown| shown.0))
 }
 
 /// A table or view.
@@ -156,7 +172,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
             table.constraints = constraints(transaction, oid).await?;
         }
     }
-    Ok(CatalogTable { oid, table, comment: row.try_get(5)?, columns: facts })
+    Ok(CatalogTable { oid, table, comment: shown(row, 5)?, columns: facts })
 }
 
 /// Whether the patterns of the rules show a table. `row` begins with [`TABLE`].
@@ -231,8 +247,13 @@ async fn columns(
         pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attidentity::text, a.attgenerated::text, \
         (SELECT d.description FROM pg_catalog.pg_description AS d WHERE d.objoid = a.attrelid \
          AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objsubid = a.attnum), \
-        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0) \
-        FROM pg_catalog.pg_attribute AS a \
+        coalesce(pg_catalog.array_position(k.conkey, a.attnum), 0), \
+        CASE WHEN y.typtype = 'd' THEN (WITH RECURSIVE d AS ( \
+            SELECT y.typbasetype AS oid, y.typtypmod AS modifier UNION ALL \
+            SELECT b.typbasetype, b.typtypmod FROM d JOIN pg_catalog.pg_type AS b ON b.oid = d.oid WHERE b.typtype = 'd') \
+          SELECT pg_catalog.format_type(d.oid, d.modifier) FROM d JOIN pg_catalog.pg_type AS b ON b.oid = d.oid \
+          WHERE b.typtype <> 'd') END \
+        FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS y ON y.oid = a.atttypid \
         LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
         LEFT JOIN pg_catalog.pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p' \
         WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped \
@@ -245,8 +266,9 @@ async fn columns(
         columns.push(Column {
             name: row.try_get(0)?,
             declared_type: row.try_get(1)?,
+            base_type: row.try_get(8)?,
             not_null: row.try_get(2)?,
-            default: row.try_get(3)?,
+            default: shown(&row, 3)?,
             key_place: key_place.unsigned_abs(),
             visibility: match generated {
                 "s" => Visibility::GeneratedStored,
@@ -255,7 +277,7 @@ async fn columns(
             },
             mask: None,
         });
-        facts.push(ColumnFacts { identity: row.try_get(4)?, comment: row.try_get(6)? });
+        facts.push(ColumnFacts { identity: row.try_get(4)?, comment: shown(&row, 6)? });
     }
     Ok((columns, facts))
 }

@@ -331,6 +331,7 @@ mod tests {
         let column = |name: &str, mask| Column {
             name: name.to_owned(),
             declared_type: "text".to_owned(),
+            base_type: None,
             not_null: false,
             default: None,
             key_place: 0,

@@ -15,6 +15,7 @@ use super::transaction::Transaction;
 use super::value;
 use crate::model::error::{BoxError, Error};
 use crate::model::export::{ExportSender, Exported};
+use crate::model::json_text;
 use crate::model::row_encoder::RowEncoder;
 use crate::model::rowset::{Bounds, ResultColumn, RowWriter, Rowset};
 use crate::model::value::Value;
@@ -30,13 +31,16 @@ pub(super) struct Collector {
     /// The number of columns at the end that are the key of a row, and not in the result.
     key_width: usize,
     masks: ResultMasks,
+    /// Whether each column is received as text. Empty if none is.
+    is_text: Vec<bool>,
     key: Option<Vec<Value>>,
 }
 
 impl Collector {
     pub(super) fn new(bounds: Bounds) -> Self {
         let rows = RowWriter::new(bounds, Instant::now());
-        Self { rows, columns: None, key_width: 0, masks: ResultMasks::default(), key: None }
+        let masks = ResultMasks::default();
+        Self { rows, columns: None, key_width: 0, masks, is_text: Vec::new(), key: None }
     }
 
     /// Uses the last columns, which are texts, as the key of each row and omits them from the result.
@@ -63,7 +67,9 @@ impl Collector {
         statement: &Statement,
         params: Vec<TextParam>,
     ) -> Result<(), Error> {
-        let rows = transaction.connection()?.client.query_raw(statement, params).await;
+        self.note_columns(statement);
+        let connection = transaction.connection()?;
+        let rows = connection.query_raw(statement, params, &self.is_text).await;
         let rows = rows.map_err(|error| of_statement(error, statement))?;
         self.take_rows(transaction, statement, rows).await
     }
@@ -76,7 +82,8 @@ impl Collector {
         statement: &Statement,
         params: Vec<TextParam>,
     ) -> Result<bool, Error> {
-        match transaction.send_last(statement, params).await? {
+        self.note_columns(statement);
+        match transaction.send_last(statement, params, &self.is_text).await? {
             Ok(rows) => self.take_rows(transaction, statement, rows).await.map(|()| true),
             Err(error) if is_outdated(&error) => {
                 transaction.note_lost_statement(&error);
@@ -92,7 +99,6 @@ impl Collector {
         statement: &Statement,
         rows: RowStream,
     ) -> Result<(), Error> {
-        self.note_columns(statement);
         let mut stream = pin!(rows);
         let of_statement = |error| of_statement(error, statement);
         while let Some(row) = stream.try_next().await.map_err(of_statement)? {
@@ -115,9 +121,9 @@ impl Collector {
         params: Vec<TextParam>,
     ) -> Result<u64, Error> {
         self.note_columns(statement);
-        let client = &transaction.connection()?.client;
         let of_statement = |error| of_statement(error, statement);
-        let rows = client.query_raw(statement, params).await;
+        let connection = transaction.connection()?;
+        let rows = connection.query_raw(statement, params, &self.is_text).await;
         let mut stream = pin!(rows.map_err(of_statement)?);
         while let Some(row) = stream.try_next().await.map_err(of_statement)? {
             if !self.rows.is_full() {
@@ -134,11 +140,16 @@ impl Collector {
         let columns = statement.columns().iter().take(width);
         let columns = || self.masks.of_columns(columns.map(result_column).collect());
         self.columns.get_or_insert_with(columns);
+        self.is_text = value::text_columns(statement.columns());
     }
 
     fn take_row(&mut self, row: &Row) -> Result<(), Error> {
         let width = row.len().saturating_sub(self.key_width);
-        if self.rows.row(|text, max_bytes| write_row(text, row, (width, max_bytes), &self.masks))? {
+        let (masks, is_text) = (&self.masks, &self.is_text);
+        let write = |text: &mut Vec<u8>, max_bytes: usize| {
+            write_row(text, row, (width, max_bytes), (masks, is_text))
+        };
+        if self.rows.row(write)? {
             self.key = self.key_of(row);
         }
         Ok(())
@@ -146,8 +157,8 @@ impl Collector {
 
     fn key_of(&self, row: &Row) -> Option<Vec<Value>> {
         let key = (row.len().saturating_sub(self.key_width)..row.len()).map(|index| {
-            let text: Option<&str> = row.try_get(index).ok()?;
-            Some(text.map_or(Value::Null, |text| Value::Text(text.to_owned())))
+            let text: Option<Bytes<'_>> = row.try_get(index).ok()?;
+            Some(text.map_or(Value::Null, |text| Value::text(text.0.to_vec())))
         });
         key.collect()
     }
@@ -164,9 +175,9 @@ pub(super) async fn export(
     params: Vec<TextParam>,
     (mut encoder, parts): (RowEncoder, &ExportSender),
 ) -> Result<Exported, Error> {
-    let client = &transaction.connection()?.client;
+    let is_text = value::text_columns(statement.columns());
     let of_statement = |error| of_statement(error, statement);
-    let rows = client.query_raw(statement, params).await;
+    let rows = transaction.connection()?.query_raw(statement, params, &is_text).await;
     let mut stream = pin!(rows.map_err(of_statement)?);
     let mut has_begun = false;
     loop {
@@ -177,7 +188,7 @@ pub(super) async fn export(
             has_begun = true;
         }
         let Some(row) = row else { break };
-        encoder.row(|index, text| write_value(text, &row, index))?;
+        encoder.row(|index, text| write_value(text, &row, index, &is_text))?;
         if let Some(part) = encoder.part() {
             parts.send(part).await?;
         }
@@ -232,7 +243,7 @@ fn write_row(
     text: &mut Vec<u8>,
     row: &Row,
     (width, max_bytes): (usize, usize),
-    masks: &ResultMasks,
+    (masks, is_text): (&ResultMasks, &[bool]),
 ) -> Result<bool, Error> {
     text.push(b'[');
     for index in 0..width {
@@ -240,7 +251,7 @@ fn write_row(
             text.push(b',');
         }
         let start = text.len();
-        write_value(text, row, index)?;
+        write_value(text, row, index, is_text)?;
         masks.apply(index, text, start);
         if text.len() >= max_bytes {
             return Ok(false);
@@ -250,8 +261,14 @@ fn write_row(
     Ok(true)
 }
 
-fn write_value(text: &mut Vec<u8>, row: &Row, index: usize) -> Result<(), Error> {
+fn write_value(text: &mut Vec<u8>, row: &Row, index: usize, is_text: &[bool]) -> Result<(), Error> {
     let bytes: Option<Bytes<'_>> = row.try_get(index)?;
+    if let Some(bytes) = &bytes
+        && is_text.get(index).is_some_and(|is_text| *is_text)
+    {
+        json_text::text(text, bytes.0);
+        return Ok(());
+    }
     let Some(column) = row.columns().get(index) else { return Err(Error::ReaderLost) };
     value::write(text, column.type_(), bytes.map(|bytes| bytes.0)).map_err(|_| unreadable(column))
 }

@@ -239,11 +239,12 @@ impl Transaction {
         &mut self,
         statement: &Statement,
         params: Vec<TextParam>,
+        is_text: &[bool],
     ) -> Result<Result<RowStream, tokio_postgres::Error>, Error> {
         self.begun().await?;
         let connection = self.connection()?;
         // Sent in this order.
-        let execution = connection.client.query_raw(statement, params);
+        let execution = connection.query_raw(statement, params, is_text);
         let end = if self.has_run_sql { ROLLBACK_AND_RESET } else { "ROLLBACK" };
         let (rows, ending) = join(execution, Reply::to(connection, end)).await;
         self.ending = Some(ending?);
@@ -291,6 +292,10 @@ impl Transaction {
         }
         if let Some(role) = role {
             text.push_str(&format!("; SET LOCAL ROLE {}", quote(role)));
+        }
+        if self.connection().is_ok_and(|connection| connection.has_any_text) {
+            // The server would refuse a result with a text that is not UTF-8.
+            text.push_str("; SET LOCAL client_encoding = 'SQL_ASCII'");
         }
         if self.access == Access::Write {
             text.push_str("; ");

@@ -79,11 +79,11 @@ impl<'t> Record<'t> {
             }
             let value = match table.dialect {
                 Dialect::Sqlite => sqlite_value(json, found),
-                Dialect::Postgres => document::column_value(json, &found.declared_type),
+                Dialect::Postgres => document::column_value(json, found.value_type()),
             };
             let value = value.map_err(bad)?;
-            if table.dialect == Dialect::Postgres && !document::fits(&value, &found.declared_type) {
-                let declared = &found.declared_type;
+            if table.dialect == Dialect::Postgres && !document::fits(&value, found.value_type()) {
+                let declared = found.value_type();
                 return Err(bad(&format!(
                     "the value is too long or too large for the type {declared}"
                 )));

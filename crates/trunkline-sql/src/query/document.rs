@@ -1,17 +1,19 @@
-//! Values of PostgreSQL's columns from JSON: documents, arrays and booleans.
+//! Values of PostgreSQL's columns from JSON: documents, numbers and booleans.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
 use crate::model::exact_json;
-use crate::model::value::{self, ROUNDED, Value, has_marker};
+use crate::model::value::{self, ROUNDED, Value};
 
 /// The types whose values are not read as those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// `json` and `jsonb`: a value is a document, also if it looks like another object of results.
     Json,
+    /// `hstore` of the extension: an object of strings and nulls.
+    Hstore,
     /// A floating-point number of 32 bits.
     Real,
     /// A floating-point number of 64 bits.
@@ -26,6 +28,8 @@ impl Encoding {
             "json" | "jsonb" => Self::Json,
             "real" | "float4" => Self::Real,
             "double precision" | "float8" => Self::Double,
+            // With its schema, if the search path does not contain that.
+            _ if name == "hstore" || name.ends_with(".hstore") => Self::Hstore,
             _ => Self::Other,
         }
     }
@@ -41,7 +45,7 @@ impl Encoding {
         };
         let integer = text.trim_end_matches(".0");
         let is_exact = match self {
-            Self::Json | Self::Other => true,
+            Self::Json | Self::Hstore | Self::Other => true,
             Self::Real if exact_json::is_integer(integer) => exact_json::is_float(integer),
             Self::Real | Self::Double => exact_json::double(&text).is_some(),
         };
@@ -49,27 +53,24 @@ impl Encoding {
     }
 }
 
-/// Reads a value for a column of this type. In a column of JSON, a value is the document. Otherwise, objects and lists
-/// are JSON text, and lists for an array column the text of an array.
+/// Reads a value for a column of this type. In a column of JSON, a value is the document. Otherwise, the type of the
+/// parameter converts objects and lists.
 ///
 /// # Errors
 ///
 /// The reason, without the place.
 pub(super) fn column_value(json: &Json, declared_type: &str) -> Result<Value, &'static str> {
-    let text = match json {
-        Json::Null => return Ok(Value::Null),
-        json if Encoding::of(declared_type) == Encoding::Json => exact_json::text(json),
-        Json::Object(fields) if has_marker(fields) => return number(json, declared_type),
-        Json::Array(elements) => match declared_type.strip_suffix("[]") {
-            Some(element) => array_literal(elements, Encoding::of(element))?,
-            None => exact_json::text(json),
-        },
-        Json::Object(_) => exact_json::text(json),
-        Json::Bool(_) if is_number(declared_type) => return value::from_json(json),
-        Json::Bool(value) => value.to_string(),
-        Json::Number(_) | Json::String(_) => return number(json, declared_type),
-    };
-    Ok(Value::Text(text))
+    match json {
+        Json::Null => Ok(Value::Null),
+        json if Encoding::of(declared_type) == Encoding::Json => {
+            Ok(Value::Text(exact_json::text(json)))
+        }
+        Json::Object(_) if exact_json::number(json).is_none() => Ok(Value::Document(json.clone())),
+        Json::Array(_) => Ok(Value::Document(json.clone())),
+        Json::Bool(_) if is_number(declared_type) => value::from_json(json),
+        Json::Bool(value) => Ok(Value::Text(value.to_string())),
+        Json::Object(_) | Json::Number(_) | Json::String(_) => number(json, declared_type),
+    }
 }
 
 /// Reads a scalar for a comparison with a column of this type. Numbers keep all digits, or are refused.
@@ -135,59 +136,6 @@ pub(crate) fn is_nan(fields: &Map<String, Json>) -> bool {
 fn is_number(declared_type: &str) -> bool {
     let names = ["smallint", "integer", "bigint", "numeric", "real", "double precision"];
     names.iter().any(|name| declared_type.starts_with(name))
-}
-
-/// The text of an array: `{"1",NULL,"a\"b"}`. Lists of lists are arrays of several dimensions, unless the elements are
-/// JSON.
-///
-/// # Errors
-///
-/// The reason, without the place.
-pub(crate) fn array_literal(elements: &[Json], encoding: Encoding) -> Result<String, &'static str> {
-    let of_json = encoding == Encoding::Json;
-    let mut literal = String::from("{");
-    for (index, json) in elements.iter().enumerate() {
-        if index > 0 {
-            literal.push(',');
-        }
-        let text = match json {
-            Json::Array(nested) if !of_json => {
-                literal.push_str(&array_literal(nested, encoding)?);
-                continue;
-            }
-            Json::Null => {
-                literal.push_str("NULL");
-                continue;
-            }
-            Json::String(text) if !of_json => text.clone(),
-            Json::Object(fields)
-                if !of_json && has_marker(fields) && exact_json::number(json).is_none() =>
-            {
-                marked(fields, json)?
-            }
-            other => {
-                encoding.check(other)?;
-                exact_json::text(other)
-            }
-        };
-        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
-        literal.push_str(&format!("\"{escaped}\""));
-    }
-    literal.push('}');
-    Ok(literal)
-}
-
-/// The text of an element that is an object with bytes, a text or a number.
-fn marked(fields: &Map<String, Json>, json: &Json) -> Result<String, &'static str> {
-    if is_nan(fields) {
-        return Ok("NaN".to_owned());
-    }
-    match value::from_json(json)? {
-        Value::Blob(bytes) => Ok(hex(&bytes)),
-        Value::Real(real) => Ok(float(real)),
-        Value::Text(text) => Ok(text),
-        _ => Err("the text is not valid UTF-8"),
-    }
 }
 
 /// The text of a floating-point number in PostgreSQL.

@@ -165,7 +165,7 @@ impl<'t> Filter<'t> {
     fn scalar(&self, column: &Operand<'_>, json: &Json) -> Result<Value, String> {
         let value = match self.dialect {
             Dialect::Sqlite => value::from_json(json),
-            Dialect::Postgres => document::number(json, &column.column.declared_type),
+            Dialect::Postgres => document::number(json, column.column.value_type()),
         };
         value.map_err(str::to_owned)
     }

@@ -104,6 +104,7 @@ mod tests {
         let column = Column {
             name: "c".to_owned(),
             declared_type: declared_type.to_owned(),
+            base_type: None,
             not_null: false,
             default: None,
             key_place: 0,

@@ -367,6 +367,7 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, 
                 declared_type: value::some_text(row, 1)?,
                 not_null: row.get(2)?,
                 default: value::text(row, 3)?,
+                base_type: None,
                 key_place: row.get(4)?,
                 visibility: match row.get::<_, u32>(5)? {
                     1 => Visibility::Hidden,

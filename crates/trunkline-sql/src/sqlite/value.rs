@@ -4,6 +4,7 @@ use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value as Owned
 use rusqlite::{Row, Statement};
 
 use crate::model::error::Error;
+use crate::model::exact_json;
 use crate::model::export::ExportFormat;
 use crate::model::file_value::{ColumnKind, FLOAT, INTEGER};
 use crate::model::json_text;
@@ -19,6 +20,7 @@ impl ToSql for Value {
             Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Self::TextBytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Text(bytes)),
             Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Self::Document(json) => ToSqlOutput::Owned(Owned::Text(exact_json::text(json))),
         })
     }
 }
@@ -82,10 +84,7 @@ pub(super) fn write(text: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Null => text.extend_from_slice(b"null"),
         ValueRef::Integer(value) => json_text::integer(text, value),
         ValueRef::Real(value) => json_text::real(text, value),
-        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(valid) => json_text::string(text, valid),
-            Err(_) => json_text::bytes(text, "$text", bytes),
-        },
+        ValueRef::Text(bytes) => json_text::text(text, bytes),
         ValueRef::Blob(bytes) => json_text::bytes(text, "$blob", bytes),
     }
 }

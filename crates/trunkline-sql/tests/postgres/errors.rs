@@ -88,6 +88,7 @@ fn errors_of_the_server_and_of_extensions() {
             "bad_column",
             &["column `h`", "nd of string"][..],
         ),
+        (insert(json!({ "id": 1, "h": { "a": [1] } })), "bad_column", &["`h`", "strings and null"]),
         (sql("SELECT 'nonsense'::hstore"), "sql", &["nd of string"]),
         (insert(json!({ "id": 5 })), "constraint", &["coded_pkey", "Key (id)=(5) already exists"]),
         (insert(json!({ "id": 6, "y": 1066 })), "constraint", &["year_check"]),

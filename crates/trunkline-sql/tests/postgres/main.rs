@@ -18,6 +18,7 @@ mod repeated;
 mod rules;
 mod secrets;
 mod transfer;
+mod types;
 mod values;
 mod visibility;
 mod writes;

@@ -54,12 +54,12 @@ async fn run(
 ) -> Result<Affected, Error> {
     let run = async {
         let statement = transaction.prepare(&change.sql).await?;
-        let values = change.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
+        let Change { data_columns, filter_columns, .. } = change;
+        let with_column = |error| with_column(error, data_columns, filter_columns);
+        let values = params::of_values(&change.values, &statement).map_err(with_column)?;
         let mut collector = Collector::new(Bounds { max_rows: 0, max_bytes: 0 });
         let written = collector.write(transaction, &statement, values).await;
-        let Change { data_columns, filter_columns, .. } = change;
-        let rows_affected =
-            written.map_err(|error| with_column(error, data_columns, filter_columns))?;
+        let rows_affected = written.map_err(with_column)?;
         let changed = transaction.changed_rows().await?.max(rows_affected);
         transaction.check_changed(changed, max_affected)?;
         Ok(Affected { rows_affected, cascaded: changed - rows_affected, dry_run: false })

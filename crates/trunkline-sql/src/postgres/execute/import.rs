@@ -108,9 +108,10 @@ async fn insert(
     let sql = change::insert_several(table, &first.columns, batch.on_conflict, group.len())?;
     let statement = transaction.prepare(&sql).await?;
     let values = group.iter().flat_map(|(_, record)| &record.values);
-    let values = values.map(params::from_value).collect::<Result<Vec<_>, _>>()?;
+    let with_column = |error| with_column(error, &first.columns, &[]);
+    let values = params::of_values(values, &statement).map_err(with_column)?;
     let inserted = transaction.connection()?.client.execute_raw(&statement, values).await;
-    inserted.map_err(|error| with_column(of_statement(error, &statement), &first.columns, &[]))
+    inserted.map_err(|error| with_column(of_statement(error, &statement)))
 }
 
 pub(crate) async fn checkpoint(

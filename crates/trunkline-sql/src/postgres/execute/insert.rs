@@ -49,9 +49,10 @@ async fn insert_all(
                 transaction.prepare(&sql).await?
             }
         };
-        let values = record.values.iter().map(params::from_value).collect::<Result<_, _>>()?;
+        let with_column = |error| with_column(error, &record.columns, &[]);
+        let values = params::of_values(&record.values, &statement).map_err(with_column)?;
         let inserted = rows.write(transaction, &statement, values).await;
-        rows_affected += inserted.map_err(|error| with_column(error, &record.columns, &[]))?;
+        rows_affected += inserted.map_err(with_column)?;
         prepared = Some((record.columns, statement));
     }
     let changed = transaction.changed_rows().await?;

@@ -5,7 +5,7 @@ use tokio_postgres::types::Type;
 use crate::model::error::Error;
 use crate::model::profile::{ColumnProfile, EXAMPLES, MAX_TEXT, ProfileTable, TableProfile, cells};
 use crate::model::rowset::Bounds;
-use crate::model::schema::{Column, TableKind};
+use crate::model::schema::{Column, Dialect, TableKind};
 use crate::postgres::catalog::{self, CatalogTable};
 use crate::postgres::rows::Collector;
 use crate::postgres::transaction::Transaction;
@@ -34,7 +34,7 @@ pub(crate) async fn profile_table(
         let order = category.map_or(Order::None, |(_, category)| Order::of(category, column));
         let source = format!(
             "SELECT {} AS v FROM {}{sampling}",
-            order.value(&table.dialect.column(&column.name)),
+            order.value(&value_of(column, table.dialect)),
             table.source(),
         );
         let profile = profile(transaction, column, &source, order).await;
@@ -64,12 +64,12 @@ impl Order {
     /// From `pg_type.typcategory`. Not all types of the others have an order and the aggregates min and max.
     fn of(category: &str, column: &Column) -> Self {
         match category {
-            // Its values have no binary form that is read.
-            "N" if column.declared_type == "money" => Self::Text,
+            // Its values have no binary format that is read, and are texts.
+            "N" if column.value_type() == "money" => Self::Text,
             "N" | "D" | "T" | "E" | "I" => Self::Native,
             "S" => Self::Text,
             "B" => Self::AsText,
-            _ if column.declared_type == "uuid" => Self::AsText,
+            _ if column.value_type() == "uuid" => Self::AsText,
             _ => Self::None,
         }
     }
@@ -87,6 +87,15 @@ impl Order {
             Self::Native => value.to_owned(),
             _ => format!("left({value}::text, {})", MAX_TEXT + 1),
         }
+    }
+}
+
+/// The values of a column, without their domain: the aggregates of enums do not accept one.
+fn value_of(column: &Column, dialect: Dialect) -> String {
+    let value = dialect.column(&column.name);
+    match &column.base_type {
+        Some(base_type) => format!("{value}::{base_type}"),
+        None => value,
     }
 }
 

@@ -20,11 +20,11 @@ pub(crate) async fn query_records(
     let collector = Collector::new(page.bounds).keyed_by_last(page.key_width);
     let mut collector = collector.masked_by(masks);
     let on_table = |error: Error| error.on_table(&table.full_name());
-    let values = page.values.iter().map(params::from_value).collect::<Result<Vec<_>, _>>()?;
     let in_statement = |error: Error| on_table(with_column(error, &[], &page.filter_columns));
     let kept = kept_name(oid, &table, &page.sql);
     match transaction.kept_statement(&kept) {
         Some(statement) => {
+            let values = params::of_values(&page.values, &statement)?;
             let read = collector.read_kept(transaction, &statement, values).await;
             if !read.map_err(in_statement)? {
                 // The schema has changed since the statement was prepared.
@@ -34,6 +34,7 @@ pub(crate) async fn query_records(
         }
         None => {
             let statement = transaction.prepare(&page.sql).await.map_err(on_table)?;
+            let values = params::of_values(&page.values, &statement)?;
             collector.read(transaction, &statement, values).await.map_err(in_statement)?;
             transaction.keep_statement(&kept, statement);
         }

@@ -1,16 +1,36 @@
-//! JSON text of values in PostgreSQL's binary format.
+//! JSON text of values in PostgreSQL's binary format, and of those of other types, which are requested as text.
 
 mod calendar;
 mod numeric;
 mod reader;
 mod text;
 
+use tokio_postgres::Column;
 use tokio_postgres::types::{Kind, Type};
 
 use self::reader::{Reader, Unreadable};
+pub(super) use self::text::escaped;
 use crate::model::json_text;
 
-/// Writes a value as JSON text.
+/// Whether each column of a result is requested as text: its binary format is not known. Empty if no column is.
+pub(super) fn text_columns(columns: &[Column]) -> Vec<bool> {
+    let is_text = |column: &Column| !has_decoder(column.type_());
+    if columns.iter().any(is_text) { columns.iter().map(is_text).collect() } else { Vec::new() }
+}
+
+/// Whether values of a type, and all parts of them, can be read in the binary format.
+fn has_decoder(kind: &Type) -> bool {
+    match kind.kind() {
+        Kind::Domain(inner) | Kind::Array(inner) | Kind::Range(inner) | Kind::Multirange(inner) => {
+            has_decoder(inner)
+        }
+        Kind::Composite(fields) => fields.iter().all(|field| has_decoder(field.type_())),
+        // Without bytes, the decoder fails in another way, if there is one.
+        _ => write_scalar(&mut Vec::new(), kind, &[]) != Err(Unreadable::NoDecoder),
+    }
+}
+
+/// Writes a value as JSON text. Text that is not UTF-8 is an object with its bytes.
 pub(super) fn write(
     text: &mut Vec<u8>,
     kind: &Type,
@@ -59,14 +79,15 @@ fn write_scalar(text: &mut Vec<u8>, kind: &Type, bytes: &[u8]) -> Result<(), Unr
         Type::FLOAT8 => json_text::real(text, f64::from_bits(reader.u64()?)),
         // Without a copy, unlike the types below.
         Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => {
-            json_text::string(text, std::str::from_utf8(bytes).map_err(|_| Unreadable)?);
+            json_text::text(text, bytes);
         }
         Type::BYTEA => json_text::bytes(text, "$blob", bytes),
-        Type::JSON => write_json(text, bytes)?,
+        Type::JSON => write_json(text, bytes),
         // The first byte is the version of the format.
-        Type::JSONB => write_json(text, bytes.get(1..).ok_or(Unreadable)?)?,
+        Type::JSONB => write_json(text, bytes.get(1..).ok_or(Unreadable::Malformed)?),
         Type::VOID => text.extend_from_slice(b"null"),
         Type::RECORD => write_record(text, bytes)?,
+        Type::RECORD_ARRAY => write_array(text, &Type::RECORD, bytes)?,
         Type::OID
         | Type::XID
         | Type::CID
@@ -83,17 +104,18 @@ fn write_scalar(text: &mut Vec<u8>, kind: &Type, bytes: &[u8]) -> Result<(), Unr
         | Type::REGCOLLATION => json_text::integer(text, i64::from(reader.u32()?)),
         Type::XID8 => json_text::integer(text, reader.i64()?),
         _ if kind.name() == "hstore" => write_hstore(text, bytes)?,
-        _ => json_text::string(text, &text::of(kind, bytes)?),
+        _ => json_text::text(text, &text::of(kind, bytes)?),
     }
     Ok(())
 }
 
 /// Copies JSON text. PostgreSQL keeps the white space of `json`.
-fn write_json(text: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unreadable> {
-    let valid: &serde_json::value::RawValue =
-        serde_json::from_slice(bytes).map_err(|_| Unreadable)?;
-    text.extend_from_slice(valid.get().as_bytes());
-    Ok(())
+fn write_json(text: &mut Vec<u8>, bytes: &[u8]) {
+    match serde_json::from_slice::<&serde_json::value::RawValue>(bytes) {
+        Ok(valid) => text.extend_from_slice(valid.get().as_bytes()),
+        // It is not UTF-8.
+        Err(_) => json_text::text(text, bytes),
+    }
 }
 
 /// An array, of several dimensions if it has them.
@@ -105,7 +127,7 @@ fn write_array(text: &mut Vec<u8>, element: &Type, bytes: &[u8]) -> Result<(), U
     // Whether it has NULLs, and the type of the elements.
     reader.take(8)?;
     if dimensions > MAX_DIMENSIONS {
-        return Err(Unreadable);
+        return Err(Unreadable::Malformed);
     }
     let mut sizes = Vec::with_capacity(dimensions);
     for _ in 0..dimensions {
@@ -146,23 +168,54 @@ fn write_record(text: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unreadable> {
         if index > 0 {
             text.push(b',');
         }
-        write(text, &Type::from_oid(oid).ok_or(Unreadable)?, value)?;
+        write_member(text, oid, value)?;
     }
     text.push(b']');
     Ok(())
 }
 
-/// Keys and values, which are texts or NULL.
+/// A member of a row without a declared type. The types that the database defines are not known: an enum or a text is
+/// its bytes, and other values are binary.
+fn write_member(text: &mut Vec<u8>, oid: u32, value: Option<&[u8]>) -> Result<(), Unreadable> {
+    match (Type::from_oid(oid).filter(has_decoder), value) {
+        (Some(kind), value) => write(text, &kind, value)?,
+        (None, None) => text.extend_from_slice(b"null"),
+        (None, Some(bytes)) => match std::str::from_utf8(bytes) {
+            Ok(valid) if !valid.contains(char::is_control) => json_text::string(text, valid),
+            _ => json_text::bytes(text, "$blob", bytes),
+        },
+    }
+    Ok(())
+}
+
+/// Keys and values, which are texts or NULL. Keys that are not UTF-8 cannot be those of an object, so that the value is
+/// its text: `"a"=>"1", "b"=>NULL`.
 fn write_hstore(text: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unreadable> {
     let mut reader = Reader(bytes);
+    let count = reader.length()?;
+    let pairs: Vec<_> = (0..count)
+        .map(|_| Ok((reader.value()?.ok_or(Unreadable::Malformed)?, reader.value()?)))
+        .collect::<Result<_, Unreadable>>()?;
+    if pairs.iter().any(|(key, _)| std::str::from_utf8(key).is_err()) {
+        let quoted = |bytes: &[u8]| {
+            let escaped = escaped(bytes, &[(b'\\', b'\\'), (b'"', b'\\')]);
+            [b"\"", &escaped[..], b"\""].concat()
+        };
+        let pair = |(key, value): &(&[u8], Option<&[u8]>)| {
+            [quoted(key), value.map_or(b"NULL".to_vec(), quoted)].join(&b"=>"[..])
+        };
+        let pairs: Vec<Vec<u8>> = pairs.iter().map(pair).collect();
+        json_text::text(text, &pairs.join(&b", "[..]));
+        return Ok(());
+    }
     text.push(b'{');
-    for index in 0..reader.length()? {
+    for (index, (key, value)) in pairs.into_iter().enumerate() {
         if index > 0 {
             text.push(b',');
         }
-        write(text, &Type::TEXT, reader.value()?)?;
+        write(text, &Type::TEXT, Some(key))?;
         text.push(b':');
-        write(text, &Type::TEXT, reader.value()?)?;
+        write(text, &Type::TEXT, value)?;
     }
     text.push(b'}');
     Ok(())

@@ -40,7 +40,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<String, Unreadable> {
             .map(|place| format!("{:04}", group(-place)))
             .collect();
         text.push('.');
-        text.push_str(digits.get(..usize::from(scale)).ok_or(Unreadable)?);
+        text.push_str(digits.get(..usize::from(scale)).ok_or(Unreadable::Malformed)?);
     }
     Ok(text)
 }

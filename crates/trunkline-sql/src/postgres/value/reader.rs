@@ -1,6 +1,11 @@
-/// A value that cannot be read: its type has no decoder, or its bytes do not have the format of the type.
+/// The reason why a value cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable;
+pub(crate) enum Unreadable {
+    /// The binary format of the type is not known.
+    NoDecoder,
+    /// The bytes do not have the format of the type.
+    Malformed,
+}
 
 /// A member of a composite value: its type and its value.
 pub(super) type Member<'v> = (u32, Option<&'v [u8]>);
@@ -10,13 +15,13 @@ pub(super) struct Reader<'v>(pub(super) &'v [u8]);
 
 impl<'v> Reader<'v> {
     pub(super) fn take(&mut self, count: usize) -> Result<&'v [u8], Unreadable> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Unreadable)?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Unreadable::Malformed)?;
         self.0 = rest;
         Ok(taken)
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
-        self.take(N)?.try_into().map_err(|_| Unreadable)
+        self.take(N)?.try_into().map_err(|_| Unreadable::Malformed)
     }
 
     pub(super) fn u8(&mut self) -> Result<u8, Unreadable> {
@@ -53,14 +58,16 @@ impl<'v> Reader<'v> {
 
     /// A count, which is not negative.
     pub(super) fn length(&mut self) -> Result<usize, Unreadable> {
-        usize::try_from(self.i32()?).map_err(|_| Unreadable)
+        usize::try_from(self.i32()?).map_err(|_| Unreadable::Malformed)
     }
 
     /// A value after its length, which is -1 for NULL.
     pub(super) fn value(&mut self) -> Result<Option<&'v [u8]>, Unreadable> {
         match self.i32()? {
             -1 => Ok(None),
-            length => self.take(usize::try_from(length).map_err(|_| Unreadable)?).map(Some),
+            length => {
+                self.take(usize::try_from(length).map_err(|_| Unreadable::Malformed)?).map(Some)
+            }
         }
     }
 
