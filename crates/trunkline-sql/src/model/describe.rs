@@ -107,6 +107,15 @@ pub struct ColumnDescription {
     /// The declared type. SQLite does not force values to have it.
     #[serde(rename = "type")]
     pub declared_type: Option<String>,
+    /// The type that a domain restricts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_type: Option<String>,
+    /// The conditions of a domain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+    /// The values of an enum; at most 200.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
     /// Whether NULL can be stored.
     pub nullable: bool,
     /// The SQL of the default value.

@@ -137,7 +137,8 @@ fn schemas_describe_all_arguments_and_reject_others() {
             let schema = schema(&rpc, name, input);
             validator(&schema);
             assert_eq!(schema["type"], "object", "{name}");
-            assert!(schema.to_string().len() < if input { 1_500 } else { 6_500 }, "{name}");
+            let length = schema.to_string().len();
+            assert!(length < if input { 1_500 } else { 6_500 }, "{name}: {length}");
             if input {
                 assert_eq!(schema["additionalProperties"], false, "{name}");
             }

@@ -361,3 +361,31 @@ fn undefined_characters_have_a_remedy() {
     let rows = run("execute_raw_query", json!({ "query": remedy })).unwrap();
     assert_eq!(rows["rows"], json!([[{ "$blob": "gIE=", "bytes": 2 }, "€"]]));
 }
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn descriptions_list_enums_and_domains() {
+    let fixture = fixture();
+    fixture
+        .look("SET ROLE app; CREATE TABLE d (m mood, ms mood[], c cheer, y modern, t tags, n int)");
+    let described = run(&fixture, "describe_table", json!({ "table_name": "d" })).unwrap();
+    let facts: Vec<Value> = described["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| json!([column["values"], column["base_type"], column["checks"]]))
+        .collect();
+    let values = json!(["sad", "happy"]);
+    let checks = json!(["CHECK (((VALUE)::integer < 2100))", "NOT NULL", "CHECK ((VALUE > 1900))"]);
+    assert_eq!(
+        json!(facts),
+        json!([
+            [values, null, null],
+            [values, null, null],
+            [values, "mood", null],
+            [null, "integer", checks],
+            [null, "hstore", null],
+            [null, null, null],
+        ])
+    );
+}

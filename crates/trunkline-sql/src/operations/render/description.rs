@@ -10,6 +10,8 @@ use super::tsv;
 #[derive(Deserialize)]
 struct Description<'a> {
     kind: String,
+    #[serde(default)]
+    description: Option<String>,
     #[serde(borrow)]
     columns: Vec<Column<'a>>,
     indexes: Vec<Object>,
@@ -27,6 +29,14 @@ struct Column<'a> {
     name: &'a RawValue,
     #[serde(borrow, rename = "type")]
     declared_type: Option<&'a RawValue>,
+    #[serde(default)]
+    base_type: Option<String>,
+    #[serde(default)]
+    checks: Vec<String>,
+    #[serde(default)]
+    values: Vec<String>,
+    #[serde(default)]
+    description: Option<String>,
 }
 
 /// An index or a trigger.
@@ -43,6 +53,34 @@ pub(super) fn text(result: &str) -> String {
     }
 }
 
+impl Column<'_> {
+    /// A line with what the statement that created the table does not contain: the values of the type, and the comment.
+    fn write_notes(&self, data: &mut String) -> Option<()> {
+        let mut notes = Vec::new();
+        if let Some(base_type) = &self.base_type {
+            notes.push(
+                [base_type.as_str()]
+                    .into_iter()
+                    .chain(self.checks.iter().map(String::as_str))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            );
+        }
+        if !self.values.is_empty() {
+            let values: Vec<String> =
+                self.values.iter().map(|value| format!("{value:?}")).collect();
+            notes.push(format!("one of {}", values.join(", ")));
+        }
+        notes.extend(self.description.as_ref().map(|text| format!("comment: {text:?}")));
+        if !notes.is_empty() {
+            data.push_str("-- ");
+            tsv::name(data, self.name.get())?;
+            data.push_str(&format!(": {}\n", notes.join("; ")));
+        }
+        Some(())
+    }
+}
+
 impl Description<'_> {
     fn text(&self) -> Option<String> {
         let mut data = String::new();
@@ -51,6 +89,12 @@ impl Description<'_> {
         for statement in statements {
             data.push_str(statement);
             data.push_str(";\n");
+        }
+        if let Some(description) = &self.description {
+            data.push_str(&format!("-- comment: {description:?}\n"));
+        }
+        for column in &self.columns {
+            column.write_notes(&mut data)?;
         }
         // The statement of a view or of a virtual table does not name all columns with their types.
         if self.kind != "table" || self.ddl.is_none() {

@@ -196,6 +196,32 @@ fn describes_tables_as_sql() {
 }
 
 #[test]
+fn descriptions_have_comments_and_the_values_of_types() {
+    let column = |name: &str, facts: Value| {
+        let mut column = json!({"name": name, "type": "t", "nullable": true, "default": null});
+        column.as_object_mut().unwrap().extend(facts.as_object().unwrap().clone());
+        column
+    };
+    let result = json!({
+        "name": "d", "kind": "table", "description": "all\nmoods", "columns": [
+            column("m", json!({"values": ["sad", "it's ok"]})),
+            column("y", json!({"base_type": "integer", "checks": ["NOT NULL", "CHECK ((VALUE > 0))"]})),
+            column("c", json!({"base_type": "mood", "values": ["sad"], "description": "a \"mood\""})),
+            column("n", json!({})),
+        ],
+        "primary_key": [], "foreign_keys": [], "indexes": [], "triggers": [], "ddl": "CREATE TABLE d",
+    });
+    check(
+        super::described,
+        &json!({}),
+        &result,
+        "1 table, 4 columns\nNOTICE\n<MARK>\nCREATE TABLE d;\n-- comment: \"all\\nmoods\"\n\
+         -- m: one of \"sad\", \"it's ok\"\n-- y: integer NOT NULL CHECK ((VALUE > 0))\n\
+         -- c: mood; one of \"sad\"; comment: \"a \\\"mood\\\"\"\n</MARK>",
+    );
+}
+
+#[test]
 fn changes() {
     let yes = json!({});
     let returned = "\nReturned: 1 row\nNOTICE\n<MARK>\nid\n7\n</MARK>";

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -31,13 +33,16 @@ pub(crate) async fn describe_table(
         0 => None,
         rows => Some(sample(transaction, table, rows).await?),
     };
+    let types = types(transaction, *oid).await?;
+    let columns = table.columns.iter().zip(&found.columns);
+    let columns = columns.map(|(one, facts)| column(one, facts, types.get(&one.name)));
     Ok(TableDescription {
+        columns: columns.collect(),
         primary_key: table.primary_key().iter().map(|column| column.name.clone()).collect(),
         foreign_keys: foreign_keys(transaction, *oid).await?,
         indexes: indexes(transaction, *oid).await?,
         triggers: triggers(transaction, *oid).await?,
         ddl: Some(ddl(transaction, &found).await?),
-        columns: table.columns.iter().zip(&found.columns).map(column).collect(),
         kind: table.kind,
         name: table.full_name(),
         description: found.comment.clone(),
@@ -46,7 +51,7 @@ pub(crate) async fn describe_table(
     })
 }
 
-fn column((column, facts): (&Column, &ColumnFacts)) -> ColumnDescription {
+fn column(column: &Column, facts: &ColumnFacts, types: Option<&TypeFacts>) -> ColumnDescription {
     let generated = match (column.visibility, facts.identity.as_str()) {
         (Visibility::GeneratedVirtual, _) => Some(Generated::Virtual),
         (Visibility::GeneratedStored, _) => Some(Generated::Stored),
@@ -57,12 +62,51 @@ fn column((column, facts): (&Column, &ColumnFacts)) -> ColumnDescription {
     ColumnDescription {
         name: column.name.clone(),
         declared_type: Some(column.declared_type.clone()),
+        base_type: column.base_type.clone(),
+        checks: types.map(|types| types.checks.clone()).unwrap_or_default(),
+        values: types.map(|types| types.values.clone()).unwrap_or_default(),
         nullable: !column.not_null,
         default: column.default.clone(),
         generated,
         masked: column.mask,
         description: facts.comment.clone(),
     }
+}
+
+/// The facts of the type of a column that only descriptions use.
+#[derive(Default)]
+struct TypeFacts {
+    /// The conditions of a domain, and of those that it restricts.
+    checks: Vec<String>,
+    /// The values of an enum.
+    values: Vec<String>,
+}
+
+/// Domains and enums among the types of the columns, also of the elements of arrays, by the names of the columns.
+async fn types(transaction: &Transaction, oid: u32) -> Result<HashMap<String, TypeFacts>, Error> {
+    const TYPES: &str = "\
+        WITH RECURSIVE part(name, place, oid) AS ( \
+            SELECT a.attname::text, 0, a.atttypid FROM pg_catalog.pg_attribute AS a \
+            WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped \
+            UNION ALL \
+            SELECT p.name, p.place + 1, CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END \
+            FROM part AS p JOIN pg_catalog.pg_type AS t ON t.oid = p.oid \
+            WHERE t.typtype = 'd' OR (t.typcategory = 'A' AND t.typelem <> 0)) \
+        SELECT p.name, \
+        CASE WHEN t.typtype = 'd' AND t.typnotnull THEN ARRAY['NOT NULL'] ELSE '{}' END || \
+        ARRAY(SELECT pg_catalog.pg_get_constraintdef(k.oid) FROM pg_catalog.pg_constraint AS k \
+              WHERE k.contypid = t.oid AND k.contype = 'c' ORDER BY k.conname), \
+        ARRAY(SELECT e.enumlabel::text FROM pg_catalog.pg_enum AS e WHERE e.enumtypid = t.oid \
+              ORDER BY e.enumsortorder LIMIT 200) \
+        FROM part AS p JOIN pg_catalog.pg_type AS t ON t.oid = p.oid WHERE t.typtype IN ('d', 'e') \
+        ORDER BY p.name, p.place";
+    let mut types: HashMap<String, TypeFacts> = HashMap::new();
+    for row in catalog::rows(transaction, TYPES, &[(&oid, Type::OID)]).await? {
+        let facts = types.entry(row.try_get(0)?).or_default();
+        facts.checks.extend(row.try_get::<_, Vec<String>>(1)?);
+        facts.values.extend(row.try_get::<_, Vec<String>>(2)?);
+    }
+    Ok(types)
 }
 
 async fn foreign_keys(transaction: &Transaction, oid: u32) -> Result<Vec<ForeignKey>, Error> {

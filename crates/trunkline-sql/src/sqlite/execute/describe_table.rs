@@ -52,6 +52,9 @@ fn columns(table: &Table) -> Vec<ColumnDescription> {
     };
     let describe = |column: &Column| ColumnDescription {
         name: column.name.clone(),
+        base_type: None,
+        checks: Vec::new(),
+        values: Vec::new(),
         nullable: !(column.not_null
             || (column.key_place > 0 && is_row_number(&column.declared_type))),
         declared_type: Some(column.declared_type.clone()).filter(|name| !name.is_empty()),
