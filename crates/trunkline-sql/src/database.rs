@@ -13,10 +13,12 @@ use crate::model::error::Error;
 use crate::model::export::{ExportRows, ExportSender, Exported};
 use crate::model::health::{CheckHealth, DatabaseHealth};
 use crate::model::import::{Checkpoint, CheckpointRequest, ImportBatch, Imported};
+use crate::model::inferred_type::InferredType;
 use crate::model::plan::{ExplainQuery, QueryPlan};
 use crate::model::profile::{ProfileTable, TableProfile};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+use crate::model::schema::Dialect;
 use crate::model::search::{SchemaMatches, SearchSchema};
 use crate::model::unmatched_rule::UnmatchedRule;
 
@@ -47,6 +49,14 @@ impl Database {
     /// The engine.
     pub fn engine(&self) -> Engine {
         self.backend.engine()
+    }
+
+    /// The type of a column of a new table for the values of a file.
+    pub fn type_name(&self, inferred: InferredType) -> &'static str {
+        inferred.name(match self.engine() {
+            Engine::Sqlite => Dialect::Sqlite,
+            Engine::Postgres => Dialect::Postgres,
+        })
     }
 
     /// Whether callers may change the database.

@@ -103,6 +103,7 @@ pub mod transfer {
         CHECKPOINT_TABLE, Checkpoint, CheckpointRequest, ImportBatch, ImportRecord, Imported,
         RejectedRecord,
     };
+    pub use crate::model::inferred_type::InferredType;
 }
 
 /// Results that describe a database: matches of a search, plans, profiles of tables, and its state.

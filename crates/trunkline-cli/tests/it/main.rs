@@ -20,6 +20,7 @@ mod config_file;
 mod configuration;
 mod confirmation;
 mod console;
+mod create_table;
 mod databases;
 mod default_place;
 mod definitions;

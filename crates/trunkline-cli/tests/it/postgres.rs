@@ -1,6 +1,7 @@
 //! Databases of PostgreSQL, from the command line and the configuration file. The step `postgres` of `cargo xtask ci`
 //! runs these tests.
 
+mod create_table;
 mod guide;
 mod imports;
 mod names;

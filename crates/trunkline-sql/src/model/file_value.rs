@@ -86,7 +86,7 @@ impl ColumnKind {
     }
 
     /// Whether an object in a field is a value. A column of texts may contain any other text that looks like one.
-    fn accepts(self, object: &Map<String, Json>, text: &str) -> bool {
+    pub(crate) fn accepts(self, object: &Map<String, Json>, text: &str) -> bool {
         match self {
             Self::Text(dialect) => {
                 let value = value::from_json(&Json::Object(object.clone()));
@@ -159,9 +159,15 @@ pub(crate) fn of_field(field: &Json, kind: ColumnKind) -> Json {
     text.into()
 }
 
-/// The value of JSON for a column of SQLite, which stores documents and lists as texts.
-pub(crate) fn of_json(json: &Json) -> Json {
+/// The value of JSON for a column of SQLite, which stores documents and lists as texts, and in columns of texts also
+/// numbers that are not integers of 64 bits or exact doubles.
+pub(crate) fn of_json(json: &Json, kind: ColumnKind) -> Json {
+    let is_text = kind == ColumnKind::Text(Dialect::Sqlite);
     match &*exact_json::member(json) {
+        Json::Number(number) if is_text && number.is_u64() => number.to_string().into(),
+        Json::Object(fields) if is_text && let Some(number) = exact_json::raw_text(fields) => {
+            number.into()
+        }
         Json::Object(fields) if has_marker(fields) || fields.contains_key(INTEGER) => {
             of_object(fields.clone())
         }

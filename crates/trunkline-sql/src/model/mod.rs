@@ -13,6 +13,7 @@ pub(crate) mod export;
 pub(crate) mod file_value;
 pub(crate) mod health;
 pub(crate) mod import;
+pub(crate) mod inferred_type;
 pub(crate) mod json_text;
 pub(crate) mod limits;
 pub(crate) mod plan;

@@ -23,14 +23,11 @@ pub(crate) fn record<'t>(
         if is_generated(column) {
             continue;
         }
+        let kind = ColumnKind::of(column, table.dialect);
         let json = match table.dialect {
-            _ if batch.are_texts => {
-                file_value::of_field(json, ColumnKind::of(column, table.dialect))
-            }
-            Dialect::Sqlite => file_value::of_json(json),
-            Dialect::Postgres if ColumnKind::of(column, table.dialect) == ColumnKind::Json => {
-                json.clone()
-            }
+            _ if batch.are_texts => file_value::of_field(json, kind),
+            Dialect::Sqlite => file_value::of_json(json, kind),
+            Dialect::Postgres if kind == ColumnKind::Json => json.clone(),
             Dialect::Postgres => exact_json::member(json).into_owned(),
         };
         data.insert(name.clone(), json);

@@ -17,6 +17,7 @@ use trunkline_sql::transfer::{
 };
 use trunkline_sql::{Database, DescribeTable, Error};
 
+use super::create::NewTable;
 use super::file_format::{FileFormat, delimiter};
 use super::progress::Progress;
 use super::records::{Encoding, FileOptions, Item, Position, RecordReader};
@@ -56,6 +57,14 @@ pub(crate) struct Arguments {
     /// File of rejected records [default: FILE.rejects, or stdin.rejects]
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+    /// Create the table, with types from all records of the file
+    ///
+    /// The file is read twice. A table that exists is an error.
+    #[arg(long)]
+    create: bool,
+    /// Print the statement that creates the table, and change nothing
+    #[arg(long, requires = "create")]
+    dry_run: bool,
     /// Discard the state of an interrupted import, and begin again
     ///
     /// The records that it has inserted stay in the table.
@@ -123,6 +132,15 @@ fn import(arguments: &Arguments) -> anyhow::Result<u64> {
     let progress = Progress::new();
     let mut import =
         Import { runtime, database, batch, rejects, counts: Counts::default(), id: None };
+    if arguments.create {
+        if is_stdin {
+            bail!("--create reads the file twice; write stdin to a file first");
+        }
+        import.create_table(arguments, format, &options, &progress)?;
+        if arguments.dry_run {
+            return Ok(0);
+        }
+    }
     let finished = if is_stdin {
         let mut reader = RecordReader::new(BufReader::new(stdin()), format, options)?;
         import.check_header(&reader)?;
@@ -150,6 +168,15 @@ fn import(arguments: &Arguments) -> anyhow::Result<u64> {
     Ok(rejected)
 }
 
+fn open(path: &Path) -> anyhow::Result<File> {
+    let cannot_open = || format!("cannot open {}", path.display());
+    // A device may have no end, and a pipe cannot be read twice.
+    if !fs::metadata(path).with_context(cannot_open)?.is_file() {
+        bail!("{} is not a regular file; read it from stdin, as the file -", path.display());
+    }
+    File::open(path).with_context(cannot_open)
+}
+
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -174,6 +201,55 @@ struct Counts {
 }
 
 impl Import {
+    /// Creates the table for a file, unless an interrupted import of it continues.
+    fn create_table(
+        &self,
+        arguments: &Arguments,
+        format: ExportFormat,
+        options: &FileOptions,
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
+        let state = fs::metadata(with_suffix(&arguments.file, ".import"));
+        if !arguments.dry_run && !arguments.restart && state.is_ok_and(|state| state.len() > 0) {
+            return Ok(());
+        }
+        let name = &arguments.table;
+        let request = DescribeTable { table_name: name.clone(), ..DescribeTable::default() };
+        let exists = || {
+            format!(
+                "{name} exists; import without --create, give another --table, or drop it first"
+            )
+        };
+        match self.runtime.block_on(self.database.describe_table(request)) {
+            Ok(_) => bail!(exists()),
+            Err(Error::UnknownTable { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let file = open(&arguments.file)?;
+        let size = file.metadata().map_or(0, |file| file.len());
+        let file = BufReader::with_capacity(1 << 16, file);
+        let mut reader = RecordReader::new(file, format, options.clone())?;
+        let report = |offset| {
+            progress.set_share(|| "reading the types of the columns".to_owned(), offset, size);
+        };
+        let table = NewTable::of(name, &mut reader, format == ExportFormat::Csv, report);
+        progress.clear();
+        let table = table?;
+        if arguments.dry_run {
+            output::data(&table.sql(&self.database)).context("cannot write to stdout")?;
+            let NewTable { records, invalid, .. } = table;
+            output::message(&format!("{records} records, of which {invalid} cannot be read\n"));
+            return Ok(());
+        }
+        let request = table.request(&self.database);
+        match self.runtime.block_on(self.database.create_table(request)) {
+            Ok(_) => output::message(&format!("created the table {name}\n")),
+            Err(Error::TableExists { .. }) => bail!(exists()),
+            Err(error) => return Err(anyhow::Error::new(error).context("cannot create the table")),
+        }
+        Ok(())
+    }
+
     /// Imports a file, from its beginning or from the place of an interrupted import.
     fn run_file(
         &mut self,
@@ -184,11 +260,7 @@ impl Import {
     ) -> anyhow::Result<()> {
         let path = &arguments.file;
         let cannot_open = || format!("cannot open {}", path.display());
-        // A device may have no end, and a pipe cannot be read twice.
-        if !fs::metadata(path).with_context(cannot_open)?.is_file() {
-            bail!("{} is not a regular file; read it from stdin, as the file -", path.display());
-        }
-        let file = File::open(path).with_context(cannot_open)?;
+        let file = open(path)?;
         let identity = Identity::of(&file, arguments.source.location(), &arguments.table, progress)
             .with_context(|| format!("cannot read {}", path.display()))?;
         let mut reader =

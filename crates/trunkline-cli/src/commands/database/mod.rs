@@ -1,6 +1,7 @@
 //! `trunkline export`, `import` and `backup`: commands on a database, without a server.
 
 mod backup;
+mod create;
 mod export;
 mod file_format;
 mod import;

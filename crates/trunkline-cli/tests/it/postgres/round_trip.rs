@@ -167,7 +167,7 @@ const EXACT: [(&str, &[&str]); 46] = [
     ("positive", &["1", "7"]),
 ];
 
-/// Types with values that are not the same, and what becomes of them.
+/// Types with values that are not the same, and the values after the import.
 const DIFFERENT: [(&str, &str, &str, &str); 3] = [
     ("jsonb", "null", "NULL", "the `null` of JSON becomes NULL"),
     ("integer[]", "[0:1]={1,2}", "{1,2}", "lower bounds become 1"),

@@ -56,7 +56,7 @@ impl<R: BufRead> RecordReader<R> {
         Ok(())
     }
 
-    /// The separator that spreadsheets read from a first line `sep=;`, which is no record.
+    /// The separator that spreadsheets read from a first line `sep=;`, which is consumed.
     fn named_delimiter(&mut self) -> anyhow::Result<Option<u8>> {
         const NAME: &[u8] = b"sep=";
         for length in 1..=NAME.len() {
