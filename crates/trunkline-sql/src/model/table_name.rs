@@ -59,6 +59,17 @@ fn listed_part(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// A name without quotes around parts that need none, as it is listed. Other texts are unchanged.
+pub(crate) fn normalized(name: &str) -> String {
+    match parts(name, STANDARD) {
+        Some(parts) => {
+            let parts: Vec<_> = parts.iter().map(|part| listed_part(part)).collect();
+            parts.join(".")
+        }
+        None => name.to_owned(),
+    }
+}
+
 /// The last part of a listed name, without its quotes.
 pub(crate) fn bare(listed: &str) -> String {
     let last = parts(listed, STANDARD).and_then(|mut parts| parts.pop());

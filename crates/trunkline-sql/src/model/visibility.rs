@@ -175,7 +175,7 @@ impl FromStr for TablePattern {
         if text.is_empty() {
             return Err(VisibilityError::EmptyPattern);
         }
-        Ok(Self(folded(text)))
+        Ok(Self(folded(&table_name::normalized(text))))
     }
 }
 
@@ -421,6 +421,10 @@ mod tests {
         visible(&["\"sales.orders\""], &[], (Some("public"), "sales.orders"), true);
         visible(&["public.\"sales.*\""], &[], (Some("public"), "sales.orders"), true);
         visible(&["sales.*"], &[], (Some("public"), "sales.orders"), false);
+        // Quotes that a name does not need.
+        for denied in ["\"sales\".*", "\"sales\".\"o*\"", "\"Sales\".orders", "\"orders\""] {
+            visible(&[], &[denied], (Some("sales"), "orders"), false);
+        }
         visible(&["sales.orders"], &[], (None, "sales.orders"), true);
         for denied in ["sales.orders", "\"sales.orders\"", "public.sales.orders"] {
             visible(&[], &[denied], (Some("public"), "sales.orders"), false);

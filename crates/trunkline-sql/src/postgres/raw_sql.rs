@@ -65,25 +65,31 @@ impl Scoped {
         names.sort_unstable();
         names.dedup();
         let found = catalog::visible_tables(transaction, &names).await?;
-        let qualified = qualified(transaction, &spans, &found).await?;
-        Self::of(sql, &spans, found, qualified)
+        check_only(&spans, &found)?;
+        let key = random_key()?;
+        let qualified = qualified(transaction, &spans, &found, &key).await?;
+        Self::of(sql, &spans, found, qualified, &key)
     }
 
-    /// `qualified` are the names with a schema of tables with masked columns.
+    /// `qualified` are the names with a schema of tables with masked columns, and `key` a part of the names of their
+    /// expressions.
     fn of(
         sql: &str,
         spans: &[Span],
         found: Vec<catalog::VisibleTable>,
         qualified: Vec<Edit>,
+        key: &str,
     ) -> Result<Self, Error> {
         let mut definitions = Vec::new();
         let mut tables = Vec::new();
-        for catalog::VisibleTable { table, is_in_search_path } in found {
+        for (index, catalog::VisibleTable { table, is_in_search_path }) in
+            found.into_iter().enumerate()
+        {
             if is_in_search_path {
                 definitions.push(definition(&table.name, &table));
             }
             if table.has_masks() && !qualified.is_empty() {
-                definitions.push(definition(&qualified_name(&table), &table));
+                definitions.push(definition(&expression_name(key, index), &table));
             }
             tables.push(table);
         }
@@ -166,9 +172,16 @@ fn definition(name: &str, table: &Table) -> String {
     format!("{name} AS NOT MATERIALIZED (SELECT {columns} FROM {source})")
 }
 
-/// The name of the common table expression of a table that is named with its schema.
-fn qualified_name(table: &Table) -> String {
-    format!("{}.{}", table.schema.as_deref().unwrap_or_default(), table.name)
+/// The name of the common table expression of a table that is named with its schema. The statement cannot contain it.
+fn expression_name(key: &str, index: usize) -> String {
+    format!("table_{index}_{key}")
+}
+
+/// A text that no statement contains.
+fn random_key() -> Result<String, Error> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| Error::Failure(error.into()))?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(random)))
 }
 
 /// Refuses the names of system catalogs, of functions that describe objects, and of types that look up names.
@@ -211,15 +224,36 @@ async fn check_functions(transaction: &Transaction, spans: &[Span]) -> Result<()
     }
 }
 
+/// Refuses `ONLY` before a name that is that of a common table expression, which has the rows of child tables.
+fn check_only(spans: &[Span], visible: &[catalog::VisibleTable]) -> Result<(), Error> {
+    for (index, (token, _)) in spans.iter().enumerate() {
+        if !token.is("only") {
+            continue;
+        }
+        let mut rest = spans[index + 1..].iter().map(|(token, _)| token);
+        let next = rest.find(|token| **token != Token::Sign('('));
+        let name = next.and_then(Token::name).unwrap_or_default();
+        let is_this = |one: &catalog::VisibleTable| {
+            one.table.name == name || one.table.schema.as_deref() == Some(name)
+        };
+        if visible.iter().any(is_this) {
+            return Err(refused(name, "`ONLY` and a name of a table are"));
+        }
+    }
+    Ok(())
+}
+
 /// The names with a schema of visible tables with masked columns, and the names of their common table expressions.
 ///
 /// # Errors
 ///
-/// A name with a schema is not that of a visible table.
+/// A name with a schema is not that of a visible table, or that of a table with masked columns in a place where it
+/// could mean something else.
 async fn qualified(
     transaction: &Transaction,
     spans: &[Span],
     visible: &[catalog::VisibleTable],
+    key: &str,
 ) -> Result<Vec<Edit>, Error> {
     if !spans.iter().any(|(token, _)| *token == Token::Sign('.')) {
         return Ok(Vec::new());
@@ -229,7 +263,7 @@ async fn qualified(
     let schemas: HashSet<String> = schemas.iter().map(|name| name.to_lowercase()).collect();
     let mut edits = Vec::new();
     for (index, three) in spans.windows(3).enumerate() {
-        let [(first, range), (Token::Sign('.'), _), (second, end)] = three else { continue };
+        let [(first, range), (Token::Sign('.'), _), (second, _)] = three else { continue };
         let Some(schema) = first.name() else { continue };
         if !schemas.contains(&schema.to_lowercase()) {
             continue;
@@ -237,22 +271,33 @@ async fn qualified(
         let Some(name) = second.name() else {
             return Err(refused(schema, "names of schemas without a table are"));
         };
-        let is_this = |one: &&catalog::VisibleTable| {
+        let is_this = |one: &catalog::VisibleTable| {
             one.table.schema.as_deref() == Some(schema) && one.table.name == name
         };
-        let Some(one) = visible.iter().find(is_this) else {
+        let Some(found) = visible.iter().position(is_this) else {
             return Err(unknown_relation(schema, name, range.start));
         };
-        if one.table.has_masks() {
-            let expression = expression_in_place(&one.table, spans, index)?;
-            edits.push((range.start..end.end, expression));
+        let table = &visible[found].table;
+        if table.has_masks() {
+            let edit = in_place_of(table, &expression_name(key, found), spans, index);
+            edits.push(edit.ok_or_else(|| {
+                let name = format!("{schema}.{name}");
+                let reason = format!(
+                    "table {name:?} has masked columns, so its name with the schema can only follow FROM, JOIN, TABLE \
+                     or a comma, and not ONLY; name its columns by an alias, or by the name of the table"
+                );
+                Error::Forbidden { reason }
+            })?);
         }
     }
     Ok(edits)
 }
 
-/// The text in the place of the name of a table with its schema, which begins at a token.
-fn expression_in_place(table: &Table, spans: &[Span], index: usize) -> Result<String, Error> {
+/// The replacement of the name of a table with its schema, which begins at a token: the name of its expression, and the
+/// name of the table as the alias if none follows. `None` in a place where the name may not be that of a table.
+///
+/// In these places, a name is that of a table, or else an expression, in which the replacement is an unknown name.
+fn in_place_of(table: &Table, expression: &str, spans: &[Span], index: usize) -> Option<Edit> {
     /// The words that can follow a table and are not its alias.
     const AFTER_TABLE: [&str; 22] = [
         "cross",
@@ -278,25 +323,32 @@ fn expression_in_place(table: &Table, spans: &[Span], index: usize) -> Result<St
         "where",
         "window",
     ];
-    /// PostgreSQL truncates longer names.
-    const MAX_NAME: usize = 63;
-    let expression = qualified_name(table);
-    if expression.len() > MAX_NAME {
-        let reason = format!(
-            "table \"{expression}\" has masked columns, and this name has more than {MAX_NAME} bytes; use query_records"
-        );
-        return Err(Error::Forbidden { reason });
-    }
-    let (name, expression) = (quote(&table.name), quote(&expression));
     let token = |index: usize| spans.get(index).map(|(token, _)| token);
-    Ok(match token(index + 3) {
-        // A column of the table.
-        Some(Token::Sign('.')) => name,
-        Some(Token::Quoted(_)) => expression,
-        Some(Token::Word(word)) if !AFTER_TABLE.contains(&word.as_str()) => expression,
-        _ if index > 0 && token(index - 1).is_some_and(|token| token.is("table")) => expression,
-        _ => format!("{expression} AS {name}"),
-    })
+    let before = token(index.checked_sub(1)?)?;
+    let is_table = before.is("table");
+    if !is_table
+        && !["from", "join"].iter().any(|word| before.is(word))
+        && *before != Token::Sign(',')
+    {
+        return None;
+    }
+    let (_, dot) = spans.get(index + 1)?;
+    if dot.len() != 1 {
+        return None;
+    }
+    let has_alias = match token(index + 3) {
+        None | Some(Token::Sign(')' | ',' | ';')) => false,
+        Some(Token::Quoted(_)) => true,
+        Some(Token::Word(word)) => !AFTER_TABLE.contains(&word.as_str()),
+        Some(Token::Sign(_) | Token::Value) => return None,
+    };
+    let alias = match has_alias || is_table {
+        true => String::new(),
+        false => format!(" AS {}", quote(&table.name)),
+    };
+    let range = spans.get(index)?.1.start..spans.get(index + 2)?.1.end;
+    // With spaces, so that it does not become a part of another token.
+    Some((range, format!(" {}{alias} ", quote(expression))))
 }
 
 /// The error of the server for an unknown table.
@@ -322,7 +374,7 @@ fn refused(name: &str, what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scoped, expression_in_place, spans};
+    use super::{Scoped, check_only, expression_name, in_place_of, spans};
     use crate::model::schema::{Column, Dialect, Table, TableKind, Visibility};
     use crate::model::visibility::Mask;
     use crate::postgres::catalog::VisibleTable;
@@ -354,7 +406,7 @@ mod tests {
     #[track_caller]
     fn check(sql: &str, expected: &str) {
         let found = VisibleTable { table: table("t"), is_in_search_path: true };
-        let scoped = Scoped::of(sql, &spans(sql).unwrap(), vec![found], Vec::new()).unwrap();
+        let scoped = Scoped::of(sql, &spans(sql).unwrap(), vec![found], Vec::new(), "k").unwrap();
         let definition = r#"WITH "t" AS NOT MATERIALIZED (SELECT "a" FROM "public"."t") "#;
         assert_eq!(scoped.text, expected.replace("#", definition), "{sql}");
     }
@@ -377,29 +429,20 @@ mod tests {
         check("SHOW search_path", "SHOW search_path");
     }
 
-    #[test]
-    fn names_in_other_places_are_refused() {
-        for (sql, index) in [("EXPLAIN (public.t.a) SELECT zz", 2), ("SELECT public.public.t", 1)] {
-            let spans = spans(sql).unwrap();
-            let edit = |index: usize| {
-                (spans[index].1.start..spans[index + 2].1.end, "\"public.t\"".to_owned())
-            };
-            let found = VisibleTable { table: table("t"), is_in_search_path: true };
-            let outcome = Scoped::of(sql, &spans, vec![found], vec![edit(index), edit(index + 2)]);
-            assert!(outcome.is_err(), "{sql}");
-        }
-    }
-
-    /// The name with a schema at the token with this index, which is in the new text in its place.
+    /// The name with a schema at the token with this index is replaced, in the text and in the places of errors.
+    /// `expected` is `None` if it is refused.
     #[track_caller]
-    fn check_qualified(sql: &str, index: usize, expected: &str) {
+    fn check_qualified(sql: &str, index: usize, expected: Option<&str>) {
         let spans = spans(sql).unwrap();
-        let edit = expression_in_place(&table("t"), &spans, index).unwrap();
-        let edits = vec![(spans[index].1.start..spans[index + 2].1.end, edit)];
+        let edit = in_place_of(&table("t"), &expression_name("k", 0), &spans, index);
         let found = VisibleTable { table: table("t"), is_in_search_path: false };
-        let scoped = Scoped::of(sql, &spans, vec![found], edits).unwrap();
-        let definition = r#"WITH "public.t" AS NOT MATERIALIZED (SELECT "a" FROM "public"."t") "#;
-        assert_eq!(scoped.text, expected.replace("#", definition), "{sql}");
+        let scoped =
+            edit.map(|edit| Scoped::of(sql, &spans, vec![found], vec![edit], "k").unwrap());
+        let definition = r#"WITH "table_0_k" AS NOT MATERIALIZED (SELECT "a" FROM "public"."t") "#;
+        let expected =
+            expected.map(|text| text.replace('#', definition).replace('$', "\"table_0_k\""));
+        assert_eq!(scoped.as_ref().map(|scoped| &scoped.text), expected.as_ref(), "{sql}");
+        let Some(scoped) = scoped else { return };
         let (place, last) = (scoped.text.find("zz").unwrap(), scoped.text.rfind("zz").unwrap());
         assert_eq!(scoped.original(place), sql.find("zz").unwrap(), "{sql}");
         assert_eq!(scoped.original(last), sql.rfind("zz").unwrap(), "{sql}");
@@ -407,24 +450,48 @@ mod tests {
 
     #[test]
     fn names_with_a_schema_are_those_of_definitions() {
-        check_qualified("SELECT zz FROM public.t", 3, r#"#SELECT zz FROM "public.t" AS "t""#);
-        check_qualified("SELECT zz FROM public . t x", 3, r#"#SELECT zz FROM "public.t" x"#);
-        check_qualified("SELECT zz FROM public.t AS x", 3, r#"#SELECT zz FROM "public.t" AS x"#);
-        check_qualified(
-            "SELECT zz FROM public.t WHERE zz > 1",
-            3,
-            r#"#SELECT zz FROM "public.t" AS "t" WHERE zz > 1"#,
-        );
-        check_qualified("SELECT zz FROM public.t, u", 3, r#"#SELECT zz FROM "public.t" AS "t", u"#);
-        check_qualified(
-            "SELECT zz FROM (TABLE public.t)",
+        let check = |sql: &str, index, text: &str| check_qualified(sql, index, Some(text));
+        check("SELECT zz FROM public.t", 3, r#"#SELECT zz FROM  $ AS "t" "#);
+        check("SELECT zz FROM public . t x", 3, "#SELECT zz FROM  $  x");
+        check("SELECT zz FROM public.t AS x", 3, "#SELECT zz FROM  $  AS x");
+        check("SELECT zz FROM public.t\"x\"", 3, "#SELECT zz FROM  $ \"x\"");
+        check("SELECT zz FROM public.t WHERE zz", 3, r#"#SELECT zz FROM  $ AS "t"  WHERE zz"#);
+        check("SELECT zz FROM public.t, u", 3, r#"#SELECT zz FROM  $ AS "t" , u"#);
+        check(
+            "SELECT zz FROM u JOIN\"public\".t ON 1",
             5,
-            r#"#SELECT zz FROM (TABLE "public.t")"#,
+            r#"#SELECT zz FROM u JOIN $ AS "t"  ON 1"#,
         );
-        check_qualified(
-            "SELECT zz, public.t.a FROM public.t",
-            3,
-            r#"#SELECT zz, "t".a FROM public.t"#,
-        );
+        check("SELECT zz FROM (TABLE public.t)", 5, "#SELECT zz FROM (TABLE  $ )");
+        for (sql, index) in [
+            ("SELECT zz FROM U&public.t", 5),
+            ("SELECT zz FROM x.public.t", 5),
+            ("SELECT zz FROM public.t.a", 3),
+            ("SELECT zz FROM public..t", 3),
+            ("SELECT zz FROM public.t(1)", 3),
+            ("SELECT zz FROM public.t *", 3),
+            ("SELECT zz FROM ONLY public.t", 4),
+            ("SELECT zz FROM \"x\"public.t", 4),
+            ("SELECT public.t.a, zz FROM public.t", 1),
+            ("SELECT zz::public.t FROM u", 4),
+            ("SELECT zz FROM u AS public.t", 5),
+            ("WITH public.t AS (SELECT zz) SELECT 1", 1),
+        ] {
+            check_qualified(sql, index, None);
+        }
+    }
+
+    #[test]
+    fn child_tables_cannot_be_left_out() {
+        for (sql, is_refused) in [
+            ("SELECT 1 FROM ONLY t", true),
+            ("SELECT 1 FROM ONLY (t)", true),
+            ("TABLE ONLY public.t", true),
+            ("SELECT 1 FROM ONLY u", false),
+            ("SELECT 1 FROM t FETCH FIRST 1 ROWS ONLY", false),
+        ] {
+            let found = VisibleTable { table: table("t"), is_in_search_path: true };
+            assert_eq!(check_only(&spans(sql).unwrap(), &[found]).is_err(), is_refused, "{sql}");
+        }
     }
 }

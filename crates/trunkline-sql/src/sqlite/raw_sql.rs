@@ -81,14 +81,15 @@ fn check_kind(sql: &str) -> Result<(), Error> {
 }
 
 /// The statement with a common table expression in the place of each table with masked columns, without these columns. It
-/// is used if the statement has a `*`, which the authorizer refuses, and names none of the masked columns: their names
-/// could then mean others.
+/// is used if the statement has a `*`, which the authorizer refuses, and names none of the masked columns nor row numbers,
+/// which the expressions do not have: the names could then mean others.
 fn without_masked_columns(
     session: &mut Session<'_>,
     scope: &Arc<SqlScope>,
     sql: &str,
     names: &[Name],
 ) -> Result<Option<String>, Error> {
+    const ROW_NUMBERS: [&str; 3] = ["rowid", "_rowid_", "oid"];
     if !sql.contains('*') {
         return Ok(None);
     }
@@ -101,8 +102,11 @@ fn without_masked_columns(
     tables.sort_unstable();
     tables.dedup();
     let masked: Vec<&String> = names.iter().filter_map(masks_of).flatten().collect();
-    let is_masked = |name: &Name| masked.iter().any(|one| one.eq_ignore_ascii_case(&name.text));
-    if tables.is_empty() || names.iter().any(is_masked) {
+    let is_absent = |name: &Name| {
+        let mut absent = masked.iter().map(|name| name.as_str()).chain(ROW_NUMBERS);
+        absent.any(|one| one.eq_ignore_ascii_case(&name.text))
+    };
+    if tables.is_empty() || names.iter().any(is_absent) {
         return Ok(None);
     }
     let (compiled, refusal) = in_scope(session, scope, |session| session.prepare(sql).map(drop));

@@ -89,7 +89,8 @@ pub(super) fn explained(sql: &str) -> &str {
 }
 
 /// A statement with further common table expressions. They have the names of `tables`, which are in lower case, so the
-/// names of these tables with the schema `main` are replaced by the names alone. `None` if there is no statement.
+/// names of these tables with the schema `main` are replaced by the names alone. `None` if there is no statement, or the
+/// schema may be named in another place, where it could mean something else.
 pub(super) fn with_definitions(sql: &str, definitions: &str, tables: &[String]) -> Option<String> {
     let tokens = tokens(sql);
     let statement = statement(sql, &tokens);
@@ -102,22 +103,33 @@ pub(super) fn with_definitions(sql: &str, definitions: &str, tables: &[String]) 
     };
     let mut text = format!("{}{before}{definitions}{after}", &sql[..place]);
     let mut end = place;
-    for three in tokens.windows(3) {
-        let [schema, dot, table] = three else { continue };
-        let (Some(schema), true, Some(name)) =
-            (schema.name(sql), dot.is_sign(sql, "."), table.name(sql))
-        else {
-            continue;
-        };
-        let is_defined = tables.contains(&name.text.to_ascii_lowercase());
-        if schema.text.eq_ignore_ascii_case("main") && is_defined && schema.range.start >= end {
-            text.push_str(&sql[end..schema.range.start]);
-            text.push_str(&sql[name.range.clone()]);
-            end = name.range.end;
+    let names_main =
+        |token: &Token| token.name(sql).is_some_and(|name| name.text.eq_ignore_ascii_case("main"));
+    for (index, schema) in statement.iter().enumerate().filter(|(_, token)| names_main(token)) {
+        let name = table_after_schema(sql, statement, index)?;
+        // An expression of the statement could have the name of the table.
+        let has_own = statement.iter().any(|token| token.is_word(sql, "with"));
+        if has_own || !tables.contains(&name.text.to_ascii_lowercase()) {
+            return None;
         }
+        // With a space, so that it does not become a part of another token.
+        text.push_str(&sql[end..schema.range.start]);
+        text.push(' ');
+        text.push_str(&sql[name.range.clone()]);
+        text.push(' ');
+        end = name.range.end;
     }
     text.push_str(&sql[end..]);
     Some(text)
+}
+
+/// The name of a table after that of its schema, in a place where these can only be the names of a table.
+fn table_after_schema(sql: &str, statement: &[Token], index: usize) -> Option<Name> {
+    let before = statement.get(index.checked_sub(1)?)?;
+    let [dot, name] = statement.get(index + 1..index + 3)? else { return None };
+    let is_column = statement.get(index + 3).is_some_and(|token| token.is_sign(sql, "."));
+    let is_table = before.is_word(sql, "from") || before.is_word(sql, "join");
+    (is_table && dot.is_sign(sql, ".") && !is_column).then(|| name.name(sql))?
 }
 
 /// Whether a text has tokens after a semicolon that ends a statement. The statements in triggers count, too.

@@ -169,9 +169,7 @@ fn values_are_read_and_written_back() {
         }
         let csv = export(&fixture.database, &fixture, ExportFormat::Csv);
         let lines = export(&fixture.database, &fixture, ExportFormat::NdJson);
-        for (id, record) in
-            [(5, csv_cell(&csv)), (6, read_json(first_cell(&lines).as_bytes()).unwrap())]
-        {
+        for (id, record) in [(5, csv_cell(&csv)), (6, json_cell(&first_cell(&lines)))] {
             let mut data = serde_json::Map::new();
             data.insert("id".to_owned(), id.to_string().into());
             if !(record == "" && sql == "NULL") {
@@ -190,6 +188,11 @@ fn values_are_read_and_written_back() {
         let distinct = fixture.look("SELECT count(DISTINCT coalesce(c::text, '')) FROM t");
         assert_eq!(distinct, ["1"], "{shown}: {:?}", fixture.look("SELECT id, c::text FROM t"));
     }
+}
+
+/// A cell as the member of a record.
+fn json_cell(cell: &str) -> Value {
+    read_json(format!("{{\"c\":{cell}}}").as_bytes()).unwrap()["c"].clone()
 }
 
 /// The second cell of the first row of an export in CSV.

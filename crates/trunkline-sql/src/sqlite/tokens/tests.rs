@@ -240,10 +240,21 @@ fn definitions_are_added_to_a_statement() {
     check("EXPLAIN QUERY PLAN SELECT 1", Some("EXPLAIN QUERY PLAN WITH t AS (#) SELECT 1"));
     check("with a AS (SELECT 1) TABLE", Some("with t AS (#), a AS (SELECT 1) TABLE"));
     check("WITH RECURSIVE a(b) AS (1)", Some("WITH RECURSIVE t AS (#), a(b) AS (1)"));
-    check("SELECT * FROM main.t", Some("WITH t AS (#) SELECT * FROM t"));
-    check(
-        "SELECT main.\"T\".a, main.u.b FROM [MAIN] . `t` x, main.u",
-        Some("WITH t AS (#) SELECT \"T\".a, main.u.b FROM `t` x, main.u"),
-    );
+    check("SELECT * FROM main.t", Some("WITH t AS (#) SELECT * FROM  t "));
+    check("SELECT * FROM u JOIN\"main\".t x", Some("WITH t AS (#) SELECT * FROM u JOIN t  x"));
+    check("select a FROM [MAIN] . `T` x", Some("WITH t AS (#) select a FROM  `T`  x"));
     check("-- main.t\n", None);
+    for other in [
+        "SELECT * FROM main.u",
+        "SELECT main.t.a FROM main.t",
+        "SELECT * FROM u, main.t",
+        "SELECT * FROM main.t.a",
+        "SELECT * FROM u AS main",
+        "SELECT * FROM u\"main\".t",
+        "SELECT * FROM u AS main.t",
+        "SELECT * FROM (WITH t AS (SELECT 9) SELECT * FROM main.t)",
+        "SELECT 'main'.a",
+    ] {
+        check(other, None);
+    }
 }
