@@ -6,13 +6,13 @@ use trunkline_test_postgres::{create_database, psql, url_of};
 
 use crate::support::{run, trunkline};
 
-/// The insertion of 1500, in the second transaction, fails while the table `failing` has a row.
+/// The insertion of 1500, in the second transaction, ends its connection while the table `failing` has a row.
 const CONTENT: &str = "\
     CREATE SCHEMA other; CREATE TABLE t (id integer NOT NULL); CREATE TABLE other.t (id integer NOT NULL);
     CREATE TABLE failing (id integer); INSERT INTO failing VALUES (1);
     CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF NEW.id = 1500 AND EXISTS (SELECT FROM public.failing) THEN
-            RAISE EXCEPTION 'the disk is full' USING ERRCODE = 'disk_full';
+            PERFORM pg_terminate_backend(pg_backend_pid());
         END IF;
         RETURN NEW;
     END $$;
