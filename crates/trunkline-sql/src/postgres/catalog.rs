@@ -51,20 +51,38 @@ pub(super) async fn rows(
     Ok(transaction.connection()?.client.query_typed(sql, params).await?)
 }
 
-/// A text for display, with U+FFFD for what is not UTF-8, in a database without an encoding.
-pub(super) fn shown(row: &Row, index: usize) -> Result<Option<String>, Error> {
-    struct Shown(String);
-    impl<'v> FromSql<'v> for Shown {
-        fn from_sql(_: &Type, bytes: &'v [u8]) -> Result<Self, BoxError> {
-            Ok(Self(String::from_utf8_lossy(bytes).into_owned()))
-        }
+/// The bytes of a text, which need not be UTF-8 in a database without an encoding.
+struct AnyText<'v>(&'v [u8]);
 
-        fn accepts(kind: &Type) -> bool {
-            *kind == Type::TEXT
-        }
+impl<'v> FromSql<'v> for AnyText<'v> {
+    fn from_sql(_: &Type, bytes: &'v [u8]) -> Result<Self, BoxError> {
+        Ok(Self(bytes))
     }
-    let found: Option<Shown> = row.try_get(index)?;
-    Ok(found.map(|shown| shown.0))
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::TEXT
+    }
+}
+
+/// A text for display, with U+FFFD for what is not UTF-8.
+pub(super) fn shown(row: &Row, index: usize) -> Result<Option<String>, Error> {
+    let found: Option<AnyText<'_>> = row.try_get(index)?;
+    Ok(found.map(|text| String::from_utf8_lossy(text.0).into_owned()))
+}
+
+/// A name. The inner error is one that is not UTF-8, with U+FFFD for invalid bytes: requests cannot contain it.
+pub(super) fn name(row: &Row, index: usize) -> Result<Result<String, String>, Error> {
+    let bytes: AnyText<'_> = row.try_get(index)?;
+    Ok(match std::str::from_utf8(bytes.0) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) => Err(String::from_utf8_lossy(bytes.0).into_owned()),
+    })
+}
+
+/// The names in the first column that are UTF-8.
+fn names(rows: &[Row]) -> Result<Vec<String>, Error> {
+    let names: Vec<_> = rows.iter().map(|row| name(row, 0)).collect::<Result<_, _>>()?;
+    Ok(names.into_iter().flatten().collect())
 }
 
 /// A table or view.
@@ -154,7 +172,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
     let schema: String = row.try_get(2)?;
     // Sent together.
     let facts = join(columns(transaction, oid), unique_key(transaction, oid)).await;
-    let ((columns, facts), unique_key) = (facts.0?, facts.1?);
+    let (Columns { columns, facts, unreadable }, unique_key) = (facts.0?, facts.1?);
     let mut table = Table {
         dialect: Dialect::Postgres,
         schema: Some(schema).filter(|_| !is_visible),
@@ -162,7 +180,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         kind: kind_of(row.try_get(3)?),
         without_rowid: true,
         columns,
-        unreadable_columns: Vec::new(),
+        unreadable_columns: unreadable,
         unique_key,
         constraints: Vec::new(),
     };
@@ -238,10 +256,16 @@ pub(super) fn kind_of(relkind: &str) -> TableKind {
     }
 }
 
-async fn columns(
-    transaction: &Transaction,
-    oid: u32,
-) -> Result<(Vec<Column>, Vec<ColumnFacts>), Error> {
+/// The columns of a table.
+#[derive(Default)]
+struct Columns {
+    columns: Vec<Column>,
+    facts: Vec<ColumnFacts>,
+    /// Names of further columns, which are not UTF-8.
+    unreadable: Vec<String>,
+}
+
+async fn columns(transaction: &Transaction, oid: u32) -> Result<Columns, Error> {
     const COLUMNS: &str = "\
         SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
         pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attidentity::text, a.attgenerated::text, \
@@ -258,13 +282,19 @@ async fn columns(
         LEFT JOIN pg_catalog.pg_constraint AS k ON k.conrelid = a.attrelid AND k.contype = 'p' \
         WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped \
         AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY a.attnum";
-    let mut columns = Vec::new();
-    let mut facts = Vec::new();
+    let mut found = Columns::default();
     for row in transaction.look_up(COLUMNS, &[(&oid, Type::OID)]).await? {
         let generated: &str = row.try_get(5)?;
         let key_place: i32 = row.try_get(7)?;
-        columns.push(Column {
-            name: row.try_get(0)?,
+        let name = match name(&row, 0)? {
+            Ok(name) => name,
+            Err(shown) => {
+                found.unreadable.push(shown);
+                continue;
+            }
+        };
+        found.columns.push(Column {
+            name,
             declared_type: row.try_get(1)?,
             base_type: row.try_get(8)?,
             not_null: row.try_get(2)?,
@@ -277,9 +307,9 @@ async fn columns(
             },
             mask: None,
         });
-        facts.push(ColumnFacts { identity: row.try_get(4)?, comment: shown(&row, 6)? });
+        found.facts.push(ColumnFacts { identity: row.try_get(4)?, comment: shown(&row, 6)? });
     }
-    Ok((columns, facts))
+    Ok(found)
 }
 
 /// The columns of the primary key, or else of the smallest unique index without NULLs. A table with child tables has no
@@ -335,7 +365,7 @@ pub(super) async fn visible_tables(
             name: row.try_get(1)?,
             kind: kind_of(row.try_get(3)?),
             without_rowid: true,
-            columns: columns(transaction, oid).await?.0,
+            columns: columns(transaction, oid).await?.columns,
             unreadable_columns: Vec::new(),
             unique_key: Vec::new(),
             constraints: Vec::new(),
@@ -357,8 +387,7 @@ pub(super) async fn schema_names(transaction: &Transaction) -> Result<Vec<String
 pub(super) async fn table_names(transaction: &Transaction) -> Result<Vec<String>, Error> {
     let hidden = visibility::hidden(transaction, Among::All).await?;
     let sql = format!("SELECT {NAME} {READABLE} AND c.oid <> ALL($1) LIMIT 10000");
-    let found = rows(transaction, &sql, &[(&hidden, Type::OID_ARRAY)]).await?;
-    found.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    names(&rows(transaction, &sql, &[(&hidden, Type::OID_ARRAY)]).await?)
 }
 
 async fn unknown_table(transaction: &Transaction, name: &str) -> Result<Error, Error> {

@@ -39,8 +39,9 @@ fn sessions_are_shared() {
         async move {
             // On a connection, each call has a type that the driver has not looked up before.
             let name = ["mood", "shape", "colour"][number / 8 % 3];
-            let sql =
-                format!("SELECT ROW('happy', ARRAY[$1::int])::pair, 'sad'::mood, 'x'::{name}");
+            let sql = format!(
+                "SELECT ROW('happy', ARRAY[$1::int])::pair, '{number}'::money, 'x'::{name}"
+            );
             let sql = if name == "mood" { sql.replace("'x'", "'sad'") } else { sql };
             let params = serde_json::from_value(json!([number])).unwrap();
             let query = RawQuery { params: Some(params), ..RawQuery::new(&sql) };
@@ -48,7 +49,7 @@ fn sessions_are_shared() {
             let last = if name == "mood" { "sad" } else { "x" };
             assert_eq!(
                 rows.rows.get(),
-                format!("[[{{\"a\":\"happy\",\"b\":[{number}]}},\"sad\",\"{last}\"]]")
+                format!("[[{{\"a\":\"happy\",\"b\":[{number}]}},\"${number}.00\",\"{last}\"]]")
             );
             let update =
                 json!({"table_name": "feeling", "filters": {"id": 1}, "data": {"mood": "happy"}});

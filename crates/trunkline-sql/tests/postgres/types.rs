@@ -248,6 +248,7 @@ fn texts_of_any_bytes() {
         CREATE TYPE place AS (n int, name text);
         CREATE TABLE t (id int PRIMARY KEY, c text, v varchar(9), b char(2), n name, x text[], m mood, j json, h hstore,
             p place, r text, w tsvector, k text UNIQUE);
+        DO $$ BEGIN EXECUTE E'CREATE TABLE "n\xe7" (a int); CREATE TABLE u (id int PRIMARY KEY, "c\xe7" money)'; END $$;
         COMMENT ON TABLE t IS E'caf\xe9'; COMMENT ON COLUMN t.c IS E'caf\xe9';
         INSERT INTO t VALUES (1, 'ok', 'ok', 'ok', 'ok', '{ok}', 'sad', '1', 'a=>1', ROW(1, 'ok'), 'ok', 'ok', 'ok'),
             (2, E'\xe7', E'\xe7', E'\xe7', E'\xe7', ARRAY[E'\xe7'], 'sad', E'"\xe7"'::json,
@@ -281,6 +282,22 @@ fn texts_of_any_bytes() {
     assert_eq!(described["sample"]["rows"], expected);
     assert_eq!(described["description"], "caf\u{fffd}");
     run("profile_table", json!({ "table_name": "t" })).unwrap();
+    // Names that requests cannot contain, and comments.
+    let list = run("list_tables", json!({})).unwrap();
+    assert_eq!(list["unreadable"], json!(["n\u{fffd}"]));
+    assert_eq!(
+        (list["tables"].as_array().unwrap().len(), &list["tables"][0]["description"]),
+        (2, &json!("caf\u{fffd}"))
+    );
+    let found = run("search_schema", json!({ "term": "caf" })).unwrap();
+    assert_eq!(found["matches"].as_array().unwrap().len(), 2, "{found}");
+    let described = run("describe_table", json!({ "table_name": "u" })).unwrap();
+    assert_eq!(described["unreadable"], json!(["c\u{fffd}"]));
+    let unnamed = run("query_records", json!({ "table_name": "u" })).unwrap_err();
+    assert!(unnamed.to_string().contains("list the other columns"), "{unnamed}");
+    assert!(run("query_records", json!({ "table_name": "u", "columns": ["id"] })).is_ok());
+    let unknown = run("query_records", json!({ "table_name": "tt" })).unwrap_err();
+    assert_eq!(unknown.details().kind, "unknown_table", "{unknown:?}");
     // Filters, pages in the order of such texts, and changes.
     let found = json!({ "table_name": "t", "columns": ["id"], "filters": { "c": byte } });
     assert_eq!(run("query_records", found).unwrap()["rows"], json!([[2]]));

@@ -46,7 +46,7 @@ pub(crate) async fn describe_table(
         kind: table.kind,
         name: table.full_name(),
         description: found.comment.clone(),
-        unreadable: Vec::new(),
+        unreadable: table.unreadable_columns.clone(),
         sample,
     })
 }
@@ -102,7 +102,7 @@ async fn types(transaction: &Transaction, oid: u32) -> Result<HashMap<String, Ty
         ORDER BY p.name, p.place";
     let mut types: HashMap<String, TypeFacts> = HashMap::new();
     for row in catalog::rows(transaction, TYPES, &[(&oid, Type::OID)]).await? {
-        let facts = types.entry(row.try_get(0)?).or_default();
+        let facts = types.entry(catalog::shown(&row, 0)?.unwrap_or_default()).or_default();
         facts.checks.extend(row.try_get::<_, Vec<String>>(1)?);
         facts.values.extend(row.try_get::<_, Vec<String>>(2)?);
     }

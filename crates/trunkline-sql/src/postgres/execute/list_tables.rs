@@ -48,19 +48,27 @@ pub(crate) async fn list_tables(
         (&hidden, Type::OID_ARRAY),
     ];
     let found = catalog::rows(transaction, &sql, params).await?;
+    let mut unreadable = Vec::new();
     let mut tables = Vec::with_capacity(found.len().min(TABLES_PER_PAGE));
     for row in found.iter().take(TABLES_PER_PAGE) {
+        let name = match catalog::name(row, 0)? {
+            Ok(name) => name,
+            Err(shown) => {
+                unreadable.push(shown);
+                continue;
+            }
+        };
         let columns: i64 = row.try_get(2)?;
         let row_estimate: i64 = row.try_get(3)?;
         let kind = catalog::kind_of(row.try_get(1)?);
         let stores_rows = kind != TableKind::View;
         tables.push(TableSummary {
-            name: row.try_get(0)?,
+            name,
             kind,
             columns: usize::try_from(columns).ok(),
             // Negative if the table was never analyzed.
             row_estimate: u64::try_from(row_estimate).ok().filter(|_| stores_rows),
-            description: row.try_get(4)?,
+            description: catalog::shown(row, 4)?,
         });
     }
     let next_cursor = match tables.last() {
@@ -69,5 +77,5 @@ pub(crate) async fn list_tables(
         }
         _ => None,
     };
-    Ok(TableList { tables, unreadable: Vec::new(), next_cursor })
+    Ok(TableList { tables, unreadable, next_cursor })
 }

@@ -31,12 +31,13 @@ pub(crate) async fn search_schema(
     let found = catalog::rows(transaction, &sql, &[(&hidden, Type::OID_ARRAY)]).await?;
     let mut candidates = Vec::with_capacity(found.len());
     for row in &found {
+        let Ok(table) = catalog::name(row, 0)? else { continue };
         candidates.push(Candidate {
-            table: row.try_get(0)?,
+            table,
             kind: catalog::kind_of(row.try_get(1)?),
-            column: row.try_get(2)?,
+            column: catalog::shown(row, 2)?,
             declared_type: row.try_get(3)?,
-            description: row.try_get(4)?,
+            description: catalog::shown(row, 4)?,
         });
     }
     let tables = candidates.iter().filter(|candidate| candidate.column.is_none()).count();
