@@ -191,7 +191,9 @@ impl Supervisor {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+        // It contains texts of databases without an encoding.
+        let log = fs::read(self.folder.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
     }
 }
 
