@@ -91,6 +91,12 @@ impl Agent {
         Self { inner: Arc::new(inner), refresh: None }
     }
 
+    /// The model, if there is one.
+    #[must_use]
+    pub fn model(&self) -> Option<&Model> {
+        self.inner.model.as_ref()
+    }
+
     /// Sets a callback that [`refresh`](Self::refresh) runs first, such as one that reads a tool folder again, for
     /// this value and its later clones. It decides whether the caller may do that.
     #[must_use]

@@ -16,8 +16,8 @@ mod tool;
 mod tool_call;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,7 +26,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use trunkline::client::Http;
-use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError, redact_url};
+use trunkline::client::http::{
+    self as client_http, Bearer, Reply as HttpReply, Url, UrlError, redact_url,
+};
 use trunkline::protocol::spans::{self, Work};
 
 pub use accumulator::Completion;
@@ -56,6 +58,8 @@ struct Inner {
     http: Http,
     url: Url,
     config: Arc<ModelConfig>,
+    /// The same with the current key.
+    current: RwLock<Arc<ModelConfig>>,
     /// Whether the server has rejected streaming; then no further streams are requested.
     rejects_streams: AtomicBool,
     /// Whether the server has rejected extra members that it has sent; then no further ones are sent.
@@ -82,20 +86,21 @@ impl Model {
             tracing::warn!(url = shown, "the key is sent to this URL unencrypted; use https");
         }
         let http = client_http::HttpClientConfig {
-            bearer: config.key.clone(),
             max_reply: config.max_reply,
             connect_timeout: config.connect_timeout,
             ..Default::default()
         };
         let http =
             Http::with_config(url.clone(), http).map_err(|error| address(error.to_string()))?;
+        let config = Arc::new(config);
         let inner = Inner {
             http,
             url,
+            current: RwLock::new(Arc::clone(&config)),
             rejects_streams: AtomicBool::new(!config.stream),
             rejects_extra: AtomicBool::new(false),
             leaves_reasoning_unopened: Arc::default(),
-            config: Arc::new(config),
+            config,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -104,6 +109,17 @@ impl Model {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.config.model
+    }
+
+    /// Replaces the key, for all clones and for requests that have not begun.
+    pub fn replace_key(&self, key: Option<Bearer>) {
+        let config = Arc::new(ModelConfig { key, ..ModelConfig::clone(&self.inner.config) });
+        *self.inner.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    /// The configuration with the current key.
+    fn current(&self) -> Arc<ModelConfig> {
+        Arc::clone(&self.inner.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Begins the span of a request.
@@ -123,13 +139,18 @@ impl Model {
     /// # Cancel safety
     /// Dropping the future closes the connection.
     pub async fn ask(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
-        let reply = self.send(messages, tools).await;
-        reply.map_err(|error| error.redacted(self.inner.config.key.as_ref()))
+        let config = self.current();
+        let reply = self.send(messages, tools, &config).await;
+        reply.map_err(|error| error.redacted(config.key.as_ref()))
     }
 
-    async fn send(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
-        let Inner { config, rejects_streams, rejects_extra, leaves_reasoning_unopened, .. } =
-            &*self.inner;
+    async fn send(
+        &self,
+        messages: &[Message],
+        tools: &[Tool],
+        config: &Arc<ModelConfig>,
+    ) -> Result<Reply, ModelError> {
+        let Inner { rejects_streams, rejects_extra, leaves_reasoning_unopened, .. } = &*self.inner;
         let whole = Instant::now() + config.timeout;
         let mut retries = Retries::new(config, whole);
         let mut form = Form {
@@ -140,7 +161,7 @@ impl Model {
             let body = self.body(messages, tools, form);
             let first_token = Instant::now() + config.first_token_timeout;
             let deadlines = Deadlines { first_token, whole };
-            match self.post(body, form.streamed, deadlines).await {
+            match self.post(body, form.streamed, deadlines, config).await {
                 Ok(reply) if reply.status.is_success() => {
                     // A success in another form shows that the first one was rejected.
                     rejects_streams.fetch_or(!form.streamed, Ordering::Relaxed);
@@ -205,11 +226,14 @@ impl Model {
         body: Bytes,
         streamed: bool,
         deadlines: Deadlines,
+        config: &ModelConfig,
     ) -> Result<HttpReply, ModelError> {
-        let Inner { http, config, .. } = &*self.inner;
+        let http = &self.inner.http;
         let accept =
             if streamed { "text/event-stream, application/json" } else { "application/json" };
-        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+        let accept = (header::ACCEPT, HeaderValue::from_static(accept));
+        let key = config.key.as_ref().map(|key| (header::AUTHORIZATION, key.header()));
+        let headers = HeaderMap::from_iter(key.into_iter().chain([accept]));
         let Deadlines { first_token, whole } = deadlines;
         match timeout_at(first_token.min(whole), http.post(headers, body)).await {
             Ok(reply) => reply.map_err(ModelError::from),

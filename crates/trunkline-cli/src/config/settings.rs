@@ -114,7 +114,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("tools.folder", "path", Kind::Path),
     setting("agent.url", "url", Kind::Text),
     setting("agent.model", "model", Kind::Text),
-    setting("agent.key", "key", Kind::Secret),
+    live("agent.key", "key", Kind::Secret),
     setting("agent.context_tokens", "context", Kind::Integer),
     setting("agent.max_tools", "agent_max_tools", Kind::Integer),
     setting("agent.first_token_time", "agent_first_token_ms", Kind::Period),

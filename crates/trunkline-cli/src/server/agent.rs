@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, value_parser};
+use trunkline::client::http::Bearer;
 use trunkline::history::History;
 use trunkline::layers::authorize::SharedRules;
 use trunkline::limits::MemoryBudget;
@@ -208,6 +209,12 @@ impl AgentArgs {
         self.model().map(drop)
     }
 
+    /// The key of the endpoint, if any.
+    pub(super) fn key(&self) -> anyhow::Result<Option<Bearer>> {
+        let key = non_empty(&self.key).map(|key| key.parse()).transpose();
+        key.context("invalid TRUNKLINE_AGENT_KEY: it cannot be sent in a header")
+    }
+
     /// The model of the flags, if any.
     pub(super) fn model(&self) -> anyhow::Result<Option<Model>> {
         let [url, name] = [&self.url, &self.model].map(non_empty);
@@ -221,10 +228,8 @@ impl AgentArgs {
                 bail!("--agent-model requires --agent-url, the endpoint of the model")
             }
         };
-        let key = non_empty(&self.key).map(|key| key.parse()).transpose();
-        let key = key.context("invalid TRUNKLINE_AGENT_KEY: it cannot be sent in a header")?;
         let mut settings = model::ModelConfig::new(url, name);
-        settings.key = key;
+        settings.key = self.key()?;
         settings.first_token_timeout = Duration::from_millis(self.first_token_timeout_ms);
         settings.token_timeout = Duration::from_millis(self.token_timeout_ms);
         // The turn ends before, with its steps and a partial answer.

@@ -17,6 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 use trunkline::access::Principal;
+use trunkline::client::http::Bearer;
 use trunkline::history::{History, Redaction};
 use trunkline::http::{Context, HttpConfig, HttpService, ReplyBody, Routes, Sessions, respond};
 use trunkline::layers::authorize::{Rules, SharedRules};
@@ -25,6 +26,7 @@ use trunkline::layers::rate_limit::Rate;
 use trunkline::protocol::Reply;
 use trunkline::server::Tls;
 use trunkline::{DynamicOperations, Router};
+use trunkline_agent::model::Model;
 use trunkline_gateway::Gateway;
 use trunkline_mcp::Notifier;
 use trunkline_sql::Databases;
@@ -55,6 +57,7 @@ pub(super) struct LiveSettings {
     pub(super) default_rate: Option<Rate>,
     pub(super) redaction: Redaction,
     pub(super) upstreams: Upstreams,
+    pub(super) model_key: Option<Bearer>,
 }
 
 /// The parts of a running server that a reload changes.
@@ -69,6 +72,7 @@ pub(super) struct Live {
     pub(super) history: Option<History>,
     pub(super) databases: Option<Databases>,
     pub(super) gateway: Option<Gateway>,
+    pub(super) model: Option<Model>,
     pub(super) queries: DynamicOperations,
     pub(super) requires_token: bool,
     /// The configuration file, if there is one.
@@ -224,7 +228,7 @@ impl Reloader {
             fixed.extend::<Vec<_>>(restart);
         }
         let redaction = settings.redaction.clone();
-        let mut upstreams = settings.upstreams.clone();
+        let (mut upstreams, model_key) = (settings.upstreams.clone(), settings.model_key.clone());
         upstreams.retain(|name, _| live.contains(&format!("upstreams.{name}")));
         let has_changed_queries = live.iter().any(|key| key.starts_with("queries."));
         let queries = has_changed_queries.then(|| config.queries());
@@ -264,6 +268,9 @@ impl Reloader {
             && !upstreams.is_empty()
         {
             gateway.replace(upstreams);
+        }
+        if let Some(model) = &self.live.model {
+            model.replace_key(model_key);
         }
         self.files = config.watched().clone();
         let concerns_callers =

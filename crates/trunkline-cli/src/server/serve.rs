@@ -91,9 +91,9 @@ impl Serve {
         }
         let http = self.http_settings()?;
         let (default_rate, redaction) = (self.default_rate(), self.history.redaction());
-        let upstreams = self.upstreams.upstreams(config)?;
+        let (upstreams, model_key) = (self.upstreams.upstreams(config)?, self.agent.key()?);
         let (access, tls) = (self.access, self.tls);
-        Ok(LiveSettings { access, tls, http, default_rate, redaction, upstreams })
+        Ok(LiveSettings { access, tls, http, default_rate, redaction, upstreams, model_key })
     }
 
     /// The configuration of HTTP, without tokens.
@@ -344,6 +344,7 @@ async fn serve(arguments: &Serve, config: &Config, reread: Reread) -> anyhow::Re
             history: served.history.clone(),
             databases: served.databases.clone(),
             gateway: served.gateway.clone(),
+            model: agent.model().cloned(),
             queries: served.replaceable_queries.clone().unwrap_or_default(),
             requires_token: arguments.access.requires_token(),
             file: config.path().map(Path::to_owned),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::call_peer::{self as peer, Peer};
 use crate::roles::bearer;
 use crate::support::{PATIENCE, Server, post, tpch, trunkline};
 
@@ -110,6 +111,30 @@ fn a_rotated_token_of_an_upstream_loses_no_call() {
         assert!(called["result"].is_object(), "{called}");
     }
     assert!(!server.stop().stderr.contains("upstream failed"));
+}
+
+#[test]
+fn a_rotated_key_of_the_model_is_sent_without_a_restart() {
+    let (folder, _) = tpch();
+    let message =
+        r#"{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
+    let model = Peer::always(peer::json(message));
+    write(folder.path(), "key", "one\n");
+    let text =
+        format!("[agent]\nurl = '{}/v1'\nmodel = 'm'\nkey = {{ file = 'key' }}\n", model.url);
+    write(folder.path(), "trunkline.toml", &text);
+    let server = serve(folder.path());
+    let sent = || {
+        let params = json!({"message": "hello"});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "agent.chat", "params": params});
+        let reply = server.connect().ask(&post("/api", &[], &call)).json();
+        assert!(reply["result"].is_object(), "{reply}");
+        model.asked().last().unwrap().header("authorization").unwrap().to_owned()
+    };
+    assert_eq!(sent(), "bearer one");
+    write(folder.path(), "key", "two\n");
+    until("the key is not read again", || sent() == "bearer two");
+    check_reload(&server, &[], &[]);
 }
 
 /// The lines of `pids` are the processes of the upstream `local`.
