@@ -1,7 +1,7 @@
 //! Environment variables with an empty value, which count as not set.
 //!
-//! `${NAME:-}` of a compose file, and templates of other deployments, pass a setting that nobody made as an empty
-//! variable. An empty value on the command line is still one of its flag.
+//! `${NAME:-}` of a compose file, and templates of other deployments, pass a missing setting as an empty variable. An empty
+//! value on the command line is still a value of its flag.
 
 use std::env;
 use std::ffi::OsStr;

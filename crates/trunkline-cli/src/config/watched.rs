@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The configuration file and the files of its secrets, as they were when they were read.
+/// The versions of the configuration file and of the files of its secrets that were read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WatchedFiles {
     pub(super) file: Option<(PathBuf, Stamp)>,
@@ -23,7 +23,7 @@ pub(crate) enum FileChange {
     SecretsAndFile,
 }
 
-/// The version of a file. Symbolic links are followed, since Kubernetes replaces the files of a secret by changing a link.
+/// The version of a file. Symbolic links are followed: Kubernetes replaces the files of a secret by changing a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp(Option<(u64, u64, Option<SystemTime>)>);
 
@@ -35,7 +35,7 @@ impl Stamp {
 }
 
 impl WatchedFiles {
-    /// Returns what has changed since the last check. Files that are missing have not: their replacement may be under way.
+    /// Returns the changes since the last check. Missing files are not changes: their replacement may be under way.
     pub(crate) fn check(&mut self) -> FileChange {
         let update = |(path, known): &mut (PathBuf, Stamp)| {
             let stamp = Stamp::of(path);

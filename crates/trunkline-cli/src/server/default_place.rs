@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// The path of a file or directory with this name: in the working directory if that has it or can be written, or else in
 /// `trunkline` in the user's state directory, as the XDG Base Directory Specification defines it. A relative path if
-/// there is none.
+/// that directory is unknown.
 pub(super) fn default_place(name: &str) -> PathBuf {
-    // Permissions do not say it: a file system may be read-only.
+    // Permissions are not enough: a file system may be read-only.
     let is_usable = Path::new(name).exists() || tempfile::tempfile_in(".").is_ok();
     let directory = if is_usable { None } else { state_directory() };
     directory.map_or_else(|| name.into(), |directory| directory.join(name))

@@ -238,7 +238,7 @@ fn empty_variables_count_as_not_set() {
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
 
-    // Clients: an empty token is none, and an empty address is the default.
+    // Clients: an empty token is not sent.
     let server = Server::of(&folder.path().join("tpch.db"));
     let mut command = trunkline(folder.path());
     unset(command.arg("call").arg(server.address.to_string()), &variables("call"));

@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for AnyKey {
         }))
     }
 
-    /// The key of a number, which is no newtype: those of objects are.
+    /// The key of a number. Those of objects are newtypes.
     fn visit_str<E: de::Error>(self, text: &str) -> Result<MapKey, E> {
         match text == NUMBER_KEY {
             true => Ok(MapKey::Number),
