@@ -3,17 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use trunkline::access::Principal;
 use trunkline::{Call, ErrorObject, FromCall};
 use trunkline_mcp::client::{
-    CallOptions, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
-    ProgressCallback, Sampled, Sampling,
+    CallOptions, ClientHandler, HandlerError, HandlerFeatures, LogMessage, ProgressCallback,
 };
-use trunkline_mcp::{Elicited as Answer, Log, Peer, PeerError, Progress, Root, SamplingRequest};
+use trunkline_mcp::{
+    CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, Log, Peer, PeerError,
+    Progress, Root,
+};
 
 use crate::name::UpstreamName;
 
@@ -139,26 +140,24 @@ impl ClientHandler for Relay {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
-        match elicitation {
-            Elicitation::Form { message, schema, .. } => {
+    fn elicit(&self, request: ElicitRequest) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
+        match request {
+            ElicitRequest::Form { message, requested_schema, .. } => {
                 let message = self.message(&message);
-                let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+                let schema: Value =
+                    serde_json::from_str(requested_schema.get()).unwrap_or_default();
                 self.ask(move |peer, key| {
                     let (message, schema) = (message.clone(), schema.clone());
-                    async move { Ok(elicited(peer.elicit_form(&key, &message, schema).await?)) }
+                    async move { peer.elicit_form(&key, &message, schema).await }
                 })
             }
-            Elicitation::Url { message, url, .. } => {
+            ElicitRequest::Url { message, url, .. } => {
                 let message = self.message(&message);
                 self.ask(move |peer, key| {
                     let (message, url) = (message.clone(), url.clone());
                     async move {
-                        Ok(match peer.elicit_url(&key, &message, &url).await? {
-                            Answer::Accepted(()) => Elicited::Accept(Map::new()),
-                            Answer::Declined => Elicited::Decline,
-                            Answer::Cancelled => Elicited::Cancel,
-                        })
+                        let answer = peer.elicit_url(&key, &message, &url).await?;
+                        Ok(answer.map(|()| Map::new()))
                     }
                 })
             }
@@ -166,24 +165,20 @@ impl ClientHandler for Relay {
         }
     }
 
-    fn sample(&self, sampling: Sampling) -> BoxFuture<'_, Result<Sampled, HandlerError>> {
-        let request = match sampling_request(&sampling) {
-            Ok(request) => request,
-            Err(error) => return Box::pin(async { Err(error) }),
-        };
+    fn sample(
+        &self,
+        mut request: CreateMessageRequest,
+    ) -> BoxFuture<'_, Result<CreateMessageResult, HandlerError>> {
+        // They concern the connection of the upstream, and that of the client.
+        for member in ["_meta", "task"] {
+            request.options.remove(member);
+        }
         self.ask(move |peer, key| {
             let request = request.clone();
             async move {
-                let found = peer.sample(&key, &request).await?;
-                let mut result = json!({
-                    "role": found.role,
-                    "content": found.content,
-                    "model": found.model,
-                });
-                if let Some(reason) = found.stop_reason {
-                    result["stopReason"] = reason.into();
-                }
-                Ok(Sampled::from_result(raw(&result)))
+                let mut found = peer.sample(&key, &request).await?;
+                found.rest.clear();
+                Ok(found)
             }
         })
     }
@@ -205,31 +200,6 @@ impl ClientHandler for Relay {
     }
 }
 
-fn elicited(answer: Answer<Map<String, Value>>) -> Elicited {
-    match answer {
-        Answer::Accepted(content) => Elicited::Accept(content),
-        Answer::Declined => Elicited::Decline,
-        Answer::Cancelled => Elicited::Cancel,
-    }
-}
-
-/// The request as received, without the members that concern the connection of the upstream.
-fn sampling_request(sampling: &Sampling) -> Result<SamplingRequest, HandlerError> {
-    let invalid = |reason: String| HandlerError::Invalid(format!("malformed params: {reason}"));
-    let params: Result<Map<String, Value>, _> = serde_json::from_str(sampling.params.get());
-    let mut options = params.map_err(|error| invalid(error.to_string()))?;
-    for member in ["messages", "maxTokens", "systemPrompt", "_meta", "task"] {
-        options.remove(member);
-    }
-    let max_tokens = u32::try_from(sampling.max_tokens);
-    let max_tokens = max_tokens.map_err(|_| invalid("`maxTokens` is too large".to_owned()))?;
-    let mut request = SamplingRequest::new(String::new(), max_tokens);
-    request.messages.clone_from(&sampling.messages);
-    request.system_prompt.clone_from(&sampling.system_prompt);
-    request.options = options;
-    Ok(request)
-}
-
 fn refusal(error: PeerError) -> HandlerError {
     match error {
         PeerError::Unsupported(_) => HandlerError::Unsupported,
@@ -239,8 +209,4 @@ fn refusal(error: PeerError) -> HandlerError {
         PeerError::Schema { .. } => HandlerError::Invalid(error.to_string()),
         other => HandlerError::Failed(other.into()),
     }
-}
-
-fn raw(value: &Value) -> Box<RawValue> {
-    to_raw_value(value).expect("JSON serialises into memory")
 }

@@ -19,16 +19,15 @@ use serde_json::{Map, Value, json};
 use trunkline::BoxError;
 use trunkline::access::jwt::{Algorithm, SigningKey};
 use trunkline::client::Http;
-use trunkline_mcp::Received;
 use trunkline_mcp::client::oauth::{
     ClientAuthentication, Grant, IdentityProvider, Interaction, OAuth, OAuthConfig,
     RegisteredClient, Secret, UserAgent,
 };
 use trunkline_mcp::client::{
-    Client, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, List,
-    McpClientConfig,
+    Client, ClientHandler, HandlerError, HandlerFeatures, List, McpClientConfig,
 };
 use trunkline_mcp::tools::Tool;
+use trunkline_mcp::{ElicitRequest, ElicitResult, Received};
 
 /// The value that a scenario passes in `MCP_CONFORMANCE_CONTEXT`.
 #[derive(Default, Deserialize)]
@@ -110,10 +109,15 @@ impl ClientHandler for Handler {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
+    fn elicit(
+        &self,
+        elicitation: ElicitRequest,
+    ) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
         let elicited = match elicitation {
-            Elicitation::Form { schema, .. } => Elicited::Accept(confirmed(&schema)),
-            _ => Elicited::Decline,
+            ElicitRequest::Form { requested_schema, .. } => {
+                ElicitResult::Accept(confirmed(&requested_schema))
+            }
+            _ => ElicitResult::Decline,
         };
         Box::pin(std::future::ready(Ok(elicited)))
     }

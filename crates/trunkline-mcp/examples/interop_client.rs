@@ -22,11 +22,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use trunkline::ErrorObject;
 use trunkline::client::Http;
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, ClientHandler, Elicitation, Elicited, Error as ClientError,
-    HandlerError, HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Sampled,
-    Sampling, Transport,
+    CallOptions, Change, Client, ClientHandler, Error as ClientError, HandlerError,
+    HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Transport,
 };
-use trunkline_mcp::{CompletionTarget, Root};
+use trunkline_mcp::{
+    CompletionTarget, CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, Root,
+};
 
 /// The deadline of a notification.
 const SOON: Duration = Duration::from_secs(10);
@@ -94,9 +95,12 @@ impl ClientHandler for Handler {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
-        let Elicitation::Form { schema, .. } = elicitation else {
-            return Box::pin(ready(Ok(Elicited::Decline)));
+    fn elicit(
+        &self,
+        elicitation: ElicitRequest,
+    ) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
+        let ElicitRequest::Form { requested_schema: schema, .. } = elicitation else {
+            return Box::pin(ready(Ok(ElicitResult::Decline)));
         };
         let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
         let properties = schema["properties"].as_object();
@@ -105,11 +109,14 @@ impl ClientHandler for Handler {
             .into_iter()
             .filter(|name| properties.is_some_and(|properties| properties.contains_key(*name)));
         let content = given.map(|name| (name.to_owned(), json!("Ada"))).collect();
-        Box::pin(ready(Ok(Elicited::Accept(content))))
+        Box::pin(ready(Ok(ElicitResult::Accept(content))))
     }
 
-    fn sample(&self, _sampling: Sampling) -> BoxFuture<'_, Result<Sampled, HandlerError>> {
-        Box::pin(ready(Ok(Sampled::text("test", "Paris"))))
+    fn sample(
+        &self,
+        _sampling: CreateMessageRequest,
+    ) -> BoxFuture<'_, Result<CreateMessageResult, HandlerError>> {
+        Box::pin(ready(Ok(CreateMessageResult::new("test", "Paris"))))
     }
 
     fn roots(&self) -> BoxFuture<'_, Result<Vec<Root>, HandlerError>> {

@@ -1,12 +1,13 @@
 //! The progress notifications of a call.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
+
+use crate::lock::Lock;
+use crate::model::{ProgressParams, ProgressUpdate};
 
 /// The progress of a call, which its client has requested.
 ///
@@ -20,7 +21,7 @@ pub(crate) struct CallProgress {
     /// The time without a notification after which the progress is repeated.
     interval: Duration,
     started: Instant,
-    sent: Mutex<Sent>,
+    sent: Lock<Sent>,
 }
 
 /// The last notification.
@@ -31,17 +32,8 @@ struct Sent {
     at: Instant,
 }
 
-/// The params of a notification.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ProgressParams<'a> {
-    progress_token: Option<&'a RawValue>,
-    progress: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'a str>,
-}
+/// The params of a notification, whose token is passed on.
+type Params<'p> = ProgressParams<Option<&'p RawValue>>;
 
 /// The relative increase of a repeated value. It is visible in numbers of 32 bits, and smaller than the steps of
 /// handlers.
@@ -50,55 +42,44 @@ const STEP: f64 = 1e-6;
 impl CallProgress {
     pub(crate) fn new(token: Bytes, interval: Duration) -> Self {
         let started = Instant::now();
-        let sent = Mutex::new(Sent { progress: None, total: None, at: started });
+        let sent = Lock::new(Sent { progress: None, total: None, at: started });
         Self { token, interval, started, sent }
     }
 
     /// Sends progress that a handler reports. Notifications are sent in the order of their values.
     pub(crate) fn report<R>(
         &self,
-        progress: f64,
-        total: Option<f64>,
-        message: Option<&str>,
-        send: impl FnOnce(&ProgressParams<'_>) -> R,
+        mut update: ProgressUpdate,
+        send: impl FnOnce(&Params<'_>) -> R,
     ) -> R {
-        let mut sent = self.sent();
-        let progress = match sent.progress {
-            Some(last) if progress <= last => next_after(last),
-            _ => progress,
-        };
-        *sent = Sent { progress: Some(progress), total, at: Instant::now() };
-        send(&self.params(progress, total, message))
+        let mut sent = self.sent.lock();
+        if let Some(last) = sent.progress.filter(|last| update.progress <= *last) {
+            update.progress = next_after(last);
+        }
+        let (progress, total) = (Some(update.progress), update.total);
+        *sent = Sent { progress, total, at: Instant::now() };
+        send(&self.params(update))
     }
 
     /// Sends the last progress again.
-    pub(crate) fn repeat<R>(&self, send: impl FnOnce(&ProgressParams<'_>) -> R) -> R {
-        let mut sent = self.sent();
+    pub(crate) fn repeat<R>(&self, send: impl FnOnce(&Params<'_>) -> R) -> R {
+        let mut sent = self.sent.lock();
         let progress = sent.progress.map_or(0.0, next_after);
         (sent.progress, sent.at) = (Some(progress), Instant::now());
         let total = sent.total.filter(|total| progress <= *total);
-        let message = format!("still running ({} s)", self.started.elapsed().as_secs());
-        send(&self.params(progress, total, Some(&message)))
+        let message = Some(format!("still running ({} s)", self.started.elapsed().as_secs()));
+        send(&self.params(ProgressUpdate { progress, total, message }))
     }
 
     /// The time at which the progress is repeated.
     pub(crate) fn repeat_at(&self) -> Option<Instant> {
-        self.sent().at.checked_add(self.interval)
+        self.sent.lock().at.checked_add(self.interval)
     }
 
-    fn params<'a>(
-        &'a self,
-        progress: f64,
-        total: Option<f64>,
-        message: Option<&'a str>,
-    ) -> ProgressParams<'a> {
+    fn params(&self, update: ProgressUpdate) -> Params<'_> {
         let token = std::str::from_utf8(&self.token).ok();
         let progress_token = token.and_then(|token| serde_json::from_str(token).ok());
-        ProgressParams { progress_token, progress, total, message }
-    }
-
-    fn sent(&self) -> MutexGuard<'_, Sent> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+        ProgressParams { progress_token, update }
     }
 }
 
@@ -112,7 +93,11 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::{CallProgress, ProgressParams};
+    use super::{CallProgress, Params, ProgressUpdate};
+
+    fn update(progress: f64, total: Option<f64>) -> ProgressUpdate {
+        ProgressUpdate { progress, total, message: None }
+    }
 
     /// Sends the values of a handler, and repeats the progress for `None`. `expected` are the values and totals
     /// that the client receives.
@@ -120,12 +105,12 @@ mod tests {
     fn check(total: Option<f64>, steps: &[Option<f64>], expected: &[(f64, Option<f64>)]) {
         let progress = CallProgress::new(Bytes::from_static(b"7"), Duration::from_secs(1));
         let send = |step: &Option<f64>| {
-            let read = |params: &ProgressParams<'_>| {
+            let read = |params: &Params<'_>| {
                 assert_eq!(params.progress_token.unwrap().get(), "7");
-                (params.progress, params.total)
+                (params.update.progress, params.update.total)
             };
             match step {
-                Some(value) => progress.report(*value, total, None, read),
+                Some(value) => progress.report(update(*value, total), read),
                 None => progress.repeat(read),
             }
         };
@@ -160,8 +145,8 @@ mod tests {
     #[test]
     fn the_largest_value_is_finite() {
         let progress = CallProgress::new(Bytes::from_static(b"7"), Duration::MAX);
-        progress.report(f64::MAX, None, None, |_| {});
-        assert!(progress.repeat(|params| params.progress.is_finite()));
+        progress.report(update(f64::MAX, None), |_| {});
+        assert!(progress.repeat(|params| params.update.progress.is_finite()));
         assert_eq!(progress.repeat_at(), None);
     }
 }

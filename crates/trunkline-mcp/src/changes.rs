@@ -42,21 +42,16 @@ impl ChangedResource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ChangeSet {
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tools: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) prompts: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) resource_list: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) all_resources: bool,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) resources: BTreeSet<ChangedResource>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 /// The maximum number of resources in a set. With more, all resources count as changed.

@@ -1,9 +1,8 @@
 //! The name and version that a client gives of itself.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use crate::model::Implementation;
 
 /// The name and version of a client: `clientInfo` of `initialize`, or of `_meta` in the stateless era. The client chooses
 /// them, so nothing may be permitted by them.
@@ -26,14 +25,7 @@ impl ClientInfo {
     /// The members of a JSON object. `None` without a name. A malformed object is not an error, since a client that works
     /// with other servers may send it.
     pub(crate) fn parse(json: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Members<'j> {
-            #[serde(borrow)]
-            name: Cow<'j, str>,
-            #[serde(borrow, default)]
-            version: Cow<'j, str>,
-        }
-        let Members { name, version } = serde_json::from_slice(json).ok()?;
+        let Implementation { name, version, .. } = serde_json::from_slice(json).ok()?;
         (!name.is_empty()).then(|| Self::new(&name, &version))
     }
 

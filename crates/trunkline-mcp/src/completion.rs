@@ -1,7 +1,6 @@
 //! Operations that complete the arguments of prompts and the variables of resource templates.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +56,11 @@ impl Completion {
     pub fn template(template: impl Into<String>, variable: impl Into<String>) -> Self {
         Self { target: CompletionTarget::Resource(template.into()), argument: variable.into() }
     }
+
+    fn error(&self, reason: &'static str) -> McpError {
+        let (of, argument) = (self.target.name().to_owned(), self.argument.clone());
+        McpError::Completion { of, argument, reason }
+    }
 }
 
 impl CompletionParams {
@@ -110,26 +114,29 @@ impl CompletionForm {
 pub(crate) struct Completions(BTreeMap<Completion, Arc<RegisteredOperation>>);
 
 impl Completions {
-    /// Adds the completions of an operation. `check` returns the reason why one is not possible.
+    /// Adds the completions of an operation, unless another one is among them or in `others`.
     pub(crate) fn add(
         &mut self,
         operation: &Arc<RegisteredOperation>,
-        check: impl Fn(&Completion) -> Result<(), &'static str>,
+        others: &Self,
     ) -> Result<(), McpError> {
         let completes = operation.description().extensions.get::<Completes>();
         for completion in completes.iter().flat_map(|completes| &completes.completions) {
-            let failure = |reason| McpError::Completion {
-                of: completion.target.name().to_owned(),
-                argument: completion.argument.clone(),
-                reason,
-            };
-            check(completion).map_err(failure)?;
-            match self.0.entry(completion.clone()) {
-                Entry::Occupied(_) => return Err(failure("another operation completes it")),
-                Entry::Vacant(entry) => drop(entry.insert(Arc::clone(operation))),
+            if others.0.contains_key(completion) || self.0.contains_key(completion) {
+                return Err(completion.error("another operation completes it"));
             }
+            self.0.insert(completion.clone(), Arc::clone(operation));
         }
         Ok(())
+    }
+
+    /// Checks the completions. The error is the reason why one is not possible.
+    pub(crate) fn check(
+        &self,
+        check: impl Fn(&Completion) -> Result<(), &'static str>,
+    ) -> Result<(), McpError> {
+        let mut all = self.0.keys();
+        all.try_for_each(|completion| check(completion).map_err(|reason| completion.error(reason)))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

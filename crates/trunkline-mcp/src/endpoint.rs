@@ -41,7 +41,7 @@ use crate::session::{
     HttpSession, Position, RETRY, SessionError, StreamId, owner_key, random_id, random_start,
     session_id,
 };
-use crate::session_refusal::{SessionRefusal, unavailable_response, unknown_event};
+use crate::session_refusal::{unavailable_response, unknown_event};
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
@@ -332,7 +332,7 @@ impl Endpoint {
             match membership.map(|membership| (membership, random_id().zip(random_start()))) {
                 Some((membership, Some((id, start)))) => Some((membership, id, start)),
                 Some((_, None)) => {
-                    let refused = SessionRefusal::Failed(SessionError::Random);
+                    let refused = SessionError::Random;
                     record_refusal(call, &refused.error());
                     return ResponseFuture::ready(refused.response(id.as_ref()));
                 }
@@ -394,7 +394,7 @@ impl Endpoint {
                 response.headers_mut().insert(header::SESSION_ID, session);
                 response
             }
-            Err(error) => SessionRefusal::Failed(error).response(id),
+            Err(error) => error.response(id),
         }
     }
 
@@ -402,10 +402,7 @@ impl Endpoint {
     /// received last.
     async fn open_stream(&self, extensions: Extensions) -> Response<ReplyBody> {
         let extensions = &extensions;
-        if let Err(refused) = self.load_session(extensions).await {
-            return *refused;
-        }
-        let session = match self.require_session(extensions) {
+        let session = match self.require_session(extensions).await {
             Ok(session) => session,
             Err(refused) => return *refused,
         };
@@ -446,10 +443,7 @@ impl Endpoint {
 
     /// Ends a session and its calls.
     async fn end_session(&self, extensions: &Extensions) -> Response<ReplyBody> {
-        if let Err(refused) = self.load_session(extensions).await {
-            return *refused;
-        }
-        let session = match self.require_session(extensions) {
+        let session = match self.require_session(extensions).await {
             Ok(session) => session,
             Err(refused) => return *refused,
         };
@@ -508,22 +502,22 @@ impl Endpoint {
         &self,
         fields: Fields<'_>,
         extensions: &Extensions,
-    ) -> Result<Option<Arc<HttpSession>>, SessionRefusal> {
+    ) -> Result<Option<Arc<HttpSession>>, SessionError> {
         if !fields.has_session() || !self.0.sessions.is_enabled() || fields.is_modern() {
             return Ok(None);
         }
-        let id = fields.session_id().ok_or(SessionRefusal::Unknown)?;
+        let id = fields.session_id().ok_or(SessionError::Unknown)?;
         if let Some(found) = self.0.sessions.find(id, extensions) {
             return Ok(Some(found));
         }
-        let reopened = self.0.reopen_session(id, extensions).map_err(SessionRefusal::Failed)?;
-        reopened.map(Some).ok_or(SessionRefusal::Unknown)
+        self.0.reopen_session(id, extensions)?.map(Some).ok_or(SessionError::Unknown)
     }
 
-    fn require_session(
+    async fn require_session(
         &self,
         extensions: &Extensions,
     ) -> Result<Arc<HttpSession>, Box<Response<ReplyBody>>> {
+        self.load_session(extensions).await?;
         self.session(extensions)?.ok_or_else(|| {
             let reason = "streams and DELETE need the `Mcp-Session-Id` that `initialize` returns";
             let status = StatusCode::METHOD_NOT_ALLOWED;

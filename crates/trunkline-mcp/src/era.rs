@@ -5,9 +5,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use trunkline::Call;
 use trunkline::http::accepts_by_name;
 
-use crate::fault::{Fault, shortened};
+use crate::fault::Fault;
 use crate::param_headers::decode;
-use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method};
+use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method, shortened};
 use crate::request::{Request, is_object, members, string};
 
 /// The two eras of the protocol.
@@ -17,6 +17,18 @@ pub(crate) enum Era {
     Legacy,
     /// From 2026-07-28 on: stateless.
     Modern,
+}
+
+impl Era {
+    pub(crate) const ALL: [Self; 2] = [Self::Legacy, Self::Modern];
+
+    /// The first members of a result.
+    pub(crate) fn start_of_result(self) -> &'static str {
+        match self {
+            Self::Legacy => "{",
+            Self::Modern => "{\"resultType\":\"complete\",",
+        }
+    }
 }
 
 /// The transport of a message.

@@ -15,10 +15,11 @@ use trunkline::{Id, Outcome, code};
 
 use crate::message_queue::{Message, MessageQueue, Queued};
 use crate::nodes::{EventContent, StreamEvent};
+use crate::on_drop::OnDrop;
 use crate::protocol::Legacy;
 use crate::running::Running;
 use crate::server::Server;
-use crate::session::{Activity, EventReader, HttpSession, Next, Replay, SharedSession, StreamId};
+use crate::session::{Activity, EventReader, HttpSession, Next, SharedSession, StreamId};
 
 /// The source of the events of a stream.
 pub(crate) trait Source: Send + 'static {
@@ -181,7 +182,7 @@ impl SessionStream {
         detached.spawn(async move {
             let _activity = activity;
             // Also if the call panics.
-            let _end = EndOnDrop { replay: &replay, id };
+            let _end = OnDrop::new(|| replay.end(id));
             let mut next = 0;
             while let Some(entry) = messages.next_entry().await {
                 let content = copies.as_ref().map(|_| entry.content());
@@ -256,18 +257,6 @@ async fn store_copies(
         if let Err(error) = stored.await {
             error.log("the events of a stream cannot be stored for other nodes");
         }
-    }
-}
-
-/// Ends a stream when it is dropped.
-struct EndOnDrop<'r> {
-    replay: &'r Replay,
-    id: StreamId,
-}
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.replay.end(self.id);
     }
 }
 

@@ -2,12 +2,11 @@
 
 use http::StatusCode;
 use serde_json::json;
-use trunkline::protocol::excerpt;
 use trunkline::{ErrorObject, code};
 
 use crate::capabilities::missing_tasks;
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
-use crate::protocol::{Legacy, MODERN};
+use crate::protocol::{Legacy, MODERN, shortened};
 
 pub(crate) const BAD_ID: &str = "an id must be a string or an integer";
 pub(crate) const DUPLICATE_ID: &str = "a request with this id is already running";
@@ -113,10 +112,4 @@ pub(crate) fn resource_not_found(uri: &str, code: i64) -> ErrorObject {
 
 fn all_versions() -> Vec<&'static str> {
     Legacy::names().into_iter().chain([MODERN]).collect()
-}
-
-/// A text from a client, shortened for an error message.
-pub(crate) fn shortened(text: &str) -> String {
-    const MAX_CHARS: usize = 200;
-    excerpt(text, MAX_CHARS).into_owned()
 }

@@ -48,6 +48,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod debug;
+
 mod arguments;
 mod batch;
 mod call_progress;
@@ -65,6 +68,7 @@ mod error;
 mod events;
 mod fault;
 mod incoming;
+mod lock;
 mod log_level;
 mod message_queue;
 mod model;
@@ -72,9 +76,11 @@ mod name;
 mod node_message;
 pub mod nodes;
 mod notify;
+mod on_drop;
 mod operation;
 mod param_headers;
 mod peer;
+mod percent;
 mod prompt;
 mod protocol;
 mod request;
@@ -87,6 +93,7 @@ mod sse;
 mod stdio;
 mod subscription;
 mod task;
+mod task_group;
 mod tool;
 
 pub use capabilities::{ClientCapabilities, MissingCapability};
@@ -97,13 +104,14 @@ pub use confirm::{Confirm, ConfirmLayer};
 pub use error::McpError;
 pub use log_level::LogLevel;
 pub use model::{
-    Annotations, Block, BlockKind, CompletionTarget, CompletionValues, Contents, Icon,
-    InputRequest, Prompt, PromptArgument, PromptMessage, PromptResult, Received, Resource,
-    ResourceContents, ResourceData, ResourceTemplate, Role, Root, Theme,
+    Annotations, Block, BlockKind, CompletionTarget, CompletionValues, Contents,
+    CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, Icon, InputRequest,
+    Prompt, PromptArgument, PromptMessage, PromptResult, Received, Resource, ResourceContents,
+    ResourceData, ResourceTemplate, Role, Root, Theme,
 };
 pub use notify::{Log, Progress};
 pub use operation::McpOperation;
-pub use peer::{Elicited, Peer, PeerError, SamplingRequest, SamplingResult, StateKey};
+pub use peer::{Peer, PeerError, StateKey};
 pub use resource::{ResourcePage, ResourceUri};
 pub use server::Mcp;
 pub use subscription::{Notifier, SubscribedResource, SubscriptionFuture};

@@ -3,12 +3,13 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 /// The severity of a log message (RFC 5424).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// Detail for debugging.
     Debug,
     /// Normal events.
+    #[default]
     Info,
     /// Normal, but significant events.
     Notice,
@@ -25,19 +26,13 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    const NAMES: [&str; 8] =
+        ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
     /// The name in messages, such as `warning`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
+        Self::NAMES[self as usize]
     }
 
     pub(crate) fn parse(name: &str) -> Option<Self> {

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,13 +11,15 @@ use trunkline::Id;
 use trunkline::limits::{MemoryBudget, OutOfMemory, Reservation};
 use trunkline::protocol::Reply;
 
-use crate::call_progress::{CallProgress, ProgressParams};
+use crate::call_progress::CallProgress;
+use crate::lock::Lock;
+use crate::model::{Message as RpcMessage, ProgressUpdate};
 use crate::protocol::method;
 
 /// The queue of one call's messages to its client.
 #[derive(Debug, Default)]
 pub(crate) struct MessageQueue {
-    pending: Mutex<Pending>,
+    pending: Lock<Pending>,
     filled: Notify,
     taken: Notify,
     /// Whether the reply follows the pending messages, so that further ones are dropped.
@@ -61,17 +62,6 @@ const MAX_PENDING: usize = 256;
 /// The maximum size of pending messages in bytes. One message may be larger.
 const MAX_PENDING_BYTES: usize = 1 << 20;
 
-/// A request or notification to a client.
-#[derive(Serialize)]
-struct ToClient<'a, P: ?Sized> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    method: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a P>,
-}
-
 impl MessageQueue {
     pub(crate) fn new(progress: Option<CallProgress>) -> Self {
         Self { progress, ..Self::default() }
@@ -83,10 +73,9 @@ impl MessageQueue {
     }
 
     /// Queues a notification of progress, if the client has requested it.
-    pub(crate) fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+    pub(crate) fn report(&self, update: ProgressUpdate) {
         if let Some(state) = &self.progress {
-            let send = |params: &ProgressParams<'_>| self.notify(method::PROGRESS, params);
-            state.report(progress, total, message, send);
+            state.report(update, |params| self.notify(method::PROGRESS, params));
         }
     }
 
@@ -132,12 +121,12 @@ impl MessageQueue {
 
     /// Whether no message is pending.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().entries.is_empty()
+        self.pending.lock().entries.is_empty()
     }
 
     /// The next pending entry.
     pub(crate) fn take(&self) -> Option<Queued> {
-        let next = self.lock().pop();
+        let next = self.pending.lock().pop();
         self.taken.notify_one();
         next
     }
@@ -178,7 +167,7 @@ impl MessageQueue {
         if self.is_ended.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match serde_json::to_vec(&ToClient { jsonrpc: "2.0", id, method, params: Some(params) }) {
+        match RpcMessage::new(id, method, Some(params)).text() {
             Ok(json) => self.push(Queued::Message(json.into())),
             Err(error) => {
                 tracing::error!(%error, method, "a message to a client does not serialize");
@@ -192,7 +181,7 @@ impl MessageQueue {
     }
 
     fn try_push(&self, entry: Queued) -> Result<(), Queued> {
-        let mut pending = self.lock();
+        let mut pending = self.pending.lock();
         if !pending.has_space(&entry) {
             return Err(entry);
         }
@@ -200,10 +189,6 @@ impl MessageQueue {
         pending.entries.push_back(entry);
         self.filled.notify_one();
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -250,12 +235,6 @@ impl Queued {
             Self::Close(_) => 0,
         }
     }
-}
-
-/// The JSON text of a notification.
-pub(crate) fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
-    let notification = ToClient { jsonrpc: "2.0", id: None, method, params };
-    serde_json::to_vec(&notification).expect("texts and JSON values serialise")
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Messages between nodes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::changes::ChangeSet;
+use crate::lock::Lock;
 use crate::nodes::{Nodes, NodesError};
+use crate::task_group::TaskGroup;
 
 /// A message to the other nodes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,13 +44,12 @@ pub(crate) struct Membership {
     /// A random number that distinguishes this node from others.
     number: u32,
     /// The changes that were not sent yet.
-    changes: Mutex<ChangeSet>,
+    changes: Lock<ChangeSet>,
     changed: Notify,
     /// Notified when messages should be read soon.
     pub(crate) wake: Notify,
     /// The tasks that read and send messages.
-    pub(crate) tasks: TaskTracker,
-    pub(crate) closing: CancellationToken,
+    pub(crate) tasks: TaskGroup,
 }
 
 /// The wait after changes were sent, in which further ones are merged.
@@ -62,10 +61,8 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Membership {
     /// `None` if the random number generator of the system fails.
     pub(crate) fn new(nodes: Arc<dyn Nodes>) -> Option<Self> {
-        let (changes, changed, wake) = Default::default();
-        let number = getrandom::u32().ok()?;
-        let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
-        Some(Self { nodes, number, changes, changed, wake, tasks, closing })
+        let (changes, changed, wake, tasks) = Default::default();
+        Some(Self { nodes, number: getrandom::u32().ok()?, changes, changed, wake, tasks })
     }
 
     /// Sends a message to the other nodes.
@@ -96,16 +93,16 @@ impl Membership {
 
     /// Sends changes later, together with others.
     pub(crate) fn announce(&self, changes: ChangeSet) {
-        self.changes().add(changes);
+        self.changes.lock().add(changes);
         self.changed.notify_one();
     }
 
     /// Sends announced changes until the node stops.
     pub(crate) async fn send_changes(self: Arc<Self>) {
-        let closing = self.closing.clone();
+        let closing = self.tasks.closing().clone();
         loop {
             let is_closing = closing.run_until_cancelled(self.changed.notified()).await.is_none();
-            let changes = std::mem::take(&mut *self.changes());
+            let changes = std::mem::take(&mut *self.changes.lock());
             let mut pause = PAUSE;
             if !changes.is_empty()
                 && let Err(error) = self.send(&NodeMessage::Changes(changes.clone())).await
@@ -119,9 +116,5 @@ impl Membership {
             }
             closing.run_until_cancelled(tokio::time::sleep(pause)).await;
         }
-    }
-
-    fn changes(&self) -> MutexGuard<'_, ChangeSet> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

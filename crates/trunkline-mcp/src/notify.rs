@@ -1,6 +1,6 @@
 //! Notifications that a tool sends to its client before it ends: progress and log messages.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,8 +9,10 @@ use trunkline::{Call, ErrorObject, FromCall, Id};
 
 use crate::call_progress::CallProgress;
 use crate::era::Era;
+use crate::lock::Lock;
 use crate::log_level::LogLevel;
 use crate::message_queue::MessageQueue;
+use crate::model::{LogMessage, ProgressUpdate};
 use crate::protocol::method;
 use crate::request::{Request, is_mcp_id, string};
 use crate::task::LiveTask;
@@ -72,7 +74,7 @@ impl Log {
 
     /// Like [`send`](Self::send), with the name of the logger.
     pub fn send_from(&self, logger: &str, level: LogLevel, data: &(impl Serialize + ?Sized)) {
-        self.notify(&LogMessage { level, logger: Some(logger), data });
+        self.notify(&LogMessage { level, logger: Some(logger.to_owned()), data });
     }
 
     /// The minimum level of messages. `None` if the client receives none.
@@ -81,21 +83,13 @@ impl Log {
         self.0.as_ref().map(|(_, level)| *level)
     }
 
-    fn notify<T: Serialize + ?Sized>(&self, message: &LogMessage<'_, T>) {
+    fn notify(&self, message: &LogMessage<impl Serialize>) {
         if let Some((queue, least)) = &self.0
             && message.level >= *least
         {
             queue.notify(method::MESSAGE, message);
         }
     }
-}
-
-#[derive(Serialize)]
-struct LogMessage<'a, T: ?Sized> {
-    level: LogLevel,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logger: Option<&'a str>,
-    data: &'a T,
 }
 
 impl<S> FromCall<S> for Log {
@@ -127,7 +121,7 @@ struct Reporter {
     /// The messages to a client that has requested the progress.
     stream: Option<Arc<MessageQueue>>,
     task: Option<Arc<LiveTask>>,
-    reached: Mutex<f64>,
+    reached: Lock<f64>,
 }
 
 impl Progress {
@@ -143,12 +137,13 @@ impl Progress {
         let Some(reporter) = &self.0 else {
             return;
         };
-        let mut reached = reporter.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reached = reporter.reached.lock();
         if progress.is_finite() && progress > *reached {
             *reached = progress;
             let total = total.filter(|total| total.is_finite());
             if let Some(queue) = &reporter.stream {
-                queue.report(progress, total, message);
+                let message = message.map(str::to_owned);
+                queue.report(ProgressUpdate { progress, total, message });
             }
             if let Some(task) = &reporter.task {
                 task.set_message(&status_message(progress, total, message));
@@ -166,7 +161,7 @@ impl<S> FromCall<S> for Progress {
         if stream.is_none() && task.is_none() {
             return Ok(Self::default());
         }
-        let reached = Mutex::new(f64::NEG_INFINITY);
+        let reached = Lock::new(f64::NEG_INFINITY);
         Ok(Self(Some(Arc::new(Reporter { stream, task, reached }))))
     }
 }

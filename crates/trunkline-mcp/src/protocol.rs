@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use trunkline::protocol::excerpt;
 
 /// Methods and notifications.
 pub(crate) mod method {
@@ -192,6 +193,12 @@ fn is_date(text: &str) -> bool {
         _ => byte.is_ascii_digit(),
     };
     text.len() == 10 && text.bytes().enumerate().all(is_part)
+}
+
+/// The beginning of a text of the other side, for messages.
+pub(crate) fn shortened(text: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    excerpt(text, MAX_CHARS).into_owned()
 }
 
 /// A message without the byte-order mark that some programs write first (RFC 8259, section 8.1).

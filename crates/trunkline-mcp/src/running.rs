@@ -4,42 +4,10 @@ use std::future::poll_fn;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-/// The calls of a server that outlive the requests of their clients. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Detached {
-    tasks: TaskTracker,
-    aborted: CancellationToken,
-}
-
-impl Detached {
-    /// Runs a future to its end, or until the server has stopped: then its output is `None`.
-    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<Option<F::Output>>
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
-        let aborted = self.aborted.clone();
-        self.tasks.spawn(async move { aborted.run_until_cancelled(future).await })
-    }
-
-    /// Waits until all futures have ended, and drops them after `limit`. Returns the number of those that were dropped.
-    pub(crate) async fn stop(&self, limit: Duration) -> usize {
-        self.tasks.close();
-        if timeout(limit, self.tasks.wait()).await.is_ok() {
-            return 0;
-        }
-        let dropped = self.tasks.len();
-        self.aborted.cancel();
-        self.tasks.wait().await;
-        dropped
-    }
-}
+use crate::task_group::TaskGroup;
 
 /// A future that may run in a separate task.
 pub(crate) enum Running<F: Future> {
@@ -50,7 +18,7 @@ pub(crate) enum Running<F: Future> {
 
 /// Runs a future to its end, even if the caller stops waiting: one that does not complete in the first poll moves to
 /// a separate task. The limits of calls apply to it.
-pub(crate) async fn run_to_completion<F>(detached: &Detached, mut future: F) -> Running<F>
+pub(crate) async fn run_to_completion<F>(detached: &TaskGroup, mut future: F) -> Running<F>
 where
     F: Future<Output: Send> + Unpin + Send + 'static,
 {

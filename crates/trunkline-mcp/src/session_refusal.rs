@@ -8,33 +8,22 @@ use trunkline::{ErrorObject, Id, code};
 use crate::nodes::NodesError;
 use crate::session::{SessionError, unavailable};
 
-/// The reason why a message has no session, although it opens or names one.
-#[derive(Debug)]
-pub(crate) enum SessionRefusal {
-    /// The id is not one that this server gives, its client has ended the session, or it belongs to another caller.
-    Unknown,
-    /// The session cannot be opened.
-    Failed(SessionError),
-}
-
-impl SessionRefusal {
+impl SessionError {
     pub(crate) fn error(&self) -> ErrorObject {
         match self {
             Self::Unknown => {
                 ErrorObject::invalid_params("unknown session; send `initialize` to open one")
             }
-            Self::Failed(SessionError::TooMany) => ErrorObject::new(code::BUSY, "Server is busy"),
-            Self::Failed(SessionError::Random) => {
-                ErrorObject::internal(&"the system random number generator failed")
-            }
+            Self::TooMany => ErrorObject::new(code::BUSY, "Server is busy"),
+            Self::Random => ErrorObject::internal(&"the system random number generator failed"),
         }
     }
 
     pub(crate) fn response(&self, id: Option<&Id>) -> Response<ReplyBody> {
         let status = match self {
             Self::Unknown => StatusCode::NOT_FOUND,
-            Self::Failed(SessionError::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Failed(SessionError::Random) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::TooMany => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Random => StatusCode::INTERNAL_SERVER_ERROR,
         };
         respond(status, Reply::error(self.error(), id))
     }

@@ -1,8 +1,8 @@
 //! HTTP+SSE, the transport of 2024-11-05: GET opens a stream, whose first event names an endpoint. The client posts
 //! messages to that endpoint and receives the replies on the stream.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -20,7 +20,7 @@ use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::{Channel, Outbox};
 use crate::events::{self, Source, event};
-use crate::log_level::LogLevel;
+use crate::lock::Lock;
 use crate::node_message::NodeMessage;
 use crate::nodes::SessionRecord;
 use crate::server::{Mcp, Server};
@@ -63,7 +63,7 @@ struct Streams {
 
 /// The sessions with an open stream, by session id.
 #[derive(Default)]
-struct Clients(Mutex<HashMap<String, Session>>);
+struct Clients(Lock<HashMap<String, Session>>);
 
 /// A stream and the request that has opened it. Messages of other principals are refused, even with the id.
 struct Session {
@@ -72,13 +72,9 @@ struct Session {
 }
 
 impl Clients {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The channel of the session, if this sender has opened it.
     fn channel(&self, session: &str, sender: &Extensions) -> Option<Channel> {
-        let clients = self.lock();
+        let clients = self.0.lock();
         let found = clients.get(session)?;
         is_same(Principal::of(&found.opener), Principal::of(sender)).then(|| found.channel.clone())
     }
@@ -86,7 +82,7 @@ impl Clients {
 
 impl SseClients for Arc<Clients> {
     fn ids(&self) -> Vec<String> {
-        self.lock().keys().cloned().collect()
+        self.0.lock().keys().cloned().collect()
     }
 
     fn deliver(
@@ -95,7 +91,7 @@ impl SseClients for Arc<Clients> {
         body: Bytes,
         claims: Option<Map<String, Value>>,
     ) -> BoxFuture<'static, ()> {
-        let clients = self.lock();
+        let clients = self.0.lock();
         let found = clients.get(session);
         let found = found.map(|found| (found.channel.clone(), found.opener.clone()));
         Box::pin(async move {
@@ -118,7 +114,7 @@ impl Streams {
         let Self { server, clients: known, closing } = self;
         let settings = &server.settings;
         // Checked again before the client is added.
-        if closing.is_cancelled() || known.lock().len() >= settings.sse_clients {
+        if closing.is_cancelled() || known.0.lock().len() >= settings.sse_clients {
             return busy();
         }
         let Some(session) = random_id() else {
@@ -126,7 +122,8 @@ impl Streams {
             return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
         };
         if let Some(membership) = &server.membership {
-            let record = sse_record(&extensions);
+            let (owner, caller) = (owner_key(&extensions), caller_key(&extensions));
+            let record = SessionRecord { owner, caller, ..SessionRecord::default() };
             let max = settings.sessions.max(settings.sse_clients);
             match membership.nodes.create_session(session.clone(), record, max).await {
                 Ok(true) => {}
@@ -136,7 +133,7 @@ impl Streams {
             membership.wake.notify_one();
         }
         let (channel, messages) = Channel::new(Arc::clone(&server));
-        let mut clients = known.lock();
+        let mut clients = known.0.lock();
         if clients.len() >= settings.sse_clients {
             return busy();
         }
@@ -207,21 +204,6 @@ impl Streams {
     }
 }
 
-/// The record of the stream of a client.
-fn sse_record(opener: &Extensions) -> SessionRecord {
-    SessionRecord {
-        owner: owner_key(opener),
-        caller: caller_key(opener),
-        version: None,
-        capabilities: String::new(),
-        client: None,
-        level: LogLevel::Info,
-        resources: BTreeSet::new(),
-        since: 0,
-        is_ended: false,
-    }
-}
-
 fn busy() -> Response<ReplyBody> {
     let error = ErrorObject::new(code::BUSY, "Server is busy");
     respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, None))
@@ -244,7 +226,7 @@ impl Source for Client {
             () = self.closing.cancelled() => {}
         }
         // From here on, only the running calls hold the channel, which closes after them.
-        if let Some(Session { channel, .. }) = self.clients.lock().remove(&self.session) {
+        if let Some(Session { channel, .. }) = self.clients.0.lock().remove(&self.session) {
             channel.end_subscriptions();
         }
         self.messages.next().await.map(event)
@@ -253,7 +235,7 @@ impl Source for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if let Some(Session { channel, .. }) = self.clients.lock().remove(&self.session) {
+        if let Some(Session { channel, .. }) = self.clients.0.lock().remove(&self.session) {
             channel.end_subscriptions();
         }
         if let Some(membership) = &self.server.membership {

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -13,7 +12,8 @@ use tokio::sync::Notify;
 use trunkline::{ErrorObject, Id};
 
 use crate::changes::{ChangeSet, ChangedResource};
-use crate::message_queue::notification;
+use crate::lock::Lock;
+use crate::model::notification;
 use crate::protocol::{meta, method};
 use crate::resource::decoded;
 use crate::task::TaskRecord;
@@ -21,18 +21,14 @@ use crate::task::TaskRecord;
 /// The subscriptions of all connected clients.
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
-    members: Mutex<Vec<Weak<Subscription>>>,
+    members: Lock<Vec<Weak<Subscription>>>,
     other_nodes: OnceLock<OtherNodes>,
 }
 
 /// A function that announces changes to other nodes.
 struct OtherNodes(Box<dyn Fn(ChangeSet) + Send + Sync>);
 
-impl fmt::Debug for OtherNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OtherNodes")
-    }
-}
+debug_fields!(OtherNodes:);
 
 /// A resource to which clients have subscribed. See [`McpOperation::on_subscribe`](crate::McpOperation::on_subscribe).
 #[derive(Debug, Clone)]
@@ -49,11 +45,7 @@ pub(crate) struct OnSubscribe(
     pub(crate) Box<dyn Fn(SubscribedResource) -> SubscriptionFuture + Send + Sync>,
 );
 
-impl fmt::Debug for OnSubscribe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnSubscribe")
-    }
-}
+debug_fields!(OnSubscribe:);
 
 impl SubscribedResource {
     pub(crate) fn new(uri: &str, subscribers: &Arc<Subscribers>) -> Self {
@@ -130,7 +122,7 @@ pub(crate) struct Subscription {
     id: Option<Id>,
     /// The interval at which clients poll tasks.
     poll_interval: Duration,
-    state: Mutex<State>,
+    state: Lock<State>,
     changed: Notify,
 }
 
@@ -150,22 +142,17 @@ const MAX_URI_BYTES: usize = 64 << 10;
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Filter {
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) tools_list_changed: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) prompts_list_changed: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) resources_list_changed: bool,
     /// URIs of resources.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) resource_subscriptions: BTreeSet<String>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) task_ids: BTreeSet<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 impl Subscribers {
@@ -193,14 +180,14 @@ impl Subscribers {
 
     /// Whether no client has a subscription.
     pub(crate) fn is_empty(&self) -> bool {
-        self.members().iter().all(|member| member.strong_count() == 0)
+        self.members.lock().iter().all(|member| member.strong_count() == 0)
     }
 
     fn has_resource(&self, uri: &str) -> bool {
-        let mut members = self.members();
+        let mut members = self.members.lock();
         members.retain(|member| member.strong_count() > 0);
         let mut all = members.iter().filter_map(Weak::upgrade);
-        all.any(|member| member.state().wanted.resource_subscriptions.contains(uri))
+        all.any(|member| member.state.lock().wanted.resource_subscriptions.contains(uri))
     }
 
     /// Notifies the clients that have subscribed to a task.
@@ -215,23 +202,19 @@ impl Subscribers {
     /// Adds a subscription, unless it is present. It ends when it is dropped.
     pub(crate) fn add(&self, client: &Arc<Subscription>) {
         let client = Arc::downgrade(client);
-        let mut members = self.members();
+        let mut members = self.members.lock();
         members.retain(|member| member.strong_count() > 0 && !member.ptr_eq(&client));
         members.push(client);
     }
 
     fn notify(&self, change: impl Fn(&mut State)) {
-        for member in self.members().iter().filter_map(Weak::upgrade) {
-            let mut state = member.state();
+        for member in self.members.lock().iter().filter_map(Weak::upgrade) {
+            let mut state = member.state.lock();
             change(&mut state);
             if state.pending != Filter::default() || !state.tasks.is_empty() {
                 member.changed.notify_one();
             }
         }
-    }
-
-    fn members(&self) -> MutexGuard<'_, Vec<Weak<Subscription>>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -269,19 +252,19 @@ impl Subscription {
     }
 
     fn new(id: Option<Id>, wanted: Filter, poll_interval: Duration) -> Self {
-        let state = Mutex::new(State { wanted, ..State::default() });
+        let state = Lock::new(State { wanted, ..State::default() });
         Self { id, poll_interval, state, changed: Notify::new() }
     }
 
     /// Adds the subscribed changes of a set to those of which the client is notified.
     pub(crate) fn add_changes(&self, changes: &ChangeSet) {
-        self.state().add(changes);
+        self.state.lock().add(changes);
         self.changed.notify_one();
     }
 
     /// Sets the resources. Returns those that are new.
     pub(crate) fn set_resources(&self, uris: &BTreeSet<String>) -> Vec<String> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let new = uris.difference(&state.wanted.resource_subscriptions).cloned().collect();
         state.wanted.resource_subscriptions.clone_from(uris);
         state.pending.resource_subscriptions.retain(|uri| uris.contains(uri));
@@ -290,12 +273,12 @@ impl Subscription {
 
     /// The resources.
     pub(crate) fn resources(&self) -> BTreeSet<String> {
-        self.state().wanted.resource_subscriptions.clone()
+        self.state.lock().wanted.resource_subscriptions.clone()
     }
 
     /// Adds a resource. `false` if there are `max` already, or their URIs are too long.
     pub(crate) fn add_resource(&self, uri: &str, max: usize) -> bool {
-        let uris = &mut self.state().wanted.resource_subscriptions;
+        let uris = &mut self.state.lock().wanted.resource_subscriptions;
         if uris.contains(uri) {
             return true;
         }
@@ -305,14 +288,14 @@ impl Subscription {
 
     /// Removes a resource, and a notification about it that was not read.
     pub(crate) fn remove_resource(&self, uri: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.wanted.resource_subscriptions.remove(uri);
         state.pending.resource_subscriptions.remove(uri);
     }
 
     /// Adds the current state of a task, unless a later one is pending.
     pub(crate) fn add_task(&self, task: TaskRecord) {
-        self.state().tasks.entry(task.id.clone()).or_insert(task);
+        self.state.lock().tasks.entry(task.id.clone()).or_insert(task);
         self.changed.notify_one();
     }
 
@@ -331,12 +314,12 @@ impl Subscription {
 
     /// The first message of a subscription of the stateless era.
     pub(crate) fn acknowledgement(&self) -> Vec<u8> {
-        let wanted = self.state().wanted.clone();
+        let wanted = self.state.lock().wanted.clone();
         self.message(method::ACKNOWLEDGED, [("notifications", json!(wanted))])
     }
 
     fn take(&self) -> Option<Vec<u8>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let State { pending, tasks, .. } = &mut *state;
         for (flag, method) in [
             (&mut pending.tools_list_changed, method::TOOLS_CHANGED),
@@ -375,9 +358,5 @@ impl Subscription {
         }
         params.extend(members.map(|(name, value)| (name.to_owned(), value)));
         notification(method, (!params.is_empty()).then_some(&params))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,11 +7,13 @@ use futures_util::future::{BoxFuture, join_all};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use trunkline::client::Http;
-use trunkline_mcp::LogLevel;
 use trunkline_mcp::Root;
 use trunkline_mcp::client::{
-    CallOptions, Change, Client, ClientHandler, Elicitation, Elicited, HandlerError,
-    HandlerFeatures, LogMessage, McpClientConfig, ProgressCallback, Sampled, Sampling,
+    CallOptions, Change, Client, ClientHandler, HandlerError, HandlerFeatures, LogMessage,
+    McpClientConfig, ProgressCallback,
+};
+use trunkline_mcp::{
+    CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, LogLevel,
 };
 
 use crate::support::Service;
@@ -68,21 +70,27 @@ impl ClientHandler for User {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
+    fn elicit(
+        &self,
+        elicitation: ElicitRequest,
+    ) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
         Box::pin(async move {
             let (message, content) = match elicitation {
-                Elicitation::Form { message, .. } => (message, json!({ "name": self.name })),
-                Elicitation::Url { message, url, .. } => (format!("{message} {url}"), json!({})),
+                ElicitRequest::Form { message, .. } => (message, json!({ "name": self.name })),
+                ElicitRequest::Url { message, url, .. } => (format!("{message} {url}"), json!({})),
                 _ => return Err(HandlerError::Unsupported),
             };
             self.messages.lock().unwrap().push(message);
-            Ok(Elicited::Accept(content.as_object().unwrap().clone()))
+            Ok(ElicitResult::Accept(content.as_object().unwrap().clone()))
         })
     }
 
-    fn sample(&self, sampling: Sampling) -> BoxFuture<'_, Result<Sampled, HandlerError>> {
+    fn sample(
+        &self,
+        sampling: CreateMessageRequest,
+    ) -> BoxFuture<'_, Result<CreateMessageResult, HandlerError>> {
         let text = format!("Hello {}", sampling.max_tokens);
-        Box::pin(async move { Ok(Sampled::text("model", &text)) })
+        Box::pin(async move { Ok(CreateMessageResult::new("model", text)) })
     }
 
     fn roots(&self) -> BoxFuture<'_, Result<Vec<Root>, HandlerError>> {

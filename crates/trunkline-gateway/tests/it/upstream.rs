@@ -18,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 use trunkline::{Operation, Params, RawParams, Router};
 use trunkline_gateway::{CommandTarget, HttpTarget, Target, UpstreamConfig};
 use trunkline_mcp::{
-    Completion, CompletionParams, Elicited, Log, LogLevel, Mcp, McpConfig, McpOperation, Peer,
-    PeerError, Progress, Prompt, PromptArgument, Resource, ResourceTemplate, SamplingRequest,
-    SubscribedResource,
+    Completion, CompletionParams, CreateMessageRequest, ElicitResult, Log, LogLevel, Mcp,
+    McpConfig, McpOperation, Peer, PeerError, Progress, Prompt, PromptArgument, Resource,
+    ResourceTemplate, SubscribedResource,
 };
 
 /// The era of an upstream or of a caller.
@@ -232,12 +232,12 @@ fn work(progress: Progress, log: Log) -> &'static str {
 async fn ask(peer: Peer) -> Result<String, PeerError> {
     BEGUN.fetch_add(1, Ordering::Relaxed);
     let name = ask_name(peer.clone()).await?;
-    let request = SamplingRequest::new("Greet.", 10);
+    let request = CreateMessageRequest::new("Greet.", 10);
     let sampled = peer.sample("greeting", &request).await?.text();
     let page = peer.elicit_url("page", "Log in.", "https://login.example/").await?;
     let roots = peer.roots("roots").await?;
     let uris: Vec<_> = roots.into_iter().map(|root| root.uri).collect();
-    Ok(format!("{name}; {sampled}; {}; {}", page == Elicited::Accepted(()), uris.join(" ")))
+    Ok(format!("{name}; {sampled}; {}; {}", page == ElicitResult::Accept(()), uris.join(" ")))
 }
 
 /// Asks when other calls have begun.
@@ -260,7 +260,7 @@ async fn ask_name(peer: Peer) -> Result<String, PeerError> {
         "properties": { "name": { "type": "string" } },
         "required": ["name"],
     });
-    let answer: Elicited<Map<String, Value>> =
+    let answer: ElicitResult<Map<String, Value>> =
         peer.elicit_form("name", "Your name?", schema).await?;
     let content = answer.accepted().unwrap_or_default();
     Ok(content.get("name").and_then(Value::as_str).unwrap_or("nobody").to_owned())

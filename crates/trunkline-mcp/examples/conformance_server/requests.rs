@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tokio::join;
 use trunkline::tool::ToolOperation;
 use trunkline::{JsonSchema, Operation, Params, Router};
-use trunkline_mcp::{Block, Elicited, McpOperation, Peer, PeerError, Prompt, SamplingRequest};
+use trunkline_mcp::{
+    Block, CreateMessageRequest, ElicitResult, McpOperation, Peer, PeerError, Prompt,
+};
 
 use crate::tools::tool;
 
@@ -61,7 +63,7 @@ async fn sampling(
     client: Peer,
     Params(Question { prompt }): Params<Question>,
 ) -> Result<Block, PeerError> {
-    let answer = client.sample("answer", &SamplingRequest::new(prompt, 100)).await?;
+    let answer = client.sample("answer", &CreateMessageRequest::new(prompt, 100)).await?;
     Ok(Block::text(format!("LLM response: {}", answer.text())))
 }
 
@@ -136,11 +138,11 @@ async fn choices(client: Peer) -> Result<Block, PeerError> {
     Ok(Block::text(format!("Elicitation completed: {}", shown(&answer))))
 }
 
-fn shown(answer: &Elicited<Value>) -> String {
+fn shown(answer: &ElicitResult<Value>) -> String {
     match answer {
-        Elicited::Accepted(content) => format!("action=accept, content={content}"),
-        Elicited::Declined => "action=decline, content={}".to_owned(),
-        Elicited::Cancelled => "action=cancel, content={}".to_owned(),
+        ElicitResult::Accept(content) => format!("action=accept, content={content}"),
+        ElicitResult::Decline => "action=decline, content={}".to_owned(),
+        ElicitResult::Cancel => "action=cancel, content={}".to_owned(),
     }
 }
 
@@ -187,7 +189,7 @@ async fn prompt(client: Peer) -> Result<String, PeerError> {
 }
 
 async fn capital(client: Peer) -> Result<String, PeerError> {
-    let question = SamplingRequest::new("What is the capital of France?", 100);
+    let question = CreateMessageRequest::new("What is the capital of France?", 100);
     Ok(client.sample("capital_question", &question).await?.text())
 }
 
@@ -204,7 +206,7 @@ async fn confirmation(client: Peer) -> Result<&'static str, PeerError> {
 }
 
 async fn several(client: Peer) -> Result<String, PeerError> {
-    let request = SamplingRequest::new("Generate a greeting", 50);
+    let request = CreateMessageRequest::new("Generate a greeting", 50);
     let (name, greeting, roots) = join!(
         client.elicit::<Name>("user_name", "What is your name?"),
         client.sample("greeting", &request),

@@ -68,15 +68,7 @@ impl Challenge {
     }
 }
 
-impl fmt::Debug for Challenge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Challenge")
-            .field("url", &self.url)
-            .field("status", &self.status)
-            .field("www_authenticate", &self.www_authenticate)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Challenge: url, status, www_authenticate);
 
 /// A static token. A refused request is not repeated.
 impl Authorization for String {

@@ -1,7 +1,6 @@
 //! Results that servers allow to reuse ("Caching").
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -9,13 +8,14 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::handler::Change;
+use crate::lock::Lock;
 use crate::protocol::method;
 
 /// The cached results of one client, and thus of one authorization context. The oldest are removed first.
 #[derive(Debug)]
 pub(super) struct Cache {
     max_bytes: usize,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -45,11 +45,11 @@ const MAX_TTL: Duration = Duration::from_secs(86_400);
 
 impl Cache {
     pub(super) fn new(max_bytes: usize) -> Self {
-        Self { max_bytes, state: Mutex::default() }
+        Self { max_bytes, state: Lock::default() }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Box<RawValue>> {
-        let state = self.state();
+        let state = self.state.lock();
         let now = Instant::now();
         let mut entries = state.entries.iter();
         let entry = entries.find(|entry| entry.key == *key && entry.stale_at > now)?;
@@ -58,7 +58,7 @@ impl Cache {
 
     /// The present generation, for [`put`](Self::put).
     pub(super) fn generation(&self) -> u64 {
-        self.state().generation
+        self.state.lock().generation
     }
 
     /// Caches the result of a request that was sent in `generation`, if the server allows it.
@@ -76,7 +76,7 @@ impl Cache {
         if ttl.is_zero() || bytes > self.max_bytes {
             return;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.generation != generation {
             return;
         }
@@ -93,9 +93,7 @@ impl Cache {
 
     /// Removes the results that a change concerns.
     pub(super) fn invalidate(&self, change: &Change) {
-        let mut state = self.state();
-        state.generation += 1;
-        state.remove(|key| match change {
+        self.remove_if(|key| match change {
             Change::Tools => key.method == method::TOOLS_LIST,
             Change::Prompts => key.method == method::PROMPTS_LIST,
             Change::Resources => {
@@ -109,20 +107,18 @@ impl Cache {
 
     /// Removes the results of one method.
     pub(super) fn remove(&self, method: &'static str) {
-        let mut state = self.state();
-        state.generation += 1;
-        state.remove(|key| key.method == method);
+        self.remove_if(|key| key.method == method);
     }
 
     /// Removes all results, after a change of the authorization context.
     pub(super) fn clear(&self) {
-        let mut state = self.state();
-        state.generation += 1;
-        state.remove(|_| true);
+        self.remove_if(|_| true);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remove_if(&self, is_removed: impl Fn(&Key) -> bool) {
+        let mut state = self.state.lock();
+        state.generation += 1;
+        state.remove(is_removed);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +20,11 @@ use trunkline::client::{Error as CallError, Failure, ProtocolError, Response, Tr
 use super::error::Error;
 use super::inbox::Inbox;
 use super::last_lines::LastLines;
-use super::message::{Incoming, Notification, notification, result, split};
+use super::message::{Incoming, Notification, result, split};
 use super::request::{Answer, Outgoing};
+use crate::lock::Lock;
+use crate::model::{CancelledParams, notification};
+use crate::on_drop::OnDrop;
 use crate::protocol::method;
 
 /// The maximum number of requests that wait for responses.
@@ -41,7 +44,7 @@ struct Shared {
     sender: Box<dyn Sender>,
     /// The last output of the server, if it is a process.
     output: Option<LastLines>,
-    replies: Mutex<Replies>,
+    replies: Lock<Replies>,
     in_flight: Semaphore,
     ended: CancellationToken,
 }
@@ -72,7 +75,7 @@ impl Channel {
             inbox,
             sender,
             output,
-            replies: Mutex::default(),
+            replies: Lock::default(),
             in_flight: Semaphore::new(IN_FLIGHT),
             ended: CancellationToken::new(),
         }))
@@ -107,21 +110,41 @@ impl Channel {
         };
         let (sender, response) = oneshot::channel();
         {
-            let mut replies = self.0.replies();
+            let mut replies = self.0.replies.lock();
             if let Some(failure) = &replies.failure {
                 return Err(failure.clone().into());
             }
             replies.waiting.insert(request.id, sender);
         }
         let is_first = matches!(request.method, method::INITIALIZE | method::DISCOVER);
-        let mut guard = CancelGuard { channel: self, id: request.id, is_first, is_done: false };
+        let cancel = OnDrop::new(|| self.cancel(request.id, is_first));
         self.0.sender.send(request.body.clone()).await?;
         let response = response.await;
-        guard.is_done = true;
+        cancel.disarm();
         let response = response.unwrap_or_else(|_| Err(self.broken().into()))?;
         let outcome = response.outcome_of(&Id::from(request.id)).map_err(CallError::from);
         let result = outcome.and_then(|outcome| result(&outcome))?;
         Ok(Answer { result, headers: http::HeaderMap::new() })
+    }
+
+    /// Cancels a request whose response has not arrived. The first ones cannot be cancelled.
+    fn cancel(&self, id: i64, is_first: bool) {
+        let mut replies = self.0.replies.lock();
+        let was_waiting = replies.waiting.remove(&id).is_some();
+        replies.abandon(id);
+        drop(replies);
+        if !was_waiting || is_first || Handle::try_current().is_err() {
+            return;
+        }
+        let channel = self.clone();
+        self.0.inbox.tasks.spawn(async move {
+            let cancelled = notification(method::CANCELLED, Some(&json!({ "requestId": id })));
+            match timeout(CANCEL_TIMEOUT, channel.0.sender.send(cancelled.into())).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "cannot cancel a request"),
+                Err(_) => tracing::debug!("cannot cancel a request in time"),
+            }
+        });
     }
 
     pub(super) async fn notify(&self, message: Bytes) -> Result<(), Error> {
@@ -142,7 +165,7 @@ impl Channel {
     /// Fails all waiting requests for an invalid message.
     pub(super) fn fail(&self, error: ProtocolError) {
         tracing::debug!(target = %self.0.target, %error, "invalid message; failing all waiting requests");
-        self.0.replies().fail(&error.into());
+        self.0.replies.lock().fail(&error.into());
     }
 
     fn receive_one(&self, message: Incoming) -> Result<(), ProtocolError> {
@@ -165,7 +188,7 @@ impl Channel {
     }
 
     fn deliver(&self, response: Response) -> Result<(), ProtocolError> {
-        let mut replies = self.0.replies();
+        let mut replies = self.0.replies.lock();
         let Some(id) = &response.id else {
             // It concerns a message that the server could not read.
             let ids: Vec<i64> = replies.waiting.keys().copied().collect();
@@ -205,17 +228,14 @@ impl Channel {
 
     /// In the stateless era, the server cancels a subscription that it ends.
     fn end_subscription(&self, notification: &Notification) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Cancelled {
-            request_id: i64,
-        }
         if notification.method != method::CANCELLED || !self.0.inbox.is_modern() {
             return;
         }
         let params = notification.params.as_deref().unwrap_or(RawValue::NULL);
-        let Ok(Cancelled { request_id: id }) = serde_json::from_str(params.get()) else { return };
-        let mut replies = self.0.replies();
+        let Ok(CancelledParams { request_id: id }) = serde_json::from_str(params.get()) else {
+            return;
+        };
+        let mut replies = self.0.replies.lock();
         if let Some(waiting) = replies.waiting.remove(&id) {
             replies.abandon(id);
             drop(waiting.send(Err(ProtocolError::Missing { id: id.to_string() }.into())));
@@ -225,7 +245,7 @@ impl Channel {
     /// Ends the channel, and fails all waiting requests.
     pub(super) fn end(&self, failure: Option<Failure>) {
         let failure = failure.unwrap_or_else(|| self.broken());
-        let mut replies = self.0.replies();
+        let mut replies = self.0.replies.lock();
         replies.fail(&failure);
         replies.failure.get_or_insert(failure);
         drop(replies);
@@ -234,12 +254,6 @@ impl Channel {
 
     fn broken(&self) -> Failure {
         TransportError::Broken { target: self.0.target.clone(), source: None }.into()
-    }
-}
-
-impl Shared {
-    fn replies(&self) -> MutexGuard<'_, Replies> {
-        self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -263,39 +277,5 @@ impl Replies {
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Channel").field("target", &self.0.target).finish_non_exhaustive()
-    }
-}
-
-/// Cancels a request if it is dropped before the response arrives.
-struct CancelGuard<'c> {
-    channel: &'c Channel,
-    id: i64,
-    is_first: bool,
-    is_done: bool,
-}
-
-impl Drop for CancelGuard<'_> {
-    fn drop(&mut self) {
-        if self.is_done {
-            return;
-        }
-        let mut replies = self.channel.0.replies();
-        if replies.waiting.remove(&self.id).is_none() || self.is_first {
-            return replies.abandon(self.id);
-        }
-        replies.abandon(self.id);
-        drop(replies);
-        if tokio::runtime::Handle::try_current().is_err() {
-            return;
-        }
-        let (channel, params) = (self.channel.clone(), json!({ "requestId": self.id }));
-        self.channel.0.inbox.tasks.spawn(async move {
-            let cancelled = notification(method::CANCELLED, Some(&params));
-            match timeout(CANCEL_TIMEOUT, channel.0.sender.send(cancelled)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "cannot cancel a request"),
-                Err(_) => tracing::debug!("cannot cancel a request in time"),
-            }
-        });
     }
 }

@@ -1,6 +1,5 @@
 use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,6 +7,8 @@ use trunkline::client::{Http, Transport};
 
 use super::authorization::Authorization;
 use super::handler::{ClientHandler, NoHandler};
+use crate::lock::Lock;
+use crate::model::Implementation;
 
 /// Configuration of a [`Client`](super::Client).
 #[derive(Clone)]
@@ -84,25 +85,18 @@ impl McpClientConfig {
     }
 
     pub(super) fn client_info(&self) -> Value {
-        json!({ "name": self.name, "version": self.version })
+        let (name, version) = (self.name.clone(), self.version.clone());
+        json!(Implementation { name, version, ..Implementation::default() })
     }
 }
 
-impl fmt::Debug for McpClientConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpClientConfig")
-            .field("name", &self.name)
-            .field("version", &self.version)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(McpClientConfig: name, version, timeout);
 
 /// The eras of servers, by origin or command, so that later clients of the same server need not find out again. A command
 /// is remembered if its server did not answer the first request. Clones share the content. The last 256 servers are
 /// remembered.
 #[derive(Debug, Clone, Default)]
-pub struct EraCache(Arc<Mutex<VecDeque<(String, KnownEra)>>>);
+pub struct EraCache(Arc<Lock<VecDeque<(String, KnownEra)>>>);
 
 /// The protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,12 +117,12 @@ impl EraCache {
     }
 
     pub(super) fn get(&self, origin: &str) -> Option<KnownEra> {
-        let eras = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let eras = self.0.lock();
         eras.iter().find(|(known, _)| known == origin).map(|(_, era)| *era)
     }
 
     pub(super) fn set(&self, origin: &str, era: Option<KnownEra>) {
-        let mut eras = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut eras = self.0.lock();
         eras.retain(|(known, _)| known != origin);
         if let Some(era) = era {
             if eras.len() == Self::MAX {

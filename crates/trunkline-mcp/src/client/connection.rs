@@ -1,69 +1,21 @@
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use http::HeaderMap;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use trunkline::protocol::{TraceContext, TraceState};
 
 use super::error::Error;
-use super::handler::ClientHandler;
 use super::inbox::Inbox;
 use super::link::Link;
-use super::message::{self, Params};
-use super::pending::{Listeners, ProgressCallback, TimeLimits};
+use super::message::Params;
+use super::options::CallOptions;
+use super::pending::TimeLimits;
 use super::request::{Answer, Outgoing};
-use super::server_task::TaskCallback;
 use super::session::Session;
 use crate::log_level::LogLevel;
+use crate::model::notification;
 use crate::protocol::meta;
-
-/// Options of one request.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct CallOptions {
-    /// Receives the progress. Default: none, and the server is not asked for it.
-    pub progress: Option<ProgressCallback>,
-    /// The handler of the server's requests and log messages that belong to this request. Default: that of the
-    /// configuration.
-    ///
-    /// A request or message belongs to this request if the server sends it in the result or on the stream of this
-    /// request. On stdio and HTTP+SSE, and on the stream outside requests, it belongs to the only running request that
-    /// has a handler. If there are several, a request of the server is refused, and a log message goes to the handler
-    /// of the configuration.
-    ///
-    /// A request that was cancelled or timed out counts as running until the server answers it, or for
-    /// [`handler_timeout`](super::McpClientConfig::handler_timeout), unless it has the same [`owner`](Self::owner) as
-    /// the only running one.
-    ///
-    /// Since 2026-07-28, the capabilities that the client declares are those of this handler. Earlier servers know
-    /// those of the configuration.
-    pub handler: Option<Arc<dyn ClientHandler>>,
-    /// The user or client that the handler represents. Default: unknown. The messages of a cancelled request may go to
-    /// another handler of the same owner.
-    pub owner: Option<String>,
-    /// The minimum level of log messages that belong to this request, since 2026-07-28. Default: that of
-    /// [`Client::set_level`](super::Client::set_level).
-    pub level: Option<LogLevel>,
-    /// Receives the states of the task, if the call becomes one. Default: none.
-    pub task: Option<TaskCallback>,
-    /// The timeout. Default: that of the configuration.
-    pub timeout: Option<Duration>,
-    /// Further members of `_meta`.
-    pub meta: Map<String, Value>,
-}
-
-impl fmt::Debug for CallOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallOptions")
-            .field("progress", &self.progress)
-            .field("level", &self.level)
-            .field("timeout", &self.timeout)
-            .field("meta", &self.meta)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A connection whose era may not be known yet.
 #[derive(Debug)]
@@ -132,12 +84,9 @@ impl Connection {
         let features = options.handler.as_ref().unwrap_or(&config.handler).features();
         session.complete(&mut params, config, features, options.level.or(parts.level));
         let request = Outgoing {
-            id,
-            method,
-            body: message::request(id, method, &params),
             name: params.name.or(params.uri).or(params.task_id),
             headers: parts.headers.clone(),
-            is_open_ended: false,
+            ..Outgoing::new(id, method, &params)
         };
         self.send(session, &request, options).await
     }
@@ -160,12 +109,8 @@ impl Connection {
             }
             answer
         };
-        let listeners = Listeners {
-            progress: options.progress.clone(),
-            handler: options.handler.clone(),
-            owner: options.owner.clone(),
-        };
-        let answer = self.inbox.pending.wait(request.id, limits, listeners, answer).await;
+        let waiting = self.inbox.pending.wait(request.id, limits, options.clone(), answer);
+        let answer = waiting.await;
         answer.unwrap_or_else(|elapsed| Err(self.link.timed_out(elapsed.0).into()))
     }
 
@@ -175,7 +120,7 @@ impl Connection {
         method: &'static str,
     ) -> Result<(), Error> {
         let after = self.inbox.config.timeout;
-        let sent = self.link.notify(session, method, message::notification(method, None));
+        let sent = self.link.notify(session, method, notification(method, None::<&()>).into());
         tokio::time::timeout(after, sent)
             .await
             .unwrap_or_else(|_| Err(self.link.timed_out(after).into()))

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -18,6 +18,7 @@ use super::negotiation::{self, Negotiated};
 use super::request::Answer;
 use super::session::{ServerInfo, Session};
 use super::session_loss::{SessionLoss, session_loss};
+use crate::lock::Lock;
 use crate::log_level::LogLevel;
 use crate::protocol::method;
 
@@ -26,8 +27,8 @@ use crate::protocol::method;
 pub(super) struct Core {
     pub(super) connection: Connection,
     pub(super) session: watch::Sender<Session>,
-    info: Mutex<Arc<ServerInfo>>,
-    level: Mutex<Option<LogLevel>>,
+    info: Lock<Arc<ServerInfo>>,
+    level: Lock<Option<LogLevel>>,
     /// Locked while a session is replaced.
     reopening: tokio::sync::Mutex<()>,
     /// Whether the session is verified before the next request.
@@ -60,8 +61,8 @@ impl Core {
         Self {
             connection,
             session: watch::Sender::new(session),
-            info: Mutex::new(Arc::new(info)),
-            level: Mutex::default(),
+            info: Lock::new(Arc::new(info)),
+            level: Lock::default(),
             reopening: tokio::sync::Mutex::default(),
             is_doubtful: AtomicBool::new(false),
             wanted: watch::Sender::default(),
@@ -79,15 +80,15 @@ impl Core {
     }
 
     pub(super) fn info(&self) -> Arc<ServerInfo> {
-        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.info.lock())
     }
 
     pub(super) fn set_level(&self, level: LogLevel) {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        *self.level.lock() = Some(level);
     }
 
     fn level(&self) -> Option<LogLevel> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.level.lock()
     }
 
     /// Sends a request, and waits for its result.
@@ -163,13 +164,25 @@ impl Core {
         Ok(is_lost)
     }
 
-    /// The cached result of a request, or the generation for caching a new one.
-    pub(super) async fn cached(&self, key: &Key) -> Result<Result<Box<RawValue>, u64>, Error> {
+    /// The cached result of a request, or that of `request`, which is cached unless it depends on input.
+    pub(super) async fn cached(
+        &self,
+        key: Key,
+        request: impl Future<Output = Result<(Box<RawValue>, bool), Error>>,
+    ) -> Result<Box<RawValue>, Error> {
         let limit = self.inbox().config.max_timeout;
         let validated = timeout(limit, self.connection.link.validate_cache()).await;
         validated.unwrap_or_else(|_| Err(self.connection.link.timed_out(limit).into()))?;
         let cache = &self.inbox().cache;
-        Ok(cache.get(key).ok_or_else(|| cache.generation()))
+        if let Some(result) = cache.get(&key) {
+            return Ok(result);
+        }
+        let generation = cache.generation();
+        let (result, has_input) = request.await?;
+        if !has_input {
+            cache.put(key, &result, generation);
+        }
+        Ok(result)
     }
 
     /// Opens another session in place of `ended`, unless this has happened. Dropping the future does not interrupt this:
@@ -196,7 +209,7 @@ impl Core {
         tracing::debug!("the server has ended the session; opening another");
         let (session, info) = negotiation::initialize(&self.connection, None).await?;
         self.inbox().cache.clear();
-        *self.info.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(info);
+        *self.info.lock() = Arc::new(info);
         self.session.send_replace(session.clone());
         let mut requests = Vec::new();
         if let Some(level) = self.level() {

@@ -3,6 +3,7 @@ use trunkline::client::{Error as CallError, Failure, ProtocolError, TransportErr
 
 use super::authorization::AuthorizationError;
 use super::handler::HandlerError;
+use crate::protocol::shortened;
 
 /// Why an MCP request has no result.
 #[derive(Debug, thiserror::Error)]
@@ -122,15 +123,6 @@ impl Error {
 impl RequestError {
     pub(super) fn with_status(error: impl Into<CallError>, status: StatusCode) -> Self {
         Self { error: error.into(), status: Some(status) }
-    }
-}
-
-/// The beginning of a text of the server, for error messages.
-pub(super) fn shortened(text: &str) -> String {
-    const LENGTH: usize = 200;
-    match text.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

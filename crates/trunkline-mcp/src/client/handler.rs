@@ -1,14 +1,12 @@
 //! Requests and notifications of the server, and the trait that handles them.
 
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use trunkline::{BoxError, ErrorObject};
 
-use super::message::raw;
-use crate::log_level::LogLevel;
-use crate::model::Root;
+use crate::model::{
+    CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, LogMessage, Root,
+};
 
 /// Handles the requests and notifications of a server.
 ///
@@ -26,15 +24,18 @@ pub trait ClientHandler: Send + Sync {
     }
 
     /// Obtains information from the user ("Elicitation"). The defaults of a form's schema are added to the accepted
-    /// content by the client.
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
-        drop(elicitation);
+    /// content by the client. The content for a URL is ignored.
+    fn elicit(&self, request: ElicitRequest) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
+        drop(request);
         unsupported()
     }
 
     /// Obtains a message from a language model ("Sampling").
-    fn sample(&self, sampling: Sampling) -> BoxFuture<'_, Result<Sampled, HandlerError>> {
-        drop(sampling);
+    fn sample(
+        &self,
+        request: CreateMessageRequest,
+    ) -> BoxFuture<'_, Result<CreateMessageResult, HandlerError>> {
+        drop(request);
         unsupported()
     }
 
@@ -80,128 +81,22 @@ impl HandlerFeatures {
 
     /// The capabilities that the client declares.
     pub(super) fn capabilities(self) -> Value {
-        let mut capabilities = Map::new();
-        let mut elicitation = Map::new();
-        for (mode, is_supported) in [("form", self.forms), ("url", self.urls)] {
-            if is_supported {
-                elicitation.insert(mode.to_owned(), json!({}));
+        let mut capabilities = json!({});
+        for (is_supported, capability, part) in [
+            (self.forms, "elicitation", Some("form")),
+            (self.urls, "elicitation", Some("url")),
+            (self.sampling, "sampling", None),
+            (self.sampling && self.sampling_tools, "sampling", Some("tools")),
+            (self.roots, "roots", None),
+        ] {
+            match part {
+                _ if !is_supported => {}
+                Some(part) => capabilities[capability][part] = json!({}),
+                None => capabilities[capability] = json!({}),
             }
         }
-        if !elicitation.is_empty() {
-            capabilities.insert("elicitation".to_owned(), elicitation.into());
-        }
-        if self.sampling {
-            let tools = if self.sampling_tools { json!({ "tools": {} }) } else { json!({}) };
-            capabilities.insert("sampling".to_owned(), tools);
-        }
-        if self.roots {
-            capabilities.insert("roots".to_owned(), json!({}));
-        }
-        capabilities.into()
+        capabilities
     }
-}
-
-/// A request for information from the user.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Elicitation {
-    /// The user fills in a form. Secrets must not be requested this way.
-    #[non_exhaustive]
-    Form {
-        /// The purpose, to be shown to the user. Not trusted.
-        message: String,
-        /// The JSON Schema of the content: an object with members of primitive types.
-        schema: Box<RawValue>,
-    },
-    /// The user visits a URL, which the client must show and not open without consent.
-    #[non_exhaustive]
-    Url {
-        /// The purpose, to be shown to the user. Not trusted.
-        message: String,
-        /// The URL.
-        url: String,
-    },
-}
-
-/// The answer to an [`Elicitation`].
-#[derive(Debug, Clone, PartialEq)]
-pub enum Elicited {
-    /// The user has consented, with the content of a form. The content for a URL is ignored.
-    Accept(Map<String, Value>),
-    /// The user has refused.
-    Decline,
-    /// The user has made no choice.
-    Cancel,
-}
-
-impl Elicited {
-    /// The result as in the specification (`ElicitResult`). The answer to a form has content, even if that is empty.
-    pub(super) fn into_result(self, is_form: bool) -> Box<RawValue> {
-        raw(&match self {
-            Self::Accept(content) if is_form => json!({ "action": "accept", "content": content }),
-            Self::Accept(_) => json!({ "action": "accept" }),
-            Self::Decline => json!({ "action": "decline" }),
-            Self::Cancel => json!({ "action": "cancel" }),
-        })
-    }
-}
-
-/// A request for a message from a language model.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Sampling {
-    /// The conversation, as received.
-    pub messages: Vec<Value>,
-    /// The system prompt.
-    pub system_prompt: Option<String>,
-    /// The maximum number of tokens of the answer.
-    pub max_tokens: u64,
-    /// The whole params, as received.
-    #[serde(skip, default = "null")]
-    pub params: Box<RawValue>,
-}
-
-fn null() -> Box<RawValue> {
-    RawValue::NULL.to_owned()
-}
-
-/// The answer to a [`Sampling`].
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Sampled {
-    /// The result, an object as in the specification (`CreateMessageResult`).
-    pub result: Box<RawValue>,
-}
-
-impl Sampled {
-    /// A text by the assistant.
-    #[must_use]
-    pub fn text(model: &str, text: &str) -> Self {
-        let content = json!({ "type": "text", "text": text });
-        let (role, stop_reason) = ("assistant", "endTurn");
-        let result =
-            json!({ "role": role, "content": content, "model": model, "stopReason": stop_reason });
-        Self { result: raw(&result) }
-    }
-
-    /// A result as in the specification, which is passed on unchanged.
-    #[must_use]
-    pub fn from_result(result: Box<RawValue>) -> Self {
-        Self { result }
-    }
-}
-
-/// A log message of the server.
-#[derive(Debug, Clone, Deserialize)]
-#[non_exhaustive]
-pub struct LogMessage {
-    /// The severity.
-    pub level: LogLevel,
-    /// The name of the logger.
-    pub logger: Option<String>,
-    /// The content, as received.
-    pub data: Value,
 }
 
 /// A change that a server has notified of.

@@ -1,7 +1,6 @@
 //! HTTP requests with authorization, and event streams in replies.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,13 +16,14 @@ use super::authorization::{AuthorizationError, Challenge};
 use super::error::{Error, RequestError};
 use super::inbox::Inbox;
 use super::message::result;
+use crate::lock::Lock;
 
 /// The MCP endpoint of a server. `Debug` omits the token.
 #[derive(Clone)]
 pub(super) struct HttpEndpoint {
     http: Http,
     pub(super) inbox: Arc<Inbox>,
-    last_token: Arc<Mutex<Option<String>>>,
+    last_token: Arc<Lock<Option<String>>>,
 }
 
 /// The maximum number of challenges to a request.
@@ -121,7 +121,7 @@ impl HttpEndpoint {
         let Some(authorization) = &self.inbox.config.authorization else { return Ok(None) };
         let _pause = self.inbox.pending.pause();
         let token = authorization.token().await?;
-        let mut last = self.last_token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_token.lock();
         if *last != token {
             // Results belong to the authorization context in which they were received.
             self.inbox.cache.clear();
@@ -136,11 +136,7 @@ fn refusal(body: &Bytes) -> Option<CallError> {
     result(&Response::parse(body).ok()?.outcome).err()
 }
 
-impl fmt::Debug for HttpEndpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpEndpoint").field("http", &self.http).finish_non_exhaustive()
-    }
-}
+debug_fields!(HttpEndpoint: http);
 
 /// A reply that is a stream of events.
 #[derive(Debug)]

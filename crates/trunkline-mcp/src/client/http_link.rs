@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
+use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use trunkline::Id;
 use trunkline::client::http::Reply;
@@ -14,9 +16,11 @@ use trunkline::client::{Failure, ProtocolError, Response};
 use super::error::{Error, RequestError};
 use super::http_endpoint::{EventStream, HttpEndpoint};
 use super::inbox::Inbox;
-use super::message::{Incoming, notification, result, split};
+use super::message::{Incoming, result, split};
 use super::request::{Answer, Outgoing};
 use super::session::Session;
+use crate::model::notification;
+use crate::on_drop::OnDrop;
 use crate::param_headers::encode;
 use crate::protocol::{header, method};
 
@@ -63,7 +67,8 @@ impl HttpLink {
         } else if request.method == method::INITIALIZE {
             headers.remove(header::PROTOCOL_VERSION);
         }
-        let cancel = self.cancel_guard(session, request);
+        let is_cancellable = !session.is_modern() && request.method != method::INITIALIZE;
+        let cancel = is_cancellable.then(|| OnDrop::new(|| self.cancel(session, request.id)));
         let answer = self.exchange(session, request, headers).await;
         if let Some(cancel) = cancel {
             cancel.disarm();
@@ -220,46 +225,20 @@ impl HttpLink {
         }
     }
 
-    /// Sends `notifications/cancelled` when it is dropped.
-    fn cancel_guard(&self, session: &Session, request: &Outgoing<'_>) -> Option<CancelGuard> {
-        let is_cancellable = !session.is_modern() && request.method != method::INITIALIZE;
-        is_cancellable.then(|| CancelGuard {
-            link: self.clone(),
-            headers: session.headers(),
-            id: Some(request.id),
-        })
+    /// Sends `notifications/cancelled` in the background.
+    fn cancel(&self, session: &Session, id: i64) {
+        // Outside a runtime, the client ends as well.
+        if Handle::try_current().is_ok() {
+            let (link, headers) = (self.clone(), session.headers());
+            let body = notification(method::CANCELLED, Some(&json!({ "requestId": id })));
+            self.inbox().tasks.spawn(async move { link.deliver(headers, body.into()).await });
+        }
     }
 
     /// Ends the session, if there is one. The reply does not matter.
     pub(super) async fn close(&self, session: &Session, limit: Duration) {
         if session.has_id() {
             drop(timeout(limit, self.endpoint.delete(session.headers())).await);
-        }
-    }
-}
-
-struct CancelGuard {
-    link: HttpLink,
-    headers: HeaderMap,
-    id: Option<i64>,
-}
-
-impl CancelGuard {
-    fn disarm(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for CancelGuard {
-    fn drop(&mut self) {
-        let Some(id) = self.id else { return };
-        // Outside a runtime, the client ends as well.
-        if tokio::runtime::Handle::try_current().is_ok() {
-            let (link, headers) = (self.link.clone(), std::mem::take(&mut self.headers));
-            let params = serde_json::json!({ "requestId": id });
-            let body = notification(method::CANCELLED, Some(&params));
-            let tasks = &self.link.inbox().tasks;
-            tasks.spawn(async move { link.deliver(headers, body).await });
         }
     }
 }

@@ -1,15 +1,14 @@
 //! The recipient of the server's notifications and requests, whatever the transport.
 
 use std::collections::HashMap;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, oneshot};
@@ -19,26 +18,30 @@ use trunkline::stream::Key;
 
 use super::cache::Cache;
 use super::config::McpClientConfig;
-use super::form;
-use super::handler::{Change, ClientHandler, Elicitation, Elicited, HandlerError, Sampling};
-use super::message::{Notification, ServerRequest, raw, response};
-use super::pending::{Pending, ProgressUpdate};
+use super::handler::{Change, ClientHandler, HandlerError};
+use super::message::{Notification, ServerRequest, response};
+use super::pending::Pending;
 use super::server_task::TaskStates;
-use super::tasks::Tasks;
+use crate::lock::Lock;
+use crate::model::{
+    CancelledParams, CreateMessageRequest, ElicitRequest, FormSchema, ListRootsResult,
+    ProgressParams, raw,
+};
 use crate::protocol::{meta, method};
+use crate::task_group::TaskGroup;
 
 /// The shared state of a client that the server's messages concern.
 pub(super) struct Inbox {
     pub(super) config: McpClientConfig,
     pub(super) pending: Pending,
     pub(super) cache: Cache,
-    pub(super) tasks: Tasks,
+    pub(super) tasks: TaskGroup,
     /// The requests of the server that are being answered.
-    answers: Mutex<HashMap<Key, CancellationToken>>,
+    answers: Lock<HashMap<Key, CancellationToken>>,
     /// A permit for each request until its response is sent.
     responding: Arc<Semaphore>,
     /// The subscriptions that the server has not acknowledged yet, by the ids of their requests.
-    subscriptions: Mutex<HashMap<i64, oneshot::Sender<Honoured>>>,
+    subscriptions: Lock<HashMap<i64, oneshot::Sender<Honoured>>>,
     /// The last states of the tasks for which the client waits.
     pub(super) task_states: TaskStates,
     /// Since 2026-07-28, servers send no requests.
@@ -69,10 +72,10 @@ impl Inbox {
         Self {
             pending: Pending::new(config.handler_timeout),
             cache: Cache::new(config.cache_bytes),
-            tasks: Tasks::default(),
-            answers: Mutex::default(),
+            tasks: TaskGroup::default(),
+            answers: Lock::default(),
             responding: Arc::new(Semaphore::new(config.max_requests.saturating_add(REFUSALS))),
-            subscriptions: Mutex::default(),
+            subscriptions: Lock::default(),
             task_states: TaskStates::default(),
             is_modern: AtomicBool::new(true),
             config,
@@ -90,38 +93,23 @@ impl Inbox {
     /// Receives the acknowledgement of the subscription with this id.
     pub(super) fn acknowledgement(&self, id: i64) -> oneshot::Receiver<Honoured> {
         let (sender, receiver) = oneshot::channel();
-        let mut subscriptions = self.subscriptions();
+        let mut subscriptions = self.subscriptions.lock();
         subscriptions.retain(|_, sender| !sender.is_closed());
         subscriptions.insert(id, sender);
         receiver
-    }
-
-    fn subscriptions(&self) -> MutexGuard<'_, HashMap<i64, oneshot::Sender<Honoured>>> {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Handles a notification. Those that are unknown or malformed are ignored. `related` is the request on whose
     /// stream it arrived.
     pub(super) fn notify(&self, notification: &Notification, related: Option<i64>) {
         #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Progress {
-            progress_token: i64,
-        }
-        #[derive(Deserialize)]
         struct Updated {
             uri: String,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Cancelled {
-            request_id: Box<RawValue>,
         }
         let params = notification.params.as_deref().unwrap_or(RawValue::NULL);
         match &*notification.method {
             method::PROGRESS => {
-                let update = read::<ProgressUpdate>(params).zip(read::<Progress>(params));
-                if let Some((update, Progress { progress_token })) = update {
+                if let Some(ProgressParams { progress_token, update }) = read(params) {
                     self.pending.progress(progress_token, update);
                 }
             }
@@ -140,8 +128,9 @@ impl Inbox {
                 }
             }
             method::CANCELLED => {
-                if let Some(Cancelled { request_id }) = read(params)
-                    && let Some(answer) = self.answers().get(&Key::of(request_id.get()))
+                if let Some(CancelledParams { request_id }) =
+                    read::<CancelledParams<&RawValue>>(params)
+                    && let Some(answer) = self.answers.lock().get(&Key::of(request_id.get()))
                 {
                     answer.cancel();
                 }
@@ -167,7 +156,7 @@ impl Inbox {
         }
         let Some(Params { meta, notifications }) = read(params) else { return };
         let id = meta.get(meta::SUBSCRIPTION_ID).and_then(|id| id.get().parse::<i64>().ok());
-        let subscription = id.and_then(|id| self.subscriptions().remove(&id));
+        let subscription = id.and_then(|id| self.subscriptions.lock().remove(&id));
         if let Some(subscription) = subscription {
             // It may have ended.
             drop(subscription.send(notifications));
@@ -235,11 +224,11 @@ impl Inbox {
         let features = handler.features();
         let params = params.unwrap_or(RawValue::NULL);
         let answer: BoxFuture<'_, Result<Box<RawValue>, HandlerError>> = match method {
-            method::ELICIT => Box::pin(elicit(handler, params)),
+            method::ELICIT if features.forms || features.urls => Box::pin(elicit(handler, params)),
             method::SAMPLE if features.sampling => Box::pin(sample(handler, params)),
             method::ROOTS if features.roots => Box::pin(async {
                 let roots = handler.roots().await?;
-                Ok(raw(&json!({ "roots": roots })))
+                Ok(raw(&ListRootsResult { roots }))
             }),
             _ => return Err(HandlerError::Unsupported),
         };
@@ -250,17 +239,9 @@ impl Inbox {
         }
         Ok(answer)
     }
-
-    fn answers(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl fmt::Debug for Inbox {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("config", &self.config).finish_non_exhaustive()
-    }
-}
+debug_fields!(Inbox: config);
 
 /// A request of the server that is being answered.
 struct Answering<'i> {
@@ -272,7 +253,7 @@ struct Answering<'i> {
 impl<'i> Answering<'i> {
     /// `None` if too many requests are being answered, or one with the same id.
     fn begin(inbox: &'i Inbox, key: Key) -> Option<Self> {
-        let mut answers = inbox.answers();
+        let mut answers = inbox.answers.lock();
         if answers.len() >= inbox.config.max_requests || answers.contains_key(&key) {
             return None;
         }
@@ -284,7 +265,7 @@ impl<'i> Answering<'i> {
 
 impl Drop for Answering<'_> {
     fn drop(&mut self) {
-        self.inbox.answers().remove(&self.key);
+        self.inbox.answers.lock().remove(&self.key);
     }
 }
 
@@ -292,32 +273,20 @@ async fn elicit(
     handler: &dyn ClientHandler,
     params: &RawValue,
 ) -> Result<Box<RawValue>, HandlerError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Params {
-        mode: Option<String>,
-        message: String,
-        requested_schema: Option<Box<RawValue>>,
-        url: Option<String>,
-    }
-    let features = handler.features();
-    let Params { mode, message, requested_schema, url } = parse(params)?;
-    let missing = |member: &str| HandlerError::Invalid(format!("`{member}` is missing"));
-    match mode.as_deref() {
-        _ if !features.forms && !features.urls => Err(HandlerError::Unsupported),
-        None | Some("form") if features.forms => {
-            let schema = requested_schema.ok_or_else(|| missing("requestedSchema"))?;
-            let form = Elicitation::Form { message, schema: schema.clone() };
-            let elicited = match handler.elicit(form).await? {
-                Elicited::Accept(content) => Elicited::Accept(form::complete(&schema, content)?),
-                refused => refused,
-            };
-            Ok(elicited.into_result(true))
+    let (features, request) = (handler.features(), parse(params)?);
+    match &request {
+        ElicitRequest::Form { requested_schema, .. } if features.forms => {
+            let form: FormSchema = serde_json::from_str(requested_schema.get())
+                .map_err(|error| HandlerError::Invalid(format!("`requestedSchema`: {error}")))?;
+            let answer = handler.elicit(request).await?;
+            let complete = |content| form.complete(content).map_err(HandlerError::Invalid);
+            Ok(raw(&answer.try_map(complete)?))
         }
-        Some("url") if features.urls => {
-            let url = url.ok_or_else(|| missing("url"))?;
-            let elicited = handler.elicit(Elicitation::Url { message, url }).await?;
-            Ok(elicited.into_result(false))
+        ElicitRequest::Url { .. } if features.urls => {
+            let mut answer = json!(handler.elicit(request).await?);
+            // Only the answer to a form has content.
+            answer.as_object_mut().and_then(|members| members.remove("content"));
+            Ok(raw(&answer))
         }
         // "Error Handling".
         _ => Err(HandlerError::Invalid("`mode` is not one of the capabilities".to_owned())),
@@ -328,23 +297,16 @@ async fn sample(
     handler: &dyn ClientHandler,
     params: &RawValue,
 ) -> Result<Box<RawValue>, HandlerError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Tools {
-        tools: Option<IgnoredAny>,
-        tool_choice: Option<IgnoredAny>,
-    }
-    let Tools { tools, tool_choice } = parse(params)?;
-    if !handler.features().sampling_tools && (tools.is_some() || tool_choice.is_some()) {
+    let request: CreateMessageRequest = parse(params)?;
+    let has = |member: &str| request.options.get(member).is_some_and(|value| !value.is_null());
+    if !handler.features().sampling_tools && (has("tools") || has("toolChoice")) {
         let reason = "`tools` and `toolChoice` require the capability `sampling.tools`";
         return Err(HandlerError::Invalid(reason.to_owned()));
     }
-    let mut sampling: Sampling = parse(params)?;
-    sampling.params = params.to_owned();
-    Ok(handler.sample(sampling).await?.result)
+    Ok(raw(&handler.sample(request).await?))
 }
 
-fn read<T: DeserializeOwned>(params: &RawValue) -> Option<T> {
+fn read<'p, T: Deserialize<'p>>(params: &'p RawValue) -> Option<T> {
     let read = serde_json::from_str(params.get());
     read.inspect_err(|error| tracing::debug!(%error, "ignoring a malformed notification")).ok()
 }

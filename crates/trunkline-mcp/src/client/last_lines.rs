@@ -1,18 +1,20 @@
 //! The last output of a process, for error messages.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::client::Cause;
 
+use crate::lock::Lock;
+
 /// The last four lines that a process has written to stderr, and to stdout if they are not messages, each cut after 200
 /// characters. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct LastLines {
-    lines: Arc<Mutex<VecDeque<String>>>,
+    lines: Arc<Lock<VecDeque<String>>>,
     /// Cancelled when stderr has ended.
     pub(super) ended: CancellationToken,
 }
@@ -35,7 +37,7 @@ impl LastLines {
     pub fn add(&self, line: &str) {
         const COUNT: usize = 4;
         const LENGTH: usize = 200;
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         if lines.len() == COUNT {
             lines.pop_front();
         }
@@ -44,13 +46,13 @@ impl LastLines {
 
     /// Removes the lines.
     pub fn clear(&self) {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.lines.lock().clear();
     }
 
     /// The lines, separated by ` / `. `None` if the process has not written any.
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock();
         let text = lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
         (!text.is_empty()).then_some(text)
     }

@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use super::cache::Key;
 use super::client::Client;
 use super::connection::RequestParts;
-use super::error::{Error, shortened};
+use super::error::Error;
 use super::message::{Params, elements};
 use crate::model::Received;
+use crate::protocol::shortened;
 
 /// The items of a list, or of a page of it.
 #[derive(Debug)]
@@ -125,15 +126,12 @@ impl Client {
         }
         let cursor = position.cursor.as_deref();
         let key = Key { method: T::METHOD, selector: cursor.map(str::to_owned) };
-        let result = match self.core.cached(&key).await? {
-            Ok(result) => result,
-            Err(generation) => {
-                let params = Params { cursor, ..Params::default() };
-                let answer = self.core.request(T::METHOD, &mut RequestParts::of(params)).await?;
-                self.core.inbox().cache.put(key, &answer.result, generation);
-                answer.result
-            }
+        let request = async {
+            let params = Params { cursor, ..Params::default() };
+            let answer = self.core.request(T::METHOD, &mut RequestParts::of(params)).await?;
+            Ok((answer.result, false))
         };
+        let result = self.core.cached(key, request).await?;
         let malformed = |error: serde_json::Error| Error::malformed(T::METHOD, error);
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(result.get()).map_err(malformed)?;

@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
-use trunkline::client::TransportError;
 
 use super::config::McpClientConfig;
 use super::core::{Core, Opened, Wanted};
@@ -16,7 +14,7 @@ use super::error::Error;
 use super::handler::Change;
 use super::inbox::Honoured;
 use super::link::Link;
-use super::message::{self, Params};
+use super::message::Params;
 use super::request::Outgoing;
 use super::session::Session;
 use super::session_loss::{SessionLoss, session_loss};
@@ -163,14 +161,8 @@ pub(super) async fn subscribe(
     let id = core.connection.next_id();
     let mut params = Params { notifications: Some(notifications), ..Params::default() };
     session.complete(&mut params, config, config.handler.features(), None);
-    let request = Outgoing {
-        id,
-        method: method::LISTEN,
-        body: message::request(id, method::LISTEN, &params),
-        name: None,
-        headers: HeaderMap::new(),
-        is_open_ended: true,
-    };
+    let request = Outgoing::new(id, method::LISTEN, &params);
+    let request = Outgoing { is_open_ended: true, ..request };
     let acknowledged = core.inbox().acknowledgement(id);
     let stream = core.connection.link.request(session, &request);
     let mut stream = std::pin::pin!(stream);
@@ -180,8 +172,7 @@ pub(super) async fn subscribe(
         ended = &mut stream => return ended.map(drop),
     };
     let Ok(Ok(honoured)) = honoured else {
-        let (target, after) = (core.connection.link.target(), config.timeout);
-        return Err(TransportError::Timeout { target, after, source: None }.into());
+        return Err(core.connection.link.timed_out(config.timeout).into());
     };
     opened(honoured);
     stream.await.map(drop)

@@ -6,10 +6,12 @@ use std::fmt;
 use bytes::Bytes;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use trunkline::client::{Error as CallError, ProtocolError, Response};
 use trunkline::{ErrorObject, Outcome};
+
+use crate::model::Message;
 
 /// The params of any request.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -43,24 +45,9 @@ pub(super) struct Params<'p> {
     pub(super) meta: Option<Map<String, Value>>,
 }
 
-#[derive(Serialize)]
-struct Request<'r, P> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<i64>,
-    method: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'r P>,
-}
-
 pub(super) fn request(id: i64, method: &str, params: &impl Serialize) -> Bytes {
-    let request = Request { jsonrpc: "2.0", id: Some(id), method, params: Some(params) };
-    serde_json::to_vec(&request).expect("text and numbers are JSON").into()
-}
-
-pub(super) fn notification(method: &str, params: Option<&Value>) -> Bytes {
-    let notification = Request { jsonrpc: "2.0", id: None, method, params };
-    serde_json::to_vec(&notification).expect("text and numbers are JSON").into()
+    let text = Message::new(Some(id), method, Some(params)).text();
+    text.expect("text and numbers are JSON").into()
 }
 
 pub(super) fn response(id: &RawValue, result: Result<&RawValue, &ErrorObject>) -> Bytes {
@@ -69,10 +56,6 @@ pub(super) fn response(id: &RawValue, result: Result<&RawValue, &ErrorObject>) -
         Err(error) => Outcome::error(error.clone()),
     };
     outcome.into_response(id.get().as_bytes()).into()
-}
-
-pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
-    to_raw_value(value).expect("text and JSON serialise")
 }
 
 /// The elements of a JSON array. `None` if there are more than `max`.

@@ -48,6 +48,7 @@
 
 mod authorization;
 mod cache;
+mod callback;
 mod channel;
 #[expect(clippy::module_inception, reason = "the file of the type with the name of the module")]
 mod client;
@@ -55,7 +56,6 @@ mod config;
 mod connection;
 mod core;
 mod error;
-mod form;
 mod handler;
 mod http_endpoint;
 mod http_link;
@@ -69,6 +69,7 @@ mod message;
 mod negotiation;
 #[cfg(feature = "oauth")]
 pub mod oauth;
+mod options;
 mod pending;
 mod prompt;
 mod request;
@@ -78,24 +79,21 @@ mod session;
 mod session_loss;
 mod sse;
 mod stdio;
-mod tasks;
 mod tool;
 mod transport;
 
 pub use self::authorization::{Authorization, AuthorizationError, Challenge};
+pub use self::callback::{Callback, ProgressCallback};
 pub use self::client::Client;
 pub use self::config::{EraCache, McpClientConfig};
-pub use self::connection::CallOptions;
 pub use self::error::{Error, RequestError};
-pub use self::handler::{
-    Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
-    Sampled, Sampling,
-};
+pub use self::handler::{Change, ClientHandler, HandlerError, HandlerFeatures};
 pub use self::last_lines::LastLines;
 pub use self::list::List;
-pub use self::pending::{Callback, ProgressCallback, ProgressUpdate};
+pub use self::options::CallOptions;
 pub use self::server_task::{Task, TaskCallback, TaskInfo, TaskStatus};
 pub use self::session::{ServerCapabilities, ServerInfo};
 pub use self::stdio::StdioConfig;
 pub use self::tool::StartedTool;
 pub use self::transport::Transport;
+pub use crate::model::{LogMessage, ProgressUpdate};

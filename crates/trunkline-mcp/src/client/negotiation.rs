@@ -13,13 +13,13 @@ use trunkline::ErrorObject;
 use trunkline::client::{Error as CallError, ProtocolError, TransportError};
 
 use super::config::KnownEra;
-use super::connection::{CallOptions, Connection, RequestParts};
+use super::connection::{Connection, RequestParts};
 use super::error::{Error, RequestError};
 use super::http_endpoint::HttpEndpoint;
 use super::http_link::HttpLink;
 use super::inbox::Inbox;
 use super::link::Link;
-use super::message::{raw, request as request_text};
+use super::options::CallOptions;
 use super::request::{Answer, Outgoing};
 use super::session::{ServerInfo, Session};
 use super::stdio::StdioConfig;
@@ -320,14 +320,7 @@ pub(super) async fn initialize(
         "clientInfo": config.client_info(),
     });
     let first = Session::Legacy { version: Legacy::LATEST, id: None };
-    let request = Outgoing {
-        id,
-        method: method::INITIALIZE,
-        body: request_text(id, method::INITIALIZE, &raw(&params)),
-        name: None,
-        headers: http::HeaderMap::new(),
-        is_open_ended: false,
-    };
+    let request = Outgoing::new(id, method::INITIALIZE, &params);
     let options = CallOptions { timeout: limit, ..CallOptions::default() };
     let answer = connection.send(&first, &request, &options).await;
     let Answer { result, mut headers } = answer.map_err(as_initialize)?;

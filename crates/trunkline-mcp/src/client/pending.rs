@@ -1,61 +1,22 @@
 //! The requests that wait for results: their deadlines and callbacks.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::handler::ClientHandler;
-
-/// The progress of a request.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[non_exhaustive]
-pub struct ProgressUpdate {
-    /// The progress so far, which increases.
-    pub progress: f64,
-    /// The progress at the end, if known.
-    pub total: Option<f64>,
-    /// The current step.
-    pub message: Option<String>,
-}
-
-/// Receives values while a request runs. It must not block.
-pub struct Callback<T>(Arc<dyn Fn(T) + Send + Sync>);
-
-/// Receives the progress of a request.
-pub type ProgressCallback = Callback<ProgressUpdate>;
-
-impl<T> Callback<T> {
-    /// A callback.
-    pub fn new(callback: impl Fn(T) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(callback))
-    }
-
-    pub(super) fn call(&self, value: T) {
-        (self.0)(value);
-    }
-}
-
-impl<T> Clone for Callback<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> fmt::Debug for Callback<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Callback")
-    }
-}
+use super::options::CallOptions;
+use crate::lock::Lock;
+use crate::model::ProgressUpdate;
+use crate::on_drop::OnDrop;
 
 /// The waiting requests by id, which is also the progress token.
 #[derive(Debug)]
 pub(super) struct Pending {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// The time for which a request without an answer may still send messages.
     linger: Duration,
     /// The number of pauses: while there is one, deadlines are extended.
@@ -93,22 +54,8 @@ struct Waiting {
     timeout: Duration,
     deadline: Instant,
     last: Instant,
-    listeners: Listeners,
-}
-
-/// The receivers of messages that belong to a request.
-#[derive(Default)]
-pub(super) struct Listeners {
-    pub(super) progress: Option<ProgressCallback>,
-    pub(super) handler: Option<Arc<dyn ClientHandler>>,
-    /// The owner of the handler, if known.
-    pub(super) owner: Option<String>,
-}
-
-impl fmt::Debug for Listeners {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listeners").field("progress", &self.progress).finish_non_exhaustive()
-    }
+    /// The receivers of messages that belong to the request.
+    options: CallOptions,
 }
 
 /// Several requests may be the one to which a message belongs.
@@ -137,7 +84,7 @@ pub(super) struct Elapsed(pub(super) Duration);
 impl Pending {
     /// Requests that are remembered for this time if they end without an answer.
     pub(super) fn new(linger: Duration) -> Self {
-        Self { state: Mutex::default(), linger, pauses: AtomicUsize::new(0) }
+        Self { state: Lock::default(), linger, pauses: AtomicUsize::new(0) }
     }
 
     /// Waits for the result of the request with this id.
@@ -145,15 +92,15 @@ impl Pending {
         &self,
         id: i64,
         limits: TimeLimits,
-        listeners: Listeners,
+        options: CallOptions,
         result: impl Future<Output = T>,
     ) -> Result<T, Elapsed> {
         let begin = Instant::now();
         let last = after(limits.max);
         let first = after(limits.timeout).min(last);
-        let waiting = Waiting { timeout: limits.timeout, deadline: first, last, listeners };
-        self.state().requests.insert(id, waiting);
-        let _guard = Registered { pending: self, id };
+        let waiting = Waiting { timeout: limits.timeout, deadline: first, last, options };
+        self.state.lock().requests.insert(id, waiting);
+        let _end = OnDrop::new(|| self.end(id));
         let mut result = std::pin::pin!(result);
         let mut deadline = first;
         // The configured time, unless it was extended.
@@ -163,7 +110,7 @@ impl Pending {
             if let Ok(result) = timeout_at(deadline, &mut result).await {
                 return Ok(result);
             }
-            let mut state = self.state();
+            let mut state = self.state.lock();
             let Some(waiting) = state.requests.get_mut(&id) else { return Err(passed(deadline)) };
             if self.pauses.load(Ordering::Relaxed) > 0 {
                 waiting.extend();
@@ -175,19 +122,31 @@ impl Pending {
         }
     }
 
+    /// Removes a request. Without an answer, it may still send messages.
+    fn end(&self, id: i64) {
+        let mut state = self.state.lock();
+        // Without a handler, messages go to that of the configuration anyway.
+        if let Some(Waiting { options, .. }) = state.requests.remove(&id)
+            && options.handler.is_some()
+        {
+            let until = after(self.linger);
+            state.abandoned.add(AbandonedRequest { id, owner: options.owner, until });
+        }
+    }
+
     /// Receives the answer of a request: no further messages belong to it. The request may have been abandoned.
     pub(super) fn answered(&self, id: i64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.requests.remove(&id);
         state.abandoned.requests.retain(|request| request.id != id);
     }
 
     /// Extends the deadline of a request, and calls its callback. Unknown tokens are ignored.
     pub(super) fn progress(&self, token: i64, update: ProgressUpdate) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(waiting) = state.requests.get_mut(&token) else { return };
         waiting.extend();
-        let callback = waiting.listeners.progress.clone();
+        let callback = waiting.options.progress.clone();
         drop(state);
         if let Some(callback) = callback {
             callback.call(update);
@@ -200,13 +159,13 @@ impl Pending {
         &self,
         related: Option<i64>,
     ) -> Result<Option<Arc<dyn ClientHandler>>, Ambiguous> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(id) = related {
-            return Ok(state.requests.get(&id).and_then(|one| one.listeners.handler.clone()));
+            return Ok(state.requests.get(&id).and_then(|one| one.options.handler.clone()));
         }
         let State { requests, abandoned } = &mut *state;
         let mut candidates = requests.values().filter_map(|waiting| {
-            let Listeners { handler, owner, .. } = &waiting.listeners;
+            let CallOptions { handler, owner, .. } = &waiting.options;
             handler.as_ref().map(|handler| (handler, owner.as_deref()))
         });
         match (candidates.next(), candidates.next()) {
@@ -222,10 +181,6 @@ impl Pending {
     pub(super) fn pause(&self) -> Pause<'_> {
         self.pauses.fetch_add(1, Ordering::Relaxed);
         Pause(self)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -260,29 +215,11 @@ fn after(duration: Duration) -> Instant {
     Instant::now() + duration.min(LONG)
 }
 
-struct Registered<'p> {
-    pending: &'p Pending,
-    id: i64,
-}
-
-impl Drop for Registered<'_> {
-    fn drop(&mut self) {
-        let mut state = self.pending.state();
-        // Without a handler, messages go to that of the configuration anyway.
-        if let Some(Waiting { listeners, .. }) = state.requests.remove(&self.id)
-            && listeners.handler.is_some()
-        {
-            let (id, until) = (self.id, after(self.pending.linger));
-            state.abandoned.add(AbandonedRequest { id, owner: listeners.owner, until });
-        }
-    }
-}
-
 pub(super) struct Pause<'p>(&'p Pending);
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
-        self.0.state().requests.values_mut().for_each(Waiting::extend);
+        self.0.state.lock().requests.values_mut().for_each(Waiting::extend);
         self.0.pauses.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -309,7 +246,7 @@ mod tests {
             }
             pending::<()>().await;
         };
-        requests.wait(1, LIMITS, Listeners::default(), extending).await.unwrap_err().0.as_secs()
+        requests.wait(1, LIMITS, CallOptions::default(), extending).await.unwrap_err().0.as_secs()
     }
 
     #[tokio::test(start_paused = true)]
@@ -328,7 +265,7 @@ mod tests {
             drop(pause);
             pending::<()>().await;
         };
-        let elapsed = requests.wait(1, LIMITS, Listeners::default(), paused).await.unwrap_err();
+        let elapsed = requests.wait(1, LIMITS, CallOptions::default(), paused).await.unwrap_err();
         assert_eq!(elapsed.0.as_secs(), 22);
     }
 
@@ -339,9 +276,9 @@ mod tests {
     const ADA: Option<&str> = Some("ada");
     const BOB: Option<&str> = Some("bob");
 
-    fn listeners(owner: Option<&str>) -> Listeners {
+    fn options(owner: Option<&str>) -> CallOptions {
         let owner = owner.map(str::to_owned);
-        Listeners { progress: None, handler: Some(Arc::new(Handler)), owner }
+        CallOptions { handler: Some(Arc::new(Handler)), owner, ..CallOptions::default() }
     }
 
     /// Abandons a request for each of these owners, and checks whether a message without a request belongs to the
@@ -357,12 +294,12 @@ mod tests {
         async move {
             let requests = Pending::new(LINGER);
             for (id, owner) in (1..).zip(abandoned) {
-                let waiting = requests.wait(id, LIMITS, listeners(*owner), pending::<()>());
+                let waiting = requests.wait(id, LIMITS, options(*owner), pending::<()>());
                 assert!(timeout_at(Instant::now(), waiting).await.is_err(), "{place}");
             }
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             answered.iter().for_each(|id| requests.answered(*id));
-            let waiting = requests.wait(0, LIMITS, listeners(ADA), async {
+            let waiting = requests.wait(0, LIMITS, options(ADA), async {
                 let found = requests.handler(None);
                 assert_eq!(matches!(found, Ok(Some(_))), expected, "{place}");
                 assert_eq!(matches!(found, Err(Ambiguous)), !expected, "{place}");

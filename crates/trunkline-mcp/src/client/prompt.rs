@@ -5,12 +5,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::client::Client;
-use super::connection::{CallOptions, RequestParts};
+use super::connection::RequestParts;
 use super::error::Error;
 use super::input;
 use super::list::{Item, List};
-use super::message::{Params, raw};
-use crate::model::{CompletionTarget, CompletionValues, Prompt, PromptResult, Received};
+use super::message::Params;
+use super::options::CallOptions;
+use crate::model::{CompletionTarget, CompletionValues, Prompt, PromptResult, Received, raw};
 use crate::protocol::method;
 
 impl Client {

@@ -1,6 +1,9 @@
 use bytes::Bytes;
 use http::HeaderMap;
+use serde::Serialize;
 use serde_json::value::RawValue;
+
+use super::message::request;
 
 /// A request to send.
 #[derive(Debug)]
@@ -14,6 +17,13 @@ pub(super) struct Outgoing<'r> {
     pub(super) headers: HeaderMap,
     /// Whether the result arrives at any time.
     pub(super) is_open_ended: bool,
+}
+
+impl Outgoing<'_> {
+    pub(super) fn new(id: i64, method: &'static str, params: &impl Serialize) -> Self {
+        let (name, headers) = (None, HeaderMap::new());
+        Self { id, method, body: request(id, method, params), name, headers, is_open_ended: false }
+    }
 }
 
 /// The result of a method.

@@ -2,11 +2,12 @@ use futures_util::Stream;
 
 use super::cache::Key;
 use super::client::Client;
-use super::connection::{CallOptions, RequestParts};
+use super::connection::RequestParts;
 use super::error::Error;
 use super::input;
 use super::list::{Item, List};
 use super::message::Params;
+use super::options::CallOptions;
 use crate::model::{Contents, Received, Resource, ResourceTemplate};
 use crate::protocol::method;
 
@@ -59,20 +60,13 @@ impl Client {
         options: CallOptions,
     ) -> Result<Received<Contents>, Error> {
         const METHOD: &str = method::RESOURCES_READ;
-        let cache = &self.core.inbox().cache;
         let key = Key { method: METHOD, selector: Some(uri.to_owned()) };
-        let result = match self.core.cached(&key).await? {
-            Ok(result) => result,
-            Err(generation) => {
-                let params = Params { uri: Some(uri), ..Params::default() };
-                let mut parts = RequestParts { options, ..RequestParts::of(params) };
-                let (result, has_input) = input::request(&self.core, METHOD, &mut parts).await?;
-                if !has_input {
-                    cache.put(key, &result, generation);
-                }
-                result
-            }
+        let request = async {
+            let params = Params { uri: Some(uri), ..Params::default() };
+            let mut parts = RequestParts { options, ..RequestParts::of(params) };
+            input::request(&self.core, METHOD, &mut parts).await
         };
+        let result = self.core.cached(key, request).await?;
         Received::read(result).map_err(|error| Error::malformed(METHOD, error))
     }
 }

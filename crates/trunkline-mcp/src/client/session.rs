@@ -9,6 +9,7 @@ use super::config::McpClientConfig;
 use super::handler::HandlerFeatures;
 use super::message::Params;
 use crate::log_level::LogLevel;
+use crate::model::Implementation;
 use crate::protocol::{Legacy, MODERN, extension, header, meta};
 
 /// The negotiated revision.
@@ -124,17 +125,10 @@ impl ServerInfo {
             #[serde(rename = "_meta", default)]
             meta: Map<String, Value>,
         }
-        #[derive(Deserialize, Default)]
-        struct Implementation {
-            #[serde(default)]
-            name: String,
-            #[serde(default)]
-            version: String,
-        }
         let members: Members = serde_json::from_str(result.get())?;
         let described = members.meta.get(meta::SERVER_INFO).cloned();
         let described = described.and_then(|info| serde_json::from_value(info).ok());
-        let Implementation { name, version: server_version } =
+        let Implementation { name, version: server_version, .. } =
             described.or(members.server_info).unwrap_or_default();
         Ok(Self {
             protocol_version: version.to_owned(),

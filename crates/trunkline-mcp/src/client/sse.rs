@@ -15,6 +15,7 @@ use trunkline::http::MessageEvent;
 use super::channel::{Channel, Sender};
 use super::error::{Error, RequestError};
 use super::http_endpoint::{EventStream, HttpEndpoint};
+use crate::on_drop::OnDrop;
 
 /// Opens the stream, and waits for its first event.
 pub(super) async fn open(endpoint: &HttpEndpoint, limit: Duration) -> Result<Channel, Error> {
@@ -44,19 +45,13 @@ pub(super) async fn open(endpoint: &HttpEndpoint, limit: Duration) -> Result<Cha
 }
 
 async fn read(channel: Channel, mut stream: EventStream) {
-    // Ends the channel also when the task is cancelled.
-    struct End(Channel);
-    impl Drop for End {
-        fn drop(&mut self) {
-            self.0.end(None);
-        }
-    }
-    let end = End(channel);
+    // Also when the task is cancelled.
+    let _end = OnDrop::new(|| channel.end(None));
     loop {
         match stream.next_message().await {
-            Ok(Some(message)) => end.0.receive(&message),
+            Ok(Some(message)) => channel.receive(&message),
             Ok(None) => return,
-            Err(failure) => return end.0.end(Some(failure)),
+            Err(failure) => return channel.end(Some(failure)),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Servers over streams of bytes, one message per line: child processes, sockets and pipes.
 
-use std::fmt;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,11 +57,7 @@ impl Default for StdioConfig {
     }
 }
 
-impl fmt::Debug for StdioConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StdioConfig").field("grace", &self.grace).finish_non_exhaustive()
-    }
-}
+debug_fields!(StdioConfig: grace);
 
 /// The maximum number of messages that wait to be written.
 const MAX_QUEUED: usize = 64;

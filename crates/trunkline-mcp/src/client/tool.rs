@@ -3,11 +3,12 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 
 use super::client::Client;
-use super::connection::{CallOptions, RequestParts};
+use super::connection::RequestParts;
 use super::error::Error;
 use super::input::{self, Outcome};
 use super::list::{Item, List};
 use super::message::Params;
+use super::options::CallOptions;
 use super::server_task::Task;
 use crate::model::{Received, Tool, ToolResult};
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::lock::Lock;
 use crate::peer::{StateKey, digest_of, now};
 
 /// The time for which a code is valid.
@@ -22,7 +22,7 @@ pub(super) struct Codes {
     /// None if the random number generator of the system fails.
     key: Option<StateKey>,
     /// The expiry of used codes in seconds since 1970, by their content.
-    used: Mutex<HashMap<Vec<u8>, u64>>,
+    used: Lock<HashMap<Vec<u8>, u64>>,
 }
 
 /// The request that a code confirms.
@@ -62,13 +62,13 @@ impl CodeError {
 
 impl Default for Codes {
     fn default() -> Self {
-        Self { key: StateKey::random(), used: Mutex::default() }
+        Self { key: StateKey::random(), used: Lock::default() }
     }
 }
 
 impl Codes {
     pub(super) fn with_key(key: StateKey) -> Self {
-        Self { key: Some(key), used: Mutex::default() }
+        Self { key: Some(key), used: Lock::default() }
     }
 
     /// A code for one call. `None` if the random number generator of the system fails.
@@ -112,7 +112,7 @@ impl Codes {
 
     fn spend(&self, code: &str, expires: u64, now: u64) -> Result<(), CodeError> {
         // Nothing that can panic runs under the lock. The text of a code is unique: the decoder refuses other spellings.
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         if used.contains_key(code.as_bytes()) {
             return Err(CodeError::Used);
         }

@@ -20,7 +20,8 @@ use trunkline::tool::{CONFIRMATION_PARAM as PARAM, Confirmed};
 use trunkline::{Call, Effect, ErrorObject, Outcome, Router, RpcError, code};
 
 use self::codes::{CodeError, Codes, LIFETIME, RequestDigest};
-use crate::peer::{Elicited, Peer, PeerError, StateKey};
+use crate::model::ElicitResult;
+use crate::peer::{Peer, PeerError, StateKey};
 
 /// A layer that lets callers confirm destructive calls before they run.
 ///
@@ -338,10 +339,10 @@ async fn ask(peer: &Peer, call: &Call, questions: Questions) -> Answer {
         Answer::Refused(ErrorObject::new(code::TOOL_EXECUTION, message))
     };
     match timeout(questions.timeout, asked).await {
-        Ok(Ok(Elicited::Accepted(content))) if content.get("confirm") == Some(&true.into()) => {
+        Ok(Ok(ElicitResult::Accept(content))) if content.get("confirm") == Some(&true.into()) => {
             Answer::Confirmed
         }
-        Ok(Ok(Elicited::Cancelled)) if questions.codes_after_cancel => Answer::None,
+        Ok(Ok(ElicitResult::Cancel)) if questions.codes_after_cancel => Answer::None,
         Ok(Ok(_)) => refused(),
         Ok(Err(PeerError::Refused { error, .. })) if error.code() == USER_REJECTED => refused(),
         Err(_)

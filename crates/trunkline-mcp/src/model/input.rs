@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 /// Requests for input, by key.
@@ -21,8 +20,12 @@ pub struct InputRequest {
 }
 
 impl InputRequest {
-    pub(crate) fn new(method: &str, params: &Value) -> Self {
-        let params = to_raw_value(params).expect("JSON values serialise into memory");
-        Self { method: method.to_owned(), params: Some(params) }
+    pub(crate) fn new(method: &str, params: &impl Serialize) -> Self {
+        Self { method: method.to_owned(), params: Some(raw(params)) }
     }
+}
+
+/// The JSON text of a value of the protocol.
+pub(crate) fn raw(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
+    to_raw_value(value).expect("text and JSON serialise into memory")
 }

@@ -9,7 +9,7 @@ use super::lenient::{hint, hints, meta, nullable};
 use super::{Block, Icon, Role};
 
 /// A prompt that users can select.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
@@ -80,14 +80,7 @@ pub struct PromptResult {
 impl Prompt {
     /// A prompt of this name.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            title: None,
-            description: None,
-            arguments: Vec::new(),
-            icons: Vec::new(),
-            meta: Map::new(),
-        }
+        Self { name: name.into(), ..Self::default() }
     }
 
     /// Adds an argument. Without arguments, the prompt has those of the operation's input schema.

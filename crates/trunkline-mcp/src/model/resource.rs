@@ -9,7 +9,7 @@ use super::lenient::{count, hint, hints, meta};
 use super::{Annotations, Icon};
 
 /// A resource that clients can read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
@@ -44,7 +44,7 @@ pub struct Resource {
 }
 
 /// A set of resources whose URIs match a template.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceTemplate {
@@ -88,18 +88,7 @@ pub(crate) struct Caching {
 impl Resource {
     /// A resource with this URI and name.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            uri: uri.into(),
-            name: name.into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            annotations: None,
-            icons: Vec::new(),
-            meta: Map::new(),
-            caching: Caching::default(),
-        }
+        Self { uri: uri.into(), name: name.into(), ..Self::default() }
     }
 
     /// Sets the size of the content in bytes, before base64.
@@ -129,18 +118,7 @@ impl ResourceTemplate {
     /// UTF-8. Of several possible matches, the first one with shorter values for earlier variables counts. Modifiers
     /// (`{name*}`, `{name:3}`), `{;name}`, `{&name}` and two adjacent variables are not supported.
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            uri_template: uri_template.into(),
-            name: name.into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            annotations: None,
-            icons: Vec::new(),
-            meta: Map::new(),
-            caching: Caching::default(),
-            reads_whole_uri: false,
-        }
+        Self { uri_template: uri_template.into(), name: name.into(), ..Self::default() }
     }
 
     /// The operation reads [`ResourceUri`](crate::ResourceUri). All of RFC 6570 is supported then: a template that

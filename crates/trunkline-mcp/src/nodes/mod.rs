@@ -104,7 +104,7 @@ impl NodesError {
 }
 
 /// A session.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// The key of the caller that has opened it. `None` without authentication.
     pub owner: Option<String>,

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,11 +210,7 @@ fn nodes_error(error: StoreError) -> NodesError {
     }
 }
 
-impl fmt::Debug for StoredNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredNodes").field("store", &self.store).finish_non_exhaustive()
-    }
-}
+debug_fields!(StoredNodes: store);
 
 impl Nodes for StoredNodes {
     fn create_session(

@@ -7,109 +7,23 @@ use trunkline::JsonSchema;
 use trunkline::schemars::generate::SchemaSettings;
 
 use super::error::PeerError;
+use crate::model::{ElicitResult, FormSchema};
 use crate::protocol::method;
 
-/// The answer of a user to a form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Elicited<T> {
-    /// The user has submitted this content.
-    Accepted(T),
-    /// The user has refused to answer.
-    Declined,
-    /// The user has closed the form without an answer.
-    Cancelled,
-}
-
-impl<T> Elicited<T> {
-    /// The content, if the user has submitted it.
-    pub fn accepted(self) -> Option<T> {
-        match self {
-            Self::Accepted(content) => Some(content),
-            Self::Declined | Self::Cancelled => None,
-        }
-    }
-}
-
-impl<T: DeserializeOwned> Elicited<T> {
-    /// Reads the answer to a form with this schema. Only `accept` is consent; an unknown action is a refusal.
-    pub(super) fn read(answer: Value, schema: &Value) -> Result<Self, PeerError> {
-        let malformed = |error| PeerError::malformed(method::ELICIT, &error);
-        let Answer { action, content } = serde_json::from_value(answer).map_err(malformed)?;
-        Ok(match &*action.trim().to_ascii_lowercase() {
-            "accept" => {
-                let content = serde_json::from_value(completed(content, schema)?);
-                Self::Accepted(content.map_err(malformed)?)
-            }
-            "cancel" | "cancelled" | "canceled" => Self::Cancelled,
-            _ => Self::Declined,
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    action: String,
-    #[serde(default)]
-    content: Value,
-}
-
-/// The content of a form as its schema describes it: clients omit members, and some send texts instead of numbers and
-/// booleans.
-///
-/// A user who accepts a form without content has answered yes if its only question is a required boolean: Codex, among
-/// others, shows such a form as a question with two buttons, and sends no content, or an empty one.
-fn completed(content: Value, schema: &Value) -> Result<Value, PeerError> {
-    let mut content = match content {
-        Value::Object(members) => members,
-        Value::Null => Map::new(),
-        // An empty object, as PHP writes it.
-        Value::Array(values) if values.is_empty() => Map::new(),
-        _ => {
-            let reason = "`content` is not an object".to_owned();
-            return Err(PeerError::Malformed { method: method::ELICIT, reason });
-        }
-    };
-    let is_empty = content.is_empty();
-    let no_members = Map::new();
-    let members = schema.get("properties").and_then(Value::as_object).unwrap_or(&no_members);
-    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    for (name, member) in members {
-        let kind = member.get("type").and_then(Value::as_str).unwrap_or_default();
-        match content.get_mut(name) {
-            Some(Value::Null) => drop(content.remove(name)),
-            Some(value) => read_text(value, kind),
-            None => {}
-        }
-        if content.contains_key(name) || !required.iter().any(|required| required == name) {
-            continue;
-        }
-        if let Some(default) = member.get("default") {
-            content.insert(name.clone(), default.clone());
-        } else if is_empty && members.len() == 1 && kind == "boolean" {
-            content.insert(name.clone(), true.into());
-        }
-    }
-    Ok(content.into())
-}
-
-/// Replaces the text of a boolean or number by its value.
-fn read_text(value: &mut Value, kind: &str) {
-    let Value::String(text) = value else { return };
-    let text = text.trim().to_ascii_lowercase();
-    let read = match (kind, &*text) {
-        ("boolean", "true" | "yes") => Value::Bool(true),
-        ("boolean", "false" | "no") => Value::Bool(false),
-        ("integer" | "number", number) => match serde_json::from_str(number) {
-            Ok(Value::Number(number)) => Value::Number(number),
-            _ => return,
-        },
-        _ => return,
-    };
-    *value = read;
+/// The answer to a form with this schema.
+pub(super) fn read<T: DeserializeOwned>(
+    answer: ElicitResult<Value>,
+    form: &FormSchema,
+) -> Result<ElicitResult<T>, PeerError> {
+    let malformed = |reason| PeerError::Malformed { method: method::ELICIT, reason };
+    answer.try_map(|content| {
+        let content = form.read(content).map_err(|reason| malformed(reason.to_owned()))?;
+        serde_json::from_value(content).map_err(|error| malformed(error.to_string()))
+    })
 }
 
 /// The schema of a form with the members of `T`.
-pub(super) fn schema_of<T: JsonSchema>() -> Result<Value, PeerError> {
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
     // Forms have no references.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -121,7 +35,7 @@ pub(super) fn schema_of<T: JsonSchema>() -> Result<Value, PeerError> {
     if let Some(Value::Object(members)) = schema.get_mut("properties") {
         members.values_mut().for_each(simplify);
     }
-    check(&schema).map(|()| schema)
+    schema
 }
 
 /// Brings the schema of a member into the form of the protocol: an optional member has one type, and each choice has a
@@ -169,7 +83,7 @@ fn titled(variant: &Value) -> Vec<Value> {
 }
 
 /// Checks that a schema is that of a form (2026-07-28, "Elicitation", "Requested Schema").
-pub(super) fn check(schema: &Value) -> Result<(), PeerError> {
+pub(super) fn check(schema: &Value) -> Result<FormSchema, PeerError> {
     let refuse = |reason: String| Err(PeerError::Schema { reason });
     if schema.get("type").is_none_or(|kind| kind != "object") {
         return refuse("the type is not `object`".to_owned());
@@ -183,7 +97,7 @@ pub(super) fn check(schema: &Value) -> Result<(), PeerError> {
             _ => return refuse(format!("`{name}` is neither a primitive value nor a choice")),
         }
     }
-    Ok(())
+    FormSchema::deserialize(schema).or_else(|error| refuse(error.to_string()))
 }
 
 fn is_list_of_choices(member: &Value) -> bool {
@@ -194,10 +108,12 @@ fn is_list_of_choices(member: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
+    use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
     use trunkline::JsonSchema;
 
-    use super::{Elicited, check, schema_of};
+    use super::super::read as read_result;
+    use super::{ElicitResult, check, method, read, schema_of};
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[schemars(crate = "trunkline::schemars")]
@@ -225,8 +141,8 @@ mod tests {
             },
             "required": ["name", "color"],
         });
-        assert_eq!(schema_of::<Name>().unwrap(), expected);
-        schema_of::<Vec<Name>>().unwrap_err();
+        assert_eq!(schema_of::<Name>(), expected);
+        check(&schema_of::<Vec<Name>>()).unwrap_err();
     }
 
     #[derive(Deserialize, JsonSchema)]
@@ -250,7 +166,7 @@ mod tests {
 
     #[test]
     fn optional_members_and_titles_of_choices_have_the_form_of_the_protocol() {
-        let schema = schema_of::<Optional>().unwrap();
+        let schema = schema_of::<Optional>();
         let properties = &schema["properties"];
         assert_eq!(properties["name"]["type"], "string");
         assert_eq!(properties["count"]["type"], "integer");
@@ -288,13 +204,19 @@ mod tests {
         check_schema(json!({ "a": {} }), false);
     }
 
+    /// The answer in a result. `None` if it is malformed.
+    fn answered<T: DeserializeOwned>(result: Value, schema: &Value) -> Option<ElicitResult<T>> {
+        let answer = read_result(method::ELICIT, result).ok()?;
+        read(answer, &check(schema).unwrap()).ok()
+    }
+
     /// Reads the answer to a form with these members, which are required. `expected` is `None` for a malformed answer.
     #[track_caller]
-    fn check_content(members: &Value, answer: &Value, expected: Option<Elicited<Value>>) {
+    fn check_content(members: &Value, answer: &Value, expected: Option<ElicitResult<Value>>) {
         let required: Vec<_> = members.as_object().unwrap().keys().collect();
         let schema = json!({ "type": "object", "properties": members, "required": required });
-        let found = Elicited::<Value>::read(answer.clone(), &schema);
-        assert_eq!(found.ok(), expected, "{answer} to {members}");
+        let found = answered(answer.clone(), &schema);
+        assert_eq!(found, expected, "{answer} to {members}");
     }
 
     fn accept(content: Value) -> Value {
@@ -304,18 +226,18 @@ mod tests {
     #[test]
     fn reads_actions() {
         let check = |answer: Value, expected| check_content(&json!({}), &answer, expected);
-        let accepted = || Some(Elicited::Accepted(json!({})));
+        let accepted = || Some(ElicitResult::Accept(json!({})));
         check(json!({ "action": "accept" }), accepted());
         check(json!({ "action": "accept", "content": null, "_meta": null, "x": 1 }), accepted());
         check(json!({ "action": "accept", "content": {} }), accepted());
         check(json!({ "action": "Accept" }), accepted());
         check(json!({ "action": " ACCEPT\n" }), accepted());
-        check(json!({ "action": "decline" }), Some(Elicited::Declined));
-        check(json!({ "action": "DECLINE", "content": null }), Some(Elicited::Declined));
-        check(json!({ "action": "cancel", "content": {} }), Some(Elicited::Cancelled));
-        check(json!({ "action": "Cancelled", "content": 1 }), Some(Elicited::Cancelled));
+        check(json!({ "action": "decline" }), Some(ElicitResult::Decline));
+        check(json!({ "action": "DECLINE", "content": null }), Some(ElicitResult::Decline));
+        check(json!({ "action": "cancel", "content": {} }), Some(ElicitResult::Cancel));
+        check(json!({ "action": "Cancelled", "content": 1 }), Some(ElicitResult::Cancel));
         for unknown in ["reject", "", "maybe", "accepted", "yes", "accept all", "true"] {
-            check(json!({ "action": unknown, "content": {} }), Some(Elicited::Declined));
+            check(json!({ "action": unknown, "content": {} }), Some(ElicitResult::Decline));
         }
         for malformed in [
             json!({}),
@@ -323,6 +245,8 @@ mod tests {
             json!({ "action": null }),
             json!({ "action": true }),
             json!({ "action": ["accept"] }),
+            json!(["accept"]),
+            json!(["accept", {}]),
             json!(1),
             json!("accept"),
             Value::Null,
@@ -334,31 +258,31 @@ mod tests {
     #[test]
     fn accepting_a_question_without_content_is_a_yes() {
         let question = json!({ "ok": { "type": "boolean" } });
-        let yes = || Some(Elicited::Accepted(json!({ "ok": true })));
-        let no = || Some(Elicited::Accepted(json!({ "ok": false })));
+        let yes = || Some(ElicitResult::Accept(json!({ "ok": true })));
+        let no = || Some(ElicitResult::Accept(json!({ "ok": false })));
         check_content(&question, &json!({ "action": "accept" }), yes());
         for content in [json!(null), json!({}), json!([]), json!({ "ok": true })] {
             check_content(&question, &accept(content), yes());
         }
         check_content(&question, &accept(json!({ "ok": false })), no());
         // Not without content.
-        let null = Some(Elicited::Accepted(json!({})));
+        let null = Some(ElicitResult::Accept(json!({})));
         check_content(&question, &accept(json!({ "ok": null })), null);
-        let other = Some(Elicited::Accepted(json!({ "confirmed": true })));
+        let other = Some(ElicitResult::Accept(json!({ "confirmed": true })));
         check_content(&question, &accept(json!({ "confirmed": true })), other);
         for content in [json!(true), json!("yes"), json!([true]), json!(1)] {
             check_content(&question, &accept(content), None);
         }
         // Other questions.
-        let empty = || Some(Elicited::Accepted(json!({})));
+        let empty = || Some(ElicitResult::Accept(json!({})));
         check_content(&json!({ "name": { "type": "string" } }), &accept(json!({})), empty());
         let two = json!({ "a": { "type": "boolean" }, "b": { "type": "boolean" } });
         check_content(&two, &accept(json!({})), empty());
         let optional = json!({ "type": "object", "properties": question });
-        assert_eq!(Elicited::<Value>::read(accept(json!({})), &optional).ok(), empty());
+        assert_eq!(answered::<Value>(accept(json!({})), &optional), empty());
         for default in [true, false] {
             let with_default = json!({ "ok": { "type": "boolean", "default": default } });
-            let expected = Some(Elicited::Accepted(json!({ "ok": default })));
+            let expected = Some(ElicitResult::Accept(json!({ "ok": default })));
             check_content(&with_default, &accept(json!({})), expected);
         }
     }
@@ -386,15 +310,15 @@ mod tests {
             (json!({ "s": null, "x": null }), json!({ "x": null })),
         ];
         for (content, expected) in rows {
-            check_content(&members, &accept(content), Some(Elicited::Accepted(expected)));
+            check_content(&members, &accept(content), Some(ElicitResult::Accept(expected)));
         }
     }
 
     #[test]
     fn content_has_the_type_of_the_form() {
         let check = |content: Value, expected: Option<Name>| {
-            let found = Elicited::read(accept(content.clone()), &schema_of::<Name>().unwrap());
-            assert_eq!(found.ok(), expected.map(Elicited::Accepted), "{content}");
+            let found = answered(accept(content.clone()), &schema_of::<Name>());
+            assert_eq!(found, expected.map(ElicitResult::Accept), "{content}");
         };
         let ada = Name { name: "Ada".to_owned(), color: Color::Blue };
         check(json!({ "name": "Ada", "color": "blue", "x": 1 }), Some(ada));

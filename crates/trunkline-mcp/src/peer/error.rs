@@ -83,8 +83,4 @@ impl PeerError {
     pub(super) fn unsupported(capability: &str) -> Self {
         Self::Unsupported(MissingCapability { capability: capability.to_owned() })
     }
-
-    pub(super) fn malformed(method: &'static str, error: &serde_json::Error) -> Self {
-        Self::Malformed { method, reason: error.to_string() }
-    }
 }

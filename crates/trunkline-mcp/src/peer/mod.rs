@@ -3,9 +3,7 @@
 mod elicitation;
 mod error;
 mod requests;
-mod roots;
 mod rounds;
-mod sampling;
 mod state;
 
 use std::sync::Arc;
@@ -21,14 +19,16 @@ use trunkline::{Call, ErrorObject, FromCall, JsonSchema};
 
 use crate::capabilities::ClientCapabilities;
 use crate::message_queue::MessageQueue;
-use crate::model::{InputRequest, Root};
+use crate::model::{
+    CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, InputRequest,
+    ListRootsResult, Root, raw,
+};
+use crate::on_drop::OnDrop;
 use crate::protocol::{Legacy, method};
 
-pub use self::elicitation::Elicited;
 pub use self::error::PeerError;
 pub(crate) use self::requests::ClientRequests;
 pub(crate) use self::rounds::{Ended, Rounds, run_round};
-pub use self::sampling::{SamplingRequest, SamplingResult};
 pub use self::state::StateKey;
 pub(crate) use self::state::{Binding, RoundState, digest_of, now};
 
@@ -37,7 +37,7 @@ pub(crate) use self::state::{Binding, RoundState, digest_of, now};
 /// ```
 /// # use serde::Deserialize;
 /// # use trunkline::{JsonSchema, Operation, Router};
-/// # use trunkline_mcp::{Elicited, Peer, PeerError};
+/// # use trunkline_mcp::{ElicitResult, Peer, PeerError};
 /// #[derive(Deserialize, JsonSchema)]
 /// # #[schemars(crate = "trunkline::schemars")]
 /// struct Name { name: String }
@@ -45,8 +45,8 @@ pub(crate) use self::state::{Binding, RoundState, digest_of, now};
 /// let greet = Operation::new("greet", async |client: Peer| {
 ///     let answer = client.elicit("user_name", "What is your name?").await?;
 ///     Ok::<_, PeerError>(match answer {
-///         Elicited::Accepted(Name { name }) => format!("Hello, {name}!"),
-///         Elicited::Declined | Elicited::Cancelled => "Hello!".to_owned(),
+///         ElicitResult::Accept(Name { name }) => format!("Hello, {name}!"),
+///         ElicitResult::Decline | ElicitResult::Cancel => "Hello!".to_owned(),
 ///     })
 /// });
 /// # Router::<()>::new().operation(greet.tool("greet")).build().unwrap();
@@ -105,18 +105,18 @@ impl Peer {
     ///
     /// # Errors
     /// See [`PeerError`].
-    pub async fn elicit<T>(&self, key: &str, message: &str) -> Result<Elicited<T>, PeerError>
+    pub async fn elicit<T>(&self, key: &str, message: &str) -> Result<ElicitResult<T>, PeerError>
     where
         T: DeserializeOwned + JsonSchema,
     {
-        self.elicit_form(key, message, elicitation::schema_of::<T>()?).await
+        self.elicit_form(key, message, elicitation::schema_of::<T>()).await
     }
 
     /// Shows the user a form with this schema: an object of primitive values and choices.
     ///
     /// The content is completed by the schema: a user who accepts without content the only question of a form, a required
     /// boolean, has answered `true`; a required member that is missing has its default; texts of booleans and numbers are
-    /// converted. An unknown action of the client is [`Elicited::Declined`].
+    /// converted. An unknown action of the client is [`ElicitResult::Decline`].
     ///
     /// # Errors
     /// See [`PeerError`].
@@ -125,18 +125,16 @@ impl Peer {
         key: &str,
         message: &str,
         schema: Value,
-    ) -> Result<Elicited<T>, PeerError> {
-        elicitation::check(&schema)?;
-        if !self.capabilities().is_some_and(ClientCapabilities::has_forms) {
-            return Err(PeerError::unsupported("elicitation"));
-        }
-        // Clients of 2025-06-18 do not know `mode`, whose default is `form`.
-        let params = json!({ "message": message, "requestedSchema": &schema });
-        Elicited::read(self.ask(key, method::ELICIT, params).await?, &schema)
+    ) -> Result<ElicitResult<T>, PeerError> {
+        let form = elicitation::check(&schema)?;
+        self.require("elicitation")?;
+        let (message, requested_schema) = (message.to_owned(), raw(&schema));
+        let request = ElicitRequest::Form { message, requested_schema };
+        elicitation::read(self.ask(key, method::ELICIT, &request).await?, &form)
     }
 
     /// Asks the user to open a URL, for input that the client must not see, such as credentials (2025-11-25, "URL Mode").
-    /// `Accepted` means that the user has agreed, not that the interaction is complete.
+    /// `Accept` means that the user has agreed, not that the interaction is complete.
     ///
     /// # Errors
     /// See [`PeerError`].
@@ -145,21 +143,18 @@ impl Peer {
         key: &str,
         message: &str,
         url: &str,
-    ) -> Result<Elicited<()>, PeerError> {
+    ) -> Result<ElicitResult<()>, PeerError> {
         self.require("elicitation.url")?;
-        let mut params = json!({ "mode": "url", "message": message, "url": url });
-        if let Backend::Connection(connection) = &self.0
-            && connection.version == Some(Legacy::V2025_11_25)
-        {
-            params["elicitationId"] = format!("{key}-{}", connection.requests.unused_id()).into();
-        }
-        let answer: Elicited<serde::de::IgnoredAny> =
-            Elicited::read(self.ask(key, method::ELICIT, params).await?, &Value::Null)?;
-        Ok(match answer {
-            Elicited::Accepted(_) => Elicited::Accepted(()),
-            Elicited::Declined => Elicited::Declined,
-            Elicited::Cancelled => Elicited::Cancelled,
-        })
+        let elicitation_id = match &self.0 {
+            Backend::Connection(client) if client.version == Some(Legacy::V2025_11_25) => {
+                Some(format!("{key}-{}", client.requests.unused_id()))
+            }
+            _ => None,
+        };
+        let (message, url) = (message.to_owned(), url.to_owned());
+        let request = ElicitRequest::Url { message, url, elicitation_id };
+        let answer: ElicitResult<Value> = self.ask(key, method::ELICIT, &request).await?;
+        Ok(answer.map(drop))
     }
 
     /// Requests an answer from the language model of the client (2025-11-25, "Sampling").
@@ -169,12 +164,11 @@ impl Peer {
     pub async fn sample(
         &self,
         key: &str,
-        request: &SamplingRequest,
-    ) -> Result<SamplingResult, PeerError> {
-        const METHOD: &str = method::SAMPLE;
+        request: &CreateMessageRequest,
+    ) -> Result<CreateMessageResult, PeerError> {
         let has_tools = request.options.contains_key("tools");
         self.require(if has_tools { "sampling.tools" } else { "sampling" })?;
-        SamplingResult::read(self.ask(key, METHOD, to_value(METHOD, request)?).await?)
+        self.ask(key, method::SAMPLE, request).await
     }
 
     /// Requests the roots of the client (2025-11-25, "Roots").
@@ -183,7 +177,8 @@ impl Peer {
     /// See [`PeerError`].
     pub async fn roots(&self, key: &str) -> Result<Vec<Root>, PeerError> {
         self.require("roots")?;
-        roots::read(self.ask(key, method::ROOTS, json!({})).await?)
+        let ListRootsResult { roots } = self.ask(key, method::ROOTS, &json!({})).await?;
+        Ok(roots)
     }
 
     /// Whether the client supports a request: `elicitation`, `elicitation.url`, `sampling`, `sampling.tools`, `roots`.
@@ -262,17 +257,18 @@ impl Peer {
         Err(PeerError::unsupported(capability))
     }
 
-    async fn ask(
+    async fn ask<T: DeserializeOwned>(
         &self,
         key: &str,
         method: &'static str,
-        params: Value,
-    ) -> Result<Value, PeerError> {
-        match &self.0 {
-            Backend::None => Err(PeerError::unsupported(method)),
-            Backend::Connection(connection) => connection.request(method, params).await,
-            Backend::Rounds(rounds) => rounds.ask(key, InputRequest::new(method, &params)).await,
-        }
+        params: &(impl Serialize + Sync),
+    ) -> Result<T, PeerError> {
+        let result = match &self.0 {
+            Backend::None => return Err(PeerError::unsupported(method)),
+            Backend::Connection(connection) => connection.request(method, params).await?,
+            Backend::Rounds(rounds) => rounds.ask(key, InputRequest::new(method, params)).await?,
+        };
+        read(method, result)
     }
 }
 
@@ -283,11 +279,18 @@ impl<S> FromCall<S> for Peer {
 }
 
 impl Connection {
-    async fn request(&self, method: &'static str, params: Value) -> Result<Value, PeerError> {
+    async fn request(
+        &self,
+        method: &'static str,
+        params: &(impl Serialize + Sync),
+    ) -> Result<Value, PeerError> {
         let mut pending = self.requests.begin().ok_or(PeerError::Busy)?;
-        let sent = self.queue.request(pending.id, method, &params);
+        let sent = self.queue.request(pending.id, method, params);
         sent.map_err(|_full| PeerError::Busy)?;
-        let cancel = CancelOnDrop { queue: &self.queue, id: Some(pending.id) };
+        let id = pending.id;
+        let cancel = OnDrop::new(|| {
+            self.queue.notify(method::CANCELLED, &json!({ "requestId": id }));
+        });
         let waiting = self.wait.begin();
         let response = tokio::select! {
             biased;
@@ -299,37 +302,25 @@ impl Connection {
             return Err(PeerError::Timeout { method, after: self.timeout });
         };
         cancel.disarm();
-        let malformed = || PeerError::Malformed { method, reason: "not a response".to_owned() };
-        let outcome = response.ok_or_else(malformed)?;
+        let malformed = |reason| PeerError::Malformed { method, reason };
+        let outcome = response.ok_or_else(|| malformed("not a response".to_owned()))?;
         match outcome.as_result() {
             Ok(result) => {
-                serde_json::from_slice(result).map_err(|error| PeerError::malformed(method, &error))
+                serde_json::from_slice(result).map_err(|error| malformed(error.to_string()))
             }
             Err(error) => Err(PeerError::Refused { method, error: error.clone() }),
         }
     }
 }
 
-/// Notifies the client that a request is cancelled, unless its response has been received.
-struct CancelOnDrop<'q> {
-    queue: &'q MessageQueue,
-    id: Option<u64>,
-}
-
-impl CancelOnDrop<'_> {
-    fn disarm(mut self) {
-        self.id = None;
+/// Reads a result, which is an object.
+fn read<T: DeserializeOwned>(method: &'static str, result: Value) -> Result<T, PeerError> {
+    let malformed = |reason| PeerError::Malformed { method, reason };
+    if !result.is_object() {
+        return Err(malformed("not an object".to_owned()));
     }
+    serde_json::from_value(result).map_err(|error| malformed(error.to_string()))
 }
 
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.queue.notify(method::CANCELLED, &json!({ "requestId": id }));
-        }
-    }
-}
-
-fn to_value(method: &'static str, params: &impl Serialize) -> Result<Value, PeerError> {
-    serde_json::to_value(params).map_err(|error| PeerError::malformed(method, &error))
-}
+#[cfg(test)]
+mod tests;

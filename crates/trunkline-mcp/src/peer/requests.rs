@@ -1,20 +1,22 @@
 //! Requests to a client that wait for their responses.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use trunkline::Outcome;
 use trunkline::client::Response;
 
+use crate::lock::Lock;
+
 /// The pending requests to one client, by id.
 #[derive(Debug)]
 pub(crate) struct ClientRequests {
     /// A number that no other client of this process has.
     pub(crate) session: u64,
-    pending: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
+    pending: Lock<HashMap<String, oneshot::Sender<Outcome>>>,
     last: AtomicU64,
 }
 
@@ -34,7 +36,7 @@ impl ClientRequests {
     pub(crate) fn after(last: u64) -> Self {
         static SESSIONS: AtomicU64 = AtomicU64::new(0);
         let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
-        Self { session, pending: Mutex::default(), last: AtomicU64::new(last) }
+        Self { session, pending: Lock::default(), last: AtomicU64::new(last) }
     }
 
     /// A number that no request of this client has.
@@ -46,7 +48,7 @@ impl ClientRequests {
     pub(super) fn begin(self: &Arc<Self>) -> Option<PendingRequest> {
         let id = self.unused_id();
         let (sender, response) = oneshot::channel();
-        let mut pending = self.pending();
+        let mut pending = self.pending.lock();
         if pending.len() >= MAX_PENDING {
             return None;
         }
@@ -56,23 +58,19 @@ impl ClientRequests {
 
     /// Whether a request with this id, as JSON, waits for its response.
     pub(crate) fn is_pending(&self, id: &str) -> bool {
-        self.pending().contains_key(id)
+        self.pending.lock().contains_key(id)
     }
 
     /// Passes a response to the request that waits for it, or ends the wait if the response is malformed. `id` is JSON.
     /// Other responses are ignored.
     pub(crate) fn answer(&self, id: Option<&str>, body: &Bytes) {
-        let sender = id.and_then(|id| self.pending().remove(id));
+        let sender = id.and_then(|id| self.pending.lock().remove(id));
         match (sender, Response::parse(body)) {
             // This fails only if the request has just been dropped.
             (Some(sender), Ok(response)) => drop(sender.send(response.outcome)),
             (_, Err(error)) => tracing::debug!(%error, "a malformed response is ignored"),
             (None, Ok(_)) => tracing::debug!("a response without a request is ignored"),
         }
-    }
-
-    fn pending(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Outcome>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,6 +86,6 @@ impl PendingRequest {
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        self.requests.pending().remove(&self.id.to_string());
+        self.requests.pending.lock().remove(&self.id.to_string());
     }
 }

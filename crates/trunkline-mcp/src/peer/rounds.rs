@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{pending, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use trunkline::protocol::CallFuture;
 
 use super::error::PeerError;
 use crate::capabilities::ClientCapabilities;
+use crate::lock::Lock;
 use crate::model::{InputRequest, InputRequests};
 use crate::task::{AskError, LiveTask};
 
@@ -28,8 +29,8 @@ pub(crate) struct Rounds {
     pub(super) session: Option<u64>,
     responses: BTreeMap<String, Value>,
     /// The keys of the responses that the call has received.
-    used: Mutex<BTreeSet<String>>,
-    progress: Mutex<Progress>,
+    used: Lock<BTreeSet<String>>,
+    progress: Lock<Progress>,
     /// Wakes the call when its progress is changed by another task.
     changed: AtomicWaker,
     /// The task that the call may become.
@@ -85,7 +86,7 @@ impl Rounds {
 
     /// Makes the call a task, unless it waits for responses or cannot become one.
     pub(super) fn start_task(&self) {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if self.task.get().is_some() && progress.requests.is_empty() {
             progress.is_task = true;
             self.changed.wake();
@@ -94,7 +95,7 @@ impl Rounds {
 
     /// The responses that the call has received.
     pub(crate) fn used_responses(&self) -> BTreeMap<String, Value> {
-        let used = lock(&self.used);
+        let used = self.used.lock();
         let responses = self.responses.iter().filter(|(key, _)| used.contains(*key));
         responses.map(|(key, response)| (key.clone(), response.clone())).collect()
     }
@@ -115,7 +116,7 @@ impl Rounds {
 
     /// Without a response and a task, adds the request to those with which the call ends.
     fn response_or_task(&self, key: &str, request: &InputRequest) -> Result<Answer<'_>, PeerError> {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if let Some(response) = self.take_response(key, progress.is_task) {
             return Ok(Answer::Response(response));
         }
@@ -133,7 +134,7 @@ impl Rounds {
     /// A response that has not been received. In a round, one that was is discarded.
     fn take_response(&self, key: &str, is_task: bool) -> Option<Value> {
         let response = self.responses.get(key)?;
-        let mut used = lock(&self.used);
+        let mut used = self.used.lock();
         if used.insert(key.to_owned()) {
             return Some(response.clone());
         }
@@ -142,10 +143,6 @@ impl Rounds {
         }
         None
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a call until it ends, waits for responses, or becomes a task, which it does at the latest after `task_after`.
@@ -166,7 +163,7 @@ pub(crate) async fn run_round(
         // A timer without a duration is not ready in its first poll.
         let is_due = task_after.is_some_and(|after| after.is_zero())
             || timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
-        let mut progress = lock(&rounds.progress);
+        let mut progress = rounds.progress.lock();
         if !progress.requests.is_empty() {
             return Poll::Ready(Some(Ended::Requests(std::mem::take(&mut progress.requests))));
         }

@@ -1,7 +1,6 @@
 //! The state of a call between its rounds, which its client stores (2026-07-28, "Multi Round-Trip Requests").
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -25,7 +24,7 @@ pub(crate) struct Binding {
 }
 
 /// The state of a call: the responses of its client in the earlier rounds, and the requests of the last one.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RoundState {
     /// The number of rounds.
     pub(crate) round: u32,
@@ -40,9 +39,8 @@ struct Sealed {
     binding: Binding,
     /// Seconds since 1970.
     expires: u64,
-    round: u32,
-    responses: BTreeMap<String, Value>,
-    requests: BTreeSet<String>,
+    #[serde(flatten)]
+    state: RoundState,
 }
 
 /// The reason why a state is refused. Clients learn only that it is.
@@ -81,24 +79,22 @@ impl StateKey {
         lifetime: Duration,
     ) -> Option<String> {
         let expires = now().saturating_add(lifetime).as_secs();
-        let RoundState { round, responses, requests } = state;
-        let sealed = Sealed { binding, expires, round, responses, requests };
-        let text = serde_json::to_vec(&sealed).expect("JSON values serialise");
+        let text =
+            serde_json::to_vec(&Sealed { binding, expires, state }).expect("JSON values serialise");
         self.seal_bytes(CONTEXT, text)
     }
 
     /// Opens a state that was sealed for this request.
     pub(crate) fn open(&self, text: &str, binding: &Binding) -> Result<RoundState, StateError> {
         let opened = self.open_bytes(CONTEXT, text).ok_or(StateError::Seal)?;
-        let state: Sealed = serde_json::from_slice(&opened).map_err(|_| StateError::Seal)?;
-        if state.expires <= now().as_secs() {
+        let sealed: Sealed = serde_json::from_slice(&opened).map_err(|_| StateError::Seal)?;
+        if sealed.expires <= now().as_secs() {
             return Err(StateError::Expired);
         }
-        if state.binding != *binding {
+        if sealed.binding != *binding {
             return Err(StateError::Binding);
         }
-        let Sealed { round, responses, requests, .. } = state;
-        Ok(RoundState { round, responses, requests })
+        Ok(sealed.state)
     }
 
     /// Seals bytes. They can be opened with the same key and context only. `None` if the random number generator of the
@@ -148,12 +144,8 @@ pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Omits the key.
-impl fmt::Debug for StateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StateKey")
-    }
-}
+// Omits the key.
+debug_fields!(StateKey:);
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use percent_encoding::percent_decode_str;
+
+use crate::percent::encode;
+
 /// A parsed template.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
@@ -298,39 +302,17 @@ pub fn uri_value(text: &str) -> Option<String> {
     if text.is_empty() || text.starts_with(['/', '\\']) || !is_safe(text) {
         return None;
     }
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(byte.into());
-        } else {
-            encoded.push('%');
-            for digit in [byte >> 4, byte & 15] {
-                encoded.extend(char::from_digit(digit.into(), 16).map(|c| c.to_ascii_uppercase()));
-            }
-        }
-    }
-    Some(encoded)
+    Some(encode(text))
 }
 
 /// Decodes percent-encodings. `None` if one is malformed, or the result is not UTF-8.
 pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
-        return Some(Cow::Borrowed(text));
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let (digits, after) = rest.split_at_checked(2)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        bytes.push(u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()?);
-        rest = after;
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
+    let is_encoding = |rest: &str| {
+        let digits = rest.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_valid = text.split('%').skip(1).all(is_encoding);
+    percent_decode_str(text).decode_utf8().ok().filter(|_| is_valid)
 }
 
 /// A part of the text of a template.

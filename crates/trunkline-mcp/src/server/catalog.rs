@@ -1,6 +1,6 @@
 //! The tools, resources and prompts of a server, and the lists of them.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use trunkline::Rpc;
@@ -15,6 +15,7 @@ use crate::changes::ChangeSet;
 use crate::completion::Completion;
 use crate::era::Era;
 use crate::error::McpError;
+use crate::lock::Lock;
 use crate::model::CompletionTarget;
 use crate::prompt::PromptSource;
 use crate::resource::Found;
@@ -26,25 +27,22 @@ pub(super) struct Catalog {
     /// Replaced as a whole, so that no reader holds the lock while it searches.
     snapshot: RwLock<Arc<Snapshot>>,
     /// Held during a refresh, so that the operations that were read last remain.
-    refreshing: Mutex<()>,
+    refreshing: Lock<()>,
 }
 
 /// The dynamic operations, and the lists of all, between two changes.
 struct Snapshot {
     dynamic: Offers,
-    tools: Pages,
-    resources: Pages,
-    templates: Pages,
-    prompts: Pages,
+    /// In the order of [`List::ALL`].
+    lists: [Pages; 4],
     declared: Declared,
     discover: Bytes,
     warnings: ListWarnings,
 }
 
-/// The results of a list, by page. There is at least one page.
+/// The results of a list by era, in the order of [`Era::ALL`], and page. There is at least one page.
 struct Pages {
-    legacy: Vec<Bytes>,
-    modern: Vec<Bytes>,
+    by_era: [Vec<Bytes>; 2],
     /// The entries, if some callers may not see all of them.
     restricted: Option<Vec<Entry>>,
 }
@@ -52,8 +50,7 @@ struct Pages {
 /// An entry of a list, and the operation that it describes.
 struct Entry {
     operation: Arc<RegisteredOperation>,
-    legacy: Vec<u8>,
-    modern: Vec<u8>,
+    by_era: [Vec<u8>; 2],
 }
 
 impl Pages {
@@ -62,27 +59,24 @@ impl Pages {
             let entries: Vec<_> = entries.iter().map(|entry| entry.text(era)).collect();
             results.pages(list, era, &entries)
         };
-        let (legacy, modern) = (pages(Era::Legacy), pages(Era::Modern));
+        let by_era = Era::ALL.map(pages);
         let is_any = entries.iter().any(|entry| can_be_restricted(entry.operation.description()));
-        Self { legacy, modern, restricted: is_any.then_some(entries) }
+        Self { by_era, restricted: is_any.then_some(entries) }
     }
 
     fn has_other_entries(&self, other: &Self) -> bool {
-        self.legacy != other.legacy || self.modern != other.modern
+        self.by_era != other.by_era
     }
 }
 
 impl Entry {
     /// An entry that is the same in both eras.
     fn new((operation, text): (&Arc<RegisteredOperation>, &[u8])) -> Self {
-        Self { operation: Arc::clone(operation), legacy: text.to_vec(), modern: text.to_vec() }
+        Self { operation: Arc::clone(operation), by_era: [text, text].map(<[u8]>::to_vec) }
     }
 
     fn text(&self, era: Era) -> &[u8] {
-        match era {
-            Era::Legacy => &self.legacy,
-            Era::Modern => &self.modern,
-        }
+        &self.by_era[era as usize]
     }
 }
 
@@ -103,20 +97,20 @@ impl Catalog {
         let fixed = Offers::of_static(fixed, results.max_name(), !rpc.has_dynamic_operations())?;
         let snapshot = Snapshot::new(&fixed, &operations, Declared::default(), results);
         snapshot.warnings.log_changes(&ListWarnings::default(), results);
-        Ok(Self { fixed, snapshot: RwLock::new(Arc::new(snapshot)), refreshing: Mutex::default() })
+        Ok(Self { fixed, snapshot: RwLock::new(Arc::new(snapshot)), refreshing: Lock::default() })
     }
 
     /// Reads the dynamic operations again.
     pub(super) fn refresh(&self, rpc: &Rpc, results: &PrebuiltResults) -> ChangeSet {
-        let _turn = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.refreshing.lock();
         let declared = self.snapshot().declared;
         let snapshot = Snapshot::new(&self.fixed, &rpc.operations(), declared, results);
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let is_changed = |list| current.pages(list).has_other_entries(snapshot.pages(list));
         let changes = ChangeSet {
-            tools: current.tools.has_other_entries(&snapshot.tools),
-            resource_list: current.resources.has_other_entries(&snapshot.resources)
-                || current.templates.has_other_entries(&snapshot.templates),
-            prompts: current.prompts.has_other_entries(&snapshot.prompts),
+            tools: is_changed(List::Tools),
+            resource_list: is_changed(List::Resources) || is_changed(List::Templates),
+            prompts: is_changed(List::Prompts),
             ..ChangeSet::default()
         };
         snapshot.warnings.log_changes(&current.warnings, results);
@@ -193,12 +187,7 @@ impl Catalog {
         caller: Option<&Principal>,
     ) -> Option<Bytes> {
         let snapshot = self.snapshot();
-        let pages = match list {
-            List::Tools => &snapshot.tools,
-            List::Resources => &snapshot.resources,
-            List::Templates => &snapshot.templates,
-            List::Prompts => &snapshot.prompts,
-        };
+        let pages = snapshot.pages(list);
         if let Some(entries) = &pages.restricted {
             let is_visible = |entry: &&Entry| is_visible_to(entry.operation.description(), caller);
             let visible: Vec<_> = entries.iter().filter(is_visible).collect();
@@ -207,11 +196,7 @@ impl Catalog {
                 return results.pages(list, era, &visible).get(page).cloned();
             }
         }
-        let pages = match era {
-            Era::Modern => &pages.modern,
-            Era::Legacy => &pages.legacy,
-        };
-        pages.get(page).cloned()
+        pages.by_era[era as usize].get(page).cloned()
     }
 
     /// The kinds of operations that the server has, or has had.
@@ -248,18 +233,20 @@ impl Snapshot {
         let both = [fixed, &dynamic];
         let tool = |tool: &Tool| Entry {
             operation: tool.operation(),
-            legacy: results.tool_entry(Era::Legacy, tool),
-            modern: results.tool_entry(Era::Modern, tool),
+            by_era: Era::ALL.map(|era| results.tool_entry(era, tool)),
         };
-        let tools = both.iter().flat_map(|all| all.tools.listed()).map(tool).collect();
-        let resources = both.iter().flat_map(|all| all.resources.entries()).map(Entry::new);
-        let templates =
-            both.iter().flat_map(|all| all.resources.template_entries()).map(Entry::new);
-        let prompts = both.iter().flat_map(|all| all.prompts.entries()).map(Entry::new);
-        let tools = Pages::new(results, List::Tools, tools);
-        let resources = Pages::new(results, List::Resources, resources.collect());
-        let templates = Pages::new(results, List::Templates, templates.collect());
-        let prompts = Pages::new(results, List::Prompts, prompts.collect());
+        let entries = |list, all: &Offers| -> Vec<Entry> {
+            match list {
+                List::Tools => all.tools.listed().map(tool).collect(),
+                List::Resources => all.resources.entries().map(Entry::new).collect(),
+                List::Templates => all.resources.template_entries().map(Entry::new).collect(),
+                List::Prompts => all.prompts.entries().map(Entry::new).collect(),
+            }
+        };
+        let lists = List::ALL.map(|list| {
+            let entries = both.iter().flat_map(|all| entries(list, all)).collect();
+            Pages::new(results, list, entries)
+        });
         // A capability stays declared, since clients do not ask for it again.
         let declared = Declared {
             resources: before.resources || both.iter().any(|all| !all.resources.is_empty()),
@@ -269,6 +256,10 @@ impl Snapshot {
         };
         let discover = results.discover(declared);
         let warnings = ListWarnings::of(both, results);
-        Self { dynamic, tools, resources, templates, prompts, declared, discover, warnings }
+        Self { dynamic, lists, declared, discover, warnings }
+    }
+
+    fn pages(&self, list: List) -> &Pages {
+        &self.lists[list as usize]
     }
 }

@@ -115,7 +115,7 @@ impl Envelope {
     /// A result with the members that `write` appends.
     pub(super) fn write(&self, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {
         Outcome::from_writer(|json| {
-            json.extend_from_slice(self.start());
+            json.extend_from_slice(self.era.start_of_result().as_bytes());
             write(json);
             json.extend_from_slice(&self.tail);
         })
@@ -129,7 +129,7 @@ impl Envelope {
     ) -> Option<Outcome> {
         let mut is_written = true;
         let outcome = Outcome::from_writer(|json| {
-            json.extend_from_slice(self.start());
+            json.extend_from_slice(self.era.start_of_result().as_bytes());
             match write(json) {
                 Some(meta) if meta.is_empty() => json.extend_from_slice(&self.tail),
                 Some(meta) => json.extend_from_slice(&self.tail_with(meta)),
@@ -137,13 +137,6 @@ impl Envelope {
             }
         });
         is_written.then_some(outcome)
-    }
-
-    fn start(&self) -> &'static [u8] {
-        match self.era {
-            Era::Modern => b"{\"resultType\":\"complete\",",
-            Era::Legacy => b"{",
-        }
     }
 
     /// The tail with further members of `_meta`.

@@ -9,8 +9,9 @@ use trunkline::Extensions;
 
 use super::Server;
 use crate::changes::ChangeSet;
-use crate::session::session_id::{self, CarriedState};
-use crate::session::{HttpSession, SessionError, owner_key, random_start};
+use crate::session::{
+    CarriedState, HttpSession, SessionError, owner_key, random_start, session_id,
+};
 
 /// The maximum time to read the state of a session from the store.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
@@ -75,7 +76,7 @@ impl Server {
         // Streams and requests of the lost session had other numbers.
         let start = random_start().ok_or(SessionError::Random)?;
         let session = self.new_session(sender, start);
-        session.session.reopen(carried);
+        session.session.initialize(carried);
         if let Some(saved) = &self.saved {
             session.session.save_to(id, saved);
         }

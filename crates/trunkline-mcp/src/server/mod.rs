@@ -45,10 +45,9 @@ use crate::nodes::SessionChange;
 use crate::peer::StateKey;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, members, string};
-use crate::running::Detached;
-use crate::session::{SavedSessions, Session, Sessions, SseClients};
+use crate::session::{CarriedState, SavedSessions, Session, Sessions, SseClients};
 use crate::subscription::{Notifier, Subscribers};
-use crate::task::TaskMethod;
+use crate::task_group::TaskGroup;
 use crate::tool::{self, Tool};
 use catalog::Catalog;
 use context::{Attached, Context, is_protocol_error};
@@ -77,7 +76,7 @@ pub(crate) struct Server {
     listeners: Arc<Semaphore>,
     tasks: Tasks,
     /// Calls that outlive the requests of their clients, and tasks.
-    pub(crate) detached: Detached,
+    pub(crate) detached: TaskGroup,
     /// The key of the state of calls, if none is configured.
     random_key: OnceLock<Option<StateKey>>,
     catalog: Catalog,
@@ -124,7 +123,7 @@ impl Mcp {
         let saved = saved.map(|store| Arc::new(SavedSessions::new(store, 2 * settings.sessions)));
         let listeners = Arc::new(Semaphore::new(settings.listeners.min(Semaphore::MAX_PERMITS)));
         let task_config = settings.tasks.clone();
-        let detached = Detached::default();
+        let detached = TaskGroup::default();
         let tasks = Tasks::new(task_config, Arc::clone(&subscribers), &settings.closing, &detached);
         let server = Arc::new(Server {
             rpc,
@@ -310,7 +309,8 @@ impl Server {
                     let capabilities = ClientCapabilities::parse(capabilities);
                     let capabilities = capabilities.ok_or(Fault::Params(TOO_LONG))?;
                     let client = client.and_then(|part| ClientInfo::parse(call.text(part)));
-                    session.initialize(version, capabilities, client);
+                    let version = Some(version);
+                    session.initialize(CarriedState { version, capabilities, client });
                 }
                 let lists = session.is_some() && self.lists_change();
                 let resource_list =
@@ -321,7 +321,7 @@ impl Server {
             (method::PING, Era::Legacy) => Ok(ready(b"{}")),
             (method::SET_LEVEL, Era::Legacy) => {
                 let level = requested_level(&call, request)?;
-                Ok(set_level(session, level))
+                Ok(self.change_session(session, SessionChange::Level(level)))
             }
             (method::SUBSCRIBE, Era::Legacy) if declared.resources => {
                 self.subscribe(&call, context)
@@ -330,11 +330,10 @@ impl Server {
                 self.unsubscribe(&call, context)
             }
             (method::LISTEN, Era::Modern) => self.listen(&call, context),
-            (name, Era::Modern)
-                if declared.tasks
-                    && let Some(method) = TaskMethod::of(name) =>
+            (method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL, Era::Modern)
+                if declared.tasks =>
             {
-                self.answer_task(method, &call, context)
+                self.answer_task(&call, context)
             }
             // Results of the stateless era require members that results of operations lack.
             (_, Era::Legacy) if call.operation().is_some() => {
@@ -343,6 +342,19 @@ impl Server {
             }
             (name, _) => Err(Fault::UnknownMethod(name.to_owned())),
         }
+    }
+
+    /// Changes a session. Without one, nothing is stored.
+    fn change_session(&self, session: Option<&Arc<Session>>, change: SessionChange) -> StartedCall {
+        let Some(session) = session.cloned() else { return ready(b"{}") };
+        let max = self.settings.subscriptions;
+        let changed = async move {
+            match session.change(change, max).await {
+                Ok(()) => Outcome::result(&serde_json::json!({})),
+                Err(error) => Outcome::error(error),
+            }
+        };
+        CallFuture::from_future(changed).into()
     }
 
     fn call_tool(self: &Arc<Self>, call: Call, context: Context<'_>) -> Result<StartedCall, Fault> {
@@ -442,25 +454,6 @@ pub(crate) fn negotiated(call: &Call, request: &Request) -> Result<Legacy, Fault
     let requested = string(call, request.protocol_version);
     let requested = requested.ok_or(Fault::Params("`protocolVersion` must be a string"))?;
     Ok(Legacy::parse(&requested).unwrap_or(Legacy::LATEST))
-}
-
-/// Sets the minimum level of log messages of a session.
-fn set_level(session: Option<&Arc<Session>>, level: LogLevel) -> StartedCall {
-    let Some(session) = session else { return ready(b"{}") };
-    let Some(shared) = session.shared().cloned() else {
-        session.set_level(level);
-        session.save();
-        return ready(b"{}");
-    };
-    let session = Arc::clone(session);
-    let changed = async move {
-        let apply = || session.set_level(level);
-        match shared.change(SessionChange::Level(level), apply).await {
-            Ok(()) => Outcome::result(&serde_json::json!({})),
-            Err(error) => Outcome::error(error),
-        }
-    };
-    CallFuture::from_future(changed).into()
 }
 
 /// The level in a `logging/setLevel`. Only sessions and channels store it.

@@ -55,9 +55,9 @@ impl Mcp {
         let (position, _) = membership.nodes.position(0).await?;
         let announcing = Arc::clone(membership);
         self.0.subscribers.announce_to(move |changes| announcing.announce(changes));
-        membership.tasks.spawn(Arc::clone(membership).send_changes());
+        membership.tasks.spawn_to_end(Arc::clone(membership).send_changes());
         let server = Arc::downgrade(&self.0);
-        membership.tasks.spawn(follow(server, Arc::clone(membership), position));
+        membership.tasks.spawn_to_end(follow(server, Arc::clone(membership), position));
         Ok(())
     }
 
@@ -65,9 +65,7 @@ impl Mcp {
     /// has stopped.
     pub async fn leave_nodes(&self) {
         let Some(membership) = &self.0.membership else { return };
-        membership.closing.cancel();
-        membership.tasks.close();
-        if tokio::time::timeout(LAST_CHANGES, membership.tasks.wait()).await.is_err() {
+        if membership.tasks.close(LAST_CHANGES).await > 0 {
             tracing::warn!("the last changes were not sent to other nodes in time");
         }
     }
@@ -103,7 +101,7 @@ async fn follow(server: Weak<Server>, membership: Arc<Membership>, mut position:
         drop(server);
         let interval = if is_idle { IDLE_INTERVAL } else { INTERVAL };
         tokio::select! {
-            () = membership.closing.cancelled() => return,
+            () = membership.tasks.closing().cancelled() => return,
             () = membership.wake.notified() => {}
             () = sleep(interval) => {}
         }
@@ -385,7 +383,6 @@ pub(crate) fn record_of(session: &HttpSession) -> SessionRecord {
         client: client.map(|client| [client.name().to_owned(), client.version().to_owned()]),
         level: state.level(),
         resources: state.subscription.resources(),
-        since: 0,
-        is_ended: false,
+        ..SessionRecord::default()
     }
 }

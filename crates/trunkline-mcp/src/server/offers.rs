@@ -30,20 +30,11 @@ impl Offers {
         max_name: usize,
         is_complete: bool,
     ) -> Result<Self, McpError> {
-        let tools = operations.clone().filter_map(|operation| Tool::of(operation, max_name));
-        let tools = tools.collect::<Result<Vec<_>, _>>()?;
-        let mut offers = Self { tools: listed(tools, |_| false), ..Self::default() };
-        for operation in operations.clone() {
-            offers.resources.add(operation, |_| false)?;
-            offers.prompts.add(operation, max_name, |_| false)?;
+        let (offers, errors) = Self::of(operations, &Self::default(), max_name);
+        errors.into_iter().try_for_each(Err)?;
+        if is_complete {
+            offers.completions.check(|completion| offers.check(completion))?;
         }
-        let mut completions = Completions::default();
-        for operation in operations {
-            completions.add(operation, |completion| {
-                if is_complete { offers.check(completion) } else { Ok(()) }
-            })?;
-        }
-        offers.completions = completions;
         Ok(offers)
     }
 
@@ -53,12 +44,23 @@ impl Offers {
         fixed: &Self,
         max_name: usize,
     ) -> Self {
+        let (offers, errors) = Self::of(operations, fixed, max_name);
+        for error in errors {
+            tracing::warn!(%error, "an operation is left out");
+        }
+        offers
+    }
+
+    /// Those of operations, and the reasons why others cannot be offered, of which one is that `fixed` has the same.
+    fn of<'a>(
+        operations: impl Iterator<Item = &'a Arc<RegisteredOperation>> + Clone,
+        fixed: &Self,
+        max_name: usize,
+    ) -> (Self, Vec<McpError>) {
+        let mut errors = Vec::new();
         let tools = operations.clone().filter_map(|operation| Tool::of(operation, max_name));
-        let tools = tools.filter_map(|tool| {
-            let tool = tool.map_err(McpError::from);
-            tool.inspect_err(log).ok()
-        });
-        let tools = listed(tools, |name| fixed.tools.find(name).is_some());
+        let tools = tools.filter_map(|tool| tool.map_err(|error| errors.push(error.into())).ok());
+        let tools = Tools::new(tools, |name| fixed.tools.find(name).is_some());
         let mut offers = Self { tools, ..Self::default() };
         for operation in operations {
             let has = |uri: &str| {
@@ -70,16 +72,11 @@ impl Offers {
             let added = [
                 offers.resources.add(operation, has),
                 offers.prompts.add(operation, max_name, |name| fixed.prompts.has(name)),
-                offers.completions.add(operation, |completion| {
-                    match fixed.completions.find(completion) {
-                        Some(_) => Err("another operation completes it"),
-                        None => Ok(()),
-                    }
-                }),
+                offers.completions.add(operation, &fixed.completions),
             ];
-            added.iter().filter_map(|added| added.as_ref().err()).for_each(log);
+            errors.extend(added.into_iter().filter_map(Result::err));
         }
-        offers
+        (offers, errors)
     }
 
     /// Checks that the argument or variable of a completion exists.
@@ -97,15 +94,4 @@ impl Offers {
         };
         if exists { Ok(()) } else { Err("it does not exist") }
     }
-}
-
-/// Tools whose names in lists are distinct. The others can be called.
-fn listed(tools: impl IntoIterator<Item = Tool>, is_taken: impl Fn(&str) -> bool) -> Tools {
-    let (tools, refused) = Tools::new(tools, is_taken);
-    refused.iter().for_each(|error| tracing::warn!("{error}"));
-    tools
-}
-
-fn log(error: &McpError) {
-    tracing::warn!(%error, "an operation is left out");
 }

@@ -7,24 +7,19 @@ use trunkline::Call;
 use super::context::Context;
 use crate::config::McpConfig;
 use crate::era::Era;
-use crate::model::Caching;
+use crate::model::{Caching, Implementation};
 use crate::protocol::{Legacy, MODERN, extension, meta, method};
-use crate::tool::{Form, Representations, Results, Tool, list_entry};
+use crate::tool::{Form, Representations, Tool, list_entry};
 
 #[derive(Debug)]
 pub(super) struct PrebuiltResults {
+    settings: McpConfig,
     /// The name and version of the server.
     info: Value,
-    instructions: Option<String>,
     /// The members that limit the caching of a list.
     cache_hints: String,
-    legacy_tail: Bytes,
     modern_tail: Bytes,
-    has_output_schemas: bool,
-    results: Option<Results>,
     representations: Representations,
-    page_entries: usize,
-    max_name: usize,
     list_caching: Caching,
     notified: Notified,
 }
@@ -60,6 +55,9 @@ pub(super) struct Notified {
 }
 
 impl List {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
     /// The list that a method returns.
     pub(super) fn of_method(method: &str) -> Option<Self> {
         Some(match method {
@@ -107,31 +105,17 @@ impl List {
 impl PrebuiltResults {
     /// `lists_change` is whether clients are notified of changed lists.
     pub(super) fn new(settings: &McpConfig, lists_change: bool) -> Self {
-        let McpConfig { name, version, title, website, icons, .. } = settings;
-        let mut info = json!({ "name": name, "version": version });
-        if let Some(title) = title {
-            info["title"] = title.as_str().into();
-        }
-        if let Some(website) = website {
-            info["websiteUrl"] = website.as_str().into();
-        }
-        if !icons.is_empty() {
-            info["icons"] = json!(icons);
-        }
+        let McpConfig { name, version, title, website, icons, .. } = settings.clone();
+        let info = json!(Implementation { name, version, title, website_url: website, icons });
         // Access rules decide who sees a list, so shared caches must not store it.
         let list_caching = Caching { ttl: settings.list_ttl, is_public: false };
         let modern_tail = format!(",\"_meta\":{}}}", json!({ meta::SERVER_INFO: info }));
         Self {
+            settings: settings.clone(),
             info,
-            instructions: settings.instructions.clone(),
             cache_hints: cache_hints(list_caching),
-            legacy_tail: Bytes::from_static(b"}"),
             modern_tail: Bytes::from(modern_tail),
-            has_output_schemas: settings.output_schemas,
-            results: settings.results,
             representations: Representations::new(&settings.client_results),
-            page_entries: settings.page_entries.max(1),
-            max_name: settings.max_tool_name,
             list_caching,
             notified: Notified {
                 lists: lists_change,
@@ -148,17 +132,17 @@ impl PrebuiltResults {
 
     /// The maximum number of entries in a page.
     pub(super) fn page_entries(&self) -> usize {
-        self.page_entries
+        self.settings.page_entries.max(1)
     }
 
     /// The maximum length of the name of a tool or prompt in lists, in characters.
     pub(super) fn max_name(&self) -> usize {
-        self.max_name
+        self.settings.max_tool_name
     }
 
     /// The results of a list, by page. There is at least one page.
     pub(super) fn pages(&self, list: List, era: Era, entries: &[impl AsRef<[u8]>]) -> Vec<Bytes> {
-        let mut chunks: Vec<_> = entries.chunks(self.page_entries).collect();
+        let mut chunks: Vec<_> = entries.chunks(self.page_entries()).collect();
         if chunks.is_empty() {
             chunks.push(entries);
         }
@@ -178,11 +162,7 @@ impl PrebuiltResults {
         entries: &[impl AsRef<[u8]>],
         next: Option<&str>,
     ) -> Bytes {
-        let start = match era {
-            Era::Legacy => "{",
-            Era::Modern => "{\"resultType\":\"complete\",",
-        };
-        let mut json = format!("{start}\"{}\":[", list.member()).into_bytes();
+        let mut json = format!("{}\"{}\":[", era.start_of_result(), list.member()).into_bytes();
         for (index, entry) in entries.iter().enumerate() {
             if index > 0 {
                 json.push(b',');
@@ -214,7 +194,7 @@ impl PrebuiltResults {
             "cacheScope": "private",
             "_meta": { meta::SERVER_INFO: self.info },
         });
-        if let Some(instructions) = &self.instructions {
+        if let Some(instructions) = &self.settings.instructions {
             result["instructions"] = instructions.as_str().into();
         }
         result.to_string().into()
@@ -232,7 +212,7 @@ impl PrebuiltResults {
             "capabilities": capabilities(declared, notified),
             "serverInfo": self.info,
         });
-        if let Some(instructions) = &self.instructions {
+        if let Some(instructions) = &self.settings.instructions {
             result["instructions"] = instructions.as_str().into();
         }
         result.to_string()
@@ -240,8 +220,7 @@ impl PrebuiltResults {
 
     /// The form of lists.
     pub(super) fn form(&self, era: Era) -> Form {
-        let has_output_schemas = self.has_output_schemas;
-        let results = self.results;
+        let McpConfig { output_schemas: has_output_schemas, results, .. } = self.settings;
         Form { era, revision: Legacy::LATEST, has_output_schemas, results, client: None }
     }
 
@@ -258,7 +237,7 @@ impl PrebuiltResults {
     /// The closing part of a result.
     pub(super) fn tail(&self, era: Era) -> Bytes {
         match era {
-            Era::Legacy => self.legacy_tail.clone(),
+            Era::Legacy => Bytes::from_static(b"}"),
             Era::Modern => self.modern_tail.clone(),
         }
     }

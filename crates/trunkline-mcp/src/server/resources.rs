@@ -12,7 +12,6 @@ use crate::era::Era;
 use crate::fault::{Fault, resource_not_found};
 use crate::protocol::error_code::RESOURCE_NOT_FOUND;
 use crate::protocol::method;
-use crate::request::{members, string};
 use crate::resource::{Found, ResourceUri, is_missing, write_contents};
 
 impl Server {
@@ -22,14 +21,7 @@ impl Server {
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let era = context.era;
-        let [uri] = members(&call, ["uri"])?;
-        let uri: Arc<str> = match string(&call, uri) {
-            Some(uri) if uri.len() > self.settings.uri_bytes => {
-                return Err(Fault::Params("`uri` is too long"));
-            }
-            Some(uri) => uri.into(),
-            None => return Err(Fault::Params("`uri` must be a string: the URI of the resource")),
-        };
+        let uri: Arc<str> = self.uri(&call)?.into();
         let code = match era {
             Era::Modern => code::INVALID_PARAMS,
             Era::Legacy => RESOURCE_NOT_FOUND,

@@ -1,6 +1,5 @@
 //! The store of the sessions of a single server. It has what their ids do not carry, and is written in the background.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::nodes::record_of;
 use super::{Mcp, Server};
-use crate::log_level::LogLevel;
 use crate::nodes::{NodesError, SessionRecord};
 use crate::session::{PendingWrite, SavedSessions};
 
@@ -30,16 +28,14 @@ impl Mcp {
     /// [`stop_saving_sessions`](Self::stop_saving_sessions). Without effect if it is not set. Call it in a runtime.
     pub fn save_sessions(&self) {
         if let Some(saved) = &self.0.saved {
-            saved.tasks.spawn(write_changes(Arc::downgrade(&self.0), Arc::clone(saved)));
+            saved.tasks.spawn_to_end(write_changes(Arc::downgrade(&self.0), Arc::clone(saved)));
         }
     }
 
     /// Writes the last changes of sessions. Call it after the server over HTTP has stopped.
     pub async fn stop_saving_sessions(&self) {
         let Some(saved) = &self.0.saved else { return };
-        saved.closing.cancel();
-        saved.tasks.close();
-        if tokio::time::timeout(LAST_WRITES, saved.tasks.wait()).await.is_err() {
+        if saved.tasks.close(LAST_WRITES).await > 0 {
             tracing::warn!("the last changes of sessions were not written in time");
         }
     }
@@ -50,7 +46,7 @@ async fn write_changes(server: Weak<Server>, saved: Arc<SavedSessions>) {
     let mut last_kept = Instant::now();
     loop {
         let is_closing = tokio::select! {
-            () = saved.closing.cancelled() => true,
+            () = saved.tasks.closing().cancelled() => true,
             () = saved.changed.notified() => false,
             () = sleep_until(last_kept + KEEP_INTERVAL) => false,
         };
@@ -65,7 +61,7 @@ async fn write_changes(server: Weak<Server>, saved: Arc<SavedSessions>) {
             return;
         }
         let wait = if written.is_ok() { PAUSE } else { RETRY };
-        saved.closing.run_until_cancelled(sleep(wait)).await;
+        saved.tasks.closing().run_until_cancelled(sleep(wait)).await;
     }
 }
 
@@ -75,7 +71,10 @@ impl Server {
         let max = self.sessions.max();
         let writes = saved.take().into_iter().filter_map(|(id, write)| {
             let record = match &write {
-                PendingWrite::End { caller } => ended(caller),
+                PendingWrite::End { caller } => {
+                    let caller = caller.clone();
+                    SessionRecord { caller, is_ended: true, ..SessionRecord::default() }
+                }
                 // One that was removed in the meantime is not written.
                 PendingWrite::State => record_of(&*self.sessions.get(&id)?),
             };
@@ -105,20 +104,5 @@ impl Server {
         {
             error.log("sessions in use cannot be recorded");
         }
-    }
-}
-
-/// The record of a session that its client has ended.
-fn ended(caller: &str) -> SessionRecord {
-    SessionRecord {
-        owner: None,
-        caller: caller.to_owned(),
-        version: None,
-        capabilities: "{}".to_owned(),
-        client: None,
-        level: LogLevel::Info,
-        resources: BTreeSet::new(),
-        since: 0,
-        is_ended: true,
     }
 }

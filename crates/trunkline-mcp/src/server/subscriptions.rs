@@ -12,7 +12,7 @@ use trunkline::{Call, ErrorObject, Id, Outcome, code};
 use super::context::Context;
 use super::prebuilt::Declared;
 use super::tasks::{owner, require_tasks};
-use super::{Server, StartedCall, ready};
+use super::{Server, StartedCall};
 use crate::era::Transport;
 use crate::fault::Fault;
 use crate::message_queue::{Message, MessageQueue};
@@ -63,16 +63,12 @@ impl Server {
     /// Calls the function of a resource for subscriptions, and adds the subscription on all nodes.
     async fn share_subscription(&self, session: &Session, uri: &str) -> Result<(), ErrorObject> {
         self.begin_subscription(uri).await?;
-        let Some(shared) = session.shared() else {
+        if session.shared().is_none() {
             session.save();
             return Ok(());
-        };
-        let max = self.settings.subscriptions;
-        // The subscription may have been removed while the state of another node was read.
-        let apply = || {
-            session.subscription.add_resource(uri, max);
-        };
-        shared.change(SessionChange::Subscribe(uri.to_owned()), apply).await
+        }
+        // It is added again, since it may have been removed while the state of another node was read.
+        session.change(SessionChange::Subscribe(uri.to_owned()), self.settings.subscriptions).await
     }
 
     /// Whether the caller may read a resource. The layers of its operation decide; the operation itself does not run.
@@ -113,21 +109,7 @@ impl Server {
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         let uri = self.uri(call)?.into_owned();
-        let Some(session) = context.session else { return Ok(ready(b"{}")) };
-        let Some(shared) = session.shared().cloned() else {
-            session.subscription.remove_resource(&uri);
-            session.save();
-            return Ok(ready(b"{}"));
-        };
-        let session = Arc::clone(session);
-        let future = CallFuture::from_future(async move {
-            let apply = || session.subscription.remove_resource(&uri);
-            match shared.change(SessionChange::Unsubscribe(uri.clone()), apply).await {
-                Ok(()) => Outcome::result(&json!({})),
-                Err(error) => Outcome::error(error),
-            }
-        });
-        Ok(future.into())
+        Ok(self.change_session(context.session, SessionChange::Unsubscribe(uri)))
     }
 
     /// Opens a subscription of the stateless era. The call ends when its client cancels it or has gone, or the server
@@ -244,7 +226,8 @@ impl Server {
         }
     }
 
-    fn uri<'c>(&self, call: &'c Call) -> Result<Cow<'c, str>, Fault> {
+    /// The URI in the params of a request.
+    pub(super) fn uri<'c>(&self, call: &'c Call) -> Result<Cow<'c, str>, Fault> {
         let [uri] = members(call, ["uri"])?;
         let uri = string(call, uri);
         let uri = uri.ok_or(Fault::Params("`uri` must be a string: the URI of the resource"))?;

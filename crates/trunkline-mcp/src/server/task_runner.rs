@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 use trunkline::protocol::CallFuture;
 use trunkline::{ErrorObject, Outcome, code};
 
+use crate::lock::Lock;
 use crate::model::TaskState;
-use crate::running::Detached;
 use crate::session::random_id;
 use crate::subscription::Subscribers;
 use crate::task::{LiveTask, TaskConfig, TaskRecord, TaskStoreError};
+use crate::task_group::TaskGroup;
 
 /// The tasks of a server. Dropping it cancels those that run.
 pub(super) struct Tasks(Arc<Shared>);
@@ -26,10 +27,10 @@ pub(super) struct Tasks(Arc<Shared>);
 struct Shared {
     config: TaskConfig,
     subscribers: Arc<Subscribers>,
-    live: Mutex<HashMap<String, Arc<LiveTask>>>,
-    slots: Mutex<Slots>,
+    live: Lock<HashMap<String, Arc<LiveTask>>>,
+    slots: Lock<Slots>,
     closing: CancellationToken,
-    detached: Detached,
+    detached: TaskGroup,
 }
 
 /// The number of running tasks.
@@ -51,22 +52,13 @@ struct Slot {
     owner: Option<String>,
 }
 
-/// The reason why a call cannot become a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unavailable {
-    /// Too many tasks are running.
-    Busy,
-    /// The random number generator of the system has failed.
-    Random,
-}
-
 impl Tasks {
     /// Running tasks are cancelled when `closing` is.
     pub(super) fn new(
         config: TaskConfig,
         subscribers: Arc<Subscribers>,
         closing: &CancellationToken,
-        detached: &Detached,
+        detached: &TaskGroup,
     ) -> Self {
         let (live, slots) = Default::default();
         let (closing, detached) = (closing.child_token(), detached.clone());
@@ -74,9 +66,10 @@ impl Tasks {
     }
 
     /// Prepares a call of this owner for becoming a task.
-    pub(super) fn prepare(&self, owner: Option<String>) -> Result<PreparedTask, Unavailable> {
-        let slot = self.0.slot(owner.clone()).ok_or(Unavailable::Busy)?;
-        let id = random_id().ok_or(Unavailable::Random)?;
+    pub(super) fn prepare(&self, owner: Option<String>) -> Result<PreparedTask, ErrorObject> {
+        let slot = self.0.slot(owner.clone()).ok_or_else(too_many_tasks)?;
+        let no_random = || ErrorObject::internal(&"the system random number generator failed");
+        let id = random_id().ok_or_else(no_random)?;
         let task = Arc::new(LiveTask::new(id, owner, self.0.config.ttl));
         Ok(PreparedTask { task, slot })
     }
@@ -94,7 +87,7 @@ impl Tasks {
 
     /// The running task with this id, if this owner has created it.
     pub(super) fn find_live(&self, id: &str, owner: Option<&str>) -> Option<Arc<LiveTask>> {
-        let found = self.0.live().get(id).cloned();
+        let found = self.0.live.lock().get(id).cloned();
         found.filter(|task| task.owner.as_deref() == owner)
     }
 
@@ -126,7 +119,7 @@ impl Drop for Tasks {
 impl Shared {
     fn slot(self: &Arc<Self>, owner: Option<String>) -> Option<Slot> {
         let TaskConfig { running, running_per_principal, .. } = self.config;
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         let of_owner = slots.by_owner.get(&owner).copied().unwrap_or_default();
         if slots.total >= running || of_owner >= running_per_principal {
             return None;
@@ -149,13 +142,13 @@ impl Shared {
             drop(created.send(Err(error)));
             return;
         }
-        self.live().insert(task.id.clone(), Arc::clone(&task));
+        self.live.lock().insert(task.id.clone(), Arc::clone(&task));
         if created.send(Ok(record)).is_err() {
             task.cancel("The client has not received the task.");
         }
         let (state, message) = self.follow(&task, call).await;
         let record = self.store_end(task.end(state, message)).await;
-        self.live().remove(&task.id);
+        self.live.lock().remove(&task.id);
         drop(slot);
         self.notify(&record);
     }
@@ -228,14 +221,12 @@ impl Shared {
         task.write_detailed(&mut json, self.config.poll_interval);
         json.into()
     }
+}
 
-    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveTask>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The error of a call that cannot become a task.
+pub(super) fn too_many_tasks() -> ErrorObject {
+    let reason = "too many tasks are running; repeat the call when others have ended";
+    ErrorObject::new(code::BUSY, "Server is busy").with_data(&json!({ "reason": reason }))
 }
 
 fn failed(error: &ErrorObject) -> (TaskState, Option<String>) {
@@ -252,7 +243,7 @@ fn too_large(limit: usize) -> ErrorObject {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut slots = self.shared.slots();
+        let mut slots = self.shared.slots.lock();
         slots.total -= 1;
         if let Some(count) = slots.by_owner.get_mut(&self.owner) {
             *count -= 1;

@@ -8,16 +8,17 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use trunkline::access::Principal;
 use trunkline::protocol::CallFuture;
-use trunkline::{Call, ErrorObject, Outcome, code};
+use trunkline::{Call, ErrorObject, Outcome};
 
 use super::context::Context;
-use super::task_runner::{PreparedTask, Unavailable};
+use super::task_runner::{PreparedTask, too_many_tasks};
 use super::{Server, StartedCall};
 use crate::capabilities::{ClientCapabilities, missing_tasks};
 use crate::era::Era;
 use crate::fault::Fault;
+use crate::protocol::method;
 use crate::request::{Request, members, string};
-use crate::task::{TaskMethod, TaskRecord, TaskStoreError, TaskSupport};
+use crate::task::{TaskRecord, TaskStoreError, TaskSupport};
 use crate::tool::Tool;
 
 impl Server {
@@ -40,7 +41,7 @@ impl Server {
         }
         match self.tasks.prepare(owner(call)) {
             Ok(prepared) => Ok(Some(prepared)),
-            Err(reason) if is_required => Err(reason.error()),
+            Err(error) if is_required => Err(error),
             Err(_) => Ok(None),
         }
     }
@@ -57,7 +58,7 @@ impl Server {
                     json.extend_from_slice(&tail);
                 })
             }
-            Err(TaskStoreError::Full) => Outcome::error(Unavailable::Busy.error()),
+            Err(TaskStoreError::Full) => Outcome::error(too_many_tasks()),
             Err(error) => Outcome::error(ErrorObject::internal_error(&error)),
         }
     }
@@ -65,17 +66,18 @@ impl Server {
     /// Answers a method of tasks.
     pub(super) fn answer_task(
         self: &Arc<Self>,
-        method: TaskMethod,
         call: &Call,
         context: Context<'_>,
     ) -> Result<StartedCall, Fault> {
         require_tasks(call, context.request)?;
         let [id, responses] = members(call, ["taskId", "inputResponses"])?;
         let id = string(call, id).map(Cow::into_owned).ok_or(Fault::Params(BAD_ID))?;
-        let responses = match (method, responses) {
-            (TaskMethod::Update, Some(part)) => call.bytes(part),
-            (TaskMethod::Update, None) => return Err(Fault::Params("`inputResponses` is missing")),
-            (TaskMethod::Get | TaskMethod::Cancel, _) => Bytes::from_static(b"{}"),
+        let [is_get, is_update] =
+            [method::TASKS_GET, method::TASKS_UPDATE].map(|method| call.has_method(method));
+        let responses = match responses {
+            _ if !is_update => Bytes::from_static(b"{}"),
+            Some(part) => call.bytes(part),
+            None => return Err(Fault::Params("`inputResponses` is missing")),
         };
         let (server, owner) = (Arc::clone(self), owner(call));
         let future = CallFuture::from_future(async move {
@@ -95,13 +97,12 @@ impl Server {
                     Ok(responses) => responses,
                     Err(_) => return Outcome::error(Fault::Params(BAD_RESPONSES).error()),
                 };
-            let live = server.tasks.find_live(&id, owner.as_deref());
-            match (method, live) {
-                (TaskMethod::Get, _) => return server.task_result(&task),
-                (TaskMethod::Update, Some(live)) => live.answer(responses),
-                (TaskMethod::Cancel, Some(live)) => live.cancel("Cancelled by the client."),
+            match server.tasks.find_live(&id, owner.as_deref()) {
+                _ if is_get => return server.task_result(&task),
+                Some(live) if is_update => live.answer(responses),
+                Some(live) => live.cancel("Cancelled by the client."),
                 // A task that has ended does not change.
-                (TaskMethod::Update | TaskMethod::Cancel, None) => {}
+                None => {}
             }
             server.acknowledgement()
         });
@@ -135,19 +136,6 @@ impl Server {
             }
         }
         found
-    }
-}
-
-impl Unavailable {
-    fn error(self) -> ErrorObject {
-        match self {
-            Self::Busy => {
-                let reason = "too many tasks are running; repeat the call when others have ended";
-                ErrorObject::new(code::BUSY, "Server is busy")
-                    .with_data(&serde_json::json!({ "reason": reason }))
-            }
-            Self::Random => ErrorObject::internal(&"the system random number generator failed"),
-        }
     }
 }
 

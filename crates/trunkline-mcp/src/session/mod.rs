@@ -6,7 +6,7 @@ pub(crate) mod session_id;
 mod sessions;
 mod shared;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 use trunkline::protocol::CallFuture;
@@ -15,9 +15,10 @@ use trunkline::{Call, ErrorObject, Id, Outcome, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::client_info::ClientInfo;
+use crate::lock::Lock;
 use crate::log_level::LogLevel;
 use crate::node_message::Membership;
-use crate::nodes::SessionRecord;
+use crate::nodes::{SessionChange, SessionRecord};
 use crate::peer::ClientRequests;
 use crate::protocol::Legacy;
 use crate::request::Request;
@@ -26,6 +27,7 @@ use crate::subscription::Subscription;
 pub(crate) use self::replay::{EventReader, Next, Position, RETRY, Replay, StreamId};
 use self::saved::SavedSession;
 pub(crate) use self::saved::{PendingWrite, SavedSessions};
+pub(crate) use self::session_id::CarriedState;
 pub(crate) use self::sessions::{
     Activity, HttpSession, SessionError, Sessions, caller_key, is_same, random_id, random_start,
 };
@@ -34,7 +36,7 @@ pub(crate) use self::shared::{SharedSession, SseClients, owner_key, unavailable}
 /// The state of a client that has opened with `initialize`.
 #[derive(Debug)]
 pub(crate) struct Session {
-    state: Mutex<State>,
+    state: Lock<State>,
     pub(crate) subscription: Arc<Subscription>,
     pub(crate) requests: Arc<ClientRequests>,
     /// The running calls.
@@ -50,24 +52,19 @@ pub(crate) struct Session {
     saved: OnceLock<SavedSession>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 struct State {
-    /// The revision in the answer to `initialize`.
-    version: Option<Legacy>,
+    carried: CarriedState,
     /// The minimum level of log messages to the client.
     level: LogLevel,
-    capabilities: ClientCapabilities,
-    client: Option<ClientInfo>,
 }
 
 impl Session {
     /// A session that ends at the latest when `closing` is cancelled. The ids of its requests are greater than
     /// `last_request`.
     pub(crate) fn new(closing: &CancellationToken, last_request: u64) -> Self {
-        let capabilities = ClientCapabilities::default();
-        let state = State { version: None, level: LogLevel::Info, capabilities, client: None };
         Self {
-            state: Mutex::new(state),
+            state: Lock::default(),
             subscription: Arc::new(Subscription::to_lists()),
             requests: Arc::new(ClientRequests::after(last_request)),
             calls: Calls::default(),
@@ -127,11 +124,13 @@ impl Session {
         if let Some(saved) = self.saved.get() {
             saved.set_stored();
         }
-        let mut state = self.state();
-        state.version = record.version.as_deref().and_then(Legacy::parse);
-        state.capabilities =
-            ClientCapabilities::parse(record.capabilities.as_bytes()).unwrap_or_default();
-        state.client = record.client.as_ref().map(|[name, version]| ClientInfo::new(name, version));
+        let mut state = self.state.lock();
+        state.carried = CarriedState {
+            version: record.version.as_deref().and_then(Legacy::parse),
+            capabilities: ClientCapabilities::parse(record.capabilities.as_bytes())
+                .unwrap_or_default(),
+            client: record.client.as_ref().map(|[name, version]| ClientInfo::new(name, version)),
+        };
         state.level = record.level;
     }
 
@@ -167,53 +166,53 @@ impl Session {
         self.deleted.cancel();
     }
 
-    pub(crate) fn initialize(
+    /// Sets the state that the id of the session carries.
+    pub(crate) fn initialize(&self, carried: CarriedState) {
+        self.state.lock().carried = carried;
+    }
+
+    /// The state that the id of the session carries.
+    pub(crate) fn carried(&self) -> CarriedState {
+        self.state.lock().carried.clone()
+    }
+
+    /// Changes the session on all nodes that have it. It has at most `max` subscriptions.
+    pub(crate) async fn change(
         &self,
-        version: Legacy,
-        capabilities: ClientCapabilities,
-        client: Option<ClientInfo>,
-    ) {
-        let mut state = self.state();
-        state.version = Some(version);
-        state.capabilities = capabilities;
-        state.client = client;
+        change: SessionChange,
+        max: usize,
+    ) -> Result<(), ErrorObject> {
+        let apply = || match &change {
+            SessionChange::Level(level) => self.set_level(*level),
+            SessionChange::Subscribe(uri) => drop(self.subscription.add_resource(uri, max)),
+            SessionChange::Unsubscribe(uri) => self.subscription.remove_resource(uri),
+        };
+        let Some(shared) = self.shared() else {
+            apply();
+            self.save();
+            return Ok(());
+        };
+        shared.change(change.clone(), apply).await
     }
 
     pub(crate) fn version(&self) -> Option<Legacy> {
-        self.state().version
+        self.state.lock().carried.version
     }
 
     pub(crate) fn level(&self) -> LogLevel {
-        self.state().level
+        self.state.lock().level
     }
 
     pub(crate) fn set_level(&self, level: LogLevel) {
-        self.state().level = level;
+        self.state.lock().level = level;
     }
 
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        self.state().capabilities.clone()
-    }
-
-    /// The state that the id of a session carries. Without a revision, the latest one.
-    pub(crate) fn carried(&self) -> session_id::CarriedState {
-        let State { version, capabilities, client, .. } = self.state().clone();
-        let version = version.unwrap_or(Legacy::LATEST);
-        session_id::CarriedState { version, capabilities, client }
-    }
-
-    /// Sets the state that the id of a session carries.
-    pub(crate) fn reopen(&self, carried: session_id::CarriedState) {
-        let session_id::CarriedState { version, capabilities, client } = carried;
-        self.initialize(version, capabilities, client);
+        self.state.lock().carried.capabilities.clone()
     }
 
     /// The name and version of the client. `None` before `initialize`, and if the client has none.
     pub(crate) fn client_info(&self) -> Option<ClientInfo> {
-        self.state().client.clone()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().carried.client.clone()
     }
 }

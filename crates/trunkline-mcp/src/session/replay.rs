@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use trunkline::limits::MemoryBudget;
 
+use crate::lock::Lock;
 use crate::message_queue::{Message, Queued};
 
 /// The number of a stream in its session. The stream of GET requests is [`StreamId::GET`], others belong to a call.
@@ -28,7 +29,7 @@ pub(crate) struct Position {
 /// to `max_bytes` that it has not read, and one more event. No unread event of such a stream is removed.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    streams: Mutex<Streams>,
+    streams: Lock<Streams>,
     max_bytes: usize,
     memory: MemoryBudget,
 }
@@ -130,12 +131,12 @@ impl Replay {
         let get = Stream { first, sent: first, ..Stream::default() };
         let by_id = BTreeMap::from([(StreamId::GET, get)]);
         let streams = Streams { by_id, last_id: StreamId(first), first, bytes: 0 };
-        Self { streams: Mutex::new(streams), max_bytes, memory }
+        Self { streams: Lock::new(streams), max_bytes, memory }
     }
 
     /// Adds a stream, and removes the oldest ended ones if there are too many.
     pub(crate) fn open(self: &Arc<Self>) -> (StreamId, EventReader) {
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         let excess = (streams.by_id.len() + 1).saturating_sub(MAX_STREAMS);
         let ended =
             streams.by_id.iter().filter(|(_, stream)| stream.has_ended && !stream.has_reader);
@@ -178,7 +179,7 @@ impl Replay {
     /// Waits until the client of a stream has read enough of it, or has gone.
     async fn space(&self, id: StreamId) {
         loop {
-            let taken = match self.lock().by_id.get(&id) {
+            let taken = match self.streams.lock().by_id.get(&id) {
                 Some(stream) if stream.has_reader && stream.is_full(self.max_bytes) => {
                     Arc::clone(&stream.taken)
                 }
@@ -190,7 +191,7 @@ impl Replay {
 
     fn append(&self, id: StreamId, queued: Queued) -> Option<u64> {
         let bytes = queued.size();
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         let stream = streams.by_id.get_mut(&id)?;
         let number = stream.first + stream.events.len() as u64;
         stream.events.push_back(Event { queued: Arc::new(queued), bytes });
@@ -202,7 +203,7 @@ impl Replay {
 
     /// Adds an empty copy of a stream of another node, for a reader. `None` if there is one already.
     pub(crate) fn open_copy(self: &Arc<Self>, position: Position) -> Option<EventReader> {
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         if streams.by_id.contains_key(&position.stream) {
             return None;
         }
@@ -215,7 +216,7 @@ impl Replay {
 
     /// Removes a copy. Its reader ends.
     pub(crate) fn close_copy(&self, id: StreamId) {
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         if let Some(stream) = streams.by_id.get(&id) {
             stream.changed.notify_one();
         }
@@ -224,12 +225,12 @@ impl Replay {
 
     /// Whether a client reads a stream.
     pub(crate) fn is_read(&self, id: StreamId) -> bool {
-        self.lock().by_id.get(&id).is_some_and(|stream| stream.has_reader)
+        self.streams.lock().by_id.get(&id).is_some_and(|stream| stream.has_reader)
     }
 
     /// Ends a stream after its last event.
     pub(crate) fn end(&self, id: StreamId) {
-        if let Some(stream) = self.lock().by_id.get_mut(&id) {
+        if let Some(stream) = self.streams.lock().by_id.get_mut(&id) {
             stream.has_ended = true;
             stream.changed.notify_one();
         }
@@ -242,7 +243,7 @@ impl Replay {
         stream: StreamId,
         from: Option<Position>,
     ) -> Option<EventReader> {
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         let first = streams.first;
         let found = streams.by_id.get_mut(&stream)?;
         // The position of another copy of the session has no meaning here. That copy may have sent the events that this
@@ -268,10 +269,6 @@ impl Replay {
     fn reader(self: &Arc<Self>, stream: &Stream, position: Position) -> EventReader {
         let (reader, changed) = (stream.reader, Arc::clone(&stream.changed));
         EventReader { replay: Arc::clone(self), position, reader, changed }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -327,7 +324,7 @@ impl Stream {
 impl EventReader {
     /// The next event, without waiting. Events that were removed are skipped.
     pub(crate) fn take(&mut self) -> Next {
-        let mut streams = self.replay.lock();
+        let mut streams = self.replay.streams.lock();
         let found = streams.by_id.get_mut(&self.position.stream);
         let Some(stream) = found.filter(|stream| stream.reader == self.reader) else {
             return Next::End;
@@ -361,7 +358,7 @@ impl Drop for EventReader {
     fn drop(&mut self) {
         let max_bytes = self.replay.max_bytes;
         let id = self.position.stream;
-        let mut streams = self.replay.lock();
+        let mut streams = self.replay.streams.lock();
         let found = streams.by_id.get_mut(&id);
         if let Some(stream) = found.filter(|stream| stream.reader == self.reader) {
             stream.has_reader = false;
@@ -455,11 +452,11 @@ mod tests {
         // The unsent events of a stream with a reader remain.
         push(&replay, two, "dddddddddddddddd");
         push(&replay, two, "e");
-        assert_eq!(replay.lock().bytes, 17);
+        assert_eq!(replay.streams.lock().bytes, 17);
         assert_eq!(read(&replay, one, None).0, "");
         drop(reader);
         assert_eq!(read(&replay, two, None).0, "2-2:e");
-        assert_eq!(replay.lock().bytes, 1);
+        assert_eq!(replay.streams.lock().bytes, 1);
     }
 
     #[tokio::test]
@@ -507,14 +504,14 @@ mod tests {
         for _ in 0..=MAX_EVENTS {
             push(&replay, first, "a");
         }
-        assert_eq!(replay.lock().by_id[&first].events.len(), MAX_EVENTS);
+        assert_eq!(replay.streams.lock().by_id[&first].events.len(), MAX_EVENTS);
         replay.end(first);
         let (running, _) = replay.open();
         for _ in 0..MAX_STREAMS {
             let (stream, _) = replay.open();
             replay.end(stream);
         }
-        let streams = replay.lock();
+        let streams = replay.streams.lock();
         assert!(streams.by_id.len() <= MAX_STREAMS, "{}", streams.by_id.len());
         assert!(!streams.by_id.contains_key(&first));
         assert!(streams.by_id.contains_key(&running));

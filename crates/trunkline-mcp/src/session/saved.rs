@@ -1,25 +1,24 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use crate::lock::Lock;
 use crate::nodes::Nodes;
+use crate::task_group::TaskGroup;
 
 /// The writes to the store of a single server, which a task makes later: of sessions with state that their ids do not
 /// carry, and of sessions that their clients have ended.
 #[derive(Debug)]
 pub(crate) struct SavedSessions {
     pub(crate) store: Arc<dyn Nodes>,
-    pending: Mutex<HashMap<String, PendingWrite>>,
+    pending: Lock<HashMap<String, PendingWrite>>,
     max_pending: usize,
     /// Notified when a write is added.
     pub(crate) changed: Notify,
     /// The task that writes.
-    pub(crate) tasks: TaskTracker,
-    pub(crate) closing: CancellationToken,
+    pub(crate) tasks: TaskGroup,
 }
 
 /// A write that is pending.
@@ -43,14 +42,13 @@ pub(super) struct SavedSession {
 impl SavedSessions {
     /// At most `max_pending` sessions have a pending write. The state of others is not saved.
     pub(crate) fn new(store: Arc<dyn Nodes>, max_pending: usize) -> Self {
-        let (pending, changed) = Default::default();
-        let (tasks, closing) = (TaskTracker::new(), CancellationToken::new());
-        Self { store, pending, max_pending, changed, tasks, closing }
+        let (pending, changed, tasks) = Default::default();
+        Self { store, pending, max_pending, changed, tasks }
     }
 
     /// Adds a write. A later one of the same session replaces an earlier one, but nothing replaces the end.
     pub(crate) fn add(&self, id: &str, write: PendingWrite) {
-        let mut pending = self.pending();
+        let mut pending = self.pending.lock();
         let is_full = pending.len() >= self.max_pending;
         match pending.get_mut(id) {
             Some(PendingWrite::End { .. }) => return,
@@ -69,11 +67,7 @@ impl SavedSessions {
 
     /// Removes and returns the pending writes.
     pub(crate) fn take(&self) -> HashMap<String, PendingWrite> {
-        std::mem::take(&mut *self.pending())
-    }
-
-    fn pending(&self) -> MutexGuard<'_, HashMap<String, PendingWrite>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *self.pending.lock())
     }
 }
 

@@ -11,10 +11,12 @@ use crate::protocol::Legacy;
 
 /// The state of a session that its id carries. The client could have changed it: it permits nothing that `initialize` does
 /// not permit.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CarriedState {
-    pub(crate) version: Legacy,
+    /// The revision in the answer to `initialize`. Ids carry the latest one if it is missing.
+    pub(crate) version: Option<Legacy>,
     pub(crate) capabilities: ClientCapabilities,
+    /// `None` before `initialize`, and if the client gives no name.
     pub(crate) client: Option<ClientInfo>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) fn create(state: &CarriedState, owner: Option<&str>) -> Option<String
     let CarriedState { version, capabilities, client } = state;
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).ok()?;
-    let mut bytes = vec![FORMAT, version.number()];
+    let mut bytes = vec![FORMAT, version.unwrap_or(Legacy::LATEST).number()];
     bytes.extend_from_slice(&random);
     bytes.extend_from_slice(&digest_of(&random, owner));
     let texts = client.as_ref().map_or(["", ""], |client| [client.name(), client.version()]);
@@ -66,7 +68,7 @@ pub(crate) fn read(id: &str, owner: Option<&str>) -> Option<CarriedState> {
     let capabilities: Map<String, Value> =
         serde_json::from_slice(capabilities).ok().filter(|_| is_short)?;
     Some(CarriedState {
-        version: Legacy::of_number(version)?,
+        version: Some(Legacy::of_number(version)?),
         capabilities: capabilities.into(),
         client: (!name.is_empty()).then(|| ClientInfo::new(name, client_version)),
     })
@@ -130,7 +132,7 @@ mod tests {
 
     fn state(client: Option<ClientInfo>, capabilities: &Value) -> CarriedState {
         let capabilities = ClientCapabilities::parse(capabilities.to_string().as_bytes()).unwrap();
-        CarriedState { version: Legacy::V2025_06_18, capabilities, client }
+        CarriedState { version: Some(Legacy::V2025_06_18), capabilities, client }
     }
 
     /// An id of `ada` carries `expected` of the declared capabilities.
@@ -143,7 +145,7 @@ mod tests {
         assert!(id.len() <= MAX_LENGTH, "{} characters", id.len());
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
         let carried = read(&id, Some("ada")).unwrap();
-        assert_eq!(carried.version, Legacy::V2025_06_18);
+        assert_eq!(carried.version, Some(Legacy::V2025_06_18));
         assert_eq!(Value::from(carried.capabilities.as_map().clone()), *expected);
         assert_eq!(carries_all(&state.capabilities), declared == expected);
         let shortened = |text: &str| text[..text.floor_char_boundary(MAX_NAME_BYTES)].to_owned();

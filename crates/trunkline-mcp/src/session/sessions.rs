@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,13 +12,14 @@ use trunkline::http::Peer;
 
 use super::shared::principal_key;
 use super::{Replay, Session, owner_key};
+use crate::lock::Lock;
 
 /// The sessions of HTTP clients, by id (2025-11-25, "Session Management").
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_id: Mutex<HashMap<String, Arc<HttpSession>>>,
+    by_id: Lock<HashMap<String, Arc<HttpSession>>>,
     /// The sessions that their clients have ended.
-    ended: Mutex<EndedIds>,
+    ended: Lock<EndedIds>,
     max: usize,
     idle: Duration,
 }
@@ -31,7 +32,7 @@ pub(crate) struct HttpSession {
     owner: Option<Principal>,
     /// The [key](caller_key) of the caller in whose share the session is.
     caller: String,
-    last_used: Mutex<Instant>,
+    last_used: Lock<Instant>,
     /// Whether the client has sent a message after `initialize`.
     is_confirmed: AtomicBool,
     /// The number of open streams and running calls.
@@ -51,9 +52,11 @@ struct EndedIds {
 
 const MAX_ENDED: usize = 10_000;
 
-/// The reason why a session cannot be created.
+/// The reason why a message has no session, although it opens or names one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SessionError {
+    /// The id is not one that this server gives, its client has ended the session, or it belongs to another caller.
+    Unknown,
     /// All sessions have open streams or running calls.
     TooMany,
     /// The random number generator of the system has failed.
@@ -72,7 +75,7 @@ impl HttpSession {
             replay: Arc::new(replay),
             owner: Principal::of(sender).cloned(),
             caller: caller_key(sender),
-            last_used: Mutex::new(Instant::now()),
+            last_used: Lock::new(Instant::now()),
             is_confirmed: AtomicBool::new(false),
             active: AtomicUsize::new(0),
         }
@@ -100,15 +103,11 @@ impl HttpSession {
     }
 
     fn touch(&self) {
-        *self.last_used() = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
     fn is_expired(&self, idle: Duration) -> bool {
-        self.active.load(Ordering::Relaxed) == 0 && self.last_used().elapsed() >= idle
-    }
-
-    fn last_used(&self) -> MutexGuard<'_, Instant> {
-        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.active.load(Ordering::Relaxed) == 0 && self.last_used.lock().elapsed() >= idle
     }
 }
 
@@ -122,7 +121,7 @@ impl Drop for Activity {
 impl Sessions {
     /// At most `max` sessions, which expire after they were `idle`.
     pub(crate) fn new(max: usize, idle: Duration) -> Self {
-        Self { by_id: Mutex::default(), ended: Mutex::default(), max, idle }
+        Self { by_id: Lock::default(), ended: Lock::default(), max, idle }
     }
 
     /// Whether sessions are enabled.
@@ -140,7 +139,7 @@ impl Sessions {
         id: &str,
         session: Arc<HttpSession>,
     ) -> Result<Arc<HttpSession>, SessionError> {
-        let mut by_id = self.by_id();
+        let mut by_id = self.by_id.lock();
         if let Some(found) = by_id.get(id) {
             return Ok(Arc::clone(found));
         }
@@ -151,13 +150,13 @@ impl Sessions {
 
     /// Whether its client has ended the session with this id.
     pub(crate) fn has_ended(&self, id: &str) -> bool {
-        self.ended().digests.contains(&digest_of(id))
+        self.ended.lock().digests.contains(&digest_of(id))
     }
 
     /// Remembers that its client has ended the session with this id.
     pub(crate) fn remember_end(&self, id: &str) {
         let digest = digest_of(id);
-        let mut ended = self.ended();
+        let mut ended = self.ended.lock();
         if !ended.digests.insert(digest) {
             return;
         }
@@ -172,7 +171,7 @@ impl Sessions {
     /// Adds a session of several nodes, unless there is one with this id. Returns whether it was added. Others are
     /// removed as by [`insert`](Self::insert), if possible: nodes read them again.
     pub(crate) fn put(&self, id: &str, session: &Arc<HttpSession>) -> bool {
-        let mut by_id = self.by_id();
+        let mut by_id = self.by_id.lock();
         if by_id.contains_key(id) {
             return false;
         }
@@ -186,14 +185,14 @@ impl Sessions {
 
     /// The session with this id, which is used now.
     pub(crate) fn peek(&self, id: &str) -> Option<Arc<HttpSession>> {
-        let found = self.by_id().get(id).cloned()?;
+        let found = self.by_id.lock().get(id).cloned()?;
         found.touch();
         Some(found)
     }
 
     /// Ends the session with this id and its calls.
     pub(crate) fn end(&self, id: &str) {
-        let removed = self.by_id().remove(id);
+        let removed = self.by_id.lock().remove(id);
         if let Some(removed) = removed {
             removed.session.delete();
         }
@@ -201,17 +200,17 @@ impl Sessions {
 
     /// The sessions with open streams or running calls.
     pub(crate) fn active_ids(&self) -> Vec<String> {
-        let by_id = self.by_id();
+        let by_id = self.by_id.lock();
         let active = by_id.iter().filter(|(_, session)| session.active.load(Ordering::Relaxed) > 0);
         active.map(|(id, _)| id.clone()).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_id().is_empty()
+        self.by_id.lock().is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.by_id().len()
+        self.by_id.lock().len()
     }
 
     /// The maximum number of sessions.
@@ -241,7 +240,7 @@ impl Sessions {
         let oldest = removable.min_by_key(|(_, session)| {
             let is_confirmed = session.is_confirmed.load(Ordering::Relaxed);
             let is_other = session.caller != caller;
-            (Reverse(count(session)), is_other, is_confirmed, *session.last_used())
+            (Reverse(count(session)), is_other, is_confirmed, *session.last_used.lock())
         });
         let oldest = oldest.map(|(id, _)| id.clone()).ok_or(SessionError::TooMany)?;
         by_id.remove(&oldest);
@@ -250,7 +249,7 @@ impl Sessions {
 
     /// The session with this id, if this sender has opened it and it has not expired.
     pub(crate) fn find(&self, id: &str, sender: &Extensions) -> Option<Arc<HttpSession>> {
-        let mut by_id = self.by_id();
+        let mut by_id = self.by_id.lock();
         let found = by_id.get(id)?;
         if !found.is_of(sender) {
             return None;
@@ -268,7 +267,7 @@ impl Sessions {
 
     /// Ends a session, if this sender has opened it.
     pub(crate) fn remove(&self, id: &str, sender: &Extensions) -> Option<Arc<HttpSession>> {
-        let mut by_id = self.by_id();
+        let mut by_id = self.by_id.lock();
         let found = by_id.get(id)?;
         if !found.is_of(sender) {
             return None;
@@ -282,29 +281,21 @@ impl Sessions {
 
     /// Whether there is a session with this id.
     pub(crate) fn has(&self, id: &str) -> bool {
-        self.by_id().contains_key(id)
+        self.by_id.lock().contains_key(id)
     }
 
     /// The session with this id, without using it.
     pub(crate) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
-        self.by_id().get(id).cloned()
+        self.by_id.lock().get(id).cloned()
     }
 
     /// The sessions that the store has, and that were used within `recent`.
     pub(crate) fn stored_ids(&self, recent: Duration) -> Vec<String> {
-        let by_id = self.by_id();
+        let by_id = self.by_id.lock();
         let stored = by_id
             .iter()
             .filter(|(_, session)| session.session.is_stored() && !session.is_expired(recent));
         stored.map(|(id, _)| id.clone()).collect()
-    }
-
-    fn ended(&self) -> MutexGuard<'_, EndedIds> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn by_id(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -497,6 +488,6 @@ mod tests {
         }
         // An id that ends again is stored once.
         end("1");
-        assert_eq!(sessions.ended().order.len(), MAX_ENDED);
+        assert_eq!(sessions.ended.lock().order.len(), MAX_ENDED);
     }
 }

@@ -1,18 +1,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
 
 use super::{StoreFuture, TaskRecord, TaskStore, TaskStoreError};
+use crate::lock::Lock;
 
 /// Tasks in the memory of the process. They are lost when it ends.
 #[derive(Debug)]
 pub struct InMemoryTasks {
     total: TaskQuota,
     per_owner: TaskQuota,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 /// Maximum number and size of the tasks in a store.
@@ -57,7 +58,7 @@ impl InMemoryTasks {
     /// A store with these quotas, in total and for each owner. All callers without a principal are one owner.
     #[must_use]
     pub fn new(total: TaskQuota, per_owner: TaskQuota) -> Self {
-        Self { total, per_owner, state: Mutex::default() }
+        Self { total, per_owner, state: Lock::default() }
     }
 
     /// Adds a task, or replaces one.
@@ -82,7 +83,7 @@ impl InMemoryTasks {
 
     /// The state without expired tasks.
     fn state(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let now = Instant::now();
         while let Some((expiry, id)) = state.by_expiry.first()
             && *expiry <= now

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline::protocol::excerpt;
 
 use super::TaskRecord;
+use crate::lock::Lock;
 use crate::model::{InputRequest, TaskState};
 
 /// A task whose call runs in this process, or that is about to be created.
@@ -18,7 +19,7 @@ pub(crate) struct LiveTask {
     pub(crate) owner: Option<String>,
     ttl: Duration,
     created: SystemTime,
-    state: Mutex<State>,
+    state: Lock<State>,
     changed: Notify,
     cancelled: CancellationToken,
 }
@@ -65,7 +66,7 @@ const MAX_MESSAGE_CHARS: usize = 500;
 impl LiveTask {
     pub(crate) fn new(id: String, owner: Option<String>, ttl: Duration) -> Self {
         let created = SystemTime::now();
-        let state = Mutex::new(State {
+        let state = Lock::new(State {
             updated: created,
             message: None,
             requests: BTreeMap::new(),
@@ -78,7 +79,7 @@ impl LiveTask {
 
     /// The current state.
     pub(crate) fn record(&self) -> TaskRecord {
-        let state = self.state();
+        let state = self.state.lock();
         let now = match state.end {
             End::Cancelled => TaskState::Cancelled,
             End::Running | End::Ending if state.requests.is_empty() => TaskState::Working,
@@ -95,7 +96,7 @@ impl LiveTask {
 
     /// Ends the task with a state that has not been visible yet, unless it was cancelled.
     pub(crate) fn end(&self, end: TaskState, message: Option<String>) -> TaskRecord {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.updated = SystemTime::now();
         if state.end == End::Cancelled {
             return self.record_of(&state, TaskState::Cancelled, state.message.clone());
@@ -118,7 +119,7 @@ impl LiveTask {
 
     /// Sets the status message.
     pub(crate) fn set_message(&self, message: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.end == End::Running && state.message.as_deref() != Some(message) {
             state.message = Some(excerpt(message, MAX_MESSAGE_CHARS).into_owned());
             self.notify(state);
@@ -127,7 +128,7 @@ impl LiveTask {
 
     /// Cancels the task. One that has ended does not change.
     pub(crate) fn cancel(&self, message: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.end == End::Running {
             state.end = End::Cancelled;
             state.message = Some(message.to_owned());
@@ -169,7 +170,7 @@ impl LiveTask {
         key: &str,
         request: InputRequest,
     ) -> Result<(Asking<'_>, oneshot::Receiver<Value>), AskError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.requests.values().any(|pending| pending.key == key) {
             return Err(AskError::DuplicateKey);
         }
@@ -192,7 +193,7 @@ impl LiveTask {
 
     /// Passes responses to the requests that wait for them. Others are ignored ("Task Update Requests").
     pub(crate) fn answer(&self, responses: BTreeMap<String, Map<String, Value>>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut is_changed = false;
         for (key, response) in responses {
             if let Some(pending) = state.requests.remove(&key) {
@@ -211,10 +212,6 @@ impl LiveTask {
         drop(state);
         self.changed.notify_one();
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A handler that waits for a response. When it is dropped, the request is withdrawn.
@@ -225,7 +222,7 @@ struct Asking<'t> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        let mut state = self.task.state();
+        let mut state = self.task.state.lock();
         if state.requests.remove(&self.key).is_some() {
             self.task.notify(state);
         }

@@ -1,7 +1,5 @@
 //! The entries of `tools/list`.
 
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use trunkline::protocol::Description;
 use trunkline::tool::{Rendering, tool_text};
@@ -11,7 +9,7 @@ use super::portable::{portable_input, portable_output};
 use super::representation::{ClientResults, Results};
 use super::{ExactSchemas, Tool, ToolIcons, ToolMeta};
 use crate::era::Era;
-use crate::model::{self, ToolAnnotations};
+use crate::model::{self, ToolAnnotations, raw};
 use crate::protocol::Legacy;
 
 /// The form of lists and results.
@@ -63,10 +61,6 @@ fn entry(tool: &Tool, form: Form) -> model::Tool {
             .map_or(Vec::new(), |icons| icons.0.clone()),
         meta: description.extensions.get::<ToolMeta>().map_or(Map::new(), |meta| meta.0.clone()),
     }
-}
-
-fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
-    to_raw_value(value).expect("JSON values serialise into memory")
 }
 
 /// The input schema of an operation in the form that language models receive: the portable one, which all hosts of

@@ -29,9 +29,8 @@ use crate::task::TaskSupport;
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     tools: Vec<Arc<Tool>>,
+    /// Those that lists contain by another name have both.
     by_name: BTreeMap<String, Arc<Tool>>,
-    /// Those that lists contain by another name.
-    by_listed_name: BTreeMap<String, Arc<Tool>>,
 }
 
 /// An operation that language models may call.
@@ -56,14 +55,6 @@ pub(crate) struct ToolMeta(pub(crate) Map<String, Value>);
 /// Marks a tool whose schemas lists contain unchanged. An extension of the description of its operation.
 #[derive(Debug)]
 pub(crate) struct ExactSchemas;
-
-/// A tool that lists do not contain, since another one has its name there.
-#[derive(Debug, thiserror::Error)]
-#[error("tool `{tool}` is not listed: another tool has the name `{listed}`")]
-pub(crate) struct ListedNameTaken {
-    tool: String,
-    listed: String,
-}
 
 /// The reason why an operation cannot be offered as a tool.
 #[derive(Debug, thiserror::Error)]
@@ -96,36 +87,35 @@ pub enum ToolError {
 }
 
 impl Tools {
-    /// Tools, and those that lists cannot contain, since another one has their name there. `is_taken` is whether a tool
-    /// elsewhere has a name.
+    /// Tools. Those that lists cannot contain, since another one has their name there, are logged. `is_taken` is whether a
+    /// tool elsewhere has a name.
     pub(crate) fn new(
         tools: impl IntoIterator<Item = Tool>,
         is_taken: impl Fn(&str) -> bool,
-    ) -> (Self, Vec<ListedNameTaken>) {
+    ) -> Self {
         let tools: Vec<_> = tools.into_iter().map(Arc::new).collect();
         let entry = |tool: &Arc<Tool>| (tool.name().to_owned(), Arc::clone(tool));
         let mut all = Self { by_name: tools.iter().map(entry).collect(), ..Self::default() };
-        let mut refused = Vec::new();
         for tool in tools {
             let name = tool.listed_name();
             let is_own = |other: &Tool| other.name() == tool.name();
             let is_other = all.find(name).is_some_and(|other| !is_own(other));
             if is_other || is_taken(name) {
-                let (tool, listed) = (tool.name().to_owned(), name.to_owned());
-                refused.push(ListedNameTaken { tool, listed });
+                let tool = tool.name();
+                tracing::warn!("tool `{tool}` is not listed: another tool has the name `{name}`");
                 continue;
             }
             if let Some(name) = &tool.short_name {
-                all.by_listed_name.insert(name.clone(), Arc::clone(&tool));
+                all.by_name.insert(name.clone(), Arc::clone(&tool));
             }
             all.tools.push(tool);
         }
-        (all, refused)
+        all
     }
 
     /// The tool of a name, or of a name in lists.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.by_name.get(name).or_else(|| self.by_listed_name.get(name))
+        self.by_name.get(name)
     }
 
     /// Whether calls of a tool become tasks.

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::Notify;
-use trunkline_mcp::client::{
-    Change, ClientHandler, Elicitation, Elicited, HandlerError, HandlerFeatures, LogMessage,
-};
-use trunkline_mcp::{LogLevel, Root};
+use trunkline_mcp::client::{Change, ClientHandler, HandlerError, HandlerFeatures, LogMessage};
+use trunkline_mcp::{ElicitRequest, ElicitResult, LogLevel, Root};
 
 use super::questions::Questions;
 use crate::terminal::{StatusLine, cut, line};
@@ -37,7 +35,7 @@ impl ClientHandler for Handler {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> Answer<'_, Elicited> {
+    fn elicit(&self, elicitation: ElicitRequest) -> Answer<'_, ElicitResult> {
         match &self.questions {
             Some(questions) => Box::pin(questions.ask(elicitation)),
             None => Box::pin(ready(Err(HandlerError::Unsupported))),

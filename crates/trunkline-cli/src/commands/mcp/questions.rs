@@ -10,7 +10,8 @@ use anstyle::Style;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use trunkline::client::http::Url;
-use trunkline_mcp::client::{Elicitation, Elicited, HandlerError};
+use trunkline_mcp::client::HandlerError;
+use trunkline_mcp::{ElicitRequest, ElicitResult};
 
 use super::form::{Field, answer_text, fields, shown};
 use crate::terminal::{Keyboard, StatusLine, cut, lines, output};
@@ -51,7 +52,10 @@ impl Questions {
     }
 
     /// Asks the user. Ctrl-D declines, and [`cancel`](Self::cancel) cancels.
-    pub(super) async fn ask(&self, elicitation: Elicitation) -> Result<Elicited, HandlerError> {
+    pub(super) async fn ask(
+        &self,
+        elicitation: ElicitRequest,
+    ) -> Result<ElicitResult, HandlerError> {
         let _turn = self.turn.lock().await;
         let _pause = self.status.pause();
         let (sender, cancelled) = oneshot::channel();
@@ -60,11 +64,11 @@ impl Questions {
         self.keyboard.discard_input();
         let answer = async {
             match &elicitation {
-                Elicitation::Form { message, schema, .. } => {
-                    let fields = fields(schema).map_err(HandlerError::Invalid)?;
+                ElicitRequest::Form { message, requested_schema, .. } => {
+                    let fields = fields(requested_schema).map_err(HandlerError::Invalid)?;
                     self.fill_in(message, &fields).await.map_err(failed)
                 }
-                Elicitation::Url { message, url, .. } => self.visit(message, url).await,
+                ElicitRequest::Url { message, url, .. } => self.visit(message, url).await,
                 _ => Err(HandlerError::Unsupported),
             }
         };
@@ -72,20 +76,20 @@ impl Questions {
             answer = answer => answer,
             _ = cancelled => {
                 output::message("\n");
-                Ok(Elicited::Cancel)
+                Ok(ElicitResult::Cancel)
             }
         };
         open.is_answered = true;
         match &answer {
-            Ok(Elicited::Decline) => output::message("declined\n"),
-            Ok(Elicited::Cancel) => output::message("cancelled\n"),
+            Ok(ElicitResult::Decline) => output::message("declined\n"),
+            Ok(ElicitResult::Cancel) => output::message("cancelled\n"),
             _ => {}
         }
         answer
     }
 
     /// Asks for the fields of a form until the user sends or declines it.
-    async fn fill_in(&self, message: &str, fields: &[Field]) -> io::Result<Elicited> {
+    async fn fill_in(&self, message: &str, fields: &[Field]) -> io::Result<ElicitResult> {
         self.introduce("asks for information", message);
         if !fields.is_empty() {
             output::message(
@@ -96,7 +100,7 @@ impl Questions {
             let mut content = Map::new();
             for field in fields {
                 match self.value_of(field).await? {
-                    None => return Ok(Elicited::Decline),
+                    None => return Ok(ElicitResult::Decline),
                     Some(Value::Null) => {}
                     Some(value) => drop(content.insert(field.name.clone(), value)),
                 }
@@ -114,9 +118,9 @@ impl Questions {
                 _ => &["yes", "edit", "decline"],
             };
             match self.choice("send this?", answers).await? {
-                Some("yes") => return Ok(Elicited::Accept(content)),
+                Some("yes") => return Ok(ElicitResult::Accept(content)),
                 Some("edit") => {}
-                _ => return Ok(Elicited::Decline),
+                _ => return Ok(ElicitResult::Decline),
             }
         }
     }
@@ -136,7 +140,7 @@ impl Questions {
     }
 
     /// Shows a URL, and opens it if the user agrees.
-    async fn visit(&self, message: &str, url: &str) -> Result<Elicited, HandlerError> {
+    async fn visit(&self, message: &str, url: &str) -> Result<ElicitResult, HandlerError> {
         let parsed: Url = url
             .parse()
             .map_err(|error| HandlerError::Invalid(format!("the URL is not supported: {error}")))?;
@@ -159,9 +163,9 @@ impl Questions {
         match self.choice(question, &answers).await.map_err(failed)? {
             Some("yes") => open_in_browser(url),
             Some("visited") => {}
-            _ => return Ok(Elicited::Decline),
+            _ => return Ok(ElicitResult::Decline),
         }
-        Ok(Elicited::Accept(Map::new()))
+        Ok(ElicitResult::Accept(Map::new()))
     }
 
     fn introduce(&self, request: &str, message: &str) {

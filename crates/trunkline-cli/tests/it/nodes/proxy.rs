@@ -15,12 +15,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use trunkline::client::Http;
-use trunkline_mcp::Received;
 use trunkline_mcp::client::{
-    Change, Client, ClientHandler, Elicitation, Elicited, Error, HandlerError, HandlerFeatures,
-    McpClientConfig,
+    Change, Client, ClientHandler, Error, HandlerError, HandlerFeatures, McpClientConfig,
 };
 use trunkline_mcp::tools::Tool;
+use trunkline_mcp::{ElicitRequest, ElicitResult, Received};
 use trunkline_test_postgres::free_address;
 
 use super::{LIST, Nodes, start};
@@ -136,11 +135,11 @@ impl ClientHandler for User {
 
     fn elicit(
         &self,
-        _: Elicitation,
-    ) -> Pin<Box<dyn Future<Output = Result<Elicited, HandlerError>> + Send + '_>> {
+        _: ElicitRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<ElicitResult, HandlerError>> + Send + '_>> {
         self.confirmed.fetch_add(1, Ordering::SeqCst);
         let content = Map::from_iter([("confirm".to_owned(), Value::Bool(true))]);
-        Box::pin(std::future::ready(Ok(Elicited::Accept(content))))
+        Box::pin(std::future::ready(Ok(ElicitResult::Accept(content))))
     }
 
     fn changed(&self, change: Change) {

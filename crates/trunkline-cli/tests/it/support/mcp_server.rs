@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use trunkline::tool::ToolOperation;
 use trunkline::{Json, JsonSchema, Operation, Params, Router};
 use trunkline_mcp::{
-    Block, Contents, Elicited, Log, LogLevel, Mcp, McpConfig, McpOperation, Peer, PeerError,
+    Block, Contents, ElicitResult, Log, LogLevel, Mcp, McpConfig, McpOperation, Peer, PeerError,
     Progress, Prompt, PromptMessage, Resource, ResourceTemplate, TaskConfig, TaskSupport,
 };
 
@@ -157,20 +157,20 @@ async fn form(client: Peer) -> Result<Block, PeerError> {
         "required": ["name", "colour"],
     });
     let message = format!("Who are you? {HOSTILE}");
-    let answer: Elicited<Value> = client.elicit_form("who", &message, schema).await?;
+    let answer: ElicitResult<Value> = client.elicit_form("who", &message, schema).await?;
     Ok(Block::text(match answer {
-        Elicited::Accepted(content) => format!("accepted {content}"),
-        Elicited::Declined => "was declined".to_owned(),
-        Elicited::Cancelled => "was cancelled".to_owned(),
+        ElicitResult::Accept(content) => format!("accepted {content}"),
+        ElicitResult::Decline => "was declined".to_owned(),
+        ElicitResult::Cancel => "was cancelled".to_owned(),
     }))
 }
 
 async fn visit(client: Peer) -> Result<Block, PeerError> {
     let url = "https://example.com/pay?id=7";
     Ok(Block::text(match client.elicit_url("pay", "Please pay.", url).await? {
-        Elicited::Accepted(()) => "agreed",
-        Elicited::Declined => "was declined",
-        Elicited::Cancelled => "was cancelled",
+        ElicitResult::Accept(()) => "agreed",
+        ElicitResult::Decline => "was declined",
+        ElicitResult::Cancel => "was cancelled",
     }))
 }
 

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -101,8 +100,7 @@ impl IdentityProvider {
             .with("audience", request.issuer)
             .with("resource", request.resource)
             .with_optional("scope", request.scope);
-        let client = self.client.client_id();
-        let message = client.authenticate(form, &self.issuer, SecretMethod::Basic)?;
+        let message = self.client.token_request(form, &self.issuer, SecretMethod::Basic)?;
         let reply = self.fetcher.post(&self.token_endpoint, message).await?;
         let found: Exchanged = reply::read("token exchange", &reply)?;
         if found.issued_token_type != ID_JAG {
@@ -122,12 +120,5 @@ impl AssertionSource for IdentityProvider {
     }
 }
 
-/// Omits the ID token.
-impl fmt::Debug for IdentityProvider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdentityProvider")
-            .field("token_endpoint", &self.token_endpoint)
-            .field("client", &self.client)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the ID token.
+debug_fields!(IdentityProvider: token_endpoint, client);

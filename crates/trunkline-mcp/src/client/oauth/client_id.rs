@@ -13,11 +13,12 @@ use trunkline::access::jwt::SigningKey;
 
 use super::error::OAuthError;
 use super::fetch::{Fetcher, Message};
-use super::form::{self, Form};
+use super::form::Form;
 use super::metadata::ServerMetadata;
 use super::pkce;
 use super::reply;
 use super::secret::Secret;
+use crate::percent::encode;
 
 /// A client that is registered at an authorization server.
 #[derive(Debug, Clone)]
@@ -62,13 +63,6 @@ pub(super) struct Registration {
     secret_expires_at: Option<u64>,
 }
 
-/// The client of a token request.
-#[derive(Debug, Clone)]
-pub(super) struct ClientId {
-    pub(super) id: String,
-    pub(super) authentication: ClientAuthentication,
-}
-
 /// The reply of a registration endpoint (RFC 7591, section 3.2.1).
 #[derive(Deserialize)]
 struct Registered {
@@ -103,10 +97,6 @@ impl RegisteredClient {
         self.authentication = authentication;
         self
     }
-
-    pub(super) fn client_id(&self) -> ClientId {
-        ClientId { id: self.id.clone(), authentication: self.authentication.clone() }
-    }
 }
 
 /// The method for [`ClientAuthentication::Secret`] at an authorization server.
@@ -137,9 +127,9 @@ impl fmt::Debug for ClientAuthentication {
     }
 }
 
-impl ClientId {
+impl RegisteredClient {
     /// A token request of this client. `issuer` is the authorization server.
-    pub(super) fn authenticate(
+    pub(super) fn token_request(
         &self,
         form: Form,
         issuer: &str,
@@ -177,14 +167,14 @@ impl ClientId {
             "aud": issuer,
             "iat": unix_time(now),
             "exp": unix_time(now + LIFETIME),
-            "jti": pkce::random()?,
+            "jti": pkce::random()?.expose(),
         }))?)
     }
 }
 
 /// Id and secret are encoded as in forms (RFC 6749, section 2.3.1).
 fn basic(id: &str, secret: &Secret) -> HeaderValue {
-    let credentials = format!("{}:{}", form::encode(id), form::encode(secret.expose()));
+    let credentials = format!("{}:{}", encode(id), encode(secret.expose()));
     let value = format!("Basic {}", BASE64_STANDARD.encode(credentials));
     let mut value = HeaderValue::try_from(value).expect("Base64 is visible ASCII");
     value.set_sensitive(true);
@@ -233,13 +223,13 @@ impl Registration {
         self.issuer == issuer && self.secret_expires_at.is_none_or(|time| time > now)
     }
 
-    pub(super) fn client_id(&self) -> ClientId {
+    pub(super) fn client(&self) -> RegisteredClient {
         let authentication = match (&self.secret, self.method.as_deref()) {
             (None, _) | (_, Some("none")) => ClientAuthentication::None,
             (Some(secret), Some(POST)) => ClientAuthentication::SecretPost(secret.clone()),
             (Some(secret), _) => ClientAuthentication::SecretBasic(secret.clone()),
         };
-        ClientId { id: self.id.clone(), authentication }
+        RegisteredClient::new(&self.id).authenticate(authentication)
     }
 }
 
@@ -267,9 +257,9 @@ mod tests {
 
     #[track_caller]
     fn check(client: ClientAuthentication, methods: Option<&[&str]>, expected: (&str, bool)) {
-        let client = ClientId { id: "a b".to_owned(), authentication: client };
+        let client = RegisteredClient::new("a b").authenticate(client);
         let (form, method) = (Form::default().with("x", "y"), SecretMethod::of(&server(methods)));
-        let message = client.authenticate(form, "https://as", method).unwrap();
+        let message = client.token_request(form, "https://as", method).unwrap();
         let Message::Form(form, header) = message else { panic!("not a form") };
         let expected_header = expected.1.then(|| "Basic YSUyMGI6YyUzQWQ=".to_owned());
         let header = header.map(|value| value.to_str().unwrap().to_owned());

@@ -87,17 +87,7 @@ impl OAuthConfig {
     }
 }
 
-impl fmt::Debug for OAuthConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthConfig")
-            .field("grant", &self.grant)
-            .field("clients", &self.clients)
-            .field("client_metadata_url", &self.client_metadata_url)
-            .field("scopes", &self.scopes)
-            .field("trusted_hosts", &self.trusted_hosts)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(OAuthConfig: grant, clients, client_metadata_url, scopes, trusted_hosts);
 
 impl fmt::Debug for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

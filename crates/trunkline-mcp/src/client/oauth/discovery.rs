@@ -59,15 +59,8 @@ async fn resource_metadata(
         }
         return ResourceMetadata::parse(url, &reply.body, server).map(Some);
     }
-    for url in metadata::resource_metadata_urls(server) {
-        let reply = fetcher.get(&url).await?;
-        match reply.status {
-            StatusCode::OK => return ResourceMetadata::parse(&url, &reply.body, server).map(Some),
-            status if status.is_client_error() => {}
-            _ => return Err(reply.status_error()),
-        }
-    }
-    Ok(None)
+    let urls = metadata::resource_metadata_urls(server);
+    first_found(fetcher, urls, |url, body| ResourceMetadata::parse(url, body, server)).await
 }
 
 /// The metadata of an authorization server. `None` if the server has no metadata.
@@ -80,10 +73,20 @@ async fn server_metadata(
         let reason = "an issuer has neither a query nor a fragment".to_owned();
         return Err(OAuthError::Url { url: issuer.to_owned(), reason });
     }
-    for url in metadata::server_metadata_urls(&url) {
+    let urls = metadata::server_metadata_urls(&url);
+    first_found(fetcher, urls, |url, body| ServerMetadata::parse(url, body, issuer)).await
+}
+
+/// The first document at these URLs. `None` if they have no document.
+async fn first_found<T>(
+    fetcher: &Fetcher,
+    urls: Vec<String>,
+    parse: impl Fn(&str, &[u8]) -> Result<T, OAuthError>,
+) -> Result<Option<T>, OAuthError> {
+    for url in urls {
         let reply = fetcher.get(&url).await?;
         match reply.status {
-            StatusCode::OK => return ServerMetadata::parse(&url, &reply.body, issuer).map(Some),
+            StatusCode::OK => return parse(&url, &reply.body).map(Some),
             status if status.is_client_error() => {}
             _ => return Err(reply.status_error()),
         }

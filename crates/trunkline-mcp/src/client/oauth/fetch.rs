@@ -22,10 +22,7 @@ use super::metadata::is_same_origin;
 #[derive(Debug)]
 pub(super) struct Fetcher {
     server: Url,
-    roots: Roots,
-    trusted_hosts: Vec<String>,
-    timeout: Duration,
-    max_reply: usize,
+    config: FetchConfig,
     /// The networks of the MCP server, determined before the first request.
     networks: OnceCell<Networks>,
 }
@@ -55,8 +52,7 @@ pub(super) enum Message {
 
 impl Fetcher {
     pub(super) fn new(server: Url, config: FetchConfig) -> Self {
-        let FetchConfig { roots, trusted_hosts, timeout, max_reply } = config;
-        Self { server, roots, trusted_hosts, timeout, max_reply, networks: OnceCell::new() }
+        Self { server, config, networks: OnceCell::new() }
     }
 
     /// Gets a document. Replies with any status are returned.
@@ -95,23 +91,24 @@ impl Fetcher {
     async fn http(&self, url: &str) -> Result<Http, OAuthError> {
         let parsed = self.check(url)?;
         let config = HttpClientConfig {
-            max_reply: self.max_reply,
-            connect_timeout: self.timeout,
+            max_reply: self.config.max_reply,
+            connect_timeout: self.config.timeout,
             // The next request is to another URL, or much later.
             idle_connections: 0,
             networks: self.networks(&parsed).await,
             ..HttpClientConfig::default()
         };
         let failed = |source| OAuthError::Request { url: url.to_owned(), source };
-        Http::with_roots(parsed, config, &self.roots).map_err(failed)
+        Http::with_roots(parsed, config, &self.config.roots).map_err(failed)
     }
 
     async fn networks(&self, url: &Url) -> Networks {
         let is_host = |host: &str| host.eq_ignore_ascii_case(url.host());
-        if is_host(self.server.host()) || self.trusted_hosts.iter().any(|host| is_host(host)) {
+        if is_host(self.server.host()) || self.config.trusted_hosts.iter().any(|host| is_host(host))
+        {
             return Networks::Any;
         }
-        *self.networks.get_or_init(|| networks_of(&self.server, self.timeout)).await
+        *self.networks.get_or_init(|| networks_of(&self.server, self.config.timeout)).await
     }
 
     async fn read(
@@ -128,10 +125,10 @@ impl Fetcher {
             Ok((reply.status, body))
         };
         let url = url.to_owned();
-        match timeout(self.timeout, reply).await {
+        match timeout(self.config.timeout, reply).await {
             Ok(Ok((status, body))) => Ok(Document { url, status, body }),
             Ok(Err(source)) => Err(OAuthError::Request { url, source }),
-            Err(_) => Err(OAuthError::Timeout { url, after: self.timeout }),
+            Err(_) => Err(OAuthError::Timeout { url, after: self.config.timeout }),
         }
     }
 }

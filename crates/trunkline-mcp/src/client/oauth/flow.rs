@@ -1,14 +1,14 @@
 //! Obtains tokens from an authorization server.
 
 use super::assertion::{AssertionRequest, AssertionSource};
-use super::client_id::{ClientAuthentication, ClientId, Registration, SecretMethod};
+use super::client_id::{RegisteredClient, Registration, SecretMethod};
 use super::config::{Grant, OAuthConfig};
 use super::discovery::Discovery;
 use super::error::OAuthError;
 use super::fetch::Fetcher;
 use super::form::Form;
 use super::interaction::{Interaction, Response};
-use super::pkce::{self, Verifier};
+use super::pkce;
 use super::redirect::Pending;
 use super::scopes::Scopes;
 use super::tokens::{Credentials, Target, Tokens};
@@ -52,22 +52,22 @@ impl Flow<'_> {
         let response = interaction.begin(earlier).await?;
         let redirect_uri = response.redirect_uri().to_owned();
         let client = self.client(&response, credentials).await?;
-        let (verifier, state) = (Verifier::new()?, pkce::random()?);
+        let (verifier, state) = (pkce::random()?, pkce::random()?);
         let scopes = self.with_offline_access();
         let request = Form::default()
             .with("response_type", "code")
             .with("client_id", &client.id)
             .with("redirect_uri", &redirect_uri)
-            .with("state", &state)
-            .with("code_challenge", &verifier.challenge())
+            .with("state", state.expose())
+            .with("code_challenge", &pkce::challenge(&verifier))
             .with("code_challenge_method", "S256")
             .with("resource", &self.discovery.resource)
             .with_optional("scope", scopes.parameter().as_deref())
             // OpenID Connect Core 1.0, section 11.
             .with_optional("prompt", scopes.contains(OFFLINE).then_some("consent"));
-        let query = response.query(request.append_to(page), &state).await?;
+        let query = response.query(request.append_to(page), state.expose()).await?;
         let pending = Pending {
-            state: &state,
+            state: state.expose(),
             issuer: &server.issuer,
             requires_issuer: server.authorization_response_iss_parameter_supported,
         };
@@ -97,17 +97,16 @@ impl Flow<'_> {
         self.request(self.with_scope(form), client).await
     }
 
-    async fn request(&self, form: Form, client: ClientId) -> Result<Tokens, OAuthError> {
+    async fn request(&self, form: Form, client: RegisteredClient) -> Result<Tokens, OAuthError> {
         let server = &self.discovery.server;
         let token_endpoint = server.endpoint(&server.token_endpoint, "token requests")?.to_owned();
         let target = Target {
             issuer: server.issuer.clone(),
             resource: self.discovery.resource.clone(),
             token_endpoint,
-            client,
             secret_method: SecretMethod::of(server),
         };
-        target.request(self.fetcher, form, &self.scopes).await
+        target.request(self.fetcher, client, form, &self.scopes).await
     }
 
     /// The client id for the authorization code grant: a registered client, the metadata document, or a dynamic
@@ -116,7 +115,7 @@ impl Flow<'_> {
         &self,
         response: &Response<'_>,
         credentials: &mut Credentials,
-    ) -> Result<ClientId, OAuthError> {
+    ) -> Result<RegisteredClient, OAuthError> {
         let server = &self.discovery.server;
         let no_client = || OAuthError::NoClient { issuer: server.issuer.clone() };
         if !self.config.clients.is_empty() || self.document_id().is_some() {
@@ -127,35 +126,35 @@ impl Flow<'_> {
             && known.is_valid_at(&server.issuer)
             && known.redirect_uri == redirect_uri
         {
-            return Ok(known.client_id());
+            return Ok(known.client());
         }
         let endpoint = server.registration_endpoint.as_deref().ok_or_else(no_client)?;
         let client = (self.config.client_name.as_str(), redirect_uri);
         let found = Registration::request(self.fetcher, server, endpoint, client).await?;
-        Ok(credentials.registration.insert(found).client_id())
+        Ok(credentials.registration.insert(found).client())
     }
 
     /// The registered client, or the one of the metadata document.
-    fn known_client(&self, credentials: &mut Credentials) -> Result<ClientId, OAuthError> {
+    fn known_client(&self, credentials: &mut Credentials) -> Result<RegisteredClient, OAuthError> {
         let issuer = &self.discovery.server.issuer;
         let clients = &self.config.clients;
         if let Some(client) = clients.iter().find(|client| client.issuer.as_ref() == Some(issuer)) {
-            return Ok(client.client_id());
+            return Ok(client.clone());
         }
         if let Some(client) = clients.iter().find(|client| client.issuer.is_none())
             && credentials.issuer.get_or_insert_with(|| issuer.clone()) == issuer
         {
-            return Ok(client.client_id());
+            return Ok(client.clone());
         }
         let document = self.document_id().filter(|_| clients.is_empty());
         document.ok_or_else(|| OAuthError::NoClient { issuer: issuer.clone() })
     }
 
     /// The client id of the metadata document, if the authorization server supports it.
-    fn document_id(&self) -> Option<ClientId> {
+    fn document_id(&self) -> Option<RegisteredClient> {
         let url = self.config.client_metadata_url.clone()?;
         let is_supported = self.discovery.server.client_id_metadata_document_supported;
-        is_supported.then_some(ClientId { id: url, authentication: ClientAuthentication::None })
+        is_supported.then(|| RegisteredClient::new(url))
     }
 
     fn with_scope(&self, form: Form) -> Form {

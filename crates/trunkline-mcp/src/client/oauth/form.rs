@@ -1,8 +1,8 @@
 //! `application/x-www-form-urlencoded`: the bodies of token requests, and the queries of URLs.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+use crate::percent::encode;
 
 /// The maximum number of parameters that are read from a query.
 const MAX_PARAMETERS: usize = 100;
@@ -43,10 +43,6 @@ impl Form {
         };
         format!("{url}{separator}{}", self.0)
     }
-}
-
-pub(super) fn encode(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 /// The parameters of a query. `None` if it is not UTF-8 or has too many parameters.

@@ -121,11 +121,4 @@ impl fmt::Debug for Interaction {
     }
 }
 
-impl fmt::Debug for Loopback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Loopback")
-            .field("port", &self.port)
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Loopback: port, deadline);

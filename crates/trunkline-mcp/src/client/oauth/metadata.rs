@@ -6,6 +6,7 @@ use trunkline::client::http::Url;
 use super::error::{OAuthError, printable};
 use super::reply;
 use super::scopes::Scopes;
+use crate::model::nullable;
 
 /// The maximum number of authorization servers that are considered.
 const MAX_SERVERS: usize = 10;
@@ -15,7 +16,7 @@ const MAX_SERVERS: usize = 10;
 pub(super) struct ResourceMetadata {
     /// The resource identifier, sent as `resource`.
     pub(super) resource: String,
-    #[serde(default, deserialize_with = "reply::or_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub(super) authorization_servers: Vec<String>,
     #[serde(default, deserialize_with = "reply::scopes")]
     pub(super) scopes_supported: Scopes,
@@ -32,9 +33,9 @@ pub(super) struct ServerMetadata {
     pub(super) scopes_supported: Scopes,
     code_challenge_methods_supported: Option<Vec<String>>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "reply::or_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub(super) authorization_response_iss_parameter_supported: bool,
-    #[serde(default, deserialize_with = "reply::or_default")]
+    #[serde(default, deserialize_with = "nullable")]
     pub(super) client_id_metadata_document_supported: bool,
 }
 

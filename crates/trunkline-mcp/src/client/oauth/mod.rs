@@ -66,13 +66,13 @@ pub use self::store::{FileStore, FileStoreError, MemoryStore, StoreLock, TokenSt
 pub use self::tokens::Credentials;
 
 use self::challenge::BearerChallenge;
-use self::client_id::{ClientId, Registration};
+use self::client_id::Registration;
 use self::discovery::Discovery;
 use self::fetch::{FetchConfig, Fetcher};
 use self::flow::Flow;
 use self::metadata::is_same_origin;
 use self::scopes::Scopes;
-use self::tokens::Tokens;
+use self::tokens::{Target, Tokens};
 
 /// The authorization for one MCP server. Cloning is cheap; clones share their tokens.
 #[derive(Clone)]
@@ -280,7 +280,8 @@ impl Inner {
         let discovery = Box::new(self.discover(state, &bearer).await?);
         // Tokens and scopes of another authorization server or resource do not matter here.
         let known = known.filter(|known| {
-            known.issuer == discovery.server.issuer && known.resource == discovery.resource
+            let Target { issuer, resource, .. } = &known.target;
+            *issuer == discovery.server.issuer && *resource == discovery.resource
         });
         let mut is_client_refused = false;
         if let Some(tokens) = known.as_ref().filter(|_| may_refresh) {
@@ -330,7 +331,7 @@ impl Inner {
     ) -> Result<Discovery, OAuthError> {
         let known = self.load(state).await?;
         let issuers: Vec<&String> = [
-            known.tokens.as_ref().map(|tokens| &tokens.issuer),
+            known.tokens.as_ref().map(|tokens| &tokens.target.issuer),
             known.registration.as_ref().map(|registration| &registration.issuer),
             known.issuer.as_ref(),
         ]
@@ -372,16 +373,16 @@ impl Inner {
     }
 
     /// The client to which tokens were issued.
-    fn client_of(&self, tokens: &Tokens, credentials: &Credentials) -> Option<ClientId> {
+    fn client_of(&self, tokens: &Tokens, credentials: &Credentials) -> Option<RegisteredClient> {
         let clients = self.config.clients.iter().filter(|client| {
-            client.issuer.as_ref().or(credentials.issuer.as_ref()) == Some(&tokens.issuer)
+            client.issuer.as_ref().or(credentials.issuer.as_ref()) == Some(&tokens.target.issuer)
         });
-        let registered = clients.map(RegisteredClient::client_id);
+        let registered = clients.cloned();
         let dynamic = credentials.registration.iter();
-        let dynamic = dynamic.filter(|known| known.is_valid_at(&tokens.issuer));
+        let dynamic = dynamic.filter(|known| known.is_valid_at(&tokens.target.issuer));
         let document = self.config.client_metadata_url.iter();
-        let document = document.map(|url| RegisteredClient::new(url).client_id());
-        let mut all = registered.chain(dynamic.map(Registration::client_id)).chain(document);
+        let document = document.map(RegisteredClient::new);
+        let mut all = registered.chain(dynamic.map(Registration::client)).chain(document);
         all.find(|client| client.id == tokens.client_id)
     }
 

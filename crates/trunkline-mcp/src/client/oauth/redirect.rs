@@ -86,7 +86,7 @@ mod tests {
 
         // Compared as text, without normalization.
         for issuer in ["https://as/t/", "https://AS/t", "https://as:443/t", "https://as/%74", ""] {
-            let query = with(&format!("iss={}&code=secret", form::encode(issuer)));
+            let query = with(&format!("iss={}&code=secret", crate::percent::encode(issuer)));
             check(true, &query, Err("the issuer in the authorization response"));
             check(false, &query, Err("the issuer in the authorization response"));
         }

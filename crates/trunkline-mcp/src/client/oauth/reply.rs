@@ -84,12 +84,3 @@ pub(super) fn scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Scope
     };
     Ok(found)
 }
-
-/// A value, or its default instead of `null`.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}

@@ -1,9 +1,8 @@
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -13,6 +12,7 @@ use trunkline::BoxError;
 use trunkline::history::private_file;
 
 use super::tokens::Credentials;
+use crate::lock::Lock;
 
 /// Keeps tokens and registered clients. The key is the URL of the MCP server.
 ///
@@ -56,15 +56,11 @@ impl StoreLock {
     }
 }
 
-impl fmt::Debug for StoreLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreLock")
-    }
-}
+debug_fields!(StoreLock:);
 
 /// Keeps credentials in memory.
 #[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<HashMap<String, Entry>>);
+pub struct MemoryStore(Lock<HashMap<String, Entry>>);
 
 #[derive(Debug, Default)]
 struct Entry {
@@ -72,15 +68,9 @@ struct Entry {
     lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl MemoryStore {
-    fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl TokenStore for MemoryStore {
     fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Option<Credentials>, BoxError>> {
-        let found = self.entries().get(server).and_then(|entry| entry.credentials.clone());
+        let found = self.0.lock().get(server).and_then(|entry| entry.credentials.clone());
         Box::pin(std::future::ready(Ok(found)))
     }
 
@@ -89,13 +79,12 @@ impl TokenStore for MemoryStore {
         server: &'a str,
         credentials: &'a Credentials,
     ) -> BoxFuture<'a, Result<(), BoxError>> {
-        self.entries().entry(server.to_owned()).or_default().credentials =
-            Some(credentials.clone());
+        self.0.lock().entry(server.to_owned()).or_default().credentials = Some(credentials.clone());
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreLock, BoxError>> {
-        let lock = Arc::clone(&self.entries().entry(server.to_owned()).or_default().lock);
+        let lock = Arc::clone(&self.0.lock().entry(server.to_owned()).or_default().lock);
         Box::pin(async move { Ok(StoreLock::new(lock.lock_owned().await)) })
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::client_id::{ClientId, Registration, SecretMethod, unix_time};
+use super::client_id::{RegisteredClient, Registration, SecretMethod, unix_time};
 use super::error::OAuthError;
 use super::fetch::{Document, Fetcher};
 use super::form::Form;
@@ -28,11 +28,9 @@ pub struct Credentials {
 /// Tokens, bound to the authorization server that issued them and to the resource that they are for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Tokens {
-    pub(super) issuer: String,
-    pub(super) resource: String,
-    pub(super) token_endpoint: String,
+    #[serde(flatten)]
+    pub(super) target: Target,
     pub(super) client_id: String,
-    secret_method: SecretMethod,
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
     /// In seconds since 1970.
@@ -41,13 +39,12 @@ pub(super) struct Tokens {
     pub(super) scopes: Scopes,
 }
 
-/// The destination of a token request.
-#[derive(Debug, Clone)]
+/// The destination of token requests.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Target {
     pub(super) issuer: String,
     pub(super) resource: String,
     pub(super) token_endpoint: String,
-    pub(super) client: ClientId,
     pub(super) secret_method: SecretMethod,
 }
 
@@ -69,18 +66,24 @@ const MAX_TOKEN: usize = 32 << 10;
 impl Target {
     /// Requests tokens with a grant. The resource (RFC 8707) is added.
     pub(super) async fn request(
-        &self,
+        self,
         fetcher: &Fetcher,
+        client: RegisteredClient,
         grant: Form,
         scopes: &Scopes,
     ) -> Result<Tokens, OAuthError> {
         let form = grant.with("resource", &self.resource);
-        let message = self.client.authenticate(form, &self.issuer, self.secret_method)?;
+        let message = client.token_request(form, &self.issuer, self.secret_method)?;
         let reply = fetcher.post(&self.token_endpoint, message).await?;
-        self.tokens(&reply, scopes)
+        self.tokens(&reply, client.id, scopes)
     }
 
-    fn tokens(&self, reply: &Document, scopes: &Scopes) -> Result<Tokens, OAuthError> {
+    fn tokens(
+        self,
+        reply: &Document,
+        client_id: String,
+        scopes: &Scopes,
+    ) -> Result<Tokens, OAuthError> {
         let found: TokenReply = reply::read("token request", reply)?;
         let malformed = |reason: &str| OAuthError::Malformed {
             url: reply.url.clone(),
@@ -102,11 +105,8 @@ impl Target {
         let lifetime = found.expires_in.map(Duration::from_secs);
         let expires_at = lifetime.and_then(|lifetime| SystemTime::now().checked_add(lifetime));
         Ok(Tokens {
-            issuer: self.issuer.clone(),
-            resource: self.resource.clone(),
-            token_endpoint: self.token_endpoint.clone(),
-            client_id: self.client.id.clone(),
-            secret_method: self.secret_method,
+            target: self,
+            client_id,
             access: found.access_token,
             refresh: found.refresh_token,
             expires_at: expires_at.map(unix_time),
@@ -121,25 +121,18 @@ impl Tokens {
         &self,
         refresh: &Secret,
         fetcher: &Fetcher,
-        client: ClientId,
+        client: RegisteredClient,
     ) -> Result<Self, OAuthError> {
-        let target = Target {
-            issuer: self.issuer.clone(),
-            resource: self.resource.clone(),
-            token_endpoint: self.token_endpoint.clone(),
-            client,
-            secret_method: self.secret_method,
-        };
         let form = Form::default().with("grant_type", "refresh_token");
         let form = form.with("refresh_token", refresh.expose());
-        let mut tokens = target.request(fetcher, form, &self.scopes).await?;
+        let mut tokens = self.target.clone().request(fetcher, client, form, &self.scopes).await?;
         tokens.refresh.get_or_insert_with(|| refresh.clone());
         Ok(tokens)
     }
 
     /// Whether they were issued to this client.
     pub(super) fn are_of(&self, client: &Registration) -> bool {
-        self.issuer == client.issuer && self.client_id == client.client_id().id
+        self.target.issuer == client.issuer && self.client_id == client.client().id
     }
 
     /// Whether the access token expires within `margin`. Without a known lifetime it does not.
@@ -155,11 +148,10 @@ mod tests {
     use http::StatusCode;
 
     fn target() -> Target {
-        let client = super::super::RegisteredClient::new("c").client_id();
         let [issuer, resource, token_endpoint] =
             ["https://as", "https://mcp/a", "https://as/token"].map(str::to_owned);
         let secret_method = SecretMethod::Basic;
-        Target { issuer, resource, token_endpoint, client, secret_method }
+        Target { issuer, resource, token_endpoint, secret_method }
     }
 
     #[track_caller]
@@ -167,7 +159,7 @@ mod tests {
         let status = StatusCode::from_u16(status).unwrap();
         let reply =
             Document { url: "https://as/token".to_owned(), status, body: body.as_bytes().to_vec() };
-        let found = target().tokens(&reply, &Scopes::from("a b"));
+        let found = target().tokens(&reply, "c".to_owned(), &Scopes::from("a b"));
         match (found, expected) {
             (Ok(found), Ok((has_refresh, expires, scopes))) => {
                 let minute = Duration::from_secs(61);
@@ -182,6 +174,17 @@ mod tests {
             }
             (found, _) => panic!("{body}: {found:?}"),
         }
+    }
+
+    #[test]
+    fn stored_tokens_have_the_members_of_their_target() {
+        let stored = serde_json::json!({
+            "issuer": "https://as", "resource": "https://mcp/a", "token_endpoint": "https://as/token",
+            "secret_method": "client_secret_basic", "client_id": "c", "access": "hidden", "refresh": null,
+            "expires_at": 7, "scopes": "a b",
+        });
+        let tokens: Tokens = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(serde_json::to_value(tokens).unwrap(), stored);
     }
 
     #[test]

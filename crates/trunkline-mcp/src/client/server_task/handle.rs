@@ -1,25 +1,28 @@
 use std::collections::BTreeSet;
-use std::fmt;
 use std::future::pending;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
-use trunkline::client::{Error as CallError, TransportError};
+use trunkline::client::Error as CallError;
 
 use super::info::{TaskCallback, TaskInfo, TaskStatus};
 use crate::client::client::Client;
-use crate::client::connection::{CallOptions, RequestParts};
+use crate::client::connection::RequestParts;
 use crate::client::error::Error;
 use crate::client::handler::ClientHandler;
 use crate::client::input::{self, InputResponses};
 use crate::client::listener;
 use crate::client::message::Params;
+use crate::client::options::CallOptions;
+use crate::lock::Lock;
 use crate::model::{InputRequests, Received, ToolResult};
+use crate::on_drop::OnDrop;
 use crate::protocol::method;
 
 /// A task of the server: a call that continues in the background. Clones are the same task.
@@ -33,7 +36,7 @@ pub struct Task {
     handler: Option<Arc<dyn ClientHandler>>,
     created: Option<Arc<TaskInfo>>,
     /// The keys of the requests that were answered. A server uses each for one request only.
-    answered: Arc<Mutex<BTreeSet<String>>>,
+    answered: Arc<Lock<BTreeSet<String>>>,
 }
 
 /// The interval for polling, if the server names none, and its limits, whatever the server names.
@@ -117,7 +120,7 @@ impl Task {
     pub async fn answer(&self, info: &TaskInfo) -> Result<bool, Error> {
         let TaskStatus::InputRequired(requests) = &info.status else { return Ok(false) };
         let new: InputRequests = {
-            let answered = self.answered();
+            let answered = self.answered.lock();
             let new = requests.iter().filter(|(key, _)| !answered.contains(*key));
             new.map(|(key, request)| (key.clone(), request.clone())).collect()
         };
@@ -137,7 +140,7 @@ impl Task {
     pub async fn respond(&self, responses: InputResponses) -> Result<(), Error> {
         let keys: Vec<String> = responses.keys().cloned().collect();
         self.request(method::TASKS_UPDATE, Some(responses)).await?;
-        self.answered().extend(keys);
+        self.answered.lock().extend(keys);
         Ok(())
     }
 
@@ -168,10 +171,8 @@ impl Task {
                 never = subscribed => never,
             }
         };
-        timeout(after, ending).await.unwrap_or_else(|_| {
-            let target = self.client.core.connection.link.target();
-            Err(TransportError::Timeout { target, after, source: None }.into())
-        })
+        let timed_out = |_| Err(self.client.core.connection.link.timed_out(after).into());
+        timeout(after, ending).await.unwrap_or_else(timed_out)
     }
 
     /// Waits for the result. The task is cancelled if it has not ended when this fails or is dropped.
@@ -180,7 +181,13 @@ impl Task {
         callback: Option<TaskCallback>,
     ) -> Result<Received<ToolResult>, Error> {
         let has_ended = Arc::new(AtomicBool::new(false));
-        let _cancel = CancelGuard { task: self, has_ended: Arc::clone(&has_ended) };
+        let ended = Arc::clone(&has_ended);
+        let _cancel = OnDrop::new(move || {
+            // Outside a runtime, the client ends as well.
+            if !ended.load(Ordering::Relaxed) && Handle::try_current().is_ok() {
+                self.cancel_later();
+            }
+        });
         let callback = TaskCallback::new(move |info: TaskInfo| {
             has_ended.store(info.status.is_terminal(), Ordering::Relaxed);
             if let Some(callback) = &callback {
@@ -188,6 +195,16 @@ impl Task {
             }
         });
         self.wait(Some(&callback)).await
+    }
+
+    fn cancel_later(&self) {
+        let task = self.clone();
+        // It may be the last request of a client that is being closed.
+        self.client.core.inbox().tasks.spawn_to_end(async move {
+            if !matches!(timeout(CANCEL_TIMEOUT, task.cancel()).await, Ok(Ok(()))) {
+                tracing::debug!(id = task.id(), "cannot cancel a task");
+            }
+        });
     }
 
     /// Polls until the task has ended.
@@ -292,42 +309,11 @@ impl Task {
         let mut parts = RequestParts { options, ..RequestParts::of(params) };
         Ok(self.client.core.request(method, &mut parts).await?.result)
     }
-
-    fn answered(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+debug_fields!(Task: id);
 
 /// Whether a request may succeed later.
 fn may_pass(error: &Error) -> bool {
     matches!(error, Error::Request(_)) && error.is_temporary()
-}
-
-/// Cancels a task when it is dropped, unless it has ended.
-struct CancelGuard<'t> {
-    task: &'t Task,
-    has_ended: Arc<AtomicBool>,
-}
-
-impl Drop for CancelGuard<'_> {
-    fn drop(&mut self) {
-        // Outside a runtime, the client ends as well.
-        if self.has_ended.load(Ordering::Relaxed) || tokio::runtime::Handle::try_current().is_err()
-        {
-            return;
-        }
-        let task = self.task.clone();
-        // It may be the last request of a client that is being closed.
-        self.task.client.core.inbox().tasks.spawn_to_end(async move {
-            if !matches!(timeout(CANCEL_TIMEOUT, task.cancel()).await, Ok(Ok(()))) {
-                tracing::debug!(id = task.id(), "cannot cancel a task");
-            }
-        });
-    }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline::ErrorObject;
 
-use crate::client::pending::Callback;
+use crate::client::callback::Callback;
 use crate::model::{InputRequests, TaskMembers, TaskState};
 
 /// The state of a task at a point in time. Its texts are the server's, and not trusted.

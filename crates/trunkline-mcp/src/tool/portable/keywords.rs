@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
-use super::node::{Node, Usage, excerpt, sentence};
+use super::node::{Node, Usage, sentence};
+use crate::protocol::shortened;
 
 /// The types of the values that a schema accepts. Empty if they may have any type.
 pub(super) fn kinds_of(members: &Map<String, Value>, usage: Usage) -> Vec<Kind> {
@@ -134,7 +135,7 @@ impl Node {
         if is_allowed && self.kind.is_some_and(|kind| kind.includes(default)) {
             self.rest.insert("default".to_owned(), default.clone());
         } else {
-            self.note(format!("Default: {}.", excerpt(&default.to_string())));
+            self.note(format!("Default: {}.", shortened(&default.to_string())));
         }
     }
 
@@ -160,18 +161,18 @@ impl Node {
             if is_portable_pattern(pattern) {
                 self.rest.insert("pattern".to_owned(), pattern.into());
             } else {
-                self.note(format!("Pattern: `{}`.", excerpt(pattern)));
+                self.note(format!("Pattern: `{}`.", shortened(pattern)));
             }
         }
         match text_of(members, "format") {
             Some("date-time") => {
                 self.rest.insert("format".to_owned(), "date-time".into());
             }
-            Some(format) => self.note(format!("Format: {}.", excerpt(format))),
+            Some(format) => self.note(format!("Format: {}.", shortened(format))),
             None => {}
         }
         if let Some(encoding) = text_of(members, "contentEncoding") {
-            self.note(format!("Encoding: {}.", excerpt(encoding)));
+            self.note(format!("Encoding: {}.", shortened(encoding)));
         }
     }
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
+use crate::protocol::shortened;
 
 /// The data that a schema describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +44,6 @@ pub(super) struct Node {
 /// The maximum number of values, alternatives and properties in a sentence.
 const MAX_LISTED: usize = 30;
 
-/// The maximum length of a value or a description in a sentence, in characters.
-const MAX_QUOTED: usize = 200;
-
 /// The schema of several alternatives.
 pub(super) fn any_of(alternatives: Vec<Node>, usage: Usage) -> Node {
     let mut distinct: Vec<Node> = Vec::with_capacity(alternatives.len());
@@ -79,7 +77,7 @@ pub(super) fn any_of(alternatives: Vec<Node>, usage: Usage) -> Node {
         node.note(format!("Also accepts: {}.", sentence(&forms)));
     }
     for other in others {
-        node.notes.extend(other.description.map(|text| excerpt(&text)));
+        node.notes.extend(other.description.map(|text| shortened(&text)));
         node.notes.extend(other.notes);
     }
     node
@@ -169,7 +167,7 @@ impl Node {
 
     pub(super) fn note_values(&mut self, prefix: &str, values: &Self) {
         if values.kind.is_some() || values.description.is_some() {
-            let text = values.description.as_ref().map(|text| format!(": {}", excerpt(text)));
+            let text = values.description.as_ref().map(|text| format!(": {}", shortened(text)));
             let text = text.unwrap_or_else(|| ".".to_owned());
             self.note(format!("{prefix}: {}{text}", values.summary()));
         }
@@ -196,16 +194,7 @@ impl Node {
             // Nothing matches both.
             (Some(_), Some(_)) => return self,
         };
-        if let Some(others) = other.properties {
-            let properties = self.properties.get_or_insert_default();
-            for (name, node) in others {
-                let node = match properties.remove(&name) {
-                    Some(own) => own.and(node),
-                    None => node,
-                };
-                properties.insert(name, node);
-            }
-        }
+        self.merge_properties(other.properties, Self::and);
         for name in other.required {
             if !self.required.contains(&name) {
                 self.required.push(name);
@@ -237,16 +226,7 @@ impl Node {
         }
         self.description = self.description.or(other.description);
         other.notes.into_iter().for_each(|text| self.note(text));
-        if let Some(others) = other.properties {
-            let properties = self.properties.get_or_insert_default();
-            for (name, node) in others {
-                let node = match properties.remove(&name) {
-                    Some(own) => any_of(vec![own, node], usage),
-                    None => node,
-                };
-                properties.insert(name, node);
-            }
-        }
+        self.merge_properties(other.properties, |own, other| any_of(vec![own, other], usage));
         self.required.retain(|name| other.required.contains(name));
         self.is_closed &= other.is_closed;
         self.items = match (self.items, other.items) {
@@ -262,6 +242,22 @@ impl Node {
         self.values = all_of(self.values, other.values);
         self.rest.retain(|keyword, value| other.rest.get(keyword) == Some(value));
         self
+    }
+
+    fn merge_properties(
+        &mut self,
+        others: Option<BTreeMap<String, Self>>,
+        merge: impl Fn(Self, Self) -> Self,
+    ) {
+        let Some(others) = others else { return };
+        let properties = self.properties.get_or_insert_default();
+        for (name, node) in others {
+            let node = match properties.remove(&name) {
+                Some(own) => merge(own, node),
+                None => node,
+            };
+            properties.insert(name, node);
+        }
     }
 
     /// The order in which alternatives are chosen, the best first.
@@ -307,7 +303,7 @@ impl Node {
 
     /// The description of an alternative, with the text that it describes.
     fn described(&self) -> Option<String> {
-        let text = excerpt(self.description.as_ref()?);
+        let text = shortened(self.description.as_ref()?);
         Some(match self.texts.as_deref() {
             Some([only]) => format!("{}: {text}", json!(only)),
             _ => text,
@@ -368,7 +364,7 @@ impl Node {
             all.into_iter().partition(|(name, _)| usage == Usage::Results || is_portable(name));
         for (name, node) in others.iter().take(MAX_LISTED) {
             self.note_values(
-                &format!("Also accepts the property {}", excerpt(&json!(name).to_string())),
+                &format!("Also accepts the property {}", shortened(&json!(name).to_string())),
                 node,
             );
         }
@@ -434,19 +430,11 @@ pub(super) fn sentence(texts: &[String]) -> String {
     let mut all = String::new();
     for (index, text) in texts.iter().take(MAX_LISTED).enumerate() {
         all += if index > 0 { ", " } else { "" };
-        all += &excerpt(text);
+        all += &shortened(text);
     }
     if texts.len() > MAX_LISTED {
         // Writing to a string never fails.
         let _ = write!(all, " and {} more", texts.len() - MAX_LISTED);
     }
     all
-}
-
-/// The beginning of a long text.
-pub(super) fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(MAX_QUOTED) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use trunkline::ErrorObject;
-use trunkline_mcp::Root;
 use trunkline_mcp::client::{
-    Change, ClientHandler, Elicitation, Elicited, Error, HandlerError, HandlerFeatures, LogMessage,
-    Sampled, Sampling,
+    Change, ClientHandler, Error, HandlerError, HandlerFeatures, LogMessage,
 };
+use trunkline_mcp::{CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult, Root};
 
 use super::script::{
     Asked, Script, accepted, error, event, events, legacy, modern, result, result_of, silence,
@@ -45,30 +44,36 @@ impl ClientHandler for Recorder {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
+    fn elicit(
+        &self,
+        elicitation: ElicitRequest,
+    ) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
         Box::pin(async move {
             if self.waits {
                 std::future::pending::<()>().await;
             }
             match elicitation {
-                Elicitation::Form { message, .. } if message == "no" => Ok(Elicited::Decline),
-                Elicitation::Form { message, .. } if message == "wrong" => {
-                    Ok(Elicited::Accept(Map::from_iter([("a".to_owned(), json!([1]))])))
+                ElicitRequest::Form { message, .. } if message == "no" => Ok(ElicitResult::Decline),
+                ElicitRequest::Form { message, .. } if message == "wrong" => {
+                    Ok(ElicitResult::Accept(Map::from_iter([("a".to_owned(), json!([1]))])))
                 }
-                Elicitation::Form { message, .. } if message.contains("name?") => {
-                    Ok(Elicited::Accept(Map::from_iter([("name".to_owned(), "Ada".into())])))
+                ElicitRequest::Form { message, .. } if message.contains("name?") => {
+                    Ok(ElicitResult::Accept(Map::from_iter([("name".to_owned(), "Ada".into())])))
                 }
-                Elicitation::Url { url, .. } if url != "https://h/" => Ok(Elicited::Cancel),
-                _ => Ok(Elicited::Accept(Map::new())),
+                ElicitRequest::Url { url, .. } if url != "https://h/" => Ok(ElicitResult::Cancel),
+                _ => Ok(ElicitResult::Accept(Map::new())),
             }
         })
     }
 
-    fn sample(&self, sampling: Sampling) -> BoxFuture<'_, Result<Sampled, HandlerError>> {
+    fn sample(
+        &self,
+        sampling: CreateMessageRequest,
+    ) -> BoxFuture<'_, Result<CreateMessageResult, HandlerError>> {
         Box::pin(async move {
             match sampling.max_tokens {
                 0 => Err(HandlerError::Refused("no tokens".to_owned())),
-                _ => Ok(Sampled::text("m", &sampling.messages.len().to_string())),
+                _ => Ok(CreateMessageResult::new("m", sampling.messages.len().to_string())),
             }
         })
     }
@@ -106,8 +111,13 @@ fn requests() -> Vec<(Value, Result<Value, i64>)> {
     };
     let empty_form =
         request("elicitation/create", json!({ "message": "?", "requestedSchema": {} }));
-    let mut with_tools = sample(5);
-    with_tools["params"]["tools"] = json!([]);
+    let malformed = json!({ "message": "?", "requestedSchema": { "properties": 7 } });
+    let malformed_form = request("elicitation/create", malformed);
+    let with = |member: &str, value: Value| {
+        let mut request = sample(5);
+        request["params"][member] = value;
+        request
+    };
     let text = json!({ "type": "text", "text": "1" });
     let sampled =
         json!({ "role": "assistant", "content": text, "model": "m", "stopReason": "endTurn" });
@@ -119,10 +129,17 @@ fn requests() -> Vec<(Value, Result<Value, i64>)> {
         (to_url("https://other/"), Ok(json!({ "action": "cancel" }))),
         (empty_form, Ok(json!({ "action": "accept", "content": {} }))),
         (request("elicitation/create", json!({ "mode": "x", "message": "m" })), Err(-32602)),
+        (request("elicitation/create", json!({ "mode": "url", "message": "m" })), Err(-32602)),
+        (request("elicitation/create", json!({ "message": "m" })), Err(-32602)),
+        (malformed_form, Err(-32602)),
         (request("elicitation/create", json!({ "requestedSchema": {} })), Err(-32602)),
-        (sample(5), Ok(sampled)),
+        (sample(5), Ok(sampled.clone())),
         (sample(0), Err(-1)),
-        (with_tools, Err(-32602)),
+        (with("tools", Value::Null), Ok(sampled)),
+        (with("toolChoice", json!({})), Err(-32602)),
+        (with("maxTokens", Value::Null), Err(-32602)),
+        (with("messages", json!({})), Err(-32602)),
+        (with("tools", json!([])), Err(-32602)),
         (json!({ "method": "roots/list" }), Ok(json!({ "roots": [{ "uri": "file:///a" }] }))),
         (json!({ "method": "tools/list" }), Err(-32601)),
     ]

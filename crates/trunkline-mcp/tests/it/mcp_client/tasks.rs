@@ -7,11 +7,11 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use trunkline::client::Http;
 use trunkline::{ErrorObject, Server, ServerHandle};
-use trunkline_mcp::TaskConfig;
 use trunkline_mcp::client::{
-    CallOptions, Client, ClientHandler, Elicitation, Elicited, Error, HandlerError,
-    HandlerFeatures, McpClientConfig, StartedTool, Task, TaskCallback, TaskInfo, TaskStatus,
+    CallOptions, Client, ClientHandler, Error, HandlerError, HandlerFeatures, McpClientConfig,
+    StartedTool, Task, TaskCallback, TaskInfo, TaskStatus,
 };
+use trunkline_mcp::{ElicitRequest, ElicitResult, TaskConfig};
 
 use super::script::{Answer, Asked, Script, config, error, http, modern, result};
 use super::suite::{call, call_with, connect_over_pipes, raw, tool};
@@ -29,13 +29,16 @@ impl ClientHandler for Names {
         features
     }
 
-    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, Result<Elicited, HandlerError>> {
+    fn elicit(
+        &self,
+        elicitation: ElicitRequest,
+    ) -> BoxFuture<'_, Result<ElicitResult, HandlerError>> {
         Box::pin(async move {
-            let Elicitation::Form { message, .. } = elicitation else {
+            let ElicitRequest::Form { message, .. } = elicitation else {
                 return Err(HandlerError::Unsupported);
             };
             self.0.lock().unwrap().push(message);
-            Ok(Elicited::Accept(Map::from_iter([("name".to_owned(), "Ada".into())])))
+            Ok(ElicitResult::Accept(Map::from_iter([("name".to_owned(), "Ada".into())])))
         })
     }
 }

@@ -8,8 +8,8 @@ use trunkline::protocol::Handler;
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
 use trunkline_mcp::{
-    Block, ClientCapabilities, Elicited, Log, LogLevel, MissingCapability, Peer, PeerError,
-    Progress, SamplingRequest,
+    Block, ClientCapabilities, CreateMessageRequest, ElicitResult, Log, LogLevel,
+    MissingCapability, Peer, PeerError, Progress,
 };
 
 use super::Gate;
@@ -165,9 +165,9 @@ struct Name {
 
 async fn greet(client: Peer) -> Result<String, PeerError> {
     Ok(match client.elicit("name", "What is your name?").await? {
-        Elicited::Accepted(Name { name }) => format!("Hello, {name}!"),
-        Elicited::Declined => "Hello!".to_owned(),
-        Elicited::Cancelled => "Bye!".to_owned(),
+        ElicitResult::Accept(Name { name }) => format!("Hello, {name}!"),
+        ElicitResult::Decline => "Hello!".to_owned(),
+        ElicitResult::Cancel => "Bye!".to_owned(),
     })
 }
 
@@ -182,7 +182,7 @@ async fn ask_twice(client: Peer) -> Result<String, PeerError> {
 }
 
 async fn ask_model(client: Peer) -> Result<String, PeerError> {
-    Ok(client.sample("model", &SamplingRequest::new("What?", 10)).await?.text())
+    Ok(client.sample("model", &CreateMessageRequest::new("What?", 10)).await?.text())
 }
 
 /// Asks the same question until the answer is not empty.
