@@ -1,4 +1,4 @@
-//! Errors of statements, which keep the words of the database.
+//! Errors of statements, which have the messages of the database.
 
 use serde_json::{Value, json};
 use trunkline_sql::change::OnConflict;
@@ -54,8 +54,8 @@ fn raised_errors_are_those_of_the_statement() {
         let called = fixture.sql(&format!("SELECT fail('{code}')")).unwrap_err();
         for error in [&inserted, &called] {
             let (text, details) = (error.to_string(), json!(error.details()));
-            let words = "order 7 is closed; detail: It was closed for good; hint: Open it first";
-            assert_eq!(text, format!("SQL error: {words}"), "{code}");
+            let message = "order 7 is closed; detail: It was closed for good; hint: Open it first";
+            assert_eq!(text, format!("SQL error: {message}"), "{code}");
             assert_eq!((error.class(), &details["sqlstate"]), (ErrorClass::Request, &json!(code)));
         }
         let details = json!(inserted.details());
@@ -128,7 +128,7 @@ fn errors_of_the_server_and_of_extensions() {
     }
 }
 
-/// What rules hide may be in any text that the database writes.
+/// Any text of the database may contain values that rules hide.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn errors_under_rules_do_not_show_values() {

@@ -19,7 +19,7 @@ const TYPES: &str = "\
     CREATE DOMAIN year AS int NOT NULL CHECK (VALUE > 1900); CREATE DOMAIN modern AS year CHECK (VALUE < 2100);
     CREATE TYPE span AS RANGE (subtype = int4); CREATE TYPE spent AS RANGE (subtype = money);";
 
-/// A type, an expression of SQL, and the value as it is read.
+/// A type, an expression of SQL, and the value in results.
 const VALUES: [(&str, &str, &str); 65] = [
     ("money", "'1234.5'", r#""$1,234.50""#),
     ("money[]", "'{1.5,NULL}'", r#""{$1.50,NULL}""#),
