@@ -214,6 +214,7 @@ pub(crate) fn insert(
 /// # Errors
 ///
 /// As of [`insert`].
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "SQLite inserts single records"))]
 pub(crate) fn insert_several(
     table: &Table,
     columns: &[&str],

@@ -13,7 +13,7 @@ use crate::support::{run, trunkline};
 const FORMATS: [&str; 4] = ["csv", "tsv", "ndjson", "json"];
 
 /// Types with values that are the same after an export and an import.
-const EXACT: [(&str, &[&str]); 46] = [
+const EXACT: [(&str, &[&str]); 52] = [
     ("smallint", &["-32768", "0", "32767"]),
     ("integer", &["-2147483648", "0", "2147483647"]),
     ("bigint", &["-9223372036854775808", "9007199254740993", "0", "1"]),
@@ -165,6 +165,12 @@ const EXACT: [(&str, &[&str]); 46] = [
     ("jsonb[]", &["{\"{\\\"a\\\": 1}\",NULL,\"[1, 2]\",\"\\\"x\\\"\"}"]),
     ("mood", &["happy", "so so, \"x\""]),
     ("positive", &["1", "7"]),
+    ("money", &["$0.00", "-$1,234.50"]),
+    ("tsquery", &["'a' & !'b'"]),
+    ("pg_snapshot", &["10:20:10,14"]),
+    ("address", &["(Oslo,1)", "(\"a,\"\"b\"\"\",)", "(,)"]),
+    ("address[]", &["{\"(Oslo,1)\",NULL}", "{}"]),
+    ("mood[]", &["{happy,NULL}", "{}"]),
 ];
 
 /// Types with values that are not the same, and the values after the import.
@@ -174,7 +180,9 @@ const DIFFERENT: [(&str, &str, &str, &str); 3] = [
     ("jsonb[]", "{NULL,\"null\"}", "{NULL,NULL}", "the `null` of JSON in arrays becomes NULL"),
 ];
 
-const TYPES: &str = "CREATE TYPE mood AS ENUM ('happy', 'so so, \"x\"'); CREATE DOMAIN positive AS integer CHECK (VALUE > 0);";
+const TYPES: &str = "\
+    CREATE TYPE mood AS ENUM ('happy', 'so so, \"x\"'); CREATE TYPE address AS (city text, number integer); \
+    CREATE DOMAIN positive AS integer CHECK (VALUE > 0);";
 
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
