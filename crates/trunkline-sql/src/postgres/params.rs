@@ -134,10 +134,12 @@ fn object_of(text: &str, expected: &Type) -> Option<Json> {
 /// JSON.
 fn array(elements: &[Json], kind: &Type) -> Result<Vec<u8>, &'static str> {
     let of_json = Encoding::of(base_type(kind).name()) == Encoding::Json;
+    let quoted = |text: &[u8]| quoted(text, &[(b'\\', b'\\'), (b'"', b'\\')]);
     let element = |json: &Json| match json {
         Json::Array(nested) if !of_json => array(nested, kind),
+        json if of_json && !json.is_null() => Ok(quoted(exact_json::text(json).as_bytes())),
         json => Ok(match from_json(json, kind)?.0 {
-            Some(text) => quoted(&text, &[(b'\\', b'\\'), (b'"', b'\\')]),
+            Some(text) => quoted(&text),
             None => b"NULL".to_vec(),
         }),
     };
@@ -237,6 +239,7 @@ mod tests {
                 Type::FLOAT8_ARRAY,
                 Some(r#"{"NaN","-Infinity","1.5"}"#),
             ),
+            (json!(["x", null, 1]), Type::JSONB_ARRAY, Some(r#"{"\"x\"",NULL,"1"}"#)),
             (json!([{"$blob": 1}]), Type::JSON_ARRAY, Some(r#"{"{\"$blob\":1}"}"#)),
         ] {
             let text = from_json(&json, &expected_type).unwrap().0;
