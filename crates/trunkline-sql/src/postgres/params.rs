@@ -1,6 +1,7 @@
 //! Values of parameters. They are sent as text, which the server converts as it converts literals.
 
 use std::error::Error as StdError;
+use std::fmt::Write;
 
 use bytes::BytesMut;
 use serde_json::{Map, Value as Json};
@@ -11,7 +12,7 @@ use super::value::escaped;
 use crate::model::error::Error;
 use crate::model::exact_json;
 use crate::model::value::{self, Value, has_marker};
-use crate::query::document::{Encoding, float, hex, is_nan};
+use crate::query::document::{Encoding, is_nan};
 
 /// The text of a value, or NULL.
 #[derive(Clone, Debug)]
@@ -198,6 +199,26 @@ const HSTORE_VALUES: &str = "the values of hstore are strings and null";
 /// A text in quotation marks, with these escapes.
 fn quoted(text: &[u8], escapes: &[(u8, u8)]) -> Vec<u8> {
     [b"\"", &escaped(text, escapes)[..], b"\""].concat()
+}
+
+/// The text of a floating-point number in PostgreSQL.
+fn float(value: f64) -> String {
+    match value {
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        value => value.to_string(),
+    }
+}
+
+/// The text of bytes in PostgreSQL: `\x00ff`.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("\\x");
+    for byte in bytes {
+        // Writing into a `String` cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The type that a domain restricts, or the type itself.

@@ -1,7 +1,5 @@
 //! Values of PostgreSQL's columns from JSON: documents, numbers and booleans.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value as Json};
 
 use crate::model::exact_json;
@@ -136,24 +134,4 @@ pub(crate) fn is_nan(fields: &Map<String, Json>) -> bool {
 fn is_number(declared_type: &str) -> bool {
     let names = ["smallint", "integer", "bigint", "numeric", "real", "double precision"];
     names.iter().any(|name| declared_type.starts_with(name))
-}
-
-/// The text of a floating-point number in PostgreSQL.
-pub(crate) fn float(value: f64) -> String {
-    match value {
-        f64::INFINITY => "Infinity".to_owned(),
-        f64::NEG_INFINITY => "-Infinity".to_owned(),
-        value => value.to_string(),
-    }
-}
-
-/// The text of bytes in PostgreSQL: `\x00ff`.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 + 2 * bytes.len());
-    text.push_str("\\x");
-    for byte in bytes {
-        // Writing into a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

@@ -275,7 +275,7 @@ mod tests {
             ],
         );
         let follows = "2: text follows a quoted field; double the quotes within it";
-        check(Csv, "a\n\"x\"y\n1\n", &[follows, r#"3: {"a":"1"}"#]);
+        check(Csv, "a\n\"x\"y\n1\n", &[r#"2: {"a":"xy"}"#, r#"3: {"a":"1"}"#]);
         check(Csv, "a\n\"x\n1\n", &["2: a quoted field is not closed"]);
         check(Csv, "a\n\"x\n", &["2: a quoted field is not closed"]);
         // A quote too many, and a quote that is missing in a text of several lines.

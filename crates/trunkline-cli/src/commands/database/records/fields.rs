@@ -1,5 +1,5 @@
 //! The fields of a record of CSV (RFC 4180). As for Python, SQLite and spreadsheets, a quote within a field without
-//! quotes is a character like others. The crate `csv` does not distinguish an empty field, which is NULL, from an empty
+//! quotes is a character like others, and so is text after a field in quotes. The crate `csv` does not distinguish an empty field, which is NULL, from an empty
 //! text in quotes, and does not limit the size of a record whose quote is not closed.
 
 use super::encoding::Encoding;
@@ -29,6 +29,8 @@ pub(super) struct FieldParser {
     /// The bytes of the current field, and whether it is in quotes.
     bytes: Vec<u8>,
     is_quoted: bool,
+    /// Whether the text in quotes has a line break.
+    has_lines: bool,
     fields: Vec<Field>,
     problem: Option<Problem>,
 }
@@ -51,6 +53,7 @@ impl FieldParser {
             state: State::Start,
             bytes: Vec::new(),
             is_quoted: false,
+            has_lines: false,
             fields: Vec::new(),
             problem: None,
         }
@@ -80,6 +83,7 @@ impl FieldParser {
             match self.state {
                 State::Start => {
                     self.is_quoted = rest.first() == Some(&b'"');
+                    self.has_lines = false;
                     self.state = if self.is_quoted { State::Quoted } else { State::Bare };
                     rest = &rest[usize::from(self.is_quoted)..];
                 }
@@ -99,6 +103,7 @@ impl FieldParser {
                     None => {
                         self.bytes.extend_from_slice(rest);
                         self.bytes.extend_from_slice(line_break);
+                        self.has_lines = true;
                         return true;
                     }
                 },
@@ -113,7 +118,10 @@ impl FieldParser {
                         rest = after;
                     }
                     Some(_) => {
-                        self.fail("text follows a quoted field; double the quotes within it");
+                        // After several lines, a quote is missing or too many.
+                        if self.has_lines {
+                            self.fail("text follows a quoted field; double the quotes within it");
+                        }
                         self.state = State::Bare;
                     }
                     None => {
@@ -206,8 +214,10 @@ mod tests {
         check("\"=\"\"001\"\"\"\n", Ok(&["<=\"001\">"]));
         check("=\"a\"\"b\"\n", Ok(&["=\"a\"\"b\""]));
         check("\u{feff}\"x\"\n", Ok(&["\u{feff}\"x\""]));
-        check("\"x\"y,\"a\"\n", Err("text follows a quoted field"));
-        check("\"x\" ,a\n", Err("text follows a quoted field"));
+        check("\"x\"y,\"a\"\n", Ok(&["<xy>", "<a>"]));
+        check("\"x\" ,a\n", Ok(&["<x >", "a"]));
+        check("\"x\" \"y\",\"\"\\\n", Ok(&["<x \"y\">", "<\\>"]));
+        check("\"x\ny\" z,a\n", Err("text follows a quoted field"));
         check(&",".repeat(1_600), Err("more than 1600 fields"));
     }
 }
