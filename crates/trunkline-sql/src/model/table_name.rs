@@ -1,4 +1,4 @@
-//! Names of tables: as callers write them, and as they are listed.
+//! Names of tables, in SQL and in lists.
 //!
 //! In PostgreSQL, a table is listed by its name, with the name of its schema before it unless the search path contains
 //! that. A part with a dot or a double quote is listed in double quotes, so that no two tables have the same listed

@@ -138,14 +138,19 @@ fn array(elements: &[Json], kind: &Type) -> Result<Vec<u8>, &'static str> {
     let quoted = |text: &[u8]| quoted(text, &[(b'\\', b'\\'), (b'"', b'\\')]);
     let element = |json: &Json| match json {
         Json::Array(nested) if !of_json => array(nested, kind),
-        json if of_json && !json.is_null() => Ok(quoted(exact_json::text(json).as_bytes())),
-        json => Ok(match from_json(json, kind)?.0 {
-            Some(text) => quoted(&text),
-            None => b"NULL".to_vec(),
-        }),
+        json => Ok(part(json, kind)?.map_or(b"NULL".to_vec(), |text| quoted(&text))),
     };
     let elements: Vec<Vec<u8>> = elements.iter().map(element).collect::<Result<_, _>>()?;
     Ok([b"{", &elements.join(&b',')[..], b"}"].concat())
+}
+
+/// The text of an element of an array or a field of a composite value, or NULL. A string of JSON is a document there.
+fn part(json: &Json, kind: &Type) -> Result<Option<Vec<u8>>, &'static str> {
+    let is_document = Encoding::of(base_type(kind).name()) == Encoding::Json;
+    if is_document && !json.is_null() {
+        return Ok(Some(exact_json::text(json).into_bytes()));
+    }
+    from_json(json, kind).map(|text| text.0)
 }
 
 /// The text of the types `int2vector` and `oidvector`: `1 2`.
@@ -163,7 +168,7 @@ fn row(fields: &Map<String, Json>, types: &[Field]) -> Result<Vec<u8>, &'static 
     let field = |field: &Field| {
         let json = fields.get(field.name()).unwrap_or(&Json::Null);
         let escapes = [(b'\\', b'\\'), (b'"', b'"')];
-        let text = from_json(json, field.type_())?.0;
+        let text = part(json, field.type_())?;
         // NULL is empty.
         Ok::<_, &str>(text.map_or(Vec::new(), |text| quoted(&text, &escapes)))
     };

@@ -14,13 +14,14 @@ use crate::server::{self, url_of};
 const TYPES: &str = "\
     CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE DOMAIN cheer AS mood;
     CREATE TYPE place AS (n int, name text, moods mood[]); CREATE DOMAIN home AS place;
+    CREATE TYPE note AS (doc jsonb);
     CREATE TYPE priced AS (n int, price money);
     CREATE DOMAIN price AS money; CREATE DOMAIN document AS jsonb; CREATE DOMAIN tags AS hstore;
     CREATE DOMAIN year AS int NOT NULL CHECK (VALUE > 1900); CREATE DOMAIN modern AS year CHECK (VALUE < 2100);
     CREATE TYPE span AS RANGE (subtype = int4); CREATE TYPE spent AS RANGE (subtype = money);";
 
 /// A type, an expression of SQL, and the value in results.
-const VALUES: [(&str, &str, &str); 65] = [
+const VALUES: [(&str, &str, &str); 68] = [
     ("money", "'1234.5'", r#""$1,234.50""#),
     ("money[]", "'{1.5,NULL}'", r#""{$1.50,NULL}""#),
     ("price", "'2'", r#""$2.00""#),
@@ -51,6 +52,9 @@ const VALUES: [(&str, &str, &str); 65] = [
         r#"ROW(1, 'a "b", \c', '{sad}')"#,
         r#"{"n":1,"name":"a \"b\", \\c","moods":["sad"]}"#,
     ),
+    ("note", r#"ROW('"1"')"#, r#"{"doc":"1"}"#),
+    ("note", r#"ROW('"x"')"#, r#"{"doc":"x"}"#),
+    ("note[]", r#"ARRAY[ROW('{"a": [1]}')::note]"#, r#"[{"doc":{"a":[1]}}]"#),
     ("place", "ROW(NULL, '', NULL)", r#"{"n":null,"name":"","moods":null}"#),
     ("place[]", "ARRAY[ROW(1, 'a', '{}')::place]", r#"[{"n":1,"name":"a","moods":[]}]"#),
     ("home", "ROW(1, 'a', '{}')", r#"{"n":1,"name":"a","moods":[]}"#),

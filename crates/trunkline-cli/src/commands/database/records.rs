@@ -228,7 +228,7 @@ mod tests {
     fn show(item: &Item) -> String {
         match item {
             Item::Record(record) => {
-                // Numbers of CSV are shown as texts, and documents as they are in the file.
+                // Numbers of CSV are shown as texts, and documents with the text of the file.
                 let value = |value: &Json| match value.get("\0json").and_then(Json::as_str) {
                     Some(text) if text.starts_with(['{', '[']) => text.to_owned(),
                     Some(number) => format!("\"{number}\""),
