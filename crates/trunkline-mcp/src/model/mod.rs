@@ -33,6 +33,7 @@ pub(crate) use form::FormSchema;
 pub(crate) use implementation::Implementation;
 pub use input::InputRequest;
 pub(crate) use input::{InputRequests, raw};
+#[cfg(feature = "oauth")]
 pub(crate) use lenient::nullable;
 pub(crate) use message::{Message, notification};
 pub use metadata::{Annotations, Icon, Role, Theme};
