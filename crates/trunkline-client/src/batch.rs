@@ -11,7 +11,6 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
-use tower::Service;
 use trunkline_core::call::Call;
 use trunkline_core::error::{BoxError, ErrorObject, RpcError};
 use trunkline_core::outcome::Outcome;
@@ -158,8 +157,8 @@ async fn send(
         match call {
             Ok(mut call) => {
                 call.extensions_mut().insert(queue.handle());
-                let mut remote = creator.remote;
-                members.push(async move { (index, remote.call(call).await) });
+                let remote = creator.remote;
+                members.push(async move { (index, remote.run(call).await) });
                 results.push(None);
             }
             Err(error) if has_slot => results.push(Some(Err(error))),

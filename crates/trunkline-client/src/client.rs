@@ -13,7 +13,7 @@ use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
 
 use crate::error::{Error, TransportError};
-use crate::remote::Remote;
+use crate::remote::{Remote, layered, remote};
 use crate::retry::{Attempts, Retry};
 use crate::transport::Transport;
 use crate::wire::Wire;
@@ -75,7 +75,7 @@ impl Client {
     #[must_use]
     pub fn with_config(transport: impl Transport, settings: ClientConfig) -> Self {
         let wire = Arc::new(Wire::new(transport));
-        let remote = Remote::new(Arc::clone(&wire), settings.retry);
+        let remote = remote(Arc::clone(&wire), settings.retry);
         let shared = Arc::new(Shared { wire, settings, last_id: AtomicI64::new(0) });
         Self { remote, shared }
     }
@@ -90,10 +90,10 @@ impl Client {
     where
         L: Layer<Remote>,
         L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
         <L::Service as Service<Call>>::Future: Send,
     {
-        self.remote = self.remote.layered(&layer);
+        self.remote = layered(self.remote, &layer);
         self
     }
 
@@ -111,8 +111,7 @@ impl Client {
     ) -> Result<Outcome, Error<E>> {
         let until = deadline(timeout);
         let call = prepared.into_call(Attempts::until(until)).map_err(Error::Params)?;
-        let mut remote = self.remote.clone();
-        match timeout_at(until, remote.call(call)).await {
+        match timeout_at(until, self.remote.run(call)).await {
             Ok(result) => result.map_err(Error::from_service),
             Err(_) => Err(self.shared.timed_out(timeout)),
         }

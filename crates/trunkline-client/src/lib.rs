@@ -51,7 +51,7 @@ pub use client::{Client, ClientConfig};
 pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
 pub use http::connection::Http;
 pub use pending::{Notification, Pending};
-pub use remote::{Remote, RemoteFuture};
+pub use remote::Remote;
 pub use response::Response;
 pub use retry::Retry;
 pub use transport::{Message, Transport, TransportFuture};

@@ -1,13 +1,9 @@
 //! The server as a tower service, wrapped in the layers of a client.
 
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use tower::util::Oneshot;
 use tower::{Layer, Service};
-use trunkline_core::call::Call;
+use trunkline_core::call::{Call, CallFuture, Endpoint, run_when_ready};
 use trunkline_core::error::BoxError;
 use trunkline_core::outcome::Outcome;
 
@@ -16,98 +12,32 @@ use super::wire::Wire;
 
 /// The server, wrapped in the layers added so far. [`Client::layer`](super::Client::layer) adds a layer. Its
 /// errors are [`Failure`](super::Failure)s and the errors of layers.
-#[derive(Clone)]
-pub struct Remote(Arc<dyn Route>);
+pub type Remote = Endpoint<BoxError>;
 
-/// The future outcome of a remote call.
-pub struct RemoteFuture(Answer);
-
-type Answer = Pin<Box<dyn Future<Output = Result<Outcome, BoxError>> + Send>>;
-
-/// A service whose layer types are erased.
-trait Route: Send + Sync {
-    fn call(&self, call: Call) -> Answer;
+/// The server without layers.
+pub(super) fn remote(wire: Arc<Wire>, retry: Option<Retry>) -> Remote {
+    Remote::new(move |call| {
+        let wire = Arc::clone(&wire);
+        CallFuture::boxed(async move {
+            let ended = match (retry, call.extensions().get::<Attempts>().copied()) {
+                (Some(retry), Some(attempts)) => retry.run(&wire, call, attempts).await,
+                _ => wire.call(call).await,
+            };
+            ended.map_err(BoxError::from)
+        })
+    })
 }
 
-impl Remote {
-    pub(super) fn new(wire: Arc<Wire>, retry: Option<Retry>) -> Self {
-        Self(Arc::new(Direct { wire, retry }))
-    }
-
-    pub(super) fn layered<L>(self, layer: &L) -> Self
-    where
-        L: Layer<Self>,
-        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Call>>::Error: Into<BoxError>,
-        <L::Service as Service<Call>>::Future: Send,
-    {
-        Self(Arc::new(Layered(layer.layer(self))))
-    }
-}
-
-struct Direct {
-    wire: Arc<Wire>,
-    retry: Option<Retry>,
-}
-
-impl Route for Direct {
-    fn call(&self, call: Call) -> Answer {
-        let wire = Arc::clone(&self.wire);
-        match (self.retry, call.extensions().get::<Attempts>()) {
-            (Some(retry), Some(&attempts)) => {
-                Box::pin(
-                    async move { retry.run(&wire, call, attempts).await.map_err(BoxError::from) },
-                )
-            }
-            _ => Box::pin(async move { wire.call(call).await.map_err(BoxError::from) }),
-        }
-    }
-}
-
-struct Layered<T>(T);
-
-impl<T> Route for Layered<T>
+/// The server in one more layer.
+pub(super) fn layered<L>(remote: Remote, layer: &L) -> Remote
 where
-    T: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-    T::Error: Into<BoxError>,
-    T::Future: Send,
+    L: Layer<Remote>,
+    L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+    <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
+    <L::Service as Service<Call>>::Future: Send,
 {
-    fn call(&self, call: Call) -> Answer {
-        let service = self.0.clone();
-        Box::pin(async move { Oneshot::new(service, call).await.map_err(Into::into) })
-    }
-}
-
-impl Service<Call> for Remote {
-    type Response = Outcome;
-    type Error = BoxError;
-    type Future = RemoteFuture;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> RemoteFuture {
-        RemoteFuture(self.0.call(call))
-    }
-}
-
-impl Future for RemoteFuture {
-    type Output = Result<Outcome, BoxError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.as_mut().poll(cx)
-    }
-}
-
-impl fmt::Debug for Remote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Remote")
-    }
-}
-
-impl fmt::Debug for RemoteFuture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RemoteFuture")
-    }
+    let service = layer.layer(remote);
+    Remote::new(move |call| {
+        run_when_ready(service.clone(), call).then(|ended| ended.map_err(Into::into))
+    })
 }

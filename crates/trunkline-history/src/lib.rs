@@ -65,7 +65,6 @@ pub use ring::Update;
 pub use stream::{RecordedBody, StreamRecording};
 pub use subscription::Subscription;
 pub use text::Text;
-pub use trunkline_core::call::Recording;
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

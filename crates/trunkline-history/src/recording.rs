@@ -1,19 +1,20 @@
 //! The recording of calls in progress.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trunkline_core::call::{
-    Call, MessageInfo, Notes, Observation, Observer, Recording, RegisteredOperation,
-};
+use bytes::Bytes;
+use trunkline_core::call::{Call, MessageInfo, Observation, Observer};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
+use trunkline_core::trace_context::TraceContext;
 
 use super::draft::Draft;
-use super::entry::{Entry, Status, short, short_id};
+use super::entry::{Status, short, short_id};
 use super::redaction::Passage;
 use crate::history::History;
 
@@ -34,7 +35,7 @@ impl History {
 }
 
 impl Observer for History {
-    fn begin(&self, call: &Call, message: MessageInfo<'_>, notes: &Arc<Notes>) -> Recording {
+    fn begin(&self, call: &Call, message: MessageInfo<'_>) -> Arc<dyn Observation> {
         let id = call.id();
         let mut draft = Draft::new(self, call.extensions());
         let entry = draft.entry();
@@ -43,8 +44,8 @@ impl Observer for History {
         entry.notification = id.is_none();
         entry.batch_index = message.batch_index;
         draft.request(message.text, call.operation().cloned());
-        let (notes, reply_bytes) = (Arc::clone(notes), message.reply_bytes);
-        Recording::new(Running { draft: Some(draft), id, notes, reply_bytes })
+        let state = State { draft: Some(draft), is_run: false, failure: None };
+        Arc::new(Running { state: Mutex::new(state), id, reply_bytes: message.reply_bytes })
     }
 
     fn refuse(
@@ -65,32 +66,67 @@ impl Observer for History {
 
 /// A running call.
 struct Running {
-    /// `None` once the call has ended.
-    draft: Option<Draft>,
+    state: Mutex<State>,
     id: Option<Id>,
-    notes: Arc<Notes>,
     reply_bytes: usize,
 }
 
+struct State {
+    /// `None` once the call has ended.
+    draft: Option<Draft>,
+    /// Whether operation and trace are set.
+    is_run: bool,
+    /// The error code of the operation.
+    failure: Option<i64>,
+}
+
 impl Running {
-    fn take(&mut self) -> Option<Draft> {
-        let mut draft = self.draft.take()?;
-        if let Some(message) = self.notes.converted_message() {
-            draft.request(&message, None);
+    /// Ignores poisoning, since the state is consistent after each statement.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the draft, to end it.
+    fn take(&self) -> Option<Draft> {
+        let mut state = self.state();
+        let mut draft = state.draft.take()?;
+        if let Some(code) = state.failure {
+            let entry = draft.entry();
+            (entry.status, entry.code) = (Status::Error, Some(code));
         }
-        add_notes(draft.entry(), &self.notes);
         Some(draft)
     }
 }
 
 impl Observation for Running {
-    fn end(mut self: Box<Self>, outcome: &Outcome) {
+    fn run(&self, call: &Call) {
+        let mut state = self.state();
+        let is_first = !mem::replace(&mut state.is_run, true);
+        if let Some(draft) = state.draft.as_mut().filter(|_| is_first) {
+            let entry = draft.entry();
+            entry.trace_id = TraceContext::of(call.extensions()).map(TraceContext::trace_id);
+            let name = call.operation().map(|operation| operation.name());
+            entry.operation = name.filter(|name| entry.method.as_deref() != Some(name)).map(short);
+        }
+    }
+
+    fn convert(&self, message: &Bytes) {
+        if let Some(draft) = &mut self.state().draft {
+            draft.request(message, None);
+        }
+    }
+
+    fn fail(&self, code: i64) {
+        self.state().failure.get_or_insert(code);
+    }
+
+    fn end(&self, outcome: &Outcome) {
         if let Some(draft) = self.take() {
             draft.end(outcome, self.id.as_ref(), self.reply_bytes);
         }
     }
 
-    fn end_with_response(mut self: Box<Self>, response: Option<&[u8]>, code: Option<i64>) {
+    fn end_with_response(&self, response: Option<&[u8]>, code: Option<i64>) {
         if let Some(draft) = self.take() {
             draft.end_as(response.map(Passage::whole), code);
         }
@@ -103,17 +139,5 @@ impl Drop for Running {
             draft.entry().status = Status::Cancelled;
             draft.add();
         }
-    }
-}
-
-fn add_notes(entry: &mut Entry, notes: &Notes) {
-    if let Some(trace) = notes.trace() {
-        entry.trace_id = Some(trace.trace_id());
-    }
-    let operation = notes.operation();
-    let name = operation.as_deref().map(RegisteredOperation::name);
-    entry.operation = name.filter(|name| entry.method.as_deref() != Some(name)).map(short);
-    if let Some(code) = notes.failure() {
-        (entry.status, entry.code) = (Status::Error, Some(code));
     }
 }

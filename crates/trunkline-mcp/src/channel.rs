@@ -103,8 +103,8 @@ impl Channel {
 
     /// Notifications start no calls. Malformed and unknown ones, and those about ended calls, are ignored.
     fn take_notification(&self, mut call: Call) {
-        if let Some(recording) = call.take_recording() {
-            recording.end(&Outcome::result(&()));
+        if let Some(observation) = call.take_observation() {
+            observation.end(&Outcome::result(&()));
         }
         match &*call.method() {
             method::CANCELLED => drop(self.0.session.cancel(&call)),

@@ -160,8 +160,8 @@ impl Endpoint {
             && let Some(request) = session.session.cancel(&call)
             && let Some(shared) = session.session.shared().cloned()
         {
-            if let Some(recording) = call.take_recording() {
-                recording.end(&Outcome::result(&()));
+            if let Some(observation) = call.take_observation() {
+                observation.end(&Outcome::result(&()));
             }
             return accepted_after(async move { shared.cancel(request).await });
         }

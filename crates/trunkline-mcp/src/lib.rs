@@ -100,7 +100,7 @@ pub use capabilities::{ClientCapabilities, MissingCapability};
 pub use changes::ChangedResource;
 pub use completion::{Completion, CompletionParams};
 pub use config::McpConfig;
-pub use confirm::{Confirm, ConfirmLayer};
+pub use confirm::ConfirmLayer;
 pub use error::McpError;
 pub use log_level::LogLevel;
 pub use model::{

@@ -8,7 +8,7 @@ use trunkline_core::error::code;
 /// The counters of one method. A call that ends is counted in exactly one bucket, by its outcome and its
 /// duration. All other counts are sums of buckets, so they are consistent.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     started: AtomicU64,
     succeeded: Buckets,
     refused: Buckets,

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::Service;
 use trunkline_client::{Message, Transport, TransportFuture};
-use trunkline_core::call::Call;
-use trunkline_core::dispatch::{Dispatcher, ProtocolMethods, RpcFuture};
+use trunkline_core::call::{Call, CallFuture};
+use trunkline_core::dispatch::{Dispatcher, ProtocolMethods};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
@@ -170,13 +170,13 @@ impl From<Rpc> for Dispatcher {
 impl Service<Call> for Rpc {
     type Response = Outcome;
     type Error = Infallible;
-    type Future = RpcFuture;
+    type Future = CallFuture;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.dispatcher.poll_ready(cx)
     }
 
-    fn call(&mut self, call: Call) -> RpcFuture {
+    fn call(&mut self, call: Call) -> CallFuture {
         Service::call(&mut self.dispatcher, call)
     }
 }

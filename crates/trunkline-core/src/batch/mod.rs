@@ -3,7 +3,6 @@
 mod responses;
 
 use std::any::Any;
-use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tower_service::Service;
 
-use crate::call::Call;
+use crate::call::{Call, CallFuture};
 use crate::envelope::{Entry, Request};
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
@@ -56,16 +54,12 @@ pub(crate) fn reserve(limits: &Limits, entries: usize) -> Result<Reservation, Ou
 
 /// Runs the entries of a batch with limited parallelism, and joins their responses in the order of the requests.
 /// The returned reservation is for the reply.
-pub(crate) async fn run<S>(
-    service: &mut S,
+pub(crate) async fn run(
     request: BatchRequest<'_>,
     resources: Resources<'_>,
     mut call: impl FnMut(usize, Request) -> Call,
-) -> (Reply, Reservation)
-where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
-    S::Future: Unpin,
-{
+    run: impl Fn(Call) -> CallFuture,
+) -> (Reply, Reservation) {
     let Resources { limits, scheduler, memory } = resources;
     let mut responses = Responses::new(request, limits.reply_bytes, memory);
     let mut running = FuturesUnordered::new();
@@ -92,8 +86,8 @@ where
             }
         };
         let mut call = call(index, entry);
-        if let Some(recording) = call.take_recording() {
-            responses.recordings.insert(index, recording);
+        if let Some(observation) = call.take_observation() {
+            responses.observations.insert(index, observation);
         }
         if responses.spent {
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
@@ -108,7 +102,7 @@ where
             responses.set(index, Outcome::error(error.into()));
             continue;
         }
-        let mut member = Member { index, future: service.call(call) };
+        let mut member = Member { index, future: run(call) };
         // Most handlers complete immediately. Only the others are added to the set.
         match poll_once(&mut member).await {
             Poll::Ready((index, outcome)) => responses.set(index, outcome),
@@ -131,15 +125,12 @@ where
 }
 
 /// A running call of a batch, with its index.
-struct Member<F> {
+struct Member {
     index: usize,
-    future: F,
+    future: CallFuture,
 }
 
-impl<F> Future for Member<F>
-where
-    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
-{
+impl Future for Member {
     type Output = (usize, Outcome);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::call::Recording;
+use crate::call::Observation;
 use crate::envelope::{Entry, InvalidRequest};
 use crate::format::Encodings;
 use crate::limits::{OutOfMemory, Reservation};
@@ -29,8 +30,8 @@ pub(super) struct Responses<'a> {
     budget: usize,
     /// Whether a response exceeded the size limit, after which no further call runs.
     pub(super) spent: bool,
-    /// The recordings of running calls.
-    pub(super) recordings: BTreeMap<usize, Recording>,
+    /// The observations of running calls.
+    pub(super) observations: BTreeMap<usize, Arc<dyn Observation>>,
     /// Memory for the [current responses](Self::held) and the next one.
     memory: Reservation,
     /// The bytes of the waiting responses.
@@ -49,7 +50,7 @@ const NEXT: usize = 16 << 10;
 impl<'a> Responses<'a> {
     pub(super) fn new(request: BatchRequest<'a>, budget: usize, memory: Reservation) -> Self {
         let joined = ResponseArray::of(request.entries.len());
-        let (waiting, recordings) = Default::default();
+        let (waiting, observations) = Default::default();
         Self {
             request,
             joined,
@@ -58,7 +59,7 @@ impl<'a> Responses<'a> {
             bytes: 0,
             budget,
             spent: false,
-            recordings,
+            observations,
             memory,
             waiting_bytes: 0,
             unanswered: request.entries.len(),
@@ -90,10 +91,10 @@ impl<'a> Responses<'a> {
     }
 
     pub(super) fn set(&mut self, index: usize, outcome: Outcome) {
-        let recording = self.recordings.remove(&index);
+        let observation = self.observations.remove(&index);
         if let Some(json) = self.append_in_order(index, &outcome) {
-            if let Some(recording) = recording {
-                recording.end_with_response(Some(json), None);
+            if let Some(observation) = observation {
+                observation.end_with_response(Some(json), None);
             }
             return;
         }
@@ -114,8 +115,8 @@ impl<'a> Responses<'a> {
         if let Some(found) = &response {
             code = found.code;
         }
-        if let Some(recording) = recording {
-            recording.end_with_response(response.as_ref().map(|response| &*response.json), code);
+        if let Some(observation) = observation {
+            observation.end_with_response(response.as_ref().map(|response| &*response.json), code);
         }
         self.put(index, response);
     }

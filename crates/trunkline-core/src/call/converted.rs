@@ -24,8 +24,8 @@ impl Call {
     #[must_use]
     pub fn replace(mut self, part: Part, text: &[u8]) -> Self {
         self.replace_span(part.span, text);
-        if let Some(notes) = self.notes() {
-            notes.message(self.body.clone());
+        if let Some(observation) = self.observation() {
+            observation.convert(&self.body);
         }
         self
     }

@@ -1,9 +1,10 @@
-//! Handlers with their layers, as services.
+//! Services of calls whose types are erased.
 
 use std::convert::Infallible;
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tower_service::Service;
 
@@ -11,67 +12,69 @@ use super::Call;
 use super::future::CallFuture;
 use crate::outcome::Outcome;
 
-/// A handler with its layers, as a service. Layers wrap endpoints.
-#[derive(Clone)]
-pub struct Endpoint(Arc<dyn Route>);
+/// A service of calls whose type is erased: a handler with its layers, or in a client the server with its layers. It is
+/// always ready. Cloning is cheap.
+pub struct Endpoint<E = Infallible>(Arc<dyn Fn(Call) -> CallFuture<E> + Send + Sync>);
 
-/// The type-erased handler of a call.
-pub(crate) trait Route: Send + Sync {
-    fn call(&self, call: Call) -> CallFuture;
-}
-
-impl Endpoint {
-    pub(crate) fn new(route: impl Route + 'static) -> Self {
-        Self(Arc::new(route))
+impl<E: Send + 'static> Endpoint<E> {
+    /// An endpoint that passes calls to a function.
+    pub fn new(call: impl Fn(Call) -> CallFuture<E> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(call))
     }
 
-    /// An endpoint from a service, which must always be ready.
-    pub fn from_service<T>(service: T) -> Self
+    /// An endpoint from a service, whose readiness each call awaits.
+    pub fn from_service<S>(service: S) -> Self
     where
-        T: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + Sync + 'static,
-        T::Future: Send,
+        S: Service<Call, Response = Outcome, Error = E> + Clone + Send + Sync + 'static,
+        S::Future: Send,
     {
-        Self::new(Boxed(service))
+        Self::new(move |call| run_when_ready(service.clone(), call))
     }
 
-    pub(crate) fn call(&self, call: Call) -> CallFuture {
-        self.0.call(call)
+    /// Calls the service.
+    pub fn run(&self, call: Call) -> CallFuture<E> {
+        (self.0)(call)
     }
 }
 
-impl Service<Call> for Endpoint {
-    type Response = Outcome;
-    type Error = Infallible;
-    type Future = CallFuture;
+/// Calls a service when it is ready.
+pub fn run_when_ready<S>(mut service: S, call: Call) -> CallFuture<S::Error>
+where
+    S: Service<Call, Response = Outcome, Error: Send, Future: Send> + Send + 'static,
+{
+    // Most services are ready. The waker is replaced if this one is not.
+    match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(())) => CallFuture::of(service.call(call)),
+        Poll::Ready(Err(error)) => CallFuture::failed(error),
+        Poll::Pending => CallFuture::boxed(async move {
+            poll_fn(|cx| service.poll_ready(cx)).await?;
+            service.call(call).await
+        }),
+    }
+}
 
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+impl<E: Send + 'static> Service<Call> for Endpoint<E> {
+    type Response = Outcome;
+    type Error = E;
+    type Future = CallFuture<E>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: Call) -> CallFuture {
-        self.0.call(call)
+    fn call(&mut self, call: Call) -> CallFuture<E> {
+        self.run(call)
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl<E> Clone for Endpoint<E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<E> fmt::Debug for Endpoint<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Endpoint")
-    }
-}
-
-struct Boxed<T>(T);
-
-impl<T> Route for Boxed<T>
-where
-    T: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + Sync + 'static,
-    T::Future: Send,
-{
-    fn call(&self, call: Call) -> CallFuture {
-        // Called when the future is polled, so that the service does not run before that.
-        let mut service = self.0.clone();
-        CallFuture::from_future(async move {
-            let Ok(outcome) = service.call(call).await;
-            outcome
-        })
     }
 }

@@ -24,11 +24,9 @@ use crate::limits::calls::Limits;
 
 use description::KnownEffect;
 pub use description::{Description, Effect, EffectOf, Example};
-pub use endpoint::Endpoint;
-pub(crate) use endpoint::Route;
+pub use endpoint::{Endpoint, run_when_ready};
 pub use future::{CallFuture, CancelGuard};
-pub use observer::Recording;
-pub use observer::{MessageInfo, Notes, Observation, Observer};
+pub use observer::{MessageInfo, Observation, Observer};
 pub use registered::RegisteredOperation;
 
 /// A valid request: the method name, the params, the id, and the extensions set by transports and layers.
@@ -53,10 +51,9 @@ pub struct Call {
 #[derive(Default)]
 struct Rare {
     cancellation: Option<CancelGuard>,
-    /// Ended by the code that replies to the call.
-    recording: Option<Recording>,
-    /// Notes of layers for observers.
-    notes: Option<Arc<Notes>>,
+    observation: Option<Arc<dyn Observation>>,
+    /// Whether the code that replies to the call has taken the observation, and ends it.
+    is_ended_elsewhere: bool,
     /// Not an extension, since nested calls with the same extensions have other params.
     encoding: Option<Encoding>,
     /// The error that replaces the outcome of the handler.
@@ -279,6 +276,11 @@ impl Call {
         self
     }
 
+    /// Whether an error replaces the outcome of the handler.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.refusal.is_some())
+    }
+
     /// The error that replaces the outcome of the handler, if any.
     pub(crate) fn take_refusal(&mut self) -> Option<ErrorObject> {
         self.rare.as_mut()?.refusal.take()
@@ -313,23 +315,23 @@ impl Call {
         &mut self.extensions
     }
 
-    /// Takes the recording, if the service has a history, for protocols that write their own responses.
-    /// `Rpc::answer` and `Rpc::run` take it themselves.
-    pub fn take_recording(&mut self) -> Option<Recording> {
-        self.rare.as_mut()?.recording.take()
+    /// Takes the observation, if the service has an observer, for protocols that write their own responses: they end it
+    /// with the response. `None` if it was taken before.
+    pub fn take_observation(&mut self) -> Option<Arc<dyn Observation>> {
+        let rare = self.rare.as_mut().filter(|rare| !rare.is_ended_elsewhere)?;
+        rare.is_ended_elsewhere = rare.observation.is_some();
+        rare.observation.clone()
     }
 
-    /// Starts the recording of this call.
+    /// Starts the observation of this call.
     pub(crate) fn observe(&mut self, observer: &dyn Observer, message: MessageInfo<'_>) {
-        let notes = Arc::default();
-        let recording = observer.begin(self, message, &notes);
-        let rare = self.rare_mut();
-        (rare.recording, rare.notes) = (Some(recording), Some(notes));
+        let observation = observer.begin(self, message);
+        self.rare_mut().observation = Some(observation);
     }
 
-    /// The notes of layers for observers, if the service has an observer.
-    pub fn notes(&self) -> Option<&Arc<Notes>> {
-        self.rare.as_ref()?.notes.as_ref()
+    /// The observation, if the service has an observer, for layers that report what they find out about the call.
+    pub fn observation(&self) -> Option<&Arc<dyn Observation>> {
+        self.rare.as_ref()?.observation.as_ref()
     }
 
     /// The body that contains the call.
@@ -346,7 +348,11 @@ impl Call {
         if let Some(encoding) = encoding {
             let is_converted = self.rare.as_ref().is_some_and(|rare| rare.sent.is_some());
             let encoding = if is_converted { encoding.without_params() } else { encoding };
-            self.rare_mut().encoding = Some(encoding);
+            let rare = self.rare_mut();
+            if let Some(refusal) = encoding.refusal() {
+                rare.refusal = Some(refusal.clone());
+            }
+            rare.encoding = Some(encoding);
         }
         self
     }

@@ -1,7 +1,5 @@
 //! Replies in EDN.
 
-use tower_service::Service as _;
-
 use super::Dispatcher;
 use crate::call::Call;
 use crate::format::Encoding;
@@ -16,12 +14,12 @@ impl Dispatcher {
         id: &Id,
         encoding: &Encoding,
     ) -> Reply {
-        // The outcome may have no EDN representation, or a too large one. The reply that is sent is recorded.
-        let recording = call.take_recording();
-        let Ok(outcome) = self.runner.clone().call(call).await;
+        // The outcome may have no EDN representation, or a too large one. The observer gets the reply that is sent.
+        let observation = call.take_observation();
+        let Ok(outcome) = self.run_message(call).await;
         let reply = self.reply_in_edn(outcome, id, encoding);
-        if let Some(recording) = recording {
-            recording.end_with_response(reply.json(), reply.code());
+        if let Some(observation) = observation {
+            observation.end_with_response(reply.json(), reply.code());
         }
         reply
     }

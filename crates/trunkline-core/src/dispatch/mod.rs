@@ -1,6 +1,5 @@
 //! Execution of message bodies: parsing, calls, replies.
 
-mod engine;
 #[cfg(feature = "edn")]
 mod in_edn;
 mod incoming;
@@ -16,7 +15,7 @@ use bytes::Bytes;
 use tower_service::Service;
 
 use crate::batch::{self, BatchScheduler};
-use crate::call::{Call, Observer, RegisteredOperation};
+use crate::call::{Call, CallFuture, Observer, RegisteredOperation};
 use crate::extensions::Extensions;
 #[cfg(feature = "edn")]
 use crate::format::Format;
@@ -27,10 +26,9 @@ use crate::limits::{OutOfMemory, Reservation};
 use crate::operation::Registry;
 use crate::outcome::Outcome;
 use crate::reply::{Reply, Response};
-use engine::Runner;
 
-pub use engine::Engine;
-pub use engine::RpcFuture;
+use observed::observed;
+
 pub use incoming::{Batch, Incoming};
 pub use protocol_methods::ProtocolMethods;
 
@@ -40,35 +38,34 @@ pub use protocol_methods::ProtocolMethods;
 pub struct Dispatcher {
     registry: Arc<Registry>,
     limits: Arc<Limits>,
-    runner: Runner,
+    protocol_methods: Option<Arc<dyn ProtocolMethods>>,
     observer: Option<Arc<dyn Observer>>,
     scheduler: Arc<dyn BatchScheduler>,
 }
 
 impl Dispatcher {
-    /// A dispatcher for the operations in `registry`. Calls are run by `engine`.
+    /// A dispatcher for the operations in `registry`.
     pub fn new(
         registry: Arc<Registry>,
         limits: Limits,
-        engine: Arc<dyn Engine>,
         scheduler: Arc<dyn BatchScheduler>,
     ) -> Self {
-        let (limits, runner) = (Arc::new(limits), Runner::new(engine));
-        Self { registry, limits, runner, observer: None, scheduler }
+        let limits = Arc::new(limits);
+        Self { registry, limits, protocol_methods: None, observer: None, scheduler }
     }
 
     /// Adds the methods of another protocol, which make calls of the same operations. They are available to message
     /// bodies ([`handle`](Self::handle), [`answer`](Self::answer)), not to [`Service::call`]. Replaces earlier ones.
     #[must_use]
     pub fn with_protocol_methods(mut self, protocol_methods: Arc<dyn ProtocolMethods>) -> Self {
-        self.runner.set_protocol_methods(protocol_methods);
+        self.protocol_methods = Some(protocol_methods);
         self
     }
 
     /// Removes the methods of another protocol.
     #[must_use]
     pub fn without_protocol_methods(mut self) -> Self {
-        self.runner.remove_protocol_methods();
+        self.protocol_methods = None;
         self
     }
 
@@ -145,20 +142,30 @@ impl Dispatcher {
             // Boxed, so that it does not enlarge the future of a call in JSON.
             return Box::pin(self.answer_in_edn(call, id, &encoding)).await;
         }
-        // Ended with the reply, so that the recording does not serialise it again.
-        let recording = call.take_recording();
-        let Ok(outcome) = self.runner.run(call).await;
+        // Ended with the reply, so that the observer does not serialise it again.
+        let observation = call.take_observation();
+        let Ok(outcome) = self.run_message(call).await;
         let reply = self.reply(outcome, id.as_ref());
-        if let Some(recording) = recording {
-            recording.end_with_response(reply.json(), reply.code());
+        if let Some(observation) = observation {
+            observation.end_with_response(reply.json(), reply.code());
         }
         reply
     }
 
     /// Runs a call that was [parsed](Self::read) or [redirected](Call::redirect_to) through all layers, for protocols
-    /// that write their own responses.
-    pub fn run(&self, call: Call) -> RpcFuture {
-        self.runner.call_operation(call)
+    /// that write their own responses. A call without an operation fails with -32601.
+    pub fn run(&self, call: Call) -> CallFuture {
+        observed(call, |call| self.registry.run(call))
+    }
+
+    /// Runs a call of an operation or of a protocol method.
+    fn run_message(&self, call: Call) -> CallFuture {
+        let is_unresolved = call.operation().is_none() && !call.is_refused();
+        let protocol_methods = self.protocol_methods.as_ref().filter(|_| is_unresolved);
+        match protocol_methods.filter(|protocol_methods| protocol_methods.has(&call.method())) {
+            Some(protocol_methods) => observed(call, |call| protocol_methods.call(call)),
+            None => self.run(call),
+        }
     }
 
     /// Processes a batch that was [parsed](Self::read).
@@ -193,14 +200,15 @@ impl Dispatcher {
             let call = self.call_of(body.clone(), request, extensions.clone());
             let mut call = call.with_encoding(encodings.of(index).cloned());
             if let Some(members) = &members {
-                members.record(index, &mut call);
+                members.observe(index, &mut call);
             }
             call
         };
         let request = batch::BatchRequest { body, entries, encodings };
         let resources =
             batch::Resources { limits: &self.limits, scheduler: &*self.scheduler, memory };
-        Ok(batch::run(&mut self.runner.clone(), request, resources, call).await)
+        let run = |call| self.run_message(call);
+        Ok(batch::run(request, resources, call, run).await)
     }
 
     /// The reply to the call with this id, or an error if it exceeds the size limit. [`Reply::None`] for a
@@ -250,21 +258,21 @@ impl Dispatcher {
 impl Service<Call> for Dispatcher {
     type Response = Outcome;
     type Error = Infallible;
-    type Future = RpcFuture;
+    type Future = CallFuture;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.runner.poll_ready(cx)
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut call: Call) -> RpcFuture {
+    fn call(&mut self, mut call: Call) -> CallFuture {
         if call.operation().is_none() {
             let operation = self.registry.find(call.method().as_bytes());
             call.resolve(operation);
         }
-        // A parsed call is being recorded already.
-        if call.notes().is_none() {
-            self.record_own(&mut call);
+        // A parsed call is being observed already.
+        if call.observation().is_none() {
+            self.observe_own(&mut call);
         }
-        self.runner.call_operation(call)
+        self.run(call)
     }
 }

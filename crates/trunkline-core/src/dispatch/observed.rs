@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Batch, Dispatcher};
-use crate::call::{Call, MessageInfo, Observer};
+use crate::call::{Call, CallFuture, MessageInfo, Observer};
 use crate::envelope::{Elements, InvalidRequest, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
@@ -23,16 +23,16 @@ impl Dispatcher {
         self.observer.as_deref()
     }
 
-    /// Starts the recording of a call that is the whole body.
-    pub(super) fn record_single(&self, call: &mut Call) {
+    /// Starts the observation of a call that is the whole body.
+    pub(super) fn observe_single(&self, call: &mut Call) {
         if let Some(observer) = self.observer() {
             let text = call.body().clone();
             call.observe(observer, self.message(text.trim_ascii(), None));
         }
     }
 
-    /// Starts the recording of a call that was made in this process, where replies have no size limit.
-    pub(super) fn record_own(&self, call: &mut Call) {
+    /// Starts the observation of a call that was made in this process, where replies have no size limit.
+    pub(super) fn observe_own(&self, call: &mut Call) {
         if let Some(observer) = self.observer() {
             let text = call.message();
             let message = MessageInfo { reply_bytes: usize::MAX, ..self.message(&text, None) };
@@ -40,8 +40,8 @@ impl Dispatcher {
         }
     }
 
-    /// Records an invalid body.
-    pub(super) fn record_invalid(
+    /// Reports an invalid body.
+    pub(super) fn observe_invalid(
         &self,
         body: &[u8],
         extensions: &Extensions,
@@ -53,7 +53,7 @@ impl Dispatcher {
         }
     }
 
-    /// The entries of a batch, for recording. `None` without an observer.
+    /// The entries of a batch, for the observer. `None` without an observer.
     pub(super) fn members(&self, batch: &Batch) -> Option<Members<'_>> {
         let observer = self.observer()?;
         let mut elements = Elements::new(&batch.body);
@@ -73,7 +73,7 @@ impl Dispatcher {
 }
 
 impl Batch {
-    /// Records that a transport rejects the whole batch with `error`. Not needed for a batch that is
+    /// Reports that a transport rejects the whole batch with `error`. Not needed for a batch that is
     /// [processed](Dispatcher::answer_batch).
     pub fn refuse(self, error: &ErrorObject) {
         if let Some(observer) = &self.observer {
@@ -92,8 +92,8 @@ pub(super) struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// Starts the recording of a call of the batch.
-    pub(super) fn record(&self, index: usize, call: &mut Call) {
+    /// Starts the observation of a call of the batch.
+    pub(super) fn observe(&self, index: usize, call: &mut Call) {
         let body = call.body().clone();
         let text = match call.converted_message() {
             Some(_) => &body,
@@ -114,4 +114,20 @@ impl Members<'_> {
     fn text<'b>(&self, body: &'b Bytes, index: usize) -> &'b [u8] {
         self.spans.get(index).map_or(&[], |span| span.of(body))
     }
+}
+
+/// Runs a call. Its observation ends with the outcome, unless the code that replies to the call ends it.
+pub(super) fn observed(mut call: Call, run: impl FnOnce(Call) -> CallFuture) -> CallFuture {
+    let Some(observation) = call.observation().cloned() else {
+        return run(call);
+    };
+    let ends = call.take_observation().is_some();
+    run(call).map(move |outcome| {
+        match outcome.code() {
+            _ if ends => observation.end(&outcome),
+            Some(code) => observation.fail(code),
+            None => {}
+        }
+        outcome
+    })
 }

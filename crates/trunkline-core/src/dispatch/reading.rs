@@ -59,7 +59,7 @@ impl Dispatcher {
                         (self.read_json(json, extensions, Encodings::Each(encodings)), Some(first))
                     }
                     Err(error) => {
-                        self.record_invalid(&body, &extensions, &error, None);
+                        self.observe_invalid(&body, &extensions, &error, None);
                         let refused = Incoming::Refused { error, id: None, body };
                         (refused, Some(Encoding::of_json(reply)))
                     }
@@ -88,7 +88,7 @@ impl Dispatcher {
             Ok(message) => message,
             Err(error) => {
                 let error = ErrorObject::from(&error);
-                self.record_invalid(&body, &extensions, &error, None);
+                self.observe_invalid(&body, &extensions, &error, None);
                 return Incoming::Refused { error, id: None, body };
             }
         };
@@ -96,13 +96,13 @@ impl Dispatcher {
             Message::Single(Ok(request)) => {
                 let encoding = encodings.of(0).cloned();
                 let mut call = self.call_of(body, request, extensions).with_encoding(encoding);
-                self.record_single(&mut call);
+                self.observe_single(&mut call);
                 Incoming::Call(call)
             }
             Message::Single(Err(invalid)) => {
                 let id = invalid.id.map(|id| Id::from_raw(body.slice(id.range())));
                 let error = ErrorObject::from(&invalid);
-                self.record_invalid(&body, &extensions, &error, id.as_ref());
+                self.observe_invalid(&body, &extensions, &error, id.as_ref());
                 if invalid.reason == InvalidReason::Response {
                     Incoming::Response { body, error, id }
                 } else {

@@ -1,6 +1,5 @@
 //! Operations and their registry.
 
-mod bind;
 mod build;
 mod handler;
 mod pattern;
@@ -15,25 +14,28 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 
-use crate::call::{Description, Effect, EffectOf, Endpoint, Example, RegisteredOperation};
+use crate::call::{
+    CallFuture, Description, Effect, EffectOf, Endpoint, Example, RegisteredOperation,
+};
 use crate::conversion::{Conversions, ParamTypes};
 use crate::error::RpcError;
 use crate::extensions::Extensions;
+use crate::outcome::Outcome;
 use crate::params::{Arguments, Function, Param};
 use crate::schema::Schema;
-use bind::{Bound, MakeEndpoint, Unbound};
 use handler::Named;
 
 pub use build::{BuildError, DISCOVER, SourceLocation};
 pub use handler::{Handler, arguments};
 pub use pattern::{Pattern, matches, may_match_below};
-pub use registry::{Dispatch, Registry};
+pub use registry::{Registry, ServiceLayers};
 pub use reply::{IntoOutcome, IntoReply, Json};
 
 /// An operation to register: a name, a handler and a description.
 pub struct Operation<S = ()> {
     pub(crate) description: Description,
-    make: Box<dyn MakeEndpoint<S>>,
+    /// Makes the endpoint of the handler with its state.
+    make: Box<dyn FnOnce(S) -> Endpoint + Send>,
     immediate: bool,
     conversions: Conversions,
     pub(crate) timeout: Option<Duration>,
@@ -55,7 +57,12 @@ impl<S> Operation<S> {
     {
         let immediate = handler.is_immediate();
         let description = Description::new(name.into(), handler.declared(), handler.is_variadic());
-        let make = Box::new(Unbound { handler, marker: PhantomData });
+        let make = Box::new(move |state| {
+            Endpoint::new(move |mut call| match call.take_refusal() {
+                Some(error) => CallFuture::ready(Outcome::error(error)),
+                None => handler.call(call, &state),
+            })
+        });
         let location = Location::caller();
         let (conversions, timeout, layers) = (Conversions::All, None, Vec::new());
         Self { description, make, immediate, conversions, timeout, layers, location }
@@ -305,10 +312,10 @@ impl<S> Operation<S> {
     where
         S: Send + 'static,
     {
-        let make = Box::new(Bound { make: self.make, state });
+        let make = self.make;
         Operation {
             description: self.description,
-            make,
+            make: Box::new(move |_| make(state)),
             immediate: self.immediate,
             conversions: self.conversions,
             timeout: self.timeout,
@@ -324,8 +331,8 @@ impl<S> Operation<S> {
 }
 
 impl Operation {
-    /// Builds the endpoint of the operation. A dynamic operation continues with the `extensions` of the previous
-    /// one of its name. `depth` is the maximum depth of messages.
+    /// Builds the endpoint of the operation, without the layers of the service. A dynamic operation continues with the
+    /// `extensions` of the previous one of its name. `depth` is the maximum depth of messages.
     pub(crate) fn register(
         self,
         is_static: bool,
@@ -333,7 +340,7 @@ impl Operation {
         depth: usize,
     ) -> RegisteredOperation {
         let is_immediate = self.is_immediate();
-        let endpoint = self.make.make(());
+        let endpoint = (self.make)(());
         let endpoint = self.layers.iter().fold(endpoint, |endpoint, layer| layer(endpoint));
         let Self { description, conversions, timeout, location, .. } = self;
         let Description { input, params, variadic, .. } = &description;

@@ -1,17 +1,13 @@
-//! The registry: operations by name, and the service that calls them.
+//! The registry: operations by name, in the layers of the service.
 
 use std::cmp::Ordering;
-use std::convert::Infallible;
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use std::task::{Context, Poll};
-
-use tower_service::Service;
 
 use super::Operation;
 use super::build::{self, BuildError};
-use crate::call::{Call, CallFuture, RegisteredOperation};
+use crate::call::{Call, CallFuture, Endpoint, RegisteredOperation};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::outcome::Outcome;
@@ -31,10 +27,20 @@ pub struct Registry {
     parts: Mutex<Vec<Operations>>,
     current: RwLock<Snapshot>,
     listeners: Mutex<Vec<Listener>>,
-    /// Creates the extensions of a new operation.
-    extensions: Box<dyn Fn() -> Extensions + Send + Sync>,
+    /// The endpoint of calls of unknown methods, in the layers of the service.
+    unknown: Endpoint,
+    service: Box<dyn ServiceLayers>,
     /// The maximum depth of a message.
     depth: usize,
+}
+
+/// The part of a service around its operations.
+pub trait ServiceLayers: Send + Sync {
+    /// The extensions of a new operation.
+    fn extensions(&self) -> Extensions;
+
+    /// Wraps the endpoint of an operation, or of unknown methods, in the layers of the service.
+    fn wrap(&self, operation: Option<&RegisteredOperation>, endpoint: Endpoint) -> Endpoint;
 }
 
 /// The operations between two changes.
@@ -48,19 +54,20 @@ struct Snapshot {
 impl Registry {
     /// A registry of `operations`, and of `built_in` operations, whose names are not checked and which are listed
     /// last. The number of sets of dynamic operations is `parts`; they are empty until [`replace`](Self::replace).
-    /// Each operation gets its [extensions](RegisteredOperation::extensions) from `extensions`. `depth` is the maximum
-    /// nesting depth of messages.
+    /// Each operation gets its [extensions](RegisteredOperation::extensions) and the layers around it from `service`.
+    /// `depth` is the maximum nesting depth of messages.
     pub fn new(
         operations: Vec<Operation>,
         built_in: Vec<Operation>,
         parts: usize,
-        extensions: impl Fn() -> Extensions + Send + Sync + 'static,
+        service: impl ServiceLayers + 'static,
         depth: usize,
     ) -> Result<Self, BuildError> {
         build::check([], &operations)?;
         let registered = |operations: Vec<Operation>| -> Operations {
-            let register =
-                |operation: Operation| Arc::new(operation.register(true, extensions(), depth));
+            let register = |operation: Operation| {
+                wrapped(operation.register(true, service.extensions(), depth), &service)
+            };
             operations.into_iter().map(register).collect()
         };
         let (static_operations, built_in) = (registered(operations), registered(built_in));
@@ -74,7 +81,8 @@ impl Registry {
             parts: Mutex::new(vec![Vec::new(); parts]),
             current: RwLock::new(current),
             listeners: Mutex::default(),
-            extensions: Box::new(extensions),
+            unknown: service.wrap(None, Endpoint::new(unknown)),
+            service: Box::new(service),
             depth,
         })
     }
@@ -95,6 +103,14 @@ impl Registry {
             return found.cloned();
         }
         find(&read(&self.current).by_name, name).cloned()
+    }
+
+    /// Runs a resolved call.
+    pub(crate) fn run(&self, call: Call) -> CallFuture {
+        match call.operation().cloned() {
+            Some(operation) => operation.endpoint.run(call),
+            None => self.unknown.run(call),
+        }
     }
 
     pub(crate) fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
@@ -128,8 +144,8 @@ impl Registry {
         let registered = |operation: Operation| {
             let known = find(&known, operation.description.name.as_bytes());
             let known = known.map(|known| known.extensions().clone());
-            let extensions = known.unwrap_or_else(&self.extensions);
-            Arc::new(operation.register(false, extensions, self.depth))
+            let extensions = known.unwrap_or_else(|| self.service.extensions());
+            wrapped(operation.register(false, extensions, self.depth), &*self.service)
         };
         let registered = operations.into_iter().map(registered).collect();
         let before = mem::replace(&mut parts[part], registered);
@@ -141,6 +157,22 @@ impl Registry {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         Ok((before, mem::replace(&mut *current, after)))
     }
+}
+
+/// The operation, whose endpoint is in the layers of the service.
+fn wrapped(
+    mut operation: RegisteredOperation,
+    service: &dyn ServiceLayers,
+) -> Arc<RegisteredOperation> {
+    operation.endpoint = service.wrap(Some(&operation), operation.endpoint.clone());
+    Arc::new(operation)
+}
+
+/// -32601, unless the call has another error.
+fn unknown(mut call: Call) -> CallFuture {
+    let error = call.take_refusal();
+    let error = error.unwrap_or_else(|| ErrorObject::method_not_found(&call.method()));
+    CallFuture::ready(Outcome::error(error))
 }
 
 fn sorted(mut operations: Operations) -> Operations {
@@ -174,40 +206,5 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").field("operations", &self.operations()).finish_non_exhaustive()
-    }
-}
-
-/// A service that runs the operation of a resolved call.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Dispatch;
-
-impl Service<Call> for Dispatch {
-    type Response = Outcome;
-    type Error = Infallible;
-    type Future = CallFuture;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> CallFuture {
-        let operation = call.operation().cloned();
-        Self::run(operation.as_deref(), call)
-    }
-}
-
-impl Dispatch {
-    /// Runs `operation`, to which the call was resolved.
-    pub fn run(operation: Option<&RegisteredOperation>, call: Call) -> CallFuture {
-        // The params could not be decoded, so no operation can run.
-        if let Some(refusal) = call.encoding().and_then(|encoding| encoding.refusal()) {
-            return CallFuture::ready(Outcome::error(refusal.clone()));
-        }
-        match operation {
-            Some(operation) => operation.endpoint.call(call),
-            None => {
-                CallFuture::ready(Outcome::error(ErrorObject::method_not_found(&call.method())))
-            }
-        }
     }
 }

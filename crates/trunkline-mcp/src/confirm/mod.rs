@@ -2,19 +2,16 @@
 
 mod codes;
 
-use std::convert::Infallible;
 use std::future::poll_fn;
-use std::mem;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::future::Either;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
-use tower::{Layer, Service};
+use tower::Layer;
 use trunkline::access::Principal;
+use trunkline::layers::{CallLayer, CallService, Layered};
 use trunkline::protocol::{CallFuture, Description, canonical, excerpt, read_params};
 use trunkline::tool::{CONFIRMATION_PARAM as PARAM, Confirmed};
 use trunkline::{Call, Effect, ErrorObject, Outcome, Router, RpcError, code};
@@ -53,13 +50,6 @@ use crate::peer::{Peer, PeerError, StateKey};
 pub struct ConfirmLayer {
     codes: Arc<Codes>,
     questions: Questions,
-}
-
-/// The service of a [`ConfirmLayer`].
-#[derive(Debug, Clone)]
-pub struct Confirm<S> {
-    inner: S,
-    layer: ConfirmLayer,
 }
 
 /// The handling of questions to users.
@@ -132,90 +122,73 @@ fn needs_confirmation(effect: Option<Effect>, description: &Description) -> bool
 }
 
 impl<S> Layer<S> for ConfirmLayer {
-    type Service = Confirm<S>;
+    type Service = Layered<Self, S>;
 
-    fn layer(&self, inner: S) -> Confirm<S> {
-        Confirm { inner, layer: self.clone() }
+    fn layer(&self, inner: S) -> Self::Service {
+        Layered::new(self, inner)
     }
 }
 
-impl<S> Service<Call> for Confirm<S>
-where
-    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Outcome;
-    type Error = Infallible;
-    type Future = Either<S::Future, CallFuture>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
+impl CallLayer for ConfirmLayer {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         let (call, sent_code) = match take_code(call) {
             Ok(taken) => taken,
-            Err(error) => return Either::Right(CallFuture::ready(Outcome::error(error))),
+            Err(error) => return CallFuture::ready(Outcome::error(error)),
         };
         let needs_confirmation = call
             .operation()
             .is_some_and(|operation| needs_confirmation(call.effect(), operation.description()));
         if !needs_confirmation || call.extensions().get::<Confirmed>().is_some() {
-            return Either::Left(self.inner.call(call));
+            return inner.run(call);
         }
-        // The service that is ready makes the call.
-        let clone = self.inner.clone();
-        let mut inner = mem::replace(&mut self.inner, clone);
-        let ConfirmLayer { codes, questions } = self.layer.clone();
+        let mut inner = inner.take();
+        let Self { codes, questions } = self.clone();
         if let Some(sent_code) = sent_code {
-            return Either::Right(CallFuture::from_future(async move {
+            return CallFuture::boxed(async move {
                 let (call, request) = match read_params(call, request_digest).await {
                     Ok(read) => read,
-                    Err(error) => return Outcome::error(error),
+                    Err(error) => return Ok(Outcome::error(error)),
                 };
                 if let Err(error) = codes.accept(&sent_code, caller(&call).as_deref(), request) {
-                    return Outcome::error(refused_code(error, &call));
+                    return Ok(Outcome::error(refused_code(error, &call)));
                 }
-                let Ok(outcome) = inner.call(call).await;
-                outcome
-            }));
+                inner.run(call).await
+            });
         }
         let peer = call.extensions().get::<Peer>().filter(|peer| peer.supports("elicitation"));
         let peer = peer.cloned();
-        Either::Right(CallFuture::from_future(async move {
+        CallFuture::boxed(async move {
             if let Some(peer) = peer {
                 match ask(&peer, &call, questions).await {
-                    Answer::Confirmed => {
-                        let Ok(outcome) = inner.call(call).await;
-                        return outcome;
-                    }
-                    Answer::Refused(error) => return Outcome::error(error),
+                    Answer::Confirmed => return inner.run(call).await,
+                    Answer::Refused(error) => return Ok(Outcome::error(error)),
                     Answer::None => {}
                 }
             }
             refuse(inner, &codes, call).await
-        }))
+        })
     }
 }
 
 /// Refuses a call with a confirmation code, and the result of its dry run.
-async fn refuse<S>(mut inner: S, codes: &Codes, call: Call) -> Outcome
-where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
-{
+async fn refuse<S: CallService>(
+    mut inner: S,
+    codes: &Codes,
+    call: Call,
+) -> Result<Outcome, S::Error> {
     let preview = match dry_run(&call) {
         None => None,
         Some(call) => {
-            let Ok(()) = poll_fn(|cx| inner.poll_ready(cx)).await;
-            let Ok(outcome) = inner.call(call).await;
+            poll_fn(|cx| inner.poll_ready(cx)).await?;
+            let outcome = inner.run(call).await?;
             match outcome.as_result() {
                 Ok(result) => serde_json::from_slice(result).ok(),
                 // The call would fail, too.
-                Err(_) => return outcome,
+                Err(_) => return Ok(outcome),
             }
         }
     };
-    Outcome::error(refusal(codes, call, preview).await)
+    Ok(Outcome::error(refusal(codes, call, preview).await))
 }
 
 /// Removes the param of the code from a call.

@@ -211,14 +211,18 @@ impl Server {
         transport: Transport<'_>,
         session: Option<&Arc<Session>>,
     ) -> Answer {
-        let recording = call.take_recording();
+        let observation = call.take_observation();
         let Answer { modern, outcome } = self.begin(call, transport, session);
-        let outcome = match (outcome, recording) {
-            (Ok(started), Some(recording)) => {
-                Ok(StartedCall { future: recording.follow(started.future), ..started })
+        let outcome = match (outcome, observation) {
+            (Ok(started), Some(observation)) => {
+                let future = started.future.map(move |outcome| {
+                    observation.end(&outcome);
+                    outcome
+                });
+                Ok(StartedCall { future, ..started })
             }
-            (Err(fault), Some(recording)) => {
-                recording.end(&Outcome::error(fault.error()));
+            (Err(fault), Some(observation)) => {
+                observation.end(&Outcome::error(fault.error()));
                 Err(fault)
             }
             (outcome, None) => outcome,
@@ -444,8 +448,8 @@ fn ready(result: &[u8]) -> StartedCall {
 
 /// Records a call that is refused before it is [answered](Server::answer).
 pub(crate) fn record_refusal(mut call: Call, error: &ErrorObject) {
-    if let Some(recording) = call.take_recording() {
-        recording.end(&Outcome::error(error.clone()));
+    if let Some(observation) = call.take_observation() {
+        observation.end(&Outcome::error(error.clone()));
     }
 }
 

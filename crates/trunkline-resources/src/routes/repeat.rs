@@ -48,8 +48,8 @@ impl Routes {
             (Some(error), Incoming::Call(mut call)) => {
                 let id = call.id();
                 let outcome = Outcome::error(error);
-                if let Some(recording) = call.take_recording() {
-                    recording.end(&outcome);
+                if let Some(observation) = call.take_observation() {
+                    observation.end(&outcome);
                 }
                 rpc.reply(outcome, id.as_ref())
             }

@@ -92,13 +92,13 @@ impl Protocol for JsonRpc {
                 if let Some(key) = cancelled_key(&call) {
                     self.calls.cancel(&key);
                 }
-                if let Some(recording) = call.take_recording() {
-                    recording.end_with_response(None, None);
+                if let Some(observation) = call.take_observation() {
+                    observation.end_with_response(None, None);
                 }
             }
             Incoming::Call(mut call) => {
                 let expected = ExpectedReply::to_call(&call);
-                let request = Request::new(expected, call.take_recording(), unanswered);
+                let request = Request::new(expected, call.take_observation(), unanswered);
                 self.answer(request, Work::Call(call), bytes).await;
             }
             Incoming::Batch(batch) => {

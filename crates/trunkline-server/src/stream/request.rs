@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::Stream;
 use futures_util::stream::poll_fn;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use trunkline_core::call::{Call, Recording};
+use trunkline_core::call::{Call, Observation};
 use trunkline_core::dispatch::Batch;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::format::{Encoding, Format};
@@ -20,8 +20,8 @@ use crate::status::Counts;
 /// A request whose reply has not been written.
 pub(super) struct Request {
     pub(super) expected: ExpectedReply,
-    /// The recording of a single call. Calls of a batch have their own.
-    recording: Option<Recording>,
+    /// The observation of a single call. Calls of a batch have their own.
+    observation: Option<Arc<dyn Observation>>,
     running: Option<Running>,
     unanswered: Unanswered,
 }
@@ -74,11 +74,11 @@ struct Running {
 impl Request {
     pub(super) fn new(
         expected: ExpectedReply,
-        recording: Option<Recording>,
+        observation: Option<Arc<dyn Observation>>,
         unanswered: &Unanswered,
     ) -> Self {
         unanswered.0.fetch_add(1, Ordering::Relaxed);
-        Self { expected, recording, running: None, unanswered: unanswered.clone() }
+        Self { expected, observation, running: None, unanswered: unanswered.clone() }
     }
 
     /// Marks the request as running.
@@ -201,8 +201,8 @@ impl Replies {
                 None
             }
         };
-        if let Some(recording) = request.recording.take() {
-            recording.end_with_response(reply.json(), reply.code());
+        if let Some(observation) = request.observation.take() {
+            observation.end_with_response(reply.json(), reply.code());
         }
         let is_json = (reply.format(), self.format) == (Format::Json, Format::Json);
         let format = (!is_json).then_some(reply.format());

@@ -2,16 +2,18 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::Poll;
 
-use tower::{Layer, Service};
-use trunkline_core::call::Call;
+use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::outcome::Outcome;
 
-use super::future::{RefusableFuture, Watch, WatchedFuture};
+use super::layered::{CallLayer, CallService, layer};
 
-/// Converts panics of handlers and inner layers into -32603.
+/// Converts panics of handlers and inner layers into -32603, and logs their messages.
+///
+/// Requires `panic = "unwind"`, Rust's default.
 #[derive(Debug, Clone, Copy)]
 pub struct CatchPanicLayer {
     on: bool,
@@ -27,10 +29,6 @@ impl CatchPanicLayer {
     pub(crate) fn switched(on: bool) -> Self {
         Self { on }
     }
-
-    pub(super) fn guard(self) -> PanicGuard {
-        PanicGuard { on: self.on }
-    }
 }
 
 impl Default for CatchPanicLayer {
@@ -39,68 +37,27 @@ impl Default for CatchPanicLayer {
     }
 }
 
-impl<S> Layer<S> for CatchPanicLayer {
-    type Service = CatchPanic<S>;
+layer!(CatchPanicLayer);
 
-    fn layer(&self, inner: S) -> CatchPanic<S> {
-        CatchPanic { inner, on: self.on }
-    }
-}
-
-/// Converts a panic into -32603 and logs its message.
-///
-/// Requires `panic = "unwind"`, Rust's default.
-#[derive(Debug, Clone)]
-pub struct CatchPanic<S> {
-    inner: S,
-    on: bool,
-}
-
-impl<S, E> Service<Call> for CatchPanic<S>
-where
-    S: Service<Call, Response = Outcome, Error = E>,
-{
-    type Response = Outcome;
-    type Error = E;
-    type Future = RefusableFuture<WatchedFuture<S::Future, PanicGuard>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        let on = self.on;
-        let start = || WatchedFuture::new(self.inner.call(call), PanicGuard { on });
-        if !on {
-            return RefusableFuture::running(start());
+impl CallLayer for CatchPanicLayer {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
+        if !self.on {
+            return inner.run(call);
         }
         // Handlers that are not async run here.
-        match catch_unwind(AssertUnwindSafe(start)) {
-            Ok(running) => RefusableFuture::running(running),
-            Err(panic) => RefusableFuture::refused(error_of(&*panic)),
+        let future = catch(|| inner.run(call)).unwrap_or_else(CallFuture::ready);
+        if future.is_ready() {
+            return future;
         }
+        future.polled_by(|future, cx| {
+            catch(|| Pin::new(future).poll(cx)).unwrap_or_else(|outcome| Poll::Ready(Ok(outcome)))
+        })
     }
 }
 
-/// Catches the panics of a running call, if it is on.
-#[derive(Debug)]
-pub struct PanicGuard {
-    on: bool,
-}
-
-impl<E> Watch<E> for PanicGuard {
-    type Error = E;
-
-    fn poll(
-        &mut self,
-        poll: impl FnOnce() -> Poll<Result<Outcome, E>>,
-    ) -> Poll<Result<Outcome, E>> {
-        if !self.on {
-            return poll();
-        }
-        catch_unwind(AssertUnwindSafe(poll))
-            .unwrap_or_else(|panic| Poll::Ready(Ok(Outcome::error(error_of(&*panic)))))
-    }
+/// The error of a panic in `work`.
+fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Outcome> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Outcome::error(error_of(&*panic)))
 }
 
 fn error_of(panic: &(dyn Any + Send)) -> ErrorObject {

@@ -1,17 +1,13 @@
 //! Replies to the errors that layers return.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use tower::util::Oneshot;
 use tower::{Layer, Service};
-use trunkline_core::call::{Call, Endpoint};
+use trunkline_core::call::{Call, CallFuture, Endpoint, run_when_ready};
 use trunkline_core::error::{BoxError, ErrorObject, RpcError, code};
 use trunkline_core::outcome::Outcome;
-
-use super::future::{Watch, WatchedFuture};
 
 /// Converts the errors that inner layers return into error objects.
 ///
@@ -51,7 +47,7 @@ pub(crate) fn layered<L>(endpoint: Endpoint, layer: &L) -> Endpoint
 where
     L: Layer<Endpoint>,
     L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-    <L::Service as Service<Call>>::Error: Into<BoxError>,
+    <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
     <L::Service as Service<Call>>::Future: Send,
 {
     endpoint_of(layer.layer(endpoint))
@@ -61,7 +57,7 @@ where
 pub(super) fn endpoint_of<S>(service: S) -> Endpoint
 where
     S: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-    S::Error: Into<BoxError>,
+    S::Error: Into<BoxError> + Send,
     S::Future: Send,
 {
     Endpoint::from_service(HandleErrorLayer::documented().layer(service))
@@ -94,46 +90,23 @@ pub struct HandleError<S, F> {
 
 impl<S, F> Service<Call> for HandleError<S, F>
 where
-    S: Service<Call, Response = Outcome> + Clone,
-    S::Error: Into<BoxError>,
-    F: Fn(BoxError) -> Outcome,
+    S: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+    S::Error: Into<BoxError> + Send,
+    S::Future: Send,
+    F: Fn(BoxError) -> Outcome + Send + Sync + 'static,
 {
     type Response = Outcome;
     type Error = Infallible;
-    type Future = WatchedFuture<Oneshot<S, Call>, ErrorPolicy<F>>;
+    type Future = CallFuture;
 
     /// Always ready: the call awaits the readiness of the service inside, so that its error gets a reply.
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        let policy = ErrorPolicy(Arc::clone(&self.policy));
-        WatchedFuture::new(Oneshot::new(self.inner.clone(), call), policy)
-    }
-}
-
-/// A policy that replies to the error of a running call.
-pub struct ErrorPolicy<F>(Arc<F>);
-
-impl<E, F> Watch<E> for ErrorPolicy<F>
-where
-    E: Into<BoxError>,
-    F: Fn(BoxError) -> Outcome,
-{
-    type Error = Infallible;
-
-    fn poll(
-        &mut self,
-        poll: impl FnOnce() -> Poll<Result<Outcome, E>>,
-    ) -> Poll<Result<Outcome, Infallible>> {
-        let ended = ready!(poll());
-        Poll::Ready(Ok(ended.unwrap_or_else(|error| (self.0)(error.into()))))
-    }
-}
-
-impl<F> fmt::Debug for ErrorPolicy<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ErrorPolicy")
+    fn call(&mut self, call: Call) -> CallFuture {
+        let policy = Arc::clone(&self.policy);
+        run_when_ready(self.inner.clone(), call)
+            .then(move |ended| Ok(ended.unwrap_or_else(|error| policy(error.into()))))
     }
 }

@@ -1,16 +1,12 @@
 //! Counters and durations for each method, and `GET /metrics`.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use tokio::time::Instant;
-use tower::{Layer, Service};
-use trunkline_core::call::{Call, RegisteredOperation};
-use trunkline_core::outcome::Outcome;
+use trunkline_core::call::{Call, CallFuture};
 
-use super::future::{Watch, WatchedFuture};
+use super::layered::{CallLayer, CallService, layer};
 use crate::metrics::{Counters, End};
 
 pub use crate::endpoints::metrics::{page, routes, routes_with};
@@ -77,22 +73,10 @@ impl MetricsLayer {
         named.chain([self.unknown().read("unknown")]).collect()
     }
 
-    /// Starts to measure a call of `operation`.
-    pub(super) fn start<'a>(
-        &'a self,
-        operation: Option<&'a RegisteredOperation>,
-        call: &Call,
-    ) -> CallMetrics<&'a Counters> {
-        CallMetrics(self.counters(operation, call).map(|counters| Count::new(&**counters)))
-    }
-
-    fn counters<'a>(
-        &'a self,
-        operation: Option<&'a RegisteredOperation>,
-        call: &Call,
-    ) -> Option<&'a Arc<Counters>> {
+    fn counters<'a>(&'a self, call: &'a Call) -> &'a Arc<Counters> {
+        let operation = call.operation();
         let own = operation.and_then(|operation| operation.extensions().get());
-        self.on.then(|| own.unwrap_or_else(|| self.others.of(call)))
+        own.unwrap_or_else(|| self.others.of(call))
     }
 
     fn unknown(&self) -> &Counters {
@@ -114,80 +98,44 @@ impl Default for MetricsLayer {
     }
 }
 
-impl<S> Layer<S> for MetricsLayer {
-    type Service = Metrics<S>;
+layer!(MetricsLayer);
 
-    fn layer(&self, inner: S) -> Metrics<S> {
-        Metrics { inner, layer: self.clone() }
-    }
-}
-
-/// Counts calls, failures and cancellations, and measures their durations.
-///
 /// Calls of registered methods are counted by name, all others together: a client cannot create new labels.
-#[derive(Debug, Clone)]
-pub struct Metrics<S> {
-    inner: S,
-    layer: MetricsLayer,
-}
-
-impl<S, E> Service<Call> for Metrics<S>
-where
-    S: Service<Call, Response = Outcome, Error = E>,
-{
-    type Response = Outcome;
-    type Error = E;
-    type Future = WatchedFuture<S::Future, CallMetrics<Arc<Counters>>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        // Before the call, since a handler that is not async runs in `call`.
-        let counters = self.layer.counters(call.operation().map(|operation| &**operation), &call);
-        let metrics = CallMetrics(counters.map(|counters| Count::new(Arc::clone(counters))));
-        WatchedFuture::new(self.inner.call(call), metrics)
+impl CallLayer for MetricsLayer {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
+        if !self.on {
+            return inner.run(call);
+        }
+        // Before the call, since a handler that is not async runs in it.
+        let running = RunningCall::new(Arc::clone(self.counters(&call)));
+        inner.run(call).then(|ended| {
+            let end = ended.as_ref().map_or(End::Failed, |outcome| End::of(outcome.code()));
+            running.end(end);
+            ended
+        })
     }
 }
 
-/// The metrics of a running call. It counts the call as cancelled when it is dropped before the end.
+/// A running call, which is counted as cancelled when it is dropped before its end.
 #[derive(Debug)]
-pub struct CallMetrics<C: Deref<Target = Counters>>(Option<Count<C>>);
-
-#[derive(Debug)]
-struct Count<C: Deref<Target = Counters>> {
-    counters: C,
+struct RunningCall {
+    counters: Arc<Counters>,
     started: Instant,
     end: End,
 }
 
-impl<E, C: Deref<Target = Counters>> Watch<E> for CallMetrics<C> {
-    type Error = E;
-
-    fn poll(
-        &mut self,
-        poll: impl FnOnce() -> Poll<Result<Outcome, E>>,
-    ) -> Poll<Result<Outcome, E>> {
-        let ended = ready!(poll());
-        if let Some(mut count) = self.0.take() {
-            count.end = match &ended {
-                Ok(outcome) => End::of(outcome.code()),
-                Err(_) => End::Failed,
-            };
-        }
-        Poll::Ready(ended)
-    }
-}
-
-impl<C: Deref<Target = Counters>> Count<C> {
-    fn new(counters: C) -> Self {
+impl RunningCall {
+    fn new(counters: Arc<Counters>) -> Self {
         counters.start();
         Self { counters, started: Instant::now(), end: End::Cancelled }
     }
+
+    fn end(mut self, end: End) {
+        self.end = end;
+    }
 }
 
-impl<C: Deref<Target = Counters>> Drop for Count<C> {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.counters.end(self.end, self.started.elapsed());
     }

@@ -5,19 +5,17 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use tower::{Layer, Service};
 use trunkline_access::{Identity, Principal};
-use trunkline_core::call::Call;
+use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 use trunkline_server::request::Peer;
 
-use super::future::RefusableFuture;
+use super::layered::{CallLayer, CallService, layer};
 
 /// Refuses the calls of a caller over the rate limit, with -32010 and `data.retry_after_ms`.
 ///
@@ -103,37 +101,13 @@ impl RateLimitLayer {
     }
 }
 
-impl<S> Layer<S> for RateLimitLayer {
-    type Service = RateLimit<S>;
+layer!(RateLimitLayer);
 
-    fn layer(&self, inner: S) -> RateLimit<S> {
-        RateLimit { inner, limits: Arc::clone(&self.limits) }
-    }
-}
-
-/// Refuses calls over the rate limit, see [`RateLimitLayer`].
-#[derive(Debug, Clone)]
-pub struct RateLimit<S> {
-    inner: S,
-    limits: Arc<CallerLimits>,
-}
-
-impl<S, E> Service<Call> for RateLimit<S>
-where
-    S: Service<Call, Response = Outcome, Error = E>,
-{
-    type Response = Outcome;
-    type Error = E;
-    type Future = RefusableFuture<S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
+impl CallLayer for RateLimitLayer {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         match self.limits.check(&call) {
-            Ok(()) => RefusableFuture::running(self.inner.call(call)),
-            Err(wait) => RefusableFuture::refused(too_fast(wait)),
+            Ok(()) => inner.run(call),
+            Err(wait) => CallFuture::ready(Outcome::error(too_fast(wait))),
         }
     }
 }

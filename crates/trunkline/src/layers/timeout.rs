@@ -1,22 +1,24 @@
 //! A deadline for each call.
 
-use std::fmt;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
-use tower::{Layer, Service};
-
-use trunkline_core::call::Call;
+use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
-/// Sets a deadline for each call.
+use super::layered::{CallLayer, CallService, layer};
+
+/// Drops a call at its deadline and replies with -32004. The time in which a call waits for its client
+/// ([`ClientWait`]) does not count. Ends calls that their clients repeat, too.
+///
+/// The timer is set when the first poll of the call returns pending, so a call that completes at once
+/// costs nothing.
 #[derive(Debug, Clone)]
 pub struct TimeoutLayer {
     limit: Option<Duration>,
@@ -37,24 +39,75 @@ impl TimeoutLayer {
     }
 }
 
-impl<S> Layer<S> for TimeoutLayer {
-    type Service = Timeout<S>;
+layer!(TimeoutLayer);
 
-    fn layer(&self, inner: S) -> Timeout<S> {
-        Timeout {
-            inner,
-            limit: self.limit,
-            overridable: self.overridable,
-            heartbeat: self.heartbeat.clone(),
+impl CallLayer for TimeoutLayer {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
+        let own =
+            call.operation().filter(|_| self.overridable).and_then(|operation| operation.timeout());
+        let (limit, wait) = (own.or(self.limit), call.extensions().get::<ClientWait>().cloned());
+        let future = inner.run(call);
+        if future.is_ready() || limit.is_none() && wait.is_none() {
+            return future;
         }
+        let heartbeat = self.heartbeat.clone();
+        let mut deadline = None;
+        future.polled_by(move |future, cx| {
+            if let Poll::Ready(ended) = Pin::new(&mut *future).poll(cx) {
+                return Poll::Ready(ended);
+            }
+            let outcome = if wait.as_ref().is_some_and(ClientWait::take_end_of_round) {
+                Outcome::result(&())
+            } else {
+                let Some(after) = limit else { return Poll::Pending };
+                let deadline = deadline.get_or_insert_with(|| {
+                    heartbeat.keep();
+                    Deadline::new(after)
+                });
+                ready!(deadline.poll(wait.as_ref(), cx));
+                timed_out(after)
+            };
+            // Releases what the call holds now, not after the reply is written.
+            *future = CallFuture::boxed(pending());
+            Poll::Ready(Ok(outcome))
+        })
+    }
+}
+
+/// The deadline of a running call.
+struct Deadline {
+    begin: Instant,
+    after: Duration,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Deadline {
+    fn new(after: Duration) -> Self {
+        Self { begin: Instant::now(), after, sleep: Box::pin(sleep(after)) }
+    }
+
+    /// Ready at the deadline, to which the time of waits for the client is added.
+    fn poll(&mut self, wait: Option<&ClientWait>, cx: &mut Context<'_>) -> Poll<()> {
+        while self.sleep.as_mut().poll(cx).is_ready() {
+            let waited = wait.map_or(Duration::ZERO, ClientWait::total);
+            let deadline = self.begin + self.after + waited;
+            if deadline <= Instant::now() {
+                return Poll::Ready(());
+            }
+            // A call that waits cannot reach its deadline, so it is not checked often.
+            let is_waiting = wait.is_some_and(ClientWait::is_current);
+            let check = if is_waiting { CHECK_OF_WAITS } else { Duration::ZERO };
+            self.sleep.as_mut().reset(deadline.max(Instant::now() + check));
+        }
+        Poll::Pending
     }
 }
 
 /// The waits of a call for its client, as an extension of the call. Protocols that send requests to the client of a call
 /// set it, and give those requests their own deadline.
 ///
-/// [`Timeout`] adds the time of the waits to the deadline, and
-/// [`ConcurrencyLimit`](super::concurrency_limit::ConcurrencyLimit) does not count the call during a wait. Calls that
+/// [`TimeoutLayer`] adds the time of the waits to the deadline, and
+/// [`ConcurrencyLimitLayer`](super::ConcurrencyLimitLayer) does not count the call during a wait. Calls that
 /// become tasks, which have another deadline and another limit, wait until they end.
 #[derive(Debug, Clone, Default)]
 pub struct ClientWait(Arc<Mutex<WaitState>>);
@@ -143,113 +196,12 @@ impl Drop for ClientWaitGuard {
     }
 }
 
-/// Drops a call at its deadline and replies with -32004. The time in which a call waits for its client
-/// ([`ClientWait`]) does not count. Ends calls that their clients repeat, too.
-///
-/// The timer is set when the first poll of the call returns pending, so a call that completes at once
-/// costs nothing.
-#[derive(Debug, Clone)]
-pub struct Timeout<S> {
-    inner: S,
-    limit: Option<Duration>,
-    /// Whether the timeout of an operation overrides `limit`.
-    overridable: bool,
-    heartbeat: Heartbeat,
-}
-
-impl<S, E> Service<Call> for Timeout<S>
-where
-    S: Service<Call, Response = Outcome, Error = E>,
-{
-    type Response = Outcome;
-    type Error = E;
-    type Future = TimeoutFuture<S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        let own =
-            call.operation().filter(|_| self.overridable).and_then(|operation| operation.timeout());
-        let wait = call.extensions().get().cloned();
-        let heartbeat = || self.heartbeat.clone();
-        let limit = own.or(self.limit).map(|after| Limit { after, heartbeat: heartbeat() });
-        TimeoutFuture { inner: Some(self.inner.call(call)), limit, wait, sleep: None }
-    }
-}
-
-pin_project! {
-    /// The future of a call with a deadline.
-    pub struct TimeoutFuture<F> {
-        #[pin]
-        inner: Option<F>,
-        limit: Option<Limit>,
-        wait: Option<ClientWait>,
-        sleep: Option<(Instant, Pin<Box<Sleep>>)>,
-    }
-}
-
-#[derive(Debug)]
-struct Limit {
-    after: Duration,
-    heartbeat: Heartbeat,
-}
-
-impl<F, E> Future for TimeoutFuture<F>
-where
-    F: Future<Output = Result<Outcome, E>>,
-{
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if let Some(inner) = this.inner.as_mut().as_pin_mut()
-            && let Poll::Ready(outcome) = inner.poll(cx)
-        {
-            return Poll::Ready(outcome);
-        }
-        let wait = this.wait.as_ref();
-        if wait.is_some_and(ClientWait::take_end_of_round) {
-            this.inner.set(None);
-            return Poll::Ready(Ok(Outcome::result(&())));
-        }
-        let Some(Limit { after, heartbeat }) = this.limit else {
-            return Poll::Pending;
-        };
-        let after = *after;
-        let (begin, sleep) = this.sleep.get_or_insert_with(|| {
-            heartbeat.keep();
-            (Instant::now(), Box::pin(sleep(after)))
-        });
-        while sleep.as_mut().poll(cx).is_ready() {
-            let deadline = *begin + after + wait.map_or(Duration::ZERO, ClientWait::total);
-            if deadline <= Instant::now() {
-                // Releases what the call holds now, not after the reply is written.
-                this.inner.set(None);
-                return Poll::Ready(Ok(timed_out(after)));
-            }
-            // A call that waits cannot reach its deadline, so it is not checked often.
-            let is_waiting = wait.is_some_and(ClientWait::is_current);
-            let check = if is_waiting { CHECK_OF_WAITS } else { Duration::ZERO };
-            sleep.as_mut().reset(deadline.max(Instant::now() + check));
-        }
-        Poll::Pending
-    }
-}
-
 /// The minimum interval between checks of the deadline while a call waits for its client.
 const CHECK_OF_WAITS: Duration = Duration::from_millis(100);
 
 fn timed_out(after: Duration) -> Outcome {
     let error = ErrorObject::new(code::TIMEOUT, "Call timed out");
     Outcome::error(error.with_data(&serde_json::json!({ "timeout_ms": after.as_millis() as u64 })))
-}
-
-impl<F> fmt::Debug for TimeoutFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TimeoutFuture").field("limit", &self.limit).finish_non_exhaustive()
-    }
 }
 
 /// A periodic timer that keeps the timers of calls from waking the runtime's driver.

@@ -1,13 +1,13 @@
 //! One tracing span for each call, which is part of a distributed trace (W3C Trace Context).
 
 use std::borrow::Cow;
-use std::task::{Context, Poll, ready};
+use std::pin::Pin;
+use std::task::{Poll, ready};
 
 use http::HeaderValue;
-use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::display;
-use trunkline_core::call::Call;
+use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::error::code;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
@@ -15,9 +15,22 @@ use trunkline_core::spans::{self, CallAttributes, McpRequest, attribute};
 use trunkline_core::trace_context::{TraceContext, TraceState};
 use trunkline_server::request::Headers;
 
-use super::future::{Watch, WatchedFuture};
+use super::layered::{CallLayer, CallService, layer};
 
-/// Opens a tracing span for each call.
+/// Opens a span `call` at DEBUG with OpenTelemetry's names for RPC.
+///
+/// `rpc.system.name` is the [protocol](crate::Extensions::protocol) of the call. JSON-RPC calls have
+/// `jsonrpc.protocol.version` and `jsonrpc.request.id`. `rpc.method` is a
+/// registered name or `unknown`, except in a [client's](Self::client); an `X-Request-Id` header is
+/// recorded. Params are only in an event at TRACE. A call of a tool of MCP, or by an agent, has the attributes of
+/// OpenTelemetry's conventions for MCP and generative AI.
+///
+/// The parent of the span is that of a layer around this one, or of the `traceparent` header of the request
+/// if there is exactly one and it is valid, or of the call whose handler makes this call. A call without a
+/// parent begins a trace. `trace_id` and `span_id` are recorded, handlers read them with
+/// [`TraceContext::of`], and clients in handlers propagate them ([`TraceContext::current`]). If the span is
+/// disabled, the context of the parent is propagated unchanged, and a trace begins only for calls that an
+/// observer records.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceLayer {
     naming: Naming,
@@ -79,62 +92,28 @@ impl Default for TraceLayer {
     }
 }
 
-impl<S> Layer<S> for TraceLayer {
-    type Service = Trace<S>;
+layer!(TraceLayer);
 
-    fn layer(&self, inner: S) -> Trace<S> {
-        Trace { inner, layer: *self }
-    }
-}
-
-/// Opens a span `call` at DEBUG with OpenTelemetry's names for RPC.
-///
-/// `rpc.system.name` is the [protocol](crate::Extensions::protocol) of the call. JSON-RPC calls have
-/// `jsonrpc.protocol.version` and `jsonrpc.request.id`. `rpc.method` is a
-/// registered name or `unknown`, except in a [client's](TraceLayer::client); an `X-Request-Id` header is
-/// recorded. Params are only in an event at TRACE. A call of a tool of MCP, or by an agent, has the attributes of
-/// OpenTelemetry's conventions for MCP and generative AI.
-///
-/// The parent of the span is that of a layer around this one, or of the `traceparent` header of the request
-/// if there is exactly one and it is valid, or of the call whose handler makes this call. A call without a
-/// parent begins a trace. `trace_id` and `span_id` are recorded, handlers read them with
-/// [`TraceContext::of`], and clients in handlers propagate them ([`TraceContext::current`]). If the span is
-/// disabled, the context of the parent is propagated unchanged, and a trace begins only for calls that an
-/// observer records.
-#[derive(Debug, Clone)]
-pub struct Trace<S> {
-    inner: S,
-    layer: TraceLayer,
-}
-
-impl<S, E> Service<Call> for Trace<S>
-where
-    S: Service<Call, Response = Outcome, Error = E>,
-{
-    type Response = Outcome;
-    type Error = E;
-    type Future = WatchedFuture<S::Future, CallSpan>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut call: Call) -> Self::Future {
-        let span = self.layer.open(&mut call);
+impl CallLayer for TraceLayer {
+    fn call<S: CallService>(&self, mut call: Call, inner: &mut S) -> CallFuture<S::Error> {
+        let span = if self.on { self.open(&mut call) } else { CallSpan::default() };
+        if let Some(observation) = call.observation() {
+            observation.run(&call);
+        }
         // A handler that is not async runs in `call`, so that is in the span, too.
-        let inner = span.enter(|| self.inner.call(call));
-        WatchedFuture::new(inner, span)
+        let future = span.enter(|| inner.run(call));
+        future.polled_by(move |future, cx| {
+            let ended = ready!(span.enter(|| Pin::new(future).poll(cx)));
+            span.record_end(&ended);
+            Poll::Ready(ended)
+        })
     }
 }
 
 impl TraceLayer {
-    /// Opens the span of a call, and adds its trace context to the extensions.
-    pub(super) fn open(&self, call: &mut Call) -> CallSpan {
-        if self.on { self.place(call) } else { CallSpan::default() }
-    }
-
-    /// Without a context if the call has no parent, the span is disabled, and no observer needs a trace.
-    fn place(&self, call: &mut Call) -> CallSpan {
+    /// Opens the span of a call, and adds its trace context to the extensions. Without a context if the call has no
+    /// parent, the span is disabled, and no observer needs a trace.
+    fn open(&self, call: &mut Call) -> CallSpan {
         if spans::are_enabled() {
             let (parent, link) = parent_and_link(call);
             let context = TraceContext::start(parent);
@@ -155,7 +134,7 @@ impl TraceLayer {
         }
         let context = match parent(call) {
             Some(parent) => parent,
-            None if call.notes().is_none() => return CallSpan::default(),
+            None if call.observation().is_none() => return CallSpan::default(),
             None => TraceContext::root(),
         };
         call.extensions_mut().insert(context);
@@ -220,7 +199,7 @@ fn record(
 /// The span of a running call, if it is enabled, and its trace context. The span is boxed, so that it adds little
 /// to the size of the future.
 #[derive(Debug, Default)]
-pub struct CallSpan {
+struct CallSpan {
     span: Option<Box<Span>>,
     context: Option<TraceContext>,
     state: Option<TraceState>,
@@ -228,14 +207,8 @@ pub struct CallSpan {
     is_tool: bool,
 }
 
-impl<E> Watch<E> for CallSpan {
-    type Error = E;
-
-    fn poll(
-        &mut self,
-        poll: impl FnOnce() -> Poll<Result<Outcome, E>>,
-    ) -> Poll<Result<Outcome, E>> {
-        let ended = ready!(self.enter(poll));
+impl CallSpan {
+    fn record_end<E>(&self, ended: &Result<Outcome, E>) {
         let code = ended.as_ref().ok().and_then(Outcome::code);
         if let (Some(span), Some(code)) = (&self.span, code) {
             span.record(attribute::RPC_STATUS, code);
@@ -245,11 +218,8 @@ impl<E> Watch<E> for CallSpan {
                 span.record(attribute::ERROR_TYPE, spans::TOOL_ERROR);
             }
         }
-        Poll::Ready(ended)
     }
-}
 
-impl CallSpan {
     fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         let work = || match &self.span {
             Some(span) => span.in_scope(work),

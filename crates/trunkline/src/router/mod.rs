@@ -13,7 +13,6 @@ use tower::{Layer, Service};
 use trunkline_core::call::{Call, Description, Endpoint};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::BoxError;
-use trunkline_core::extensions::Extensions;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::operation::{
     BuildError, DISCOVER, Handler, IntoReply, Json, LayerFn, Operation, Pattern, Registry,
@@ -23,10 +22,8 @@ use trunkline_core::outcome::Outcome;
 use trunkline_core::params::{Arguments, Function, Param};
 
 use crate::batch_scheduler::SemaphoreScheduler;
-use crate::blocking::Pool;
 use crate::layers::authorize::{Rules, SharedRules};
-use crate::layers::{DefaultStack, Defaults, layered};
-use crate::metrics::Counters;
+use crate::layers::{DefaultLayers, Defaults, layered};
 use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::Rpc;
 use placement::{DescribeFn, Placement, RouterRules, authorize, require_declared_scopes};
@@ -43,8 +40,6 @@ pub struct Router<S = ()> {
     limits: Limits,
     /// `None` if not set.
     defaults: Option<Defaults>,
-    /// The defaults of merged routers, whose operations keep them.
-    merged_defaults: Vec<Defaults>,
     info: Info,
     rules: Vec<RouterRules>,
     /// The layers around the method of the router itself: `rpc.discover`.
@@ -54,19 +49,9 @@ pub struct Router<S = ()> {
 
 impl<S> Default for Router<S> {
     fn default() -> Self {
-        let (limits, defaults, merged_defaults, info) = Default::default();
+        let (limits, defaults, info) = Default::default();
         let (operations, parts, rules, built_in) = Default::default();
-        Self {
-            operations,
-            parts,
-            limits,
-            defaults,
-            merged_defaults,
-            info,
-            rules,
-            built_in,
-            problem: None,
-        }
+        Self { operations, parts, limits, defaults, info, rules, built_in, problem: None }
     }
 }
 
@@ -135,7 +120,6 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         }
         self.operations.extend(other.operations);
         self.parts.extend(other.parts);
-        self.merged_defaults.extend(other.defaults.into_iter().chain(other.merged_defaults));
         if let Some(problem) = other.problem {
             self.problem(problem);
         }
@@ -231,7 +215,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     where
         L: Layer<Endpoint> + Send + Sync + 'static,
         L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
         <L::Service as Service<Call>>::Future: Send,
     {
         self.layer_matching(&Pattern::new("*"), layer).0
@@ -244,7 +228,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     where
         L: Layer<Endpoint> + Send + Sync + 'static,
         L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
         <L::Service as Service<Call>>::Future: Send,
     {
         let location = Location::caller();
@@ -270,7 +254,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     where
         L: Layer<Endpoint> + Send + Sync + 'static,
         L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Error: Into<BoxError> + Send,
         <L::Service as Service<Call>>::Future: Send,
     {
         let wrap: LayerFn = Arc::new(move |endpoint| layered(endpoint, &layer));
@@ -299,20 +283,8 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
         let operations = self.operations.into_iter().map(bind).collect();
-        let Self {
-            parts, limits, defaults, merged_defaults, info, rules, built_in, problem, ..
-        } = self;
-        Router {
-            operations,
-            parts,
-            limits,
-            defaults,
-            merged_defaults,
-            info,
-            rules,
-            built_in,
-            problem,
-        }
+        let Self { parts, limits, defaults, info, rules, built_in, problem, .. } = self;
+        Router { operations, parts, limits, defaults, info, rules, built_in, problem }
     }
 
     /// Sets the limits of calls.
@@ -358,26 +330,15 @@ impl Router {
         let Self { operations, parts, built_in, info, .. } = self;
         let documents = Arc::new(DocumentCache::new(info));
         let discover = vec![discover(&documents, built_in)];
-        let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
-        let extensions = move || {
-            let mut extensions = Extensions::new();
-            extensions.insert(pool.clone());
-            // The last extension is found first, and each call looks up its counters.
-            extensions.insert(Arc::<Counters>::default());
-            extensions
-        };
-        let depth = self.limits.depth;
-        let registry =
-            Arc::new(Registry::new(operations, discover, parts.len(), extensions, depth)?);
+        let layers = DefaultLayers::new(&self.limits, self.defaults.unwrap_or_default());
+        let (unknown, depth) = (Arc::clone(&layers.unknown), self.limits.depth);
+        let registry = Arc::new(Registry::new(operations, discover, parts.len(), layers, depth)?);
         documents.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
             part.operations.attach(&registry, index, part.placement)?;
         }
-        let unknown = Arc::default();
-        let defaults = self.defaults.unwrap_or_default();
-        let stack = DefaultStack::new(&self.limits, defaults, &self.merged_defaults, &unknown);
         let scheduler = Arc::new(SemaphoreScheduler::new());
-        let dispatcher = Dispatcher::new(registry, self.limits, Arc::new(stack), scheduler);
+        let dispatcher = Dispatcher::new(registry, self.limits, scheduler);
         Ok(Rpc::new(dispatcher, documents, unknown))
     }
 

@@ -1,18 +1,13 @@
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
-use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Instant;
 
-use futures_util::future::Either;
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::json;
-use tower::{Layer, Service};
 use trunkline_access::Principal;
 use trunkline_core::call::{Call, CallFuture, Effect};
 use trunkline_core::envelope::canonical;
@@ -27,6 +22,7 @@ use trunkline_server::unix;
 use crate::code;
 use crate::layers::authorize;
 use crate::layers::call_database::CallDatabase;
+use crate::layers::layered::{CallLayer, CallService, layer};
 use crate::layers::read_params::{are_long, read_params};
 
 /// Writes calls that change data to an [audit log](AuditLog).
@@ -61,13 +57,6 @@ struct CallNumbers {
     last: AtomicU64,
 }
 
-/// The service of an [`AuditLayer`].
-#[derive(Debug, Clone)]
-pub struct Audit<S> {
-    inner: S,
-    layer: AuditLayer,
-}
-
 impl AuditLayer {
     /// Writes to this log.
     #[must_use]
@@ -78,41 +67,21 @@ impl AuditLayer {
     }
 }
 
-impl<S> Layer<S> for AuditLayer {
-    type Service = Audit<S>;
+layer!(AuditLayer);
 
-    fn layer(&self, inner: S) -> Audit<S> {
-        Audit { inner, layer: self.clone() }
-    }
-}
-
-impl<S> Service<Call> for Audit<S>
-where
-    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Outcome;
-    type Error = Infallible;
-    type Future = Either<S::Future, CallFuture>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut call: Call) -> Self::Future {
+impl CallLayer for AuditLayer {
+    fn call<S: CallService>(&self, mut call: Call, inner: &mut S) -> CallFuture<S::Error> {
         let are_long = are_long(&call);
         let may_change = call.operation().is_some_and(|operation| {
             let description = operation.description();
             are_long && description.effect_of.is_some() || call.effect() != Some(Effect::ReadOnly)
         });
         if !may_change {
-            return Either::Left(self.inner.call(call));
+            return inner.run(call);
         }
-        // The service that is ready makes the call.
-        let clone = self.inner.clone();
-        let mut inner = mem::replace(&mut self.inner, clone);
-        let Self { layer: AuditLayer { log, calls }, .. } = self.clone();
-        Either::Right(CallFuture::from_future(async move {
+        let mut inner = inner.take();
+        let Self { log, calls } = self.clone();
+        CallFuture::boxed(async move {
             let since = Instant::now();
             // A caller without permission must not cause the work for long params.
             let sent = if are_long && authorize::check(&mut call).is_err() {
@@ -121,23 +90,24 @@ where
                 let sent;
                 (call, sent) = match read_params(call, SentParams::read).await {
                     Ok(read) => read,
-                    Err(error) => return Outcome::error(error),
+                    Err(error) => return Ok(Outcome::error(error)),
                 };
                 sent
             };
             if sent.effect == Some(Effect::ReadOnly) {
-                let Ok(outcome) = inner.call(call).await;
-                return outcome;
+                return inner.call(call).await;
             }
             let audited = describe(&call, sent, calls.next());
             let mut running = Running { log, audited, since, unfinished: Some("cancelled") };
             if let Err(error) = running.begin().await {
-                return Outcome::error(refusal(&error));
+                return Ok(Outcome::error(refusal(&error)));
             }
-            let Ok(outcome) = inner.call(call).await;
-            running.end(&outcome).await;
-            outcome
-        }))
+            let ended = inner.call(call).await;
+            if let Ok(outcome) = &ended {
+                running.end(outcome).await;
+            }
+            ended
+        })
     }
 }
 

@@ -9,5 +9,5 @@ mod layer;
 
 pub use super::call_database::DatabaseOperation;
 #[cfg(feature = "audit")]
-pub use layer::{Audit, AuditLayer};
+pub use layer::AuditLayer;
 pub use trunkline_history::audit::{AuditConfig, AuditError, AuditLog, OpenError};

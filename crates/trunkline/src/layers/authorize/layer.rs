@@ -1,20 +1,21 @@
 //! The layer around an operation.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use tower::{Layer, Service};
 use trunkline_access::{PolicySnapshot, Principal};
-use trunkline_core::call::{Call, Description};
+use trunkline_core::call::{Call, CallFuture, Description};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::outcome::Outcome;
 
 use super::requirement::{self, Requirement};
 use super::rules::{Rules, SharedRules, Target, declared_scopes};
-use crate::layers::future::RefusableFuture;
+use crate::layers::layered::{CallLayer, CallService, layer};
 
 /// Requires something of the callers of the methods that it wraps.
+///
+/// It refuses calls whose [`Principal`] does not meet all requirements with -32008, and calls without a principal with
+/// -32007. The reply names the required scopes if the call lacks nothing else.
 ///
 /// It wraps methods that are registered before it. [`Rules`] apply to those that are registered later,
 /// too.
@@ -147,38 +148,13 @@ impl SharedRules {
     }
 }
 
-impl<S> Layer<S> for AuthorizeLayer {
-    type Service = Authorize<S>;
+layer!(AuthorizeLayer);
 
-    fn layer(&self, inner: S) -> Authorize<S> {
-        Authorize { inner, policy: Arc::clone(&self.policy) }
-    }
-}
-
-/// Refuses calls whose [`Principal`] does not meet all requirements with -32008, and calls without a
-/// principal with -32007. The reply names the required scopes if the call lacks nothing else.
-#[derive(Debug, Clone)]
-pub struct Authorize<S> {
-    inner: S,
-    policy: Arc<Policy>,
-}
-
-impl<S> Service<Call> for Authorize<S>
-where
-    S: Service<Call, Response = Outcome>,
-{
-    type Response = Outcome;
-    type Error = S::Error;
-    type Future = RefusableFuture<S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut call: Call) -> Self::Future {
+impl CallLayer for AuthorizeLayer {
+    fn call<S: CallService>(&self, mut call: Call, inner: &mut S) -> CallFuture<S::Error> {
         match self.policy.check(&mut call) {
-            Ok(()) => RefusableFuture::running(self.inner.call(call)),
-            Err(error) => RefusableFuture::refused(error),
+            Ok(()) => inner.run(call),
+            Err(error) => CallFuture::ready(Outcome::error(error)),
         }
     }
 }

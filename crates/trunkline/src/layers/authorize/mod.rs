@@ -37,7 +37,7 @@ mod rules;
 
 #[cfg(feature = "audit")]
 pub(crate) use layer::check;
-pub use layer::{Authorize, AuthorizeLayer, can_be_restricted, is_restricted, is_visible_to};
+pub use layer::{AuthorizeLayer, can_be_restricted, is_restricted, is_visible_to};
 pub use requirement::{Requirement, authenticated, claim, principal, scope, signed, subject};
 pub use role::{PermittedDatabases, Role};
 pub use rules::{DefaultScopes, Rules, ScopedOperation, SharedRules, declared_scopes};

@@ -7,14 +7,13 @@ mod shape;
 mod validator;
 
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
-use tower::{Layer, Service};
-use trunkline_core::call::{Call, Description};
+use tower::Layer;
+use trunkline_core::call::{Call, CallFuture, Description};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::outcome::Outcome;
 
-use super::future::RefusableFuture;
+use super::layered::{CallLayer, CallService, Layered};
 
 pub use faults::{Fault, Faults};
 pub use validator::{SchemaError, Validator};
@@ -63,42 +62,30 @@ impl ValidateLayer {
 }
 
 impl<S> Layer<S> for ValidateLayer {
-    type Service = Validate<S>;
+    type Service = Layered<Validate, S>;
 
-    fn layer(&self, inner: S) -> Validate<S> {
-        Validate { inner, validator: Arc::default() }
+    fn layer(&self, inner: S) -> Self::Service {
+        Layered::new(&Validate::default(), inner)
     }
 }
 
-/// Refuses params that do not match, see [`ValidateLayer`].
-#[derive(Debug, Clone)]
-pub struct Validate<S> {
-    inner: S,
+/// The validator of an operation.
+#[derive(Debug, Clone, Default)]
+pub struct Validate {
     /// Compiled by the first call, which has the operation of this service.
     validator: Arc<OnceLock<Result<Validator, SchemaError>>>,
 }
 
-impl<S, E> Service<Call> for Validate<S>
-where
-    S: Service<Call, Response = Outcome, Error = E>,
-{
-    type Response = Outcome;
-    type Error = E;
-    type Future = RefusableFuture<S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
+impl CallLayer for Validate {
+    fn call<S: CallService>(&self, call: Call, inner: &mut S) -> CallFuture<S::Error> {
         match self.check(&call) {
-            Ok(()) => RefusableFuture::running(self.inner.call(call)),
-            Err(error) => RefusableFuture::refused(error),
+            Ok(()) => inner.run(call),
+            Err(error) => CallFuture::ready(Outcome::error(error)),
         }
     }
 }
 
-impl<S> Validate<S> {
+impl Validate {
     fn check(&self, call: &Call) -> Result<(), ErrorObject> {
         let Some(operation) = call.operation() else { return Ok(()) };
         let description = operation.description();

@@ -160,7 +160,8 @@ async fn matches_reformatted_ids_in_large_batches() {
         }
         Some(Ok(replies))
     });
-    let mut batch = client.batch();
+    // Longer than the default, for a loaded machine.
+    let mut batch = client.batch().timeout(Duration::from_secs(60));
     let slots: Vec<_> =
         (0..CALLS).map(|number| batch.add(client.call::<i64>(&format!("m{number}"), ()))).collect();
     let mut replies = batch.send().await.unwrap();

@@ -1,0 +1,92 @@
+//! The layers around all calls of a built router.
+
+use std::sync::Arc;
+
+use tower::Layer;
+use trunkline_core::call::{Description, Endpoint, RegisteredOperation};
+use trunkline_core::extensions::Extensions;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::operation::ServiceLayers;
+
+use super::catch_panic::CatchPanicLayer;
+use super::concurrency_limit::ConcurrencyLimitLayer;
+use super::metrics::MetricsLayer;
+use super::timeout::TimeoutLayer;
+use super::trace::TraceLayer;
+use crate::blocking::Pool;
+use crate::metrics::Counters;
+
+/// The layers around every method that are on or off as a whole. All are on by default. The other
+/// two, timeout and concurrency limit, are values of [`Limits`](crate::Limits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Defaults {
+    /// A tracing span for each call.
+    pub trace: bool,
+    /// Counters for each method; without them, [`Rpc::metrics`](crate::Rpc::metrics) stays at zero.
+    pub metrics: bool,
+    /// Panics become -32603. Without it, a panic ends the connection of the call.
+    pub catch_panic: bool,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self { trace: true, metrics: true, catch_panic: true }
+    }
+}
+
+/// The defaults of the router that an operation was merged from, instead of those of the service. An extension of its
+/// description.
+#[derive(Debug)]
+struct MergedDefaults(Defaults);
+
+impl Defaults {
+    /// Keeps these defaults for an operation, unless it already has others.
+    pub(crate) fn keep(self, description: &mut Description) {
+        if description.extensions.get::<MergedDefaults>().is_none() {
+            description.extensions.insert(MergedDefaults(self));
+        }
+    }
+}
+
+/// The layers around the endpoint of an operation: trace, metrics, panics, timeout and concurrency limit, outermost
+/// first.
+pub(crate) struct DefaultLayers {
+    pub(crate) defaults: Defaults,
+    pub(crate) timeout: TimeoutLayer,
+    pub(crate) concurrency: ConcurrencyLimitLayer,
+    pub(crate) pool: Pool,
+    /// Calls of unknown methods are counted here.
+    pub(crate) unknown: Arc<Counters>,
+}
+
+impl DefaultLayers {
+    pub(crate) fn new(limits: &Limits, defaults: Defaults) -> Self {
+        Self {
+            defaults,
+            timeout: TimeoutLayer::of_calls(limits.call_timeout),
+            concurrency: ConcurrencyLimitLayer::optional(limits.concurrent_calls),
+            pool: Pool::new(limits.blocking_threads, limits.blocking_queue),
+            unknown: Arc::default(),
+        }
+    }
+}
+
+impl ServiceLayers for DefaultLayers {
+    fn extensions(&self) -> Extensions {
+        let mut extensions = Extensions::new();
+        extensions.insert(self.pool.clone());
+        // The last extension is found first, and each call looks up its counters.
+        extensions.insert(Arc::<Counters>::default());
+        extensions
+    }
+
+    fn wrap(&self, operation: Option<&RegisteredOperation>, endpoint: Endpoint) -> Endpoint {
+        let merged = operation.and_then(|operation| operation.description().extensions.get());
+        let Defaults { trace, metrics, catch_panic } =
+            merged.map_or(self.defaults, |MergedDefaults(own)| *own);
+        let limited = self.timeout.layer(self.concurrency.layer(endpoint));
+        let caught = CatchPanicLayer::switched(catch_panic).layer(limited);
+        let counted = MetricsLayer::switched(metrics, &self.unknown).layer(caught);
+        Endpoint::from_service(TraceLayer::switched(trace).layer(counted))
+    }
+}
