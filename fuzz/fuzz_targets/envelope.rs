@@ -19,7 +19,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tokio::runtime::{Builder, Runtime};
 use trunkline::protocol::Reply;
-use trunkline::{Extensions, Limits, Params, RawParams, Router, Rpc, code, param};
+use trunkline::{Extensions, Limits, Params, RawParams, Router, Rpc, VariadicParams, code};
 
 const BATCH: usize = 32;
 
@@ -48,6 +48,17 @@ struct Point {
     y: Option<Vec<f64>>,
 }
 
+#[derive(serde::Deserialize)]
+struct Subtract {
+    minuend: f64,
+    subtrahend: f64,
+}
+
+#[derive(serde::Deserialize)]
+struct Sum {
+    numbers: Vec<f64>,
+}
+
 /// Handlers with all kinds of params, none of which fails.
 fn service() -> Rpc {
     Router::new()
@@ -57,8 +68,10 @@ fn service() -> Rpc {
             tokio::task::yield_now().await;
             "later"
         })
-        .function("subtract", ["minuend", "subtrahend"], |a: f64, b: f64| a - b)
-        .function("sum", [param("numbers").variadic()], |numbers: Vec<f64>| numbers.len())
+        .method("subtract", |Params(Subtract { minuend, subtrahend }): Params<Subtract>| {
+            minuend - subtrahend
+        })
+        .method("sum", |VariadicParams(sum): VariadicParams<Sum>| sum.numbers.len())
         .limits(Limits { batch_requests: BATCH, ..Limits::default() })
         .build()
         .expect("the names are distinct")

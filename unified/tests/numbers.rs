@@ -29,6 +29,16 @@ struct Free {
     value: Value,
 }
 
+#[derive(Deserialize)]
+struct Half {
+    number: f64,
+}
+
+#[derive(Deserialize)]
+struct Next {
+    number: i64,
+}
+
 async fn server() -> ServerHandle {
     let echo = Operation::new("echo", |Params(number): Params<Number>| Json(number));
     let limited = Operation::new("limited", |Params(number): Params<Limited>| Json(number));
@@ -37,8 +47,8 @@ async fn server() -> ServerHandle {
         .operation(echo.description("Echoes.").input::<Number>().tool("echo"))
         .operation(limited.description("Echoes.").input::<Limited>().tool("limited"))
         .operation(free.description("Echoes.").input::<Free>().tool("free"))
-        .function("half", ["number"], |number: f64| number / 2.0)
-        .function("next", ["number"], |number: i64| number + 1)
+        .method("half", |Params(Half { number }): Params<Half>| number / 2.0)
+        .method("next", |Params(Next { number }): Params<Next>| number + 1)
         .layer(ValidateLayer::new());
     let mcp = Mcp::new(router.build().unwrap(), McpConfig::new("test", "1.0.0")).unwrap();
     let service = mcp.rpc().http().merge(mcp.routes());

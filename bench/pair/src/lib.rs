@@ -5,13 +5,18 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, bail};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use trunkline::{Router, Rpc, param};
+use trunkline::{Params, Router, Rpc, VariadicParams};
 
 /// The params of `add`. Serde deserialises structs from objects and arrays, so both forms work.
 #[derive(Deserialize, JsonSchema)]
 pub struct Add {
     pub a: i64,
     pub b: i64,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    numbers: Vec<i64>,
 }
 
 /// Runs a server on the address of `--listen ADDR`, on a runtime with one worker.
@@ -46,9 +51,9 @@ pub fn trunkline_rpc() -> Result<Rpc> {
 
 /// The methods for trunkline, as a router for other settings.
 pub fn trunkline_router() -> Router {
-    Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).function(
-        "sum",
-        [param("numbers").variadic()],
-        |numbers: Vec<i64>| numbers.iter().sum::<i64>(),
-    )
+    Router::new()
+        .method("add", |Params(Add { a, b }): Params<Add>| a + b)
+        .method("sum", |VariadicParams(Sum { numbers }): VariadicParams<Sum>| {
+            numbers.iter().sum::<i64>()
+        })
 }

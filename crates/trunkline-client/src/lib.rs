@@ -1,10 +1,10 @@
 //! A typed and untyped JSON-RPC client over any transport.
 //!
 //! ```
-//! # use trunkline::{Router, client::Client};
+//! # use trunkline::{Params, Router, client::Client};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+//! # let rpc = Router::new().method("add", |Params((a, b)): Params<(i64, i64)>| a + b).build()?;
 //! let client = Client::new(rpc); // or Http::connect("http://127.0.0.1:8080")?
 //! let sum: i64 = client.call("add", [40, 2]).await?;
 //! assert_eq!(sum, 42);

@@ -59,14 +59,4 @@ where
         };
         router
     }
-    #[doc(hidden)]
-    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
-    pub fn into_rpc<RouterState>(self) -> ::trunkline::Router<RouterState>
-    where
-        Self: ::core::marker::Send + ::core::marker::Sync + 'static,
-        RouterState: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync
-            + 'static,
-    {
-        self.into_router()
-    }
 }

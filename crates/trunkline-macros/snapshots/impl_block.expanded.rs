@@ -203,12 +203,4 @@ impl Calculator {
         };
         router
     }
-    #[doc(hidden)]
-    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
-    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
-    where
-        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
-    {
-        self.into_router()
-    }
 }

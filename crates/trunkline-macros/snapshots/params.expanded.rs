@@ -112,14 +112,4 @@ impl Mail {
         };
         router
     }
-    #[doc(hidden)]
-    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
-    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
-    where
-        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
-        State<Outbox>: ::trunkline::FromCall<S>,
-        Peer: ::trunkline::FromCall<S>,
-    {
-        self.into_router()
-    }
 }

@@ -28,14 +28,4 @@ trait Store<K> {
         };
         router
     }
-    #[doc(hidden)]
-    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
-    fn into_rpc<S>(self) -> ::trunkline::Router<S>
-    where
-        Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
-            + 'static,
-        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
-    {
-        self.into_router()
-    }
 }

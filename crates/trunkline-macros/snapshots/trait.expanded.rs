@@ -231,17 +231,6 @@ pub trait Math: Display {
         };
         router
     }
-    #[doc(hidden)]
-    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
-    fn into_rpc<S>(self) -> ::trunkline::Router<S>
-    where
-        Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
-            + 'static,
-        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
-        Peer: ::trunkline::FromCall<S>,
-    {
-        self.into_router()
-    }
 }
 /// A client of [`Math`], over any transport.
 ///

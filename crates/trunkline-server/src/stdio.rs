@@ -3,10 +3,10 @@
 //! The process must not print anything else to stdout. Write logs to stderr.
 //!
 //! ```no_run
-//! # use trunkline::{Router, stdio, stream::StreamConfig};
+//! # use trunkline::{Params, Router, stdio, stream::StreamConfig};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+//! let rpc = Router::new().method("add", |Params((a, b)): Params<(i64, i64)>| a + b).build()?;
 //! stdio::serve(&rpc, StreamConfig::default()).await?;
 //! # Ok(())
 //! # }

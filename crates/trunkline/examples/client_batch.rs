@@ -4,14 +4,14 @@
 use std::error::Error;
 
 use trunkline::client::{self, Client, Http};
-use trunkline::{Router, Server};
+use trunkline::{Params, Router, Server};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let rpc = Router::new()
-        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
-        .function("upper", ["text"], |text: String| text.to_uppercase())
-        .function("log", ["line"], |line: String| println!("the server logs: {line}"))
+        .method("add", |Params((a, b)): Params<(i64, i64)>| a + b)
+        .method("upper", |Params((text,)): Params<(String,)>| text.to_uppercase())
+        .method("log", |Params((line,)): Params<(String,)>| println!("the server logs: {line}"))
         .build()?;
     let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
 

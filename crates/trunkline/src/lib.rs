@@ -2,12 +2,12 @@
 //!
 //! ```
 //! use trunkline::client::{Client, Http};
-//! use trunkline::{Router, Server};
+//! use trunkline::{Params, Router, Server};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rpc = Router::new()
-//!     .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+//!     .method("add", |Params((a, b)): Params<(i64, i64)>| a + b)
 //!     .build()?;
 //! let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
 //!
@@ -73,7 +73,7 @@ pub use trunkline_core::limits;
 pub use trunkline_core::limits::calls::Limits;
 pub use trunkline_core::operation::{BuildError, IntoOutcome, Json, Operation};
 pub use trunkline_core::outcome::Outcome;
-pub use trunkline_core::params::{Param, Params, RawParams, VariadicParams, param};
+pub use trunkline_core::params::{Params, RawParams, VariadicParams};
 pub use trunkline_core::schema::Schema;
 pub use trunkline_macros::{RpcError, rpc};
 pub use trunkline_server::request::Extension;

@@ -162,10 +162,10 @@ impl Http {
     /// result that cannot be represented in JSON, such as `##Inf`, is [malformed](ProtocolError::Malformed).
     ///
     /// ```
-    /// # use trunkline::{Router, Server, client::{Client, Http}};
+    /// # use trunkline::{Params, Router, Server, client::{Client, Http}};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+    /// # let rpc = Router::new().method("add", |Params((a, b)): Params<(i64, i64)>| a + b).build()?;
     /// # let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
     /// # let url = format!("http://{}", server.local_addr());
     /// let http = Http::connect(&url)?.edn();

@@ -68,18 +68,6 @@ pub enum BuildError {
         /// The registration.
         location: &'static Location<'static>,
     },
-    /// A variadic param is not the last one. It takes all remaining positions.
-    #[error(
-        "param `{param}` of method `{name}`, registered at {location}, is variadic but not the last"
-    )]
-    VariadicNotLast {
-        /// The name of the method.
-        name: String,
-        /// The name of the param.
-        param: &'static str,
-        /// The registration.
-        location: &'static Location<'static>,
-    },
     /// Two operations have the same tool name.
     #[error(
         "tool `{tool}` is used by method `{first}` and method `{second}`, registered at {location}"

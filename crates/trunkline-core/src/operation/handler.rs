@@ -1,13 +1,11 @@
 //! Handlers: functions of extractors.
 
-use std::marker::PhantomData;
-
 use super::reply::IntoReply;
 use crate::call::{Call, CallFuture};
 use crate::error::ErrorObject;
 use crate::extract::FromCall;
 use crate::outcome::Outcome;
-use crate::params::{self, Arguments, Function, Param};
+use crate::params;
 
 /// A function of up to eight [extractors](FromCall), async or not, that answers calls.
 ///
@@ -72,41 +70,6 @@ handlers!(A a, B b, C c, D d, E e);
 handlers!(A a, B b, C c, D d, E e, G g);
 handlers!(A a, B b, C c, D d, E e, G g, H h);
 handlers!(A a, B b, C c, D d, E e, G g, H h, I i);
-
-/// A function whose arguments are params.
-pub(super) struct Named<F, A, R, M, const N: usize> {
-    pub(super) function: F,
-    pub(super) declared: [Param; N],
-    pub(super) names: [&'static str; N],
-    pub(super) marker: PhantomData<fn(A, M) -> R>,
-}
-
-impl<F, A, R, M, S, const N: usize> Handler<M, S> for Named<F, A, R, M, N>
-where
-    F: Function<A, R, N>,
-    A: Arguments + 'static,
-    R: IntoReply<M> + 'static,
-    M: 'static,
-{
-    fn call(&self, call: Call, _state: &S) -> CallFuture {
-        match A::bind(call.params(), &self.names, &self.declared) {
-            Ok(arguments) => self.function.apply(arguments).into_reply(),
-            Err(error) => refused(error.into()),
-        }
-    }
-
-    fn declared(&self) -> Vec<&'static str> {
-        self.names.to_vec()
-    }
-
-    fn is_variadic(&self) -> bool {
-        self.declared.iter().any(Param::is_variadic)
-    }
-
-    fn is_immediate(&self) -> bool {
-        R::IMMEDIATE
-    }
-}
 
 /// Extracts the arguments of a handler. If the handler takes no params, a call with params is rejected.
 ///

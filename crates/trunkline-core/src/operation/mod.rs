@@ -7,7 +7,6 @@ mod registry;
 mod reply;
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +20,7 @@ use crate::conversion::{Conversions, ParamTypes};
 use crate::error::RpcError;
 use crate::extensions::Extensions;
 use crate::outcome::Outcome;
-use crate::params::{Arguments, Function, Param};
 use crate::schema::Schema;
-use handler::Named;
 
 pub use build::{BuildError, DISCOVER, SourceLocation};
 pub use handler::{Handler, arguments};
@@ -66,24 +63,6 @@ impl<S> Operation<S> {
         let location = Location::caller();
         let (conversions, timeout, layers) = (Conversions::All, None, Vec::new());
         Self { description, make, immediate, conversions, timeout, layers, location }
-    }
-
-    /// An operation with this name, handled by a function whose arguments are the params.
-    #[track_caller]
-    pub fn function<F, A, R, M, const N: usize>(
-        name: impl Into<String>,
-        params: [Param; N],
-        function: F,
-    ) -> Self
-    where
-        F: Function<A, R, N>,
-        A: Arguments + 'static,
-        R: IntoReply<M> + 'static,
-        M: 'static,
-        S: Send + Sync + 'static,
-    {
-        let names = params.each_ref().map(Param::name);
-        Self::new(name, Named { function, declared: params, names, marker: PhantomData })
     }
 
     /// Sets the description, for people and language models.

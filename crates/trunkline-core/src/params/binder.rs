@@ -1,60 +1,51 @@
 //! Binding of params, by position or by name, to their declaration.
 
-use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, forward_to_deserialize_any};
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
 
 use super::error::{MAX_UNKNOWN, ParamsError, unknown_name};
 use super::integer::Integer;
 use crate::envelope::{Elements, Members};
 
 /// Iterates over the params of a call and finds the declaration of each.
-pub(crate) struct Binder<'de, 'n> {
-    names: &'n [&'static str],
-    /// Whether the last declared param takes all remaining positions.
-    variadic: bool,
+pub(crate) struct Binder<'de> {
+    names: &'static [&'static str],
     source: Source<'de>,
+    /// Whether the last declared param takes all remaining positions. False once it has a value.
+    variadic: bool,
     /// A bit for each of the first 64 params that were seen. serde detects later duplicates.
     seen: u64,
+    /// The name and value of the current entry.
+    current: Option<(&'static str, Argument<'de>)>,
 }
 
+/// `next` is the index of the next declaration; of names, that after the last member's.
 enum Source<'de> {
-    Absent,
-    Positions {
-        elements: Elements<'de>,
-        next: usize,
-    },
-    /// `next` is the index after the declaration of the last member.
-    Names {
-        text: &'de [u8],
-        members: Members<'de>,
-        next: usize,
-    },
+    Positions { elements: Elements<'de>, next: usize },
+    Names { text: &'de [u8], members: Members<'de>, next: usize },
 }
 
 /// The argument for one declared param.
 pub(crate) enum Argument<'de> {
     One(&'de [u8]),
     /// The remaining positions.
-    Rest {
-        first: Option<&'de [u8]>,
-        rest: Elements<'de>,
-    },
+    Rest(Elements<'de>),
 }
 
-impl<'de, 'n> Binder<'de, 'n> {
+impl<'de> Binder<'de> {
     pub(crate) fn new(
         params: Option<&'de [u8]>,
-        names: &'n [&'static str],
+        names: &'static [&'static str],
         variadic: bool,
     ) -> Self {
-        let source = match params {
-            None => Source::Absent,
-            Some(text) if text.first() == Some(&b'[') => {
+        let source = match params.unwrap_or(b"[]") {
+            text if text.first() == Some(&b'[') => {
                 Source::Positions { elements: Elements::new(text), next: 0 }
             }
-            Some(text) => Source::Names { text, members: Members::new(text), next: 0 },
+            text => Source::Names { text, members: Members::new(text), next: 0 },
         };
-        Self { names, variadic, source, seen: 0 }
+        Self { names, source, variadic: variadic && !names.is_empty(), seen: 0, current: None }
     }
 
     /// The next argument and the index of its declaration.
@@ -74,42 +65,46 @@ impl<'de, 'n> Binder<'de, 'n> {
 
     #[inline(never)]
     fn next_of_any(&mut self) -> Result<Option<(usize, Argument<'de>)>, ParamsError> {
+        let last = self.names.len().saturating_sub(1);
         match &mut self.source {
-            Source::Absent => Ok(None),
             Source::Positions { elements, next } => {
                 let index = *next;
                 *next += 1;
-                let Some(first) = elements.next_value() else {
-                    return Ok(None);
-                };
-                if self.variadic && index + 1 == self.names.len() {
-                    let done = Source::Absent;
-                    let Source::Positions { elements: rest, .. } =
-                        std::mem::replace(&mut self.source, done)
-                    else {
-                        return Ok(None);
-                    };
-                    return Ok(Some((index, Argument::Rest { first: Some(first), rest })));
+                if self.variadic && index == last {
+                    return Ok(Some((index, self.rest())));
                 }
-                if index >= self.names.len() {
-                    let given = index + 1 + elements.count();
-                    return Err(ParamsError::TooMany { given, declared: self.names.to_vec() });
+                if let Some(value) = elements.next_value() {
+                    if index >= self.names.len() {
+                        let given = index + 1 + elements.count();
+                        return Err(ParamsError::TooMany { given, declared: self.names.to_vec() });
+                    }
+                    return Ok(Some((index, Argument::One(value))));
                 }
-                Ok(Some((index, Argument::One(first))))
             }
             Source::Names { text, members, next } => {
-                let Some((name, value)) = members.next_member() else {
-                    return Ok(None);
-                };
-                let Some(index) = self.names.iter().position(|declared| name.is(text, declared))
-                else {
-                    let params = unknown(text, self.names);
-                    return Err(ParamsError::Unknown { params, declared: self.names.to_vec() });
-                };
-                *next = index + 1;
-                self.once(index, value)
+                if let Some((name, value)) = members.next_member() {
+                    let is_name = |declared: &&str| name.is(text, declared);
+                    let Some(index) = self.names.iter().position(is_name) else {
+                        let params = unknown(text, self.names);
+                        return Err(ParamsError::Unknown { params, declared: self.names.to_vec() });
+                    };
+                    *next = index + 1;
+                    return self.once(index, value);
+                }
             }
         }
+        // Without a value, a variadic param is empty.
+        Ok(self.variadic.then(|| (last, self.rest())))
+    }
+
+    /// The remaining positions, for the last param.
+    fn rest(&mut self) -> Argument<'de> {
+        self.variadic = false;
+        let none = Elements::new(b"[]");
+        Argument::Rest(match &mut self.source {
+            Source::Positions { elements, .. } => std::mem::replace(elements, none),
+            Source::Names { .. } => none,
+        })
     }
 
     /// Returns the argument, or an error for a duplicate.
@@ -124,7 +119,36 @@ impl<'de, 'n> Binder<'de, 'n> {
             return Err(ParamsError::Duplicate { param: self.names[index] });
         }
         self.seen |= bit;
+        self.variadic &= index + 1 < self.names.len();
         Ok(Some((index, Argument::One(value))))
+    }
+}
+
+/// The arguments as the entries of a map, so that derived structs handle missing fields, defaults and options.
+impl<'de> MapAccess<'de> for Binder<'de> {
+    type Error = ParamsError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, ParamsError> {
+        let Some((index, argument)) = self.next()? else { return Ok(None) };
+        let name = self.names[index];
+        self.current = Some((name, argument));
+        let key: StrDeserializer<'_, ParamsError> = name.into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, ParamsError> {
+        let (name, argument) = self.current.take().expect("serde requests a value after its key");
+        match argument {
+            Argument::One(text) => deserialize(seed, text),
+            Argument::Rest(elements) => seed.deserialize(Rest(elements)),
+        }
+        .map_err(|error| ParamsError::invalid(name, &error))
     }
 }
 
@@ -136,30 +160,6 @@ fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
         .take(MAX_UNKNOWN)
         .map(|(name, _)| unknown_name(&name.unescape(text)))
         .collect()
-}
-
-impl<'de> Argument<'de> {
-    /// An empty argument for a variadic param.
-    pub(crate) fn empty_rest() -> Self {
-        Self::Rest { first: None, rest: Elements::new(b"[]") }
-    }
-
-    /// Reads the argument as `T`; `param` is its name.
-    pub(crate) fn read<T: Deserialize<'de>>(self, param: &str) -> Result<T, ParamsError> {
-        self.seed(std::marker::PhantomData, param)
-    }
-
-    pub(crate) fn seed<T: DeserializeSeed<'de>>(
-        self,
-        seed: T,
-        param: &str,
-    ) -> Result<T::Value, ParamsError> {
-        match self {
-            Self::One(text) => deserialize(seed, text),
-            Self::Rest { first, rest } => seed.deserialize(Rest { first, rest }),
-        }
-        .map_err(|error| ParamsError::invalid(param, &error))
-    }
 }
 
 /// Deserialises a value whose text was validated.
@@ -174,10 +174,7 @@ fn deserialize<'de, T: DeserializeSeed<'de>>(
 }
 
 /// The remaining positions as a sequence.
-struct Rest<'de> {
-    first: Option<&'de [u8]>,
-    rest: Elements<'de>,
-}
+struct Rest<'de>(Elements<'de>);
 
 impl<'de> SeqAccess<'de> for Rest<'de> {
     type Error = serde_json::Error;
@@ -186,10 +183,7 @@ impl<'de> SeqAccess<'de> for Rest<'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Self::Error> {
-        let Some(text) = self.first.take().or_else(|| self.rest.next_value()) else {
-            return Ok(None);
-        };
-        deserialize(seed, text).map(Some)
+        self.0.next_value().map(|text| deserialize(seed, text)).transpose()
     }
 }
 
@@ -200,7 +194,7 @@ impl<'de> serde::Deserializer<'de> for Rest<'de> {
     fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Self::Error> {
         let value = visitor.visit_seq(&mut self)?;
         // A tuple stops reading when it is full.
-        match usize::from(self.first.is_some()) + self.rest.count() {
+        match self.0.count() {
             0 => Ok(value),
             1 => Err(Self::Error::custom("1 value too many")),
             left => Err(Self::Error::custom(format_args!("{left} values too many"))),

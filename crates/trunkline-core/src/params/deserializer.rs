@@ -1,10 +1,9 @@
 //! A serde deserializer of params, by position and by name.
 
-use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
+use serde::de::Visitor;
 use serde::forward_to_deserialize_any;
 
-use super::binder::{Argument, Binder};
+use super::binder::Binder;
 use super::error::ParamsError;
 use crate::envelope::Elements;
 
@@ -45,8 +44,7 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ParamsError> {
-        let binder = Binder::new(self.params, fields, self.variadic);
-        visitor.visit_map(Fields { binder, fields, current: None, variadic_seen: !self.variadic })
+        visitor.visit_map(Binder::new(self.params, fields, self.variadic))
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
@@ -78,7 +76,7 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
-        Binder::new(self.params, &[], false).next()?;
+        super::refuse_any(self.params)?;
         visitor.visit_unit()
     }
 
@@ -118,48 +116,5 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
         map identifier ignored_any
-    }
-}
-
-/// The bound arguments as the entries of a map, so that derived structs handle missing fields, defaults and
-/// options.
-struct Fields<'de> {
-    binder: Binder<'de, 'static>,
-    fields: &'static [&'static str],
-    current: Option<(&'static str, Argument<'de>)>,
-    variadic_seen: bool,
-}
-
-impl<'de> MapAccess<'de> for Fields<'de> {
-    type Error = ParamsError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, ParamsError> {
-        let (name, argument) = match self.binder.next()? {
-            Some((index, argument)) => {
-                self.variadic_seen |= index + 1 == self.fields.len();
-                (self.fields[index], argument)
-            }
-            None => match self.fields.last() {
-                Some(last) if !self.variadic_seen => {
-                    self.variadic_seen = true;
-                    (*last, Argument::empty_rest())
-                }
-                _ => return Ok(None),
-            },
-        };
-        self.current = Some((name, argument));
-        let key: StrDeserializer<'_, ParamsError> = name.into_deserializer();
-        seed.deserialize(key).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(
-        &mut self,
-        seed: V,
-    ) -> Result<V::Value, ParamsError> {
-        let (name, argument) = self.current.take().expect("serde requests a value after its key");
-        argument.seed(seed, name)
     }
 }

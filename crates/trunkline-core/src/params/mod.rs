@@ -4,9 +4,9 @@ mod binder;
 mod declared;
 mod deserializer;
 mod error;
-mod function;
 mod integer;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -20,8 +20,6 @@ use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
 #[cfg(feature = "edn")]
 pub(crate) use error::{MAX_UNKNOWN, unknown_name};
-pub use function::may_be_absent;
-pub use function::{Arguments, Function, Param, param};
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.
 ///
@@ -84,6 +82,16 @@ impl<S> FromCall<S> for RawParams {
     }
 }
 
+/// Whether a param of this type may be missing, such as an `Option`.
+pub fn may_be_absent<T: DeserializeOwned>() -> bool {
+    #[derive(Deserialize)]
+    struct Declaration<T> {
+        #[expect(dead_code, reason = "only its absence matters")]
+        param: T,
+    }
+    Declaration::<T>::deserialize(ParamsDeserializer::new(None, false)).is_ok()
+}
+
 /// Rejects params, for a handler that takes none.
 pub(crate) fn refuse_any(params: Option<&[u8]>) -> Result<(), ParamsError> {
     Binder::new(params, &[], false).next().map(drop)
@@ -91,7 +99,10 @@ pub(crate) fn refuse_any(params: Option<&[u8]>) -> Result<(), ParamsError> {
 
 /// Checks that each param is declared and not duplicated.
 #[cfg(feature = "edn")]
-pub(crate) fn check_names(params: &[u8], names: &[&'static str]) -> Result<(), ParamsError> {
+pub(crate) fn check_names(
+    params: &[u8],
+    names: &'static [&'static str],
+) -> Result<(), ParamsError> {
     let mut binder = Binder::new(Some(params), names, false);
     while binder.next()?.is_some() {}
     Ok(())

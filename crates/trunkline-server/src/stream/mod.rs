@@ -1,10 +1,10 @@
 //! A server for one client over a byte stream, such as a pipe, a socket or a TLS connection.
 //!
 //! ```
-//! # use trunkline::{Router, client::{Channel, Client}, stream};
+//! # use trunkline::{Params, Router, client::{Channel, Client}, stream};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+//! let rpc = Router::new().method("add", |Params((a, b)): Params<(i64, i64)>| a + b).build()?;
 //! let (ours, theirs) = tokio::io::duplex(4096);
 //! let serving = tokio::spawn(async move {
 //!     stream::serve(&rpc, theirs, stream::StreamConfig::default()).await

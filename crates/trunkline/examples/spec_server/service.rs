@@ -3,15 +3,13 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
-use trunkline::{ErrorObject, Json, Limits, Params, RawParams, Router, param};
+use trunkline::{ErrorObject, Json, Limits, Params, RawParams, Router, VariadicParams};
 
 /// The router of all methods.
 pub(crate) fn router(limits: Limits) -> Router {
     Router::new()
-        .function("subtract", ["minuend", "subtrahend"], |minuend: Number, subtrahend: Number| {
-            combine(&minuend, &subtrahend, i64::checked_sub, |a, b| a - b)
-        })
-        .function("sum", [param("numbers").variadic()], sum)
+        .method("subtract", subtract)
+        .method("sum", sum)
         .method("get_data", || ("hello", 5))
         .method("update", |_: RawParams| ())
         .method("notify_hello", |_: RawParams| ())
@@ -25,7 +23,22 @@ pub(crate) fn router(limits: Limits) -> Router {
         .limits(limits)
 }
 
-fn sum(numbers: Vec<Number>) -> Value {
+#[derive(Deserialize)]
+struct Subtract {
+    minuend: Number,
+    subtrahend: Number,
+}
+
+fn subtract(Params(Subtract { minuend, subtrahend }): Params<Subtract>) -> Value {
+    combine(&minuend, &subtrahend, i64::checked_sub, |a, b| a - b)
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    numbers: Vec<Number>,
+}
+
+fn sum(VariadicParams(Sum { numbers }): VariadicParams<Sum>) -> Value {
     let zero = Number::from(0);
     let add = |sum: Number, next: &Number| match combine(&sum, next, i64::checked_add, |a, b| a + b)
     {

@@ -23,6 +23,12 @@ struct Counts {
 struct Entered<'a>(Option<&'a Counts>);
 
 #[derive(Deserialize)]
+struct Subtract {
+    minuend: i64,
+    subtrahend: i64,
+}
+
+#[derive(Deserialize)]
 struct Fail {
     code: i64,
 }
@@ -37,14 +43,16 @@ impl CallCounts {
     pub(crate) fn router(&self) -> Router {
         let [wait, work, note, counts, open] = [(); 5].map(|()| self.clone());
         Router::new()
-            .function("subtract", ["minuend", "subtrahend"], |a: i64, b: i64| a - b)
+            .method("subtract", |Params(Subtract { minuend, subtrahend }): Params<Subtract>| {
+                minuend - subtrahend
+            })
             .method("echo", |RawParams(params): RawParams| params)
             .method("fail", |Params(Fail { code }): Params<Fail>| -> Result<(), ErrorObject> {
                 Err(ErrorObject::new(code, "it failed").with_data(&"for a reason"))
             })
             .method("panic", || -> () { panic!("on purpose") })
             .method("length", |Params([text]): Params<[String; 1]>| text.len())
-            .function("repeat", ["text", "times"], |text: String, times: usize| text.repeat(times))
+            .method("repeat", |Params((text, times)): Params<(String, usize)>| text.repeat(times))
             .method("pretty", || {
                 RawValue::from_string("{\n  \"a\": [\r\n    1\n  ]\n}".to_owned())
                     .map_err(|error| ErrorObject::new(code::INTERNAL_ERROR, error.to_string()))

@@ -36,7 +36,7 @@ pub(crate) use document::Info;
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let rpc = trunkline::Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+/// let rpc = trunkline::Router::new().method("ping", || "pong").build()?;
 /// # let folder = std::env::temp_dir();
 /// std::fs::write(folder.join("openrpc.json"), format!("{:#}\n", rpc.openrpc()))?;
 /// # Ok(())

@@ -15,11 +15,10 @@ use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::BoxError;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::operation::{
-    BuildError, DISCOVER, Handler, IntoReply, Json, LayerFn, Operation, Pattern, Registry,
-    SourceLocation, matches,
+    BuildError, DISCOVER, Handler, Json, LayerFn, Operation, Pattern, Registry, SourceLocation,
+    matches,
 };
 use trunkline_core::outcome::Outcome;
-use trunkline_core::params::{Arguments, Function, Param};
 
 use crate::batch_scheduler::SemaphoreScheduler;
 use crate::layers::authorize::{Rules, SharedRules};
@@ -71,36 +70,6 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         M: 'static,
     {
         self.operation(Operation::new(name, handler))
-    }
-
-    /// Registers a function whose arguments are the params, by name and by position.
-    ///
-    /// The compiler checks that there is one name for each argument. `Option` arguments may be omitted;
-    /// [`param`](crate::param) declares defaults and variadic params. A function has up to eight arguments;
-    /// for more, take a struct with [`Params`](crate::Params).
-    #[track_caller]
-    #[must_use]
-    pub fn function<F, A, R, M, P, const N: usize>(
-        mut self,
-        name: impl Into<String>,
-        params: [P; N],
-        function: F,
-    ) -> Self
-    where
-        F: Function<A, R, N>,
-        A: Arguments + 'static,
-        R: IntoReply<M> + 'static,
-        M: 'static,
-        P: Into<Param>,
-    {
-        let name = name.into();
-        let declared = params.map(Into::into);
-        let misplaced = declared.iter().rev().skip(1).find(|param| param.is_variadic());
-        if let Some(param) = misplaced.map(Param::name) {
-            let location = Location::caller();
-            self.problem(BuildError::VariadicNotLast { name: name.clone(), param, location });
-        }
-        self.operation(Operation::function(name, declared, function))
     }
 
     /// Registers an operation.

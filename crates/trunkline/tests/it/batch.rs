@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::time::sleep;
-use trunkline::{ErrorObject, Extensions, Limits, Operation, Router, Rpc, blocking};
+use trunkline::{ErrorObject, Extensions, Limits, Operation, Params, Router, Rpc, blocking};
 
 /// Runs a batch with tokio's paused clock.
 fn run(rpc: &Rpc, batch: &str) -> Option<Vec<u8>> {
@@ -49,6 +49,13 @@ fn describe(reply: &Value) -> (Value, Result<Value, i64>) {
     (reply["id"].clone(), outcome)
 }
 
+/// The params of `later`.
+#[derive(serde::Deserialize)]
+struct Later {
+    ms: u64,
+    n: u64,
+}
+
 /// Counts concurrent calls.
 #[derive(Debug, Clone, Default)]
 struct Gauge(Arc<(AtomicUsize, AtomicUsize)>);
@@ -71,12 +78,12 @@ impl Gauge {
 fn service(limits: Limits, log: &Arc<Mutex<Vec<u64>>>) -> Rpc {
     let log = Arc::clone(log);
     Router::new()
-        .function("now", ["n"], |n: u64| n)
-        .function("later", ["ms", "n"], async |ms: u64, n: u64| {
+        .method("now", |Params((n,)): Params<(u64,)>| n)
+        .method("later", async |Params(Later { ms, n }): Params<Later>| {
             sleep(Duration::from_millis(ms)).await;
             n
         })
-        .function("yields", ["times", "n"], async |times: u64, n: u64| {
+        .method("yields", async |Params((times, n)): Params<(u64, u64)>| {
             for _ in 0..times {
                 tokio::task::yield_now().await;
             }
@@ -85,11 +92,11 @@ fn service(limits: Limits, log: &Arc<Mutex<Vec<u64>>>) -> Rpc {
         .method("threaded", blocking(|| "threaded"))
         .method("fails", || Err::<(), _>(ErrorObject::new(7, "no")))
         .method("panics", || -> () { panic!("at once") })
-        .function("panics later", ["ms"], async |ms: u64| -> () {
+        .method("panics later", async |Params((ms,)): Params<(u64,)>| -> () {
             sleep(Duration::from_millis(ms)).await;
             panic!("later");
         })
-        .function("log", ["ms", "n"], move |ms: u64, n: u64| {
+        .method("log", move |Params((ms, n)): Params<(u64, u64)>| {
             let log = Arc::clone(&log);
             async move {
                 sleep(Duration::from_millis(ms)).await;
@@ -209,7 +216,7 @@ fn limits_concurrent_members() {
         let gauge = Gauge::default();
         let counted = gauge.clone();
         let rpc = Router::new()
-            .function("work", ["ms"], move |ms: u64| counted.clone().run(ms))
+            .method("work", move |Params((ms,)): Params<(u64,)>| counted.clone().run(ms))
             .limits(Limits { batch_parallelism, ..Limits::default() })
             .build()
             .unwrap();
@@ -248,7 +255,7 @@ fn runs_no_members_after_the_reply_limit_is_exceeded() {
     let ran = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&ran);
     let rpc = Router::new()
-        .function("text", ["length"], move |length: usize| {
+        .method("text", move |Params((length,)): Params<(usize,)>| {
             count.fetch_add(1, Ordering::SeqCst);
             "x".repeat(length)
         })
@@ -293,7 +300,7 @@ fn runs_no_members_after_the_reply_limit_is_exceeded() {
 fn sends_replies_of_running_members_that_fit_the_limit() {
     let limits = Limits { reply_bytes: 1_000, batch_parallelism: 2, ..Limits::default() };
     let rpc = Router::new()
-        .function("text", ["length", "ms"], async |length: usize, ms: u64| {
+        .method("text", async |Params((length, ms)): Params<(usize, u64)>| {
             sleep(Duration::from_millis(ms)).await;
             "x".repeat(length)
         })

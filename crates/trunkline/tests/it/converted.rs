@@ -10,9 +10,9 @@ use trunkline::edn::Edn;
 use trunkline::layers::{Next, ValidateLayer, from_fn};
 use trunkline::protocol::{Format, Formats};
 use trunkline::schemars::JsonSchema;
-use trunkline::{
-    Call, Effect, Extensions, Limits, Operation, Params, RawParams, Router, Rpc, param,
-};
+use trunkline::{Call, Effect, Extensions, Limits, Operation, Params, RawParams, Router, Rpc};
+
+use crate::support::add;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "trunkline::schemars")]
@@ -58,7 +58,7 @@ fn rpc(seen: &Seen) -> Rpc {
         .operation(typed("typed").effect_of(effect))
         .operation(typed("strict").effect_of(effect).strict_params())
         .operation(Operation::new("undeclared", shown))
-        .function("add", [param("a"), param("b")], |a: i64, b: i64| a + b)
+        .method("add", add)
         .operation(
             Operation::new("edn", |Edn(params): Edn<trunkline::edn::Value>| params.to_string())
                 .input_schema(schema),

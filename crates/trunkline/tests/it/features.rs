@@ -10,7 +10,7 @@ use trunkline::client::{Client, Error, Http};
 use trunkline::http::{Headers, HttpConfig, Peer, StatusPolicy};
 use trunkline::layers::{Next, from_fn};
 use trunkline::{
-    Call, ErrorObject, Limits, Router, Server, ServerHandle, code, param, rpc, server,
+    Call, ErrorObject, Limits, Params, Router, Server, ServerHandle, code, rpc, server,
 };
 
 use crate::support::{self, Gate, in_time, post, until};
@@ -40,7 +40,7 @@ async fn layers_see_each_call_and_each_member_of_a_batch() {
         counted.fetch_add(1, Ordering::SeqCst);
         async move { next.run(call).await }
     });
-    let router = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).layer(layer);
+    let router = Router::new().method("add", support::add).layer(layer);
     let (_server, client) = serve(router).await;
     let mut batch = client.batch();
     let slots = [1, 2, 3].map(|number| batch.add(client.call::<i64>("add", (number, number))));
@@ -51,12 +51,20 @@ async fn layers_see_each_call_and_each_member_of_a_batch() {
 
 #[tokio::test]
 async fn params_come_by_name_and_by_position_with_defaults_and_variadic() {
-    let router = Router::new()
-        .function("scale", [param("value"), param("by").default(2)], |value: i64, by: i64| {
+    struct Arithmetic;
+
+    #[rpc]
+    impl Arithmetic {
+        fn scale(&self, value: i64, #[param(default = 2)] by: i64) -> i64 {
             value * by
-        })
-        .function("sum", [param("of").variadic()], |of: Vec<i64>| of.iter().sum::<i64>());
-    let (_server, client) = serve(router).await;
+        }
+
+        fn sum(&self, #[param(variadic)] of: Vec<i64>) -> i64 {
+            of.iter().sum()
+        }
+    }
+
+    let (_server, client) = serve(Arithmetic.into_router()).await;
     let rows = [
         ("scale", json!([21]), 42),
         ("scale", json!([21, 3]), 63),
@@ -105,7 +113,7 @@ async fn small_batches_cannot_ask_for_large_replies() {
 async fn a_notification_runs_its_handler() {
     let logged = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&logged);
-    let router = Router::new().function("log", ["line"], move |line: String| {
+    let router = Router::new().method("log", move |Params((line,)): Params<(String,)>| {
         count.fetch_add(line.len(), Ordering::SeqCst);
     });
     let (_server, client) = serve(router).await;

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
 use trunkline::protocol::Handler;
-use trunkline::{
-    Extensions, Json, Limits, Params, RawParams, Router, Rpc, VariadicParams, code, param,
-};
+use trunkline::{Extensions, Limits, Params, RawParams, Router, Rpc, VariadicParams, code, rpc};
 
 #[derive(Debug, Deserialize)]
 struct Point {
@@ -245,8 +243,11 @@ fn refuses_duplicate_names_also_if_escaped() {
     for params in [r#"{"x":1,"x":1}"#, r#"{"x":1,"y":2,"\u0078":3}"#, r#"{"\u0078":1,"x":2}"#] {
         refused(&self::params::<Point>(), params, &data);
     }
-    let function = Router::new().function("m", ["x"], |x: Option<i64>| x).build().unwrap();
-    refused(&function, r#"{"x":null,"x":1}"#, &data);
+    #[derive(Debug, Deserialize)]
+    struct Maybe {
+        x: Option<i64>,
+    }
+    refused(&params::<Maybe>(), r#"{"x":null,"x":1}"#, &data);
 }
 
 #[test]
@@ -333,8 +334,7 @@ fn a_method_without_params_refuses_any() {
     let unit = showing(|_: Params<()>| "called");
     let unit_struct = showing(|_: Params<Unit>| "called");
     let no_fields = showing(|_: Params<NoFields>| "called");
-    let function = Router::new().function("m", [""; 0], || "called").build().unwrap();
-    for rpc in [none, unit, unit_struct, no_fields, function] {
+    for rpc in [none, unit, unit_struct, no_fields, arguments::none()] {
         for params in ["", "[]", "{}", "[ ]", " { } "] {
             check(&rpc, params, "called");
         }
@@ -404,14 +404,8 @@ fn variadic_params_can_be_any_sequence_type() {
     let reason = "invalid length 1, expected a tuple of size 2";
     refused(&rpc, "[1,2]", &json!({ "reason": reason, "param": "rest" }));
     // Surplus values are errors.
-    let rpc_of_function = Router::new()
-        .function("m", ["first".into(), param("rest").variadic()], |_: i64, _: (i64, i64)| ())
-        .build()
-        .unwrap();
-    for rpc in [rpc, rpc_of_function] {
-        let reason = "1 value too many";
-        refused(&rpc, "[1,2,3,4]", &json!({ "reason": reason, "param": "rest" }));
-    }
+    let reason = "1 value too many";
+    refused(&rpc, "[1,2,3,4]", &json!({ "reason": reason, "param": "rest" }));
 }
 
 /// 70 fields: more than the bits of the mask of seen fields.
@@ -458,93 +452,108 @@ mod wide {
     }
 }
 
-#[test]
-fn a_function_takes_its_arguments_by_name_and_by_position() {
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let text =
-        |digits: &[u8]| Json(digits.iter().map(|d| char::from(b'0' + d)).collect::<String>());
-    let rpcs: [Router; 9] = [
-        Router::new().function("m", [""; 0], move || text(&[])),
-        Router::new().function("m", ["a"], move |a| text(&[a])),
-        Router::new().function("m", ["a", "b"], move |a, b| text(&[a, b])),
-        Router::new().function("m", ["a", "b", "c"], move |a, b, c| text(&[a, b, c])),
-        Router::new().function("m", ["a", "b", "c", "d"], move |a, b, c, d| text(&[a, b, c, d])),
-        Router::new()
-            .function("m", ["a", "b", "c", "d", "e"], move |a, b, c, d, e| text(&[a, b, c, d, e])),
-        Router::new().function("m", ["a", "b", "c", "d", "e", "f"], move |a, b, c, d, e, f| {
-            text(&[a, b, c, d, e, f])
-        }),
-        Router::new().function(
-            "m",
-            ["a", "b", "c", "d", "e", "f", "g"],
-            move |a, b, c, d, e, f, g| text(&[a, b, c, d, e, f, g]),
-        ),
-        Router::new()
-            .function("m", names, move |a, b, c, d, e, f, g, h| text(&[a, b, c, d, e, f, g, h])),
-    ];
-    for (arity, router) in rpcs.into_iter().enumerate() {
-        let rpc = router.build().unwrap();
-        let values: Vec<_> = (1..=arity).map(|n| n.to_string()).collect();
-        let shown = values.concat();
-        check(&rpc, &format!("[{}]", values.join(",")), &shown);
-        let members = names.iter().zip(&values).map(|(name, value)| format!("\"{name}\":{value}"));
-        let members: Vec<_> = members.rev().collect();
-        check(&rpc, &format!("{{{}}}", members.join(",")), &shown);
+/// Methods of `#[rpc]`, whose arguments are the params.
+mod arguments {
+    use super::*;
 
-        let reason = format!("too many params: {} given, at most {arity} expected", arity + 1);
-        let many = vec!["0"; arity + 1].join(",");
-        let data = json!({ "reason": reason, "declared": names[..arity] });
-        refused(&rpc, &format!("[{many}]"), &data);
-        if arity > 0 {
-            let missing = json!({ "reason": "missing param", "param": names[arity - 1] });
-            refused(&rpc, &format!("[{}]", values[1..].join(",")), &missing);
-            refused(&rpc, &format!("{{{}}}", members[1..].join(",")), &missing);
+    struct Service<const CASE: usize>;
+
+    #[rpc]
+    impl Service<0> {
+        fn m(&self) -> &'static str {
+            "called"
         }
     }
-}
 
-#[test]
-fn arguments_of_a_function_may_be_options_or_have_defaults() {
-    let declared = ["a".into(), param("b"), param("c").default(7), param("d").default(Some(8))];
-    let function = |a: i64, b: Option<i64>, c: i64, d: Option<i64>| format!("{a} {b:?} {c} {d:?}");
-    let rpc = Router::new().function("m", declared, function).build().unwrap();
-    check(&rpc, "[1]", "1 None 7 Some(8)");
-    check(&rpc, r#"{"a":1}"#, "1 None 7 Some(8)");
-    check(&rpc, "[1,null,2,null]", "1 None 2 None");
-    check(&rpc, r#"{"d":3,"b":4,"a":5}"#, "5 Some(4) 7 Some(3)");
-    refused(&rpc, "", &json!({ "reason": "missing param", "param": "a" }));
-    let reason = "invalid type: null, expected i64";
-    refused(&rpc, "[1,2,null]", &json!({ "reason": reason, "param": "c" }));
-    refused(&rpc, r#"{"a":null}"#, &json!({ "reason": reason, "param": "a" }));
-}
+    #[rpc]
+    impl Service<1> {
+        fn m(
+            &self,
+            a: i64,
+            b: Option<i64>,
+            #[param(default = 7)] c: i64,
+            #[param(default = Some(8))] d: Option<i64>,
+        ) -> String {
+            format!("{a} {b:?} {c} {d:?}")
+        }
+    }
 
-#[test]
-fn a_variadic_argument_collects_the_remaining_params() {
-    let function = |a: i64, rest: Vec<i64>| format!("{a} {rest:?}");
-    let rpc = |last| Router::new().function("m", ["a".into(), last], function).build().unwrap();
-    let plain = rpc(param("rest").variadic());
-    check(&plain, "[1,2,3]", "1 [2, 3]");
-    check(&plain, "[1]", "1 []");
-    check(&plain, r#"{"a":1,"rest":[2]}"#, "1 [2]");
-    check(&plain, r#"{"a":1}"#, "1 []");
-    refused(&plain, "[]", &json!({ "reason": "missing param", "param": "a" }));
-    let reason = "invalid type: sequence, expected i64";
-    refused(&plain, "[1,[2]]", &json!({ "reason": reason, "param": "rest" }));
-    let with_default = rpc(param("rest").variadic().default([9]));
-    check(&with_default, "[1,2]", "1 [2]");
-    check(&with_default, "[1]", "1 [9]");
-    check(&with_default, r#"{"a":1}"#, "1 [9]");
+    #[rpc]
+    impl Service<2> {
+        fn m(&self, a: i64, #[param(variadic)] rest: Vec<i64>) -> String {
+            format!("{a} {rest:?}")
+        }
+    }
 
-    let lists =
-        Router::new().function("m", [param("rest").variadic()], |List(list)| format!("{list:?}"));
-    check(&lists.build().unwrap(), "[1,2]", "[1, 2]");
+    #[rpc]
+    impl Service<3> {
+        fn m(&self, #[param(variadic)] rest: List) -> String {
+            format!("{rest:?}")
+        }
+    }
+
+    #[rpc]
+    impl Service<4> {
+        fn m(&self, a: i64, b: Option<String>, #[param(default = vec![])] c: Vec<bool>) -> String {
+            format!("{a} {b:?} {c:?}")
+        }
+    }
+
+    pub(super) fn none() -> Rpc {
+        Service::<0>.into_router().build().unwrap()
+    }
+
+    pub(super) fn with_default() -> Rpc {
+        Service::<4>.into_router().build().unwrap()
+    }
+
+    #[test]
+    fn are_taken_by_name_and_by_position() {
+        let rpc = Service::<1>.into_router().build().unwrap();
+        check(&rpc, "[1,2,3,4]", "1 Some(2) 3 Some(4)");
+        check(&rpc, r#"{"d":3,"b":4,"a":5}"#, "5 Some(4) 7 Some(3)");
+        check(&rpc, "[1]", "1 None 7 Some(8)");
+        check(&rpc, r#"{"a":1}"#, "1 None 7 Some(8)");
+        check(&rpc, "[1,null,2,null]", "1 None 2 None");
+        for params in ["", "[]", "{}", r#"{"b":1}"#] {
+            refused(&rpc, params, &json!({ "reason": "missing param", "param": "a" }));
+        }
+        let reason = "invalid type: null, expected i64";
+        refused(&rpc, r#"{"a":null}"#, &json!({ "reason": reason, "param": "a" }));
+        // The published schema of the param does not allow null.
+        check(&rpc, "[1,2,null]", "1 Some(2) 7 Some(8)");
+        let declared = json!(["a", "b", "c", "d"]);
+        let reason = "too many params: 5 given, at most 4 expected";
+        refused(&rpc, "[1,2,3,4,5]", &json!({ "reason": reason, "declared": declared }));
+        let data = json!({ "reason": "unknown param", "params": ["e"], "declared": declared });
+        refused(&rpc, r#"{"a":1,"e":1}"#, &data);
+    }
+
+    #[test]
+    fn may_collect_the_remaining_params() {
+        let rpc = Service::<2>.into_router().build().unwrap();
+        check(&rpc, "[1,2,3]", "1 [2, 3]");
+        check(&rpc, "[1]", "1 []");
+        check(&rpc, r#"{"a":1,"rest":[2]}"#, "1 [2]");
+        check(&rpc, r#"{"a":1}"#, "1 []");
+        refused(&rpc, "[]", &json!({ "reason": "missing param", "param": "a" }));
+        let reason = "invalid type: sequence, expected i64";
+        refused(&rpc, "[1,[2]]", &json!({ "reason": reason, "param": "rest" }));
+        let lists = Service::<3>.into_router().build().unwrap();
+        check(&lists, "[1,2]", "List([1, 2])");
+        check(&lists, "", "List([])");
+    }
 }
 
 #[test]
 fn values_nest_to_128_whatever_the_body_limit() {
     let limits = Limits { depth: 1_024, ..Limits::default() };
     let nested = |depth| format!("[{}{}]", "[".repeat(depth), "]".repeat(depth));
-    let rpc = Router::new().function("m", ["a"], |_: Value| "read").limits(limits).build().unwrap();
+    #[derive(Deserialize)]
+    struct Deep {
+        a: Value,
+    }
+    let rpc = Router::new().method("m", |_: Params<Deep>| "read").limits(limits).build().unwrap();
     check(&rpc, &nested(127), "read");
     let data = json!({ "reason": "recursion limit exceeded", "param": "a" });
     refused(&rpc, &nested(128), &data);
@@ -604,10 +613,7 @@ mod oracle {
         fn positions_are_read_as_the_names_in_their_order(values in vec(value(), 0..4)) {
             let names: Vec<_> =
                 ["a", "b", "c"].iter().zip(&values).map(|(name, value)| format!("\"{name}\":{value}")).collect();
-            let function = |a: i64, b: Option<String>, c: Vec<bool>| format!("{a} {b:?} {c:?}");
-            let declared = ["a".into(), param("b"), param("c").default([false; 0])];
-            let function = Router::new().function("m", declared, function).build().unwrap();
-            for rpc in [params::<Strict>(), function] {
+            for rpc in [params::<Strict>(), arguments::with_default()] {
                 let positions = call(&rpc, &format!("[{}]", values.join(",")));
                 prop_assert_eq!(positions, call(&rpc, &format!("{{{}}}", names.join(","))));
             }
@@ -617,18 +623,15 @@ mod oracle {
 
 #[test]
 fn compares_declared_names_with_unescaped_names() {
-    let rpc = Router::new()
-        .function("f", [param("a\\b"), param("c")], |b: i64, c: i64| b + c)
-        .build()
-        .unwrap();
-    let reply = |params: &str| {
-        let body = format!(r#"{{"jsonrpc":"2.0","method":"f","params":{params},"id":1}}"#);
-        let reply = Builder::new_current_thread()
-            .build()
-            .unwrap()
-            .block_on(rpc.handle(body.into(), Extensions::new()));
-        serde_json::from_slice::<Value>(reply.json().unwrap()).unwrap()
-    };
-    assert_eq!(reply(r#"{"a\\b":1,"c":2}"#)["result"], 3);
-    assert_eq!(reply(r#"{"a\b":1,"c":2}"#)["error"]["data"]["params"], json!(["a\u{8}"]));
+    #[derive(Debug, Deserialize)]
+    struct Escaped {
+        #[serde(rename = "a\\b")]
+        a: i64,
+        c: i64,
+    }
+    let rpc = params::<Escaped>();
+    check(&rpc, r#"{"a\\b":1,"c":2}"#, "Escaped { a: 1, c: 2 }");
+    let unknown =
+        json!({ "reason": "unknown param", "params": ["a\u{8}"], "declared": ["a\\b", "c"] });
+    refused(&rpc, r#"{"a\b":1,"c":2}"#, &unknown);
 }

@@ -12,7 +12,8 @@ use tokio::runtime::Builder;
 use tower::Service;
 use trunkline::protocol::Reply;
 use trunkline::{
-    Call, CancellationToken, ErrorObject, Extensions, Id, Limits, RawParams, Router, Rpc, code,
+    Call, CancellationToken, ErrorObject, Extensions, Id, Limits, Params, RawParams, Router, Rpc,
+    code,
 };
 
 fn reply(rpc: &Rpc, body: &[u8]) -> Reply {
@@ -49,7 +50,7 @@ fn service() -> Router {
         .method("later", async || "later")
         .method("fails", || Err::<(), _>(ErrorObject::new(-7, "no \"way\"").with_data("π")))
         .method("panics", || -> () { panic!("a secret") })
-        .function("text", ["length"], |length: usize| "x".repeat(length))
+        .method("text", |Params((length,)): Params<(usize,)>| "x".repeat(length))
 }
 
 fn rpc() -> Rpc {

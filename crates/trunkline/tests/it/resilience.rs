@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline::limits::MemoryBudget;
 use trunkline::server::ServerConfig;
-use trunkline::{Limits, Router, ServerHandle, blocking, code};
+use trunkline::{Limits, Params, Router, ServerHandle, blocking, code};
 
 use crate::support::{
     CALL, Client, DONE, Gate, RESULT, WAIT, in_time, on_loopback, post, serve, serve_with, service,
@@ -192,7 +192,9 @@ async fn a_handler_that_panics_is_an_internal_error() {
 
 /// A router with a method that returns the requested number of bytes.
 fn large(limits: Limits) -> Router {
-    Router::new().function("large", ["bytes"], |bytes: usize| "x".repeat(bytes)).limits(limits)
+    Router::new()
+        .method("large", |Params((bytes,)): Params<(usize,)>| "x".repeat(bytes))
+        .limits(limits)
 }
 
 fn call_large(bytes: usize) -> String {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use trunkline::client::{self, Client, Error, Http, TransportError, Unix};
 use trunkline::server::{self, Server, ServerHandle};
-use trunkline::{Router, Rpc, unix};
+use trunkline::{Params, Router, Rpc, unix};
 
 use crate::support::in_time;
 
@@ -162,8 +162,8 @@ async fn soak(seed: u64) {
 fn rpc(ends: &Arc<Ends>) -> Rpc {
     let [later, never] = [ends, ends].map(Arc::clone);
     Router::new()
-        .function("echo", ["text"], |text: String| text)
-        .function("later", ["text"], move |text: String| {
+        .method("echo", |Params((text,)): Params<(String,)>| text)
+        .method("later", move |Params((text,)): Params<(String,)>| {
             let running = Running::enter(&later);
             async move {
                 for _ in 0..text.len() % 20 {

@@ -22,63 +22,37 @@ pub(super) fn into_router(service: &Service) -> TokenStream {
     let self_bound = self_bound(service.subject);
     let extractor_bounds = extractor_bounds(service, &state);
     let body = body(service);
-    let bounds = quote! {
-        #self_bound
-        #state: ::core::clone::Clone
-            + ::core::marker::Send
-            + ::core::marker::Sync
-            + 'static,
-        #extractor_bounds
-    };
-    let alias = alias(&visibility, &quote!(#state), &bounds);
     quote! {
         #[doc = #docs]
         #deprecated
         #visibility fn into_router<#state>(self) -> ::trunkline::Router<#state>
         where
-            #bounds
+            #self_bound
+            #state: ::core::clone::Clone
+                + ::core::marker::Send
+                + ::core::marker::Sync
+                + 'static,
+            #extractor_bounds
         {
             #body
-        }
-
-        #alias
-    }
-}
-
-/// The earlier name of `into_router`.
-fn alias(visibility: &TokenStream, state: &TokenStream, bounds: &TokenStream) -> TokenStream {
-    quote! {
-        #[doc(hidden)]
-        #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
-        #visibility fn into_rpc<#state>(self) -> ::trunkline::Router<#state>
-        where
-            #bounds
-        {
-            self.into_router()
         }
     }
 }
 
 /// A stub of `into_router` in place of one that cannot be generated.
 pub(super) fn stub(visibility: &TokenStream) -> TokenStream {
-    let bounds = quote! {
-        Self: ::core::marker::Sized,
-        RouterState: ::core::clone::Clone
-            + ::core::marker::Send
-            + ::core::marker::Sync
-            + 'static,
-    };
-    let alias = alias(visibility, &quote!(RouterState), &bounds);
     quote! {
         #[doc(hidden)]
         #visibility fn into_router<RouterState>(self) -> ::trunkline::Router<RouterState>
         where
-            #bounds
+            Self: ::core::marker::Sized,
+            RouterState: ::core::clone::Clone
+                + ::core::marker::Send
+                + ::core::marker::Sync
+                + 'static,
         {
             ::core::unreachable!()
         }
-
-        #alias
     }
 }
 

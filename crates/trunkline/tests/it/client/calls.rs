@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::client::{Client, Error, Http, Transport, TransportError};
-use trunkline::{Router, code};
+use trunkline::{Params, Router, code};
 
 use super::peer::{Answer, Peer};
 use crate::support::{in_time, on_loopback, serve, until};
@@ -146,8 +146,7 @@ async fn reconnects_to_a_restarted_server() {
 async fn supports_boxed_and_shared_transports() {
     let server = serve(on_loopback()).await;
     let http = Http::connect(&format!("http://{}", server.local_addr())).unwrap();
-    let difference = |minuend: i64, subtrahend: i64| minuend - subtrahend;
-    let here = Router::new().function("subtract", ["minuend", "subtrahend"], difference);
+    let here = Router::new().method("subtract", |Params((a, b)): Params<(i64, i64)>| a - b);
     let boxed: [Box<dyn Transport>; 2] = [Box::new(http.clone()), Box::new(here.build().unwrap())];
     let shared: Arc<dyn Transport> = Arc::new(http);
     assert_eq!(shared.target(), boxed[0].target());

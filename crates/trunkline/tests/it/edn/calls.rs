@@ -9,9 +9,11 @@ use trunkline::layers::{Next, from_fn};
 use trunkline::protocol::{Format, Formats};
 use trunkline::{Call, ErrorObject, Extensions, Id, Limits, RawParams, Router, Rpc};
 
+use crate::support::add;
+
 fn rpc() -> Rpc {
     Router::new()
-        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .method("add", add)
         .method("echo", |RawParams(params): RawParams| params)
         .method("same", |Edn(params): Edn<Value>| params)
         .method("job", |Edn(job): Edn<Job>| Edn(job))

@@ -6,6 +6,8 @@ use trunkline::history::{Filter, History, HistoryConfig};
 use trunkline::protocol::{Format, Formats};
 use trunkline::{Extensions, Limits, Router, code};
 
+use crate::support::login;
+
 async fn handle(rpc: &trunkline::Rpc, body: &str) -> Option<String> {
     let formats = Formats::both(Format::Edn);
     let reply = rpc.handle_in(formats, body.to_owned().into(), Extensions::new()).await;
@@ -14,11 +16,8 @@ async fn handle(rpc: &trunkline::Rpc, body: &str) -> Option<String> {
 
 /// Compares the method, id, code, request and response of each entry, oldest first.
 async fn check(body: &str, expected: Value) {
-    let router = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params).function(
-        "login",
-        ["user", "password"],
-        |user: String, _password: String| user,
-    );
+    let router =
+        Router::new().method("echo", |Edn(params): Edn<EdnValue>| params).method("login", login);
     let history = History::new(HistoryConfig::default());
     let rpc = router.build().unwrap().with_history(history.clone());
     handle(&rpc, body).await;

@@ -13,11 +13,11 @@ use trunkline::stream::{self, Framing, StreamConfig};
 use trunkline::{Limits, Rpc, unix};
 
 use crate::process::example;
-use crate::support::{Gate, in_time, until};
+use crate::support::{Gate, add, in_time, until};
 
 fn rpc(gate: &Gate) -> Rpc {
     gate.router()
-        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .method("add", add)
         .method("echo", |params: trunkline::RawParams| params.0)
         .method("large", || "x".repeat(100_000))
         .limits(Limits { memory: MemoryBudget::new(64 << 10), ..Default::default() })

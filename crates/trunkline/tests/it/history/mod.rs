@@ -16,15 +16,17 @@ use trunkline::access::Principal;
 use trunkline::history::{Filter, History, HistoryConfig};
 use trunkline::{ErrorObject, Extensions, Json, Limits, RawParams, Router, Rpc};
 
+use crate::support::{add, login};
+
 fn router() -> Router {
     Router::new()
-        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .method("add", add)
         .method("echo", |params: RawParams| Json(params.0))
         .method("fail", || {
             let data = json!({ "hint": "again", "token": "t0p" });
             Err::<(), _>(ErrorObject::new(7, "it broke").with_data(&data))
         })
-        .function("login", ["user", "password"], |user: String, _password: String| user)
+        .method("login", login)
 }
 
 /// A service with the methods above and a history.

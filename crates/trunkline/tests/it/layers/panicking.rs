@@ -33,7 +33,7 @@ fn panics_are_internal_errors() {
         .method("on a thread, &str", blocking(|| -> () { panic!("a secret") }))
         .method("on a thread, String", blocking(|| -> () { panic!("a secret {}", 1) }))
         .method("extractor", |_: Panics| ())
-        .function("function", [""; 0], || -> () { panic!("a secret") })
+        .method("function", || -> () { panic!("a secret") })
         .method("layer", || 1)
         .route_layer("layer", from_fn(async |_: Call, _: Next| panic!("a secret of a layer")))
         .method("fine", || 1)

@@ -11,14 +11,20 @@ use tokio::task::yield_now;
 use tracing::Level;
 use trunkline::BoxError;
 use trunkline::layers::Defaults;
-use trunkline::{ErrorObject, Extensions, Router, Rpc};
+use trunkline::{ErrorObject, Extensions, Params, Router, Rpc};
 
 use super::paused;
 use super::recorder::{self, Fields, Recorded};
 
+#[derive(serde::Deserialize)]
+struct Login {
+    #[serde(rename = "password")]
+    _password: Option<String>,
+}
+
 fn service() -> Rpc {
     Router::new()
-        .function("ok", ["password"], |_: Option<String>| 1)
+        .method("ok", |_: Params<Login>| 1)
         .method("later", async || {
             yield_now().await;
             Err::<(), _>(ErrorObject::new(7, "no"))

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use trunkline::openrpc::Example;
 use trunkline::{
     ErrorDescription, ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router,
-    RpcError, VariadicParams, param,
+    RpcError, VariadicParams,
 };
 
 use super::document;
+use crate::support::add;
 
 #[derive(Deserialize, JsonSchema)]
 struct Divide {
@@ -156,11 +157,16 @@ fn params() {
     );
 }
 
+#[derive(Deserialize)]
+struct All {
+    all: Vec<i64>,
+}
+
 #[test]
-fn functions() {
+fn forms_of_params() {
     let rpc = Router::new()
-        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
-        .function("all", [param("all").variadic()], |all: Vec<i64>| all.len())
+        .method("add", add)
+        .method("all", |VariadicParams(All { all }): VariadicParams<All>| all.len())
         .build()
         .unwrap();
     let document: Value = serde_json::from_str(rpc.openrpc().as_json()).unwrap();

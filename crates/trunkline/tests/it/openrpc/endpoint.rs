@@ -4,12 +4,12 @@ use serde_json::Value;
 use trunkline::http::HttpConfig;
 use trunkline::{Router, Rpc, server};
 
-use crate::support::{Client, Reply, in_time, on_loopback, post, serve_with};
+use crate::support::{Client, Reply, add, in_time, on_loopback, post, serve_with};
 
 const PATH: &str = "/openrpc.json";
 
 fn sums() -> Rpc {
-    Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build().unwrap()
+    Router::new().method("add", add).build().unwrap()
 }
 
 /// Sends requests to a server with this configuration, each on a new connection.

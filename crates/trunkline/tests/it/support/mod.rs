@@ -3,6 +3,7 @@
 mod client;
 mod expected;
 mod gate;
+mod methods;
 mod requests;
 mod serving;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub(crate) use client::{Client, Reply};
 pub(crate) use expected::{assert_replies, rows};
 pub(crate) use gate::{DONE, Gate, WAIT};
+pub(crate) use methods::{add, login};
 pub(crate) use requests::{CALL, RESULT, post, post_with};
 pub(crate) use serving::{on_loopback, serve, serve_with, service};
 
