@@ -24,8 +24,8 @@
 //! | -32014 | [`AUDIT`] | the audit log cannot be written; the call did not run |
 //! | -32800 | [`CANCELLED`] | the client has cancelled the call (`$/cancelRequest`) |
 //!
-//! New codes of Trunkline start at -32015. Applications use codes outside of -32768 to -32000, which
-//! JSON-RPC 2.0 reserves (section 5.1).
+//! Applications use other codes: -32099 to -32015, which JSON-RPC 2.0 leaves to servers (section 5.1), and those outside
+//! of -32768 to -32000.
 
 pub use trunkline_core::error::code::*;
 

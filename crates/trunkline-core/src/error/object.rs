@@ -68,7 +68,8 @@ impl ErrorObject {
         Self::internal(&Chain(cause))
     }
 
-    /// The code. -32768 to -32000 are reserved for the protocol and for Trunkline; see [`code`](crate::error::code).
+    /// The code. -32768 to -32100 are reserved for the protocol, and Trunkline uses -32014 to -32000; see
+    /// [`code`](crate::error::code).
     #[must_use]
     pub fn code(&self) -> i64 {
         self.code

@@ -10,9 +10,12 @@ use super::{
 };
 use crate::diagnostics::{Diagnostics, join};
 
-/// The codes that JSON-RPC 2.0 reserves for the protocol and for servers (section 5.1). Trunkline uses them: a client
-/// that receives -32005 considers the server busy and retries.
-const RESERVED: RangeInclusive<i64> = -32768..=-32000;
+/// The codes that JSON-RPC 2.0 reserves for the protocol (section 5.1). -32099 to -32000 are for servers.
+const PROTOCOL: RangeInclusive<i64> = -32768..=-32100;
+
+/// The codes for servers that Trunkline uses, as listed in `trunkline::code`: a client that receives -32005 considers
+/// the server busy and retries.
+const USED: RangeInclusive<i64> = -32014..=-32000;
 
 /// An error type: an enum or a struct.
 pub(super) struct ErrorType {
@@ -200,9 +203,13 @@ impl Field {
 impl Reply {
     fn of(variant: &Ident, code: Option<CodeLiteral>, internal: bool) -> syn::Result<Self> {
         match (code, internal) {
-            (Some(code), false) if RESERVED.contains(&code.value) => Err(syn::Error::new_spanned(
+            (Some(code), false) if PROTOCOL.contains(&code.value) => Err(syn::Error::new_spanned(
                 code.literal,
-                "JSON-RPC 2.0 reserves the codes -32768 to -32000 (section 5.1); see `trunkline::code`",
+                "JSON-RPC 2.0 reserves the codes -32768 to -32100 for the protocol (section 5.1)",
+            )),
+            (Some(code), false) if USED.contains(&code.value) => Err(syn::Error::new_spanned(
+                code.literal,
+                "Trunkline uses the codes -32014 to -32000; see `trunkline::code`",
             )),
             (Some(code), false) => Ok(Self::Code(code)),
             (None, true) => Ok(Self::Internal),

@@ -104,14 +104,14 @@ enum FindError {
 }
 
 #[derive(Debug, Clone, PartialEq, RpcError)]
-#[rpc(code = 20, message = "{key} is taken")]
+#[rpc(code = -32099, message = "{key} is taken")]
 struct Conflict<K> {
     key: K,
     others: Vec<K>,
 }
 
 #[derive(Debug, Clone, PartialEq, RpcError)]
-#[rpc(code = 21, message = "gone")]
+#[rpc(code = -32015, message = "gone")]
 struct Gone;
 
 #[derive(Debug, Clone, PartialEq, RpcError)]
@@ -132,8 +132,8 @@ fn other_shapes_of_types() {
     check(&FindError::NoTable { table: "t".to_owned() }, 10, "no table t", json!({"table": "t"}));
     check(&FindError::Interrupted, 11, "interrupted", Value::Null);
     let conflict = Conflict { key: 1, others: vec![2] };
-    check(&conflict, 20, "1 is taken", json!({"key": 1, "others": [2]}));
-    check(&Gone, 21, "gone", Value::Null);
+    check(&conflict, -32099, "1 is taken", json!({"key": 1, "others": [2]}));
+    check(&Gone, -32015, "gone", Value::Null);
     type Both = Either<String, Vec<u8>>;
     check(&Both::Left("l".to_owned()), 22, "l", json!("l"));
     check(&Both::Right { right: vec![1] }, 23, "[1]", json!({"right": [1]}));
