@@ -22,7 +22,7 @@ mod watch;
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::fmt::Display;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -66,20 +66,21 @@ use shared::{Shared, TrackedExecutor};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[must_use = "a server runs when `serve` is awaited"]
 pub struct Server {
-    address: String,
+    listen: Listen,
     settings: ServerConfig,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
 
 impl Server {
-    /// Creates a server for `address`, as `host:port`. With port 0, the system chooses the port.
-    pub fn bind(address: impl Display) -> Self {
+    /// Creates a server for an address, as `host:port`, or for a [`TcpListener`] of tokio or `std`, such as one that a
+    /// service manager passes. With port 0, the system chooses the port.
+    pub fn bind(listen: impl Into<Listen>) -> Self {
         Self {
-            address: format!("{address}"),
+            listen: listen.into(),
             settings: ServerConfig::default(),
             #[cfg(feature = "tls")]
             tls: None,
@@ -128,11 +129,19 @@ impl Server {
     }
 
     async fn bound(self) -> Result<Bound, ServeError> {
-        let Self { address, settings, .. } = self;
+        let Self { listen, settings, .. } = self;
         settings.check()?;
-        let failed = |source| ServeError::Bind { address: address.clone(), source };
-        let listener = TcpListener::bind(&address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let name = match &listen {
+            Listen::Address(address) => address.clone(),
+            Listen::Tokio(_) | Listen::Std(_) => "the given listener".to_owned(),
+        };
+        let bound = async {
+            let listener = listen.listener().await?;
+            Ok((listener.local_addr()?, listener))
+        };
+        let bound: io::Result<_> = bound.await;
+        let (address, listener) =
+            bound.map_err(|source| ServeError::Bind { address: name, source })?;
         let tasks = TaskTracker::new();
         let mut builder = Builder::new(TrackedExecutor(tasks.clone()));
         // The watch of each connection limits the time for headers. hyper's timer would allocate for each request.
@@ -153,6 +162,51 @@ impl Server {
         });
         Ok(Bound { listener, address, shared, tasks })
     }
+}
+
+/// An address to listen on, or a listener.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Listen {
+    /// `host:port`.
+    Address(String),
+    /// A listener of tokio.
+    Tokio(TcpListener),
+    /// A listener of the standard library.
+    Std(std::net::TcpListener),
+}
+
+impl Listen {
+    async fn listener(self) -> io::Result<TcpListener> {
+        match self {
+            Self::Address(address) => TcpListener::bind(address).await,
+            Self::Tokio(listener) => Ok(listener),
+            Self::Std(listener) => {
+                listener.set_nonblocking(true)?;
+                TcpListener::from_std(listener)
+            }
+        }
+    }
+}
+
+macro_rules! listen {
+    ($($type:ty, $value:ident => $listen:expr;)*) => {$(
+        impl From<$type> for Listen {
+            fn from($value: $type) -> Self {
+                $listen
+            }
+        }
+    )*};
+}
+
+listen! {
+    &str, address => Self::Address(address.to_owned());
+    String, address => Self::Address(address);
+    &String, address => Self::Address(address.clone());
+    SocketAddr, address => Self::Address(address.to_string());
+    &SocketAddr, address => Self::Address(address.to_string());
+    TcpListener, listener => Self::Tokio(listener);
+    std::net::TcpListener, listener => Self::Std(listener);
 }
 
 /// A server with an address, whose clients wait.

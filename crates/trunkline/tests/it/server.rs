@@ -390,6 +390,19 @@ async fn a_port_can_be_bound_again_after_stop() {
 }
 
 #[tokio::test]
+async fn serves_on_a_given_listener() {
+    let std = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let tokio = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let rows = [(std.local_addr(), Server::bind(std)), (tokio.local_addr(), Server::bind(tokio))];
+    for (address, server) in rows {
+        let server = server.serve(Gate::new().router().build().unwrap()).await.unwrap();
+        assert_eq!(server.local_addr(), address.unwrap());
+        let mut client = Client::connect(server.local_addr()).await;
+        assert_eq!(client.ask(post(PING)).await.body, PONG.as_bytes());
+    }
+}
+
+#[tokio::test]
 async fn a_server_continues_when_its_handle_is_dropped() {
     let server = serve(on_loopback()).await;
     let address = server.local_addr();
