@@ -16,20 +16,11 @@ impl Arguments {
 
     /// Checks the JSON text of arguments. The error is a message for a model; it contains the name of the tool.
     pub(crate) fn check(&self, name: &str, arguments: &[u8]) -> Result<(), String> {
-        if self.0.accepts(arguments) {
-            return Ok(());
-        }
-        self.check_names(name, arguments)?;
         let DistinctKeys(value) = match serde_json::from_slice(arguments) {
             Ok(value) => value,
             Err(error) => return Err(format!("Invalid arguments for {name}: {error}")),
         };
         self.0.check(&value, arguments.len()).map_err(|faults| message(name, &faults))
-    }
-
-    /// Checks the names in the JSON text of large arguments, before a value is made of it.
-    pub(crate) fn check_names(&self, name: &str, arguments: &[u8]) -> Result<(), String> {
-        self.0.check_names(arguments).map_err(|faults| message(name, &faults))
     }
 }
 

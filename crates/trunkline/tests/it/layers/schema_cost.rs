@@ -68,6 +68,10 @@ fn rejects_expensive_schemas() {
     check_refused("deep", deep, "nested deeper than 128");
     let pattern = json!({ "pattern": "(a{1,500}){1,500}" });
     check_refused("a large pattern", pattern, "/pattern: invalid pattern `(a{1,500}){1,500}`");
+    let patterns = |count| json!({ "anyOf": vec![json!({ "pattern": "^a{9000}$" }); count] });
+    check("a pattern", patterns(1), &json!("a".repeat(9_000)), &json!("a"));
+    let large = "/anyOf/0/pattern: invalid pattern `^a{9000}$`";
+    check_refused("patterns that are large together", patterns(900), large);
     let part = "refer to a part of the schema";
     check_refused("a relative reference", json!({ "$ref": "other.json" }), part);
     check_refused("no such part", json!({ "$ref": "#/$defs/a" }), part);
@@ -95,6 +99,21 @@ fn limits_the_steps_of_a_check() {
     let unique = json!({ "items": { "allOf": vec![json!({ "uniqueItems": true }); 900] } });
     let value: Value = vec![(0..1_000).collect::<Value>(); 10].into();
     check_exceeded("unique elements", unique, &value, many);
+    // Each compares or scans a part of the schema or the value as a whole.
+    let numbers: Value = (0..10_000).collect();
+    let many_of = |schema: Value| json!({ "allOf": vec![schema; 900] });
+    let names: Vec<_> = (0..10_000).map(|number| number.to_string()).collect();
+    let object: Value = names.iter().map(|name| (name.clone(), json!(1))).collect();
+    for (name, schema, value) in [
+        ("constants", json!({ "const": numbers }), &numbers),
+        ("choices", json!({ "enum": [numbers, 1] }), &numbers),
+        ("elements", json!({ "contains": { "const": 0 }, "maxContains": 1 }), &numbers),
+        ("required names", json!({ "required": names }), &object),
+        ("names", json!({ "additionalProperties": true }), &object),
+        ("length", json!({ "minLength": 1 }), &json!("é".repeat(1 << 20))),
+    ] {
+        check_exceeded(name, many_of(schema), value, many);
+    }
     let deep = json!({ "allOf": [{ "anyOf": [{ "allOf": [{ "anyOf": [{ "oneOf": [
         { "not": { "not": { "not": { "not": { "items": { "$ref": "#" } } } } } },
     ] }] }] }] }] });

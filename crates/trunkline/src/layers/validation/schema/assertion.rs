@@ -1,78 +1,45 @@
 //! Keywords that look at a value without applying other schemas to its parts.
 
 use std::cmp::Ordering;
-use std::fmt;
 
-use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use super::number::{compare, compare_numbers, is_integer, is_multiple};
 
-/// A type of JSON Schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(in super::super) enum Type {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
-}
-
-impl Type {
-    const ALL: [Self; 7] = [
-        Self::Null,
-        Self::Boolean,
-        Self::Integer,
-        Self::Number,
-        Self::String,
-        Self::Array,
-        Self::Object,
-    ];
-
-    pub(in super::super) fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Boolean => "boolean",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::String => "string",
-            Self::Array => "array",
-            Self::Object => "object",
-        }
-    }
-}
+/// The types of JSON Schema. The index of each is its bit in [`Types`].
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+const INTEGER: u8 = 1 << 2;
+const NUMBER: u8 = 1 << 3;
 
 /// A set of types.
 #[derive(Clone, Copy)]
 pub(super) struct Types(pub(super) u8);
 
 impl Types {
+    /// The bit of a type.
+    pub(super) fn bit(name: &Value) -> Option<u8> {
+        TYPES.iter().position(|known| name == known).map(|index| 1 << index)
+    }
+
     #[inline]
     fn allows(self, value: &Value) -> bool {
-        let kind = match value {
-            Value::Null => Type::Null,
-            Value::Bool(_) => Type::Boolean,
+        let index = match value {
+            Value::Null => 0,
+            Value::Bool(_) => 1,
             Value::Number(number) => {
-                let is_number = self.0 & Type::Number.bit() != 0;
-                return is_number || self.0 & Type::Integer.bit() != 0 && is_integer(number);
+                return self.0 & NUMBER != 0 || self.0 & INTEGER != 0 && is_integer(number);
             }
-            Value::String(_) => Type::String,
-            Value::Array(_) => Type::Array,
-            Value::Object(_) => Type::Object,
+            Value::String(_) => 4,
+            Value::Array(_) => 5,
+            Value::Object(_) => 6,
         };
-        self.0 & kind.bit() != 0
+        self.0 & 1 << index != 0
     }
 
     /// The names of the types.
     pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
-        Type::ALL.into_iter().filter(move |kind| self.0 & kind.bit() != 0).map(Type::name)
+        let types = TYPES.into_iter().enumerate();
+        types.filter(move |(index, _)| self.0 & 1 << index != 0).map(|(_, name)| name)
     }
 }
 
@@ -88,11 +55,6 @@ impl Choices {
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|left, right| compare(&values[*left], &values[*right]));
         Self { values, order }
-    }
-
-    /// The number of comparisons that find a value.
-    pub(super) fn comparisons(&self) -> usize {
-        self.values.len().checked_ilog2().unwrap_or_default() as usize
     }
 
     fn contains(&self, value: &Value) -> bool {
@@ -159,6 +121,45 @@ impl Assertion {
             _ => true,
         }
     }
+
+    /// The fault of a value that is called `subject`.
+    pub(super) fn reason(&self, subject: &str) -> String {
+        match self {
+            Self::Never => format!("False schema does not allow {subject}"),
+            Self::Types(types) => {
+                let names: Vec<_> = types.names().map(|name| format!("\"{name}\"")).collect();
+                let plural = if names.len() == 1 { "" } else { "s" };
+                format!("{subject} is not of type{plural} {}", names.join(", "))
+            }
+            Self::Const(expected) => format!("{expected} was expected"),
+            Self::Enum(choices) => {
+                let choices: Vec<_> = choices.values.iter().map(Value::to_string).collect();
+                format!("{subject} is not one of {}", choices.join(", "))
+            }
+            Self::Bound(bound, limit) => {
+                let relation = match bound {
+                    Bound::Minimum => "less than the minimum",
+                    Bound::Maximum => "greater than the maximum",
+                    Bound::ExclusiveMinimum => "less than or equal to the minimum",
+                    Bound::ExclusiveMaximum => "greater than or equal to the maximum",
+                };
+                format!("{subject} is {relation} of {limit}")
+            }
+            Self::MultipleOf(divisor) => format!("{subject} is not a multiple of {divisor}"),
+            Self::Size(size, limit) => {
+                let (relation, one, many) = match size {
+                    Size::MinLength => ("is shorter than", "character", "characters"),
+                    Size::MaxLength => ("is longer than", "character", "characters"),
+                    Size::MinItems => ("has less than", "item", "items"),
+                    Size::MaxItems => ("has more than", "item", "items"),
+                    Size::MinProperties => ("has less than", "property", "properties"),
+                    Size::MaxProperties => ("has more than", "property", "properties"),
+                };
+                let noun = if *limit == 1 { one } else { many };
+                format!("{subject} {relation} {limit} {noun}")
+            }
+        }
+    }
 }
 
 impl Size {
@@ -174,53 +175,6 @@ impl Size {
             (Self::MinProperties, Value::Object(members)) => members.len() as u64 >= limit,
             (Self::MaxProperties, Value::Object(members)) => members.len() as u64 <= limit,
             _ => true,
-        }
-    }
-}
-
-/// The fault of a value that is called `subject`.
-pub(super) struct Reason<'a> {
-    pub(super) assertion: &'a Assertion,
-    pub(super) subject: &'a str,
-}
-
-impl fmt::Display for Reason<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let subject = self.subject;
-        match self.assertion {
-            Assertion::Never => write!(f, "False schema does not allow {subject}"),
-            Assertion::Types(types) => {
-                let names: Vec<_> = types.names().map(|name| format!("\"{name}\"")).collect();
-                let plural = if names.len() == 1 { "" } else { "s" };
-                write!(f, "{subject} is not of type{plural} {}", names.join(", "))
-            }
-            Assertion::Const(expected) => write!(f, "{expected} was expected"),
-            Assertion::Enum(choices) => {
-                let choices: Vec<_> = choices.values.iter().map(Value::to_string).collect();
-                write!(f, "{subject} is not one of {}", choices.join(", "))
-            }
-            Assertion::Bound(bound, limit) => {
-                let relation = match bound {
-                    Bound::Minimum => "less than the minimum",
-                    Bound::Maximum => "greater than the maximum",
-                    Bound::ExclusiveMinimum => "less than or equal to the minimum",
-                    Bound::ExclusiveMaximum => "greater than or equal to the maximum",
-                };
-                write!(f, "{subject} is {relation} of {limit}")
-            }
-            Assertion::MultipleOf(divisor) => write!(f, "{subject} is not a multiple of {divisor}"),
-            Assertion::Size(size, limit) => {
-                let (relation, one, many) = match size {
-                    Size::MinLength => ("is shorter than", "character", "characters"),
-                    Size::MaxLength => ("is longer than", "character", "characters"),
-                    Size::MinItems => ("has less than", "item", "items"),
-                    Size::MaxItems => ("has more than", "item", "items"),
-                    Size::MinProperties => ("has less than", "property", "properties"),
-                    Size::MaxProperties => ("has more than", "property", "properties"),
-                };
-                let noun = if *limit == 1 { one } else { many };
-                write!(f, "{subject} {relation} {limit} {noun}")
-            }
         }
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
 
-use serde::Deserialize;
 use serde_json::{Map, Number, Value};
 use trunkline_core::error::excerpt;
 
-use super::assertion::{Assertion, Bound, Choices, Size, Type, Types};
+use super::assertion::{Assertion, Bound, Choices, Size, Types};
 use super::document::{Document, address, subschemas};
 use super::number::{compare, is_integer};
 use super::pattern::Pattern;
@@ -26,7 +25,7 @@ const MAX_QUOTED: usize = 200;
 /// The place and the reason of the first fault.
 pub(in super::super) fn compile(schema: &Value) -> Result<Program, String> {
     let document = Document::of(schema)?;
-    let mut compiler = Compiler::of(&document);
+    let mut compiler = Compiler::of(&document, patterns(schema));
     compiler.node(schema, 0);
     let located = |Invalid { part, reason }: Invalid<'_>| match document.pointer(part) {
         pointer if pointer.is_empty() => reason,
@@ -58,6 +57,8 @@ fn invalid(part: &Value, reason: impl Into<String>) -> Invalid<'_> {
 
 struct Compiler<'c, 'd> {
     document: &'c Document<'d>,
+    /// The number of regular expressions.
+    patterns: usize,
     nodes: Vec<Node>,
     /// The nodes of schemas, by address.
     ids: HashMap<usize, NodeId>,
@@ -81,10 +82,10 @@ struct Groups {
 }
 
 impl<'c, 'd> Compiler<'c, 'd> {
-    fn of(document: &'c Document<'d>) -> Self {
+    fn of(document: &'c Document<'d>, patterns: usize) -> Self {
         let (nodes, ids, queue, unreferenced) = Default::default();
         let (is_referenced, is_dynamic) = (true, false);
-        Self { document, nodes, ids, queue, unreferenced, is_referenced, is_dynamic }
+        Self { document, patterns, nodes, ids, queue, unreferenced, is_referenced, is_dynamic }
     }
 
     /// The node of a schema, which is compiled later.
@@ -327,7 +328,7 @@ impl<'c, 'd> Compiler<'c, 'd> {
         if !self.is_referenced {
             return Ok(None);
         }
-        let pattern = Pattern::new(source).map_err(|reason| {
+        let pattern = Pattern::new(source, self.patterns).map_err(|reason| {
             let source = excerpt(source, MAX_QUOTED);
             invalid(part, format!("invalid pattern `{source}`: {reason}"))
         });
@@ -366,6 +367,22 @@ impl<'c, 'd> Compiler<'c, 'd> {
         }
         self.is_dynamic = true;
         Ok(Some(Keyword::DynamicRef(DynamicTarget { anchors, otherwise })))
+    }
+}
+
+/// The number of regular expressions in a part of a schema, at most.
+fn patterns(part: &Value) -> usize {
+    match part {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| match (&**name, value) {
+                ("patternProperties", Value::Object(inner)) => inner.len() + patterns(value),
+                ("pattern", Value::String(_)) => 1,
+                _ => patterns(value),
+            })
+            .sum(),
+        Value::Array(elements) => elements.iter().map(patterns).sum(),
+        _ => 0,
     }
 }
 
@@ -454,9 +471,9 @@ fn names(value: &Value) -> Result<Vec<String>, Invalid<'_>> {
 
 /// A type, or an array of different types.
 fn types(value: &Value) -> Result<Types, Invalid<'_>> {
-    let bit = |name| match Type::deserialize(name) {
-        Ok(kind) => Ok(kind.bit()),
-        Err(_) => Err(invalid(name, format!("unknown type {}", quoted(name)))),
+    let bit = |name| {
+        let unknown = || invalid(name, format!("unknown type {}", quoted(name)));
+        Types::bit(name).ok_or_else(unknown)
     };
     let Value::Array(names) = value else { return bit(value).map(Types) };
     let mut types = 0;

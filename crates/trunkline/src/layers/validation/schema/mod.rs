@@ -16,7 +16,6 @@ mod uri;
 #[cfg(test)]
 mod tests;
 
-pub(super) use assertion::Type;
 pub(super) use compile::compile;
 pub(super) use evaluate::Run;
 pub(super) use program::Program;

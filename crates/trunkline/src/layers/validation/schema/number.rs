@@ -50,6 +50,15 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
+/// The number of values in a value, including itself.
+pub(super) fn values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
+    }
+}
+
 /// The order of two numbers.
 pub(super) fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     match (integer(left), integer(right)) {

@@ -10,6 +10,8 @@ use fancy_regex::{CompileError, Regex, RegexBuilder};
 
 /// The maximum size of a compiled regular expression, in bytes.
 const MAX_SIZE: usize = 1 << 20;
+/// The same for all of a schema.
+const MAX_TOTAL: usize = 32 << 20;
 
 /// The maximum number of steps in which a regular expression with lookaround matches.
 const MAX_STEPS: usize = 100_000;
@@ -31,18 +33,19 @@ pub(super) struct Pattern {
 pub(super) struct TooComplex;
 
 impl Pattern {
-    /// Compiles a pattern.
+    /// Compiles one of `count` patterns of a schema, which share the memory.
     ///
     /// # Errors
     /// The reason why it is invalid.
-    pub(super) fn new(source: &str) -> Result<Self, String> {
+    pub(super) fn new(source: &str, count: usize) -> Result<Self, String> {
+        let size = MAX_SIZE.min(MAX_TOTAL / count.max(1));
         let mut translation = Translation::of(source);
         translation.pattern()?;
         let Translation { rust, backtracks, .. } = translation;
         let regex = RegexBuilder::new(&rust)
             .backtrack_limit(MAX_STEPS)
-            .delegate_size_limit(MAX_SIZE)
-            .delegate_dfa_size_limit(MAX_SIZE)
+            .delegate_size_limit(size)
+            .delegate_dfa_size_limit(size)
             .build()
             .map_err(|error| reason(&error))?;
         Ok(Self { source: source.to_owned(), regex, backtracks })

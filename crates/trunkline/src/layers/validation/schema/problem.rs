@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::faults::Fault;
-use super::assertion::{Assertion, Reason};
+use super::assertion::Assertion;
 
 /// A keyword that a value does not match.
 pub(super) struct Problem<'e> {
@@ -144,7 +144,7 @@ impl Kind<'_> {
         };
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         match self {
-            Self::Assertion(assertion) => Reason { assertion, subject }.to_string(),
+            Self::Assertion(assertion) => assertion.reason(subject),
             Self::Missing(name) => {
                 format!("{} is a required property", Value::from(*name))
             }

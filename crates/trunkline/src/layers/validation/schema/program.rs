@@ -1,6 +1,7 @@
 //! A compiled schema.
 
 use super::assertion::Assertion;
+use super::number::values;
 use super::pattern::Pattern;
 
 /// A compiled schema: nodes that refer to each other.
@@ -24,7 +25,7 @@ pub(super) struct Node {
     pub(super) has_unevaluated: bool,
     /// Whether a `$ref` leads to it.
     pub(super) is_target: bool,
-    /// The number of steps of an evaluation, without those of other nodes.
+    /// The number of steps of an evaluation, without those of other nodes and of the size of the value.
     pub(super) steps: usize,
     /// Whether it has only assertions.
     pub(super) is_plain: bool,
@@ -163,10 +164,20 @@ impl Keyword {
         }
     }
 
-    /// The steps of its evaluation, in addition to that of the schema.
+    /// The steps of its evaluation, in addition to those of the schema and of the size of the value.
     pub(super) fn steps(&self) -> usize {
         match self {
-            Self::Assertion(Assertion::Enum(choices)) => choices.comparisons(),
+            Self::Assertion(Assertion::Const(value)) => values(value),
+            Self::Assertion(Assertion::Enum(choices)) => {
+                let comparisons = choices.values.len().checked_ilog2().unwrap_or_default();
+                choices.values.iter().map(values).max().unwrap_or_default() * comparisons as usize
+            }
+            Self::Required(names) => names.len() / 4,
+            Self::DependentRequired(dependents) => {
+                dependents.iter().map(|(_, names)| 1 + names.len()).sum::<usize>() / 4
+            }
+            Self::Dependent(schemas) => schemas.len() / 4,
+            Self::Members(members) => members.properties.len() / 4,
             _ => 0,
         }
     }

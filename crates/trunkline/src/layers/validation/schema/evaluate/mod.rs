@@ -15,21 +15,22 @@ use super::program::{Condition, DynamicTarget, Keyword, Node, NodeId, Program};
 /// The maximum depth of subschemas that are applied within each other, at all places of a value. Without optimization,
 /// they take 1 MiB of the stack.
 const MAX_DEPTH: usize = 500;
+/// The maximum number of steps of a check: up to 120 ms were measured.
+const MAX_STEPS: usize = 5_000_000;
 /// The number of steps after which the results of references are cached. In a schema that refers to itself twice from
 /// one member, the work would double with each level of the value.
 const UNCACHED: usize = 10_000;
-/// The steps of a listed problem, which takes memory.
-const PROBLEM: usize = 10;
+/// The steps of a listed problem, which takes up to 2 KiB: 5,000 of them exceed the maximum.
+const PROBLEM: usize = 1_000;
 /// The maximum length of a pointer in bytes; it is shortened later.
 const MAX_POINTER: usize = 2 << 10;
 
-/// The evaluation of one value, within a number of steps. A step is the application of a subschema to a value, the
-/// comparison of a member's name, or similar.
+/// The evaluation of one value, within a number of steps: the application of a subschema to a value is one, and the
+/// sizes of both add to it.
 pub(in super::super) struct Run<'e> {
     program: &'e Program,
+    /// The number of remaining steps.
     steps: usize,
-    /// The number of remaining steps at which results are cached.
-    cached_below: usize,
     /// Whether values match targets of references, by the addresses of the values.
     results: HashMap<(NodeId, usize), bool>,
     depth: usize,
@@ -77,10 +78,9 @@ impl<'e> Seen<'e> {
 }
 
 impl<'e> Run<'e> {
-    pub(in super::super) fn new(program: &'e Program, steps: usize) -> Self {
+    pub(in super::super) fn new(program: &'e Program) -> Self {
         let (results, scope, path) = Default::default();
-        let cached_below = steps.saturating_sub(UNCACHED);
-        Self { program, steps, cached_below, results, depth: 0, scope, path, problems: None }
+        Self { program, steps: MAX_STEPS, results, depth: 0, scope, path, problems: None }
     }
 
     /// Whether a value matches.
@@ -95,22 +95,34 @@ impl<'e> Run<'e> {
     ///
     /// # Errors
     /// If they are not found within the limits.
-    pub(in super::super) fn faults(mut self, value: &'e Value) -> Result<Faults, Exceeded> {
+    pub(in super::super) fn faults(&mut self, value: &'e Value) -> Result<Faults, Exceeded> {
         self.problems = Some(Vec::new());
         self.apply(Program::ROOT, value, None)?;
         Ok(self.problems.iter().flatten().map(Problem::fault).collect())
     }
 
     /// The names of members that do not match.
-    pub(in super::super) fn invalid_members(mut self, value: &'e Value) -> Vec<&'e str> {
+    ///
+    /// # Errors
+    /// If the remaining steps are too few for the members.
+    pub(in super::super) fn invalid_members(
+        &mut self,
+        value: &'e Value,
+    ) -> Result<Vec<&'e str>, Exceeded> {
         let program = self.program;
-        let is_invalid = |(name, id): &&'e (String, NodeId)| {
-            let member = value.get(name);
+        self.problems = None;
+        let mut names = Vec::new();
+        for (name, id) in program.properties() {
             self.depth = 0;
             self.scope = vec![program.nodes[Program::ROOT].resource];
-            member.is_some_and(|member| self.apply(*id, member, None) == Ok(false))
-        };
-        program.properties().iter().filter(is_invalid).map(|(name, _)| name.as_str()).collect()
+            let Some(member) = value.get(name) else { continue };
+            match self.apply(*id, member, None) {
+                Err(Exceeded::Steps) => return Err(Exceeded::Steps),
+                Ok(false) => names.push(name.as_str()),
+                Ok(true) | Err(_) => {}
+            }
+        }
+        Ok(names)
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Exceeded> {
@@ -158,7 +170,7 @@ impl<'e> Run<'e> {
         if !node.is_plain || self.problems.is_some() {
             return self.apply_any(id, value, seen);
         }
-        self.spend(node.steps)?;
+        self.spend(node.steps + size(value))?;
         Ok(node.keywords.iter().all(|keyword| match keyword {
             Keyword::Assertion(assertion) => assertion.holds(value),
             _ => true,
@@ -177,8 +189,8 @@ impl<'e> Run<'e> {
             id = target;
         }
         let node = &program.nodes[id];
-        self.spend(node.steps)?;
-        let is_cached = node.is_target && self.steps < self.cached_below;
+        self.spend(node.steps + size(value))?;
+        let is_cached = node.is_target && self.steps < MAX_STEPS - UNCACHED;
         if is_cached && !program.is_dynamic && self.problems.is_none() && seen.is_none() {
             let key = (id, ptr::from_ref(value).addr());
             if let Some(is_valid) = self.results.get(&key) {
@@ -211,7 +223,6 @@ impl<'e> Run<'e> {
             let is_valid = self.keywords(&node.keywords, value, Some(&mut own))?;
             // If problems are listed, what was evaluated with problems is not one more.
             if let Some(seen) = seen.filter(|_| is_valid || self.problems.is_some()) {
-                self.spend((own.names.len() + own.indices.len()) / 4)?;
                 seen.extend(own);
             }
             is_valid
@@ -370,5 +381,16 @@ impl<'e> Run<'e> {
             _ if is_any => Ok(true),
             _ => self.fail(Kind::MoreThanOne),
         }
+    }
+}
+
+/// The steps for the size of a value, whatever is done with it.
+#[inline]
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => elements.len(),
+        Value::Object(members) => members.len(),
+        Value::String(text) => text.len() / 64,
+        _ => 0,
     }
 }

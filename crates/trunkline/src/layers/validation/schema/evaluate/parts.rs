@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::number::compare;
+use super::super::number::{compare, values};
 use super::super::problem::Kind;
 use super::super::program::{Contains, Elements, Keyword, Members, NodeId};
 use super::{Checked, Run, Seen, Step};
@@ -27,12 +27,10 @@ impl<'e> Run<'e> {
                     return Ok(false);
                 }
             }
-            self.spend(members.properties.len() / 4)?;
             return Ok(is_valid);
         }
         let (mut unexpected, mut next) = (Vec::new(), 0);
         for (name, value) in object {
-            self.spend(1)?;
             let mut is_known = false;
             if let Some(id) = members.property(name, &mut next) {
                 is_known = true;
@@ -100,7 +98,6 @@ impl<'e> Run<'e> {
             Keyword::Required(names) => self.required(names, object),
             Keyword::DependentRequired(dependents) => {
                 let mut is_valid = true;
-                self.spend(dependents.len() / 4)?;
                 for (_, names) in dependents.iter().filter(|(name, _)| object.contains_key(name)) {
                     is_valid &= self.required(names, object)?;
                 }
@@ -118,7 +115,6 @@ impl<'e> Run<'e> {
             }
             Keyword::Dependent(schemas) => {
                 let mut is_valid = true;
-                self.spend(schemas.len() / 4)?;
                 for (_, id) in schemas.iter().filter(|(name, _)| object.contains_key(name)) {
                     is_valid &= self.apply(*id, value, seen.as_deref_mut())?;
                 }
@@ -128,7 +124,6 @@ impl<'e> Run<'e> {
                 let Some(seen) = seen.filter(|seen| !seen.all) else { return Ok(true) };
                 let mut unexpected = Vec::new();
                 for (name, member) in object {
-                    self.spend(1)?;
                     if !seen.names.contains(name.as_str()) && !self.is_match(*id, member, None)? {
                         unexpected.push(name.as_str());
                     }
@@ -141,7 +136,6 @@ impl<'e> Run<'e> {
     }
 
     fn required(&mut self, names: &'e [String], object: &Map<String, Value>) -> Checked {
-        self.spend(names.len() / 4)?;
         let mut is_valid = true;
         for name in names.iter().filter(|name| !object.contains_key(*name)) {
             is_valid = self.fail(Kind::Missing(name))?;
@@ -155,9 +149,9 @@ impl<'e> Run<'e> {
     /// Applies a subschema to the name of a member. The name becomes a value, whose lifetime is shorter.
     fn name(&mut self, id: NodeId, name: &'e str) -> Checked {
         let value = Value::from(name);
-        let mut run = Run::new(self.program, self.steps);
+        let mut run = Run::new(self.program);
+        (run.steps, run.depth) = (self.steps, self.depth);
         run.scope.clone_from(&self.scope);
-        run.depth = self.depth;
         run.problems = self.problems.is_some().then(Vec::new);
         let is_valid = run.apply(id, &value, None)?;
         self.steps = run.steps;
@@ -190,7 +184,6 @@ impl<'e> Run<'e> {
                 let Some(seen) = seen.filter(|seen| !seen.all) else { return Ok(true) };
                 let mut unexpected = 0;
                 for (index, element) in elements.iter().enumerate() {
-                    self.spend(1)?;
                     let is_known = seen.indices.contains(&index);
                     unexpected += usize::from(!is_known && !self.is_match(*id, element, None)?);
                 }
@@ -224,14 +217,5 @@ impl<'e> Run<'e> {
             Some(maximum) if found > maximum => self.fail(Kind::TooManyMatches(maximum)),
             _ => Ok(true),
         }
-    }
-}
-
-/// The number of values in a value, including itself.
-fn values(value: &Value) -> usize {
-    1 + match value {
-        Value::Array(elements) => elements.iter().map(values).sum(),
-        Value::Object(members) => members.values().map(values).sum(),
-        _ => 0,
     }
 }
