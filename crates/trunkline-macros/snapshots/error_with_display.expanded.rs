@@ -2,16 +2,15 @@ impl ::trunkline::RpcError for FindError {
     fn into_error_object(self) -> ::trunkline::ErrorObject {
         match &self {
             Self::NoTable { table } => {
-                #[derive(::trunkline::__private::serde::Serialize)]
-                #[serde(crate = "::trunkline::__private::serde")]
-                struct Data<T0> {
-                    table: T0,
-                }
                 ::trunkline::ErrorObject::new(10, ::std::format!("{self}"))
                     .with_data(
-                        &Data {
-                            table: ::trunkline::__private::error_data(table),
-                        },
+                        &::trunkline::__private::Members::new()
+                            .with(
+                                "table",
+                                ::core::option::Option::Some(
+                                    ::trunkline::__private::error_data(table),
+                                ),
+                            ),
                     )
             }
             Self::Interrupted {} => {

@@ -5,18 +5,21 @@ impl ::trunkline::RpcError for MathError {
                 ::trunkline::ErrorObject::new(1, "division by zero")
             }
             Self::OutOfRange { value, limit } => {
-                #[derive(::trunkline::__private::serde::Serialize)]
-                #[serde(crate = "::trunkline::__private::serde")]
-                struct Data<T0, T1> {
-                    value: T0,
-                    limit: T1,
-                }
                 ::trunkline::ErrorObject::new(2, ::std::format!("{self}"))
                     .with_data(
-                        &Data {
-                            value: ::trunkline::__private::error_data(value),
-                            limit: ::trunkline::__private::error_data(limit),
-                        },
+                        &::trunkline::__private::Members::new()
+                            .with(
+                                "value",
+                                ::core::option::Option::Some(
+                                    ::trunkline::__private::error_data(value),
+                                ),
+                            )
+                            .with(
+                                "limit",
+                                ::core::option::Option::Some(
+                                    ::trunkline::__private::error_data(limit),
+                                ),
+                            ),
                     )
             }
             Self::Parse { 0: field0 } => {

@@ -11,20 +11,27 @@ where
     fn into_error_object(self) -> ::trunkline::ErrorObject {
         match &self {
             Self { key, other, place } => {
-                #[derive(::trunkline::__private::serde::Serialize)]
-                #[serde(crate = "::trunkline::__private::serde")]
-                struct Data<T0, T1, T2> {
-                    key: T0,
-                    other: T1,
-                    place: T2,
-                }
                 ::trunkline::ErrorObject::new(7, ::std::format!("{self}"))
                     .with_data(
-                        &Data {
-                            key: ::trunkline::__private::error_data(key),
-                            other: ::trunkline::__private::error_data(other),
-                            place: ::trunkline::__private::error_data(place),
-                        },
+                        &::trunkline::__private::Members::new()
+                            .with(
+                                "key",
+                                ::core::option::Option::Some(
+                                    ::trunkline::__private::error_data(key),
+                                ),
+                            )
+                            .with(
+                                "other",
+                                ::core::option::Option::Some(
+                                    ::trunkline::__private::error_data(other),
+                                ),
+                            )
+                            .with(
+                                "place",
+                                ::core::option::Option::Some(
+                                    ::trunkline::__private::error_data(place),
+                                ),
+                            ),
                     )
             }
         }

@@ -235,7 +235,7 @@ pub trait Math: Display {
 /// A client of [`Math`], over any transport.
 ///
 /// Arithmetic.
-#[derive(::core::clone::Clone)]
+#[derive(::core::clone::Clone, ::core::fmt::Debug)]
 #[allow(dead_code, reason = "the client may be unused")]
 pub struct MathClient {
     client: ::trunkline::client::Client,
@@ -262,20 +262,28 @@ impl MathClient {
         dividend: f64,
         divisor: impl ::core::convert::Into<::core::option::Option<f64>>,
     ) -> ::trunkline::client::Pending<f64, MathError> {
-        #[derive(::trunkline::__private::serde::Serialize)]
-        #[serde(crate = "::trunkline::__private::serde")]
-        struct Params<T0, T1> {
-            dividend: T0,
-            #[serde(skip_serializing_if = "::core::option::Option::is_none")]
-            divisor: ::core::option::Option<T1>,
-        }
-        let divisor: ::core::option::Option<_> = ::core::convert::Into::into(divisor);
-        let params = Params {
-            dividend: ::trunkline::__private::param(&dividend),
-            divisor: divisor.as_ref().map(::trunkline::__private::param),
-        };
         ::trunkline::__private::typed(
-            self.client.call("math.divide", params).idempotent(),
+            self
+                .client
+                .call(
+                    "math.divide",
+                    ::trunkline::__private::Members::new()
+                        .with(
+                            "dividend",
+                            ::core::option::Option::Some(
+                                ::trunkline::__private::param(&dividend),
+                            ),
+                        )
+                        .with(
+                            "divisor",
+                            ::core::convert::Into::<
+                                ::core::option::Option<f64>,
+                            >::into(divisor)
+                                .as_ref()
+                                .map(::trunkline::__private::param),
+                        ),
+                )
+                .idempotent(),
         )
     }
     /// Calls `math.sum`.
@@ -283,28 +291,35 @@ impl MathClient {
         &self,
         numbers: Vec<i64>,
     ) -> ::trunkline::client::Pending<i64, ::core::convert::Infallible> {
-        #[derive(::trunkline::__private::serde::Serialize)]
-        #[serde(crate = "::trunkline::__private::serde")]
-        struct Params<T0> {
-            #[serde(rename = "of")]
-            numbers: T0,
-        }
-        let params = Params {
-            numbers: ::trunkline::__private::param(&numbers),
-        };
-        ::trunkline::__private::typed(self.client.call("math.sum", params).idempotent())
+        ::trunkline::__private::typed(
+            self
+                .client
+                .call(
+                    "math.sum",
+                    ::trunkline::__private::Members::new()
+                        .with(
+                            "of",
+                            ::core::option::Option::Some(
+                                ::trunkline::__private::param(&numbers),
+                            ),
+                        ),
+                )
+                .idempotent(),
+        )
     }
     /// Calls `math.log`.
     pub fn log(&self, line: String) -> ::trunkline::client::Notification {
-        #[derive(::trunkline::__private::serde::Serialize)]
-        #[serde(crate = "::trunkline::__private::serde")]
-        struct Params<T0> {
-            line: T0,
-        }
-        let params = Params {
-            line: ::trunkline::__private::param(&line),
-        };
-        self.client.notify("math.log", params)
+        self.client
+            .notify(
+                "math.log",
+                ::trunkline::__private::Members::new()
+                    .with(
+                        "line",
+                        ::core::option::Option::Some(
+                            ::trunkline::__private::param(&line),
+                        ),
+                    ),
+            )
     }
     #[cfg(feature = "file")]
     /// Writes everything to a file.
@@ -324,10 +339,5 @@ impl MathClient {
         ::core::convert::Infallible,
     > {
         ::trunkline::__private::typed(self.client.call("math.version", ()))
-    }
-}
-impl ::core::fmt::Debug for MathClient {
-    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        formatter.debug_tuple("MathClient").field(&self.client).finish()
     }
 }

@@ -135,8 +135,8 @@ pub mod __private {
     pub use {serde, serde_json};
 
     pub use crate::expansion::{
-        ClientParam, ClientResult, ErrorData, Fallible, Generate, ObjectSchema, Param, Probe,
-        Received, ServerParam, Unprobed, error_data, param, typed,
+        ClientParam, ClientResult, ErrorData, Fallible, Generate, Members, ObjectSchema, Param,
+        Probe, Received, ServerParam, Unprobed, error_data, param, typed,
     };
 }
 

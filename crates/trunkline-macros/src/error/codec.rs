@@ -2,8 +2,7 @@
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{WherePredicate, parse_quote};
+use syn::{WherePredicate, ext::IdentExt, parse_quote, spanned::Spanned};
 
 use super::descriptions::descriptions;
 use super::message::Message;
@@ -99,12 +98,10 @@ fn encoding(variant: &Variant) -> TokenStream {
     match (variant.style, &*bindings) {
         (_, []) => quote!(#pattern => #object,),
         (Style::Named, _) => {
-            let data = data_struct(&bindings, &quote!(Serialize));
+            let names = bindings.iter().map(|binding| binding.unraw().to_string());
+            let members = quote!(#(.with(#names, ::core::option::Option::Some(#sent)))*);
             quote! {
-                #pattern => {
-                    #data
-                    #object.with_data(&Data { #(#bindings: #sent),* })
-                }
+                #pattern => #object.with_data(&::trunkline::__private::Members::new() #members),
             }
         }
         (_, [_]) => quote!(#pattern => #object.with_data(&#(#sent)*),),
@@ -136,8 +133,7 @@ fn decoding(variant: &Variant) -> Option<TokenStream> {
         (_, [_]) => quote!(#(#received)*),
         (_, _) => quote!((#(#received),*)),
     };
-    let definition =
-        matches!(variant.style, Style::Named).then(|| data_struct(&bindings, &quote!(Deserialize)));
+    let definition = matches!(variant.style, Style::Named).then(|| data_struct(&bindings));
     Some(quote! {
         #code => {
             #definition
@@ -151,13 +147,12 @@ fn bindings(variant: &Variant) -> impl Iterator<Item = &Ident> {
     variant.fields.iter().map(|field| &field.binding)
 }
 
-/// The struct of the data. The types of its fields are parameters, so that it can hold references for serialization,
-/// and type parameters of the error.
-fn data_struct(bindings: &[&Ident], derived: &TokenStream) -> TokenStream {
+/// The struct of received data. The types of its fields are parameters, since the error may have type parameters.
+fn data_struct(bindings: &[&Ident]) -> TokenStream {
     let types: Vec<Ident> =
         (0..bindings.len()).map(|position| format_ident!("T{}", position)).collect();
     quote! {
-        #[derive(::trunkline::__private::serde::#derived)]
+        #[derive(::trunkline::__private::serde::Deserialize)]
         #[serde(crate = "::trunkline::__private::serde")]
         struct Data<#(#types),*> {
             #(#bindings: #types),*

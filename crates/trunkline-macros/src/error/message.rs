@@ -1,39 +1,12 @@
-use syn::LitStr;
+use syn::{LitStr, ext::IdentExt};
+
+use super::model::Field;
 
 /// A message with its placeholders, such as `"{value} is out of range"` or `"cannot parse {0}"`.
 pub(super) struct Message {
     /// The format string for `write!`, whose placeholders name bindings.
     pub(super) format: LitStr,
     pub(super) placeholders: Vec<Placeholder>,
-}
-
-/// The message for documentation: fields are written as `{value}`, without their style. Without fields, it is the
-/// message itself.
-pub(super) fn template(text: &str) -> String {
-    let mut template = String::new();
-    let mut has_fields = false;
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        template.push(c);
-        match (c, rest.peek()) {
-            ('{', Some('{')) | ('}', Some('}')) => template.extend(rest.next()),
-            ('{', _) => {
-                has_fields = true;
-                let inside: String = rest.by_ref().take_while(|c| *c != '}').collect();
-                template.push_str(inside.split(':').next().unwrap_or_default().trim());
-                template.push('}');
-            }
-            _ => {}
-        }
-    }
-    match has_fields {
-        true => template,
-        false => unescaped(&template),
-    }
-}
-
-fn unescaped(format: &str) -> String {
-    format.replace("{{", "{").replace("}}", "}")
 }
 
 /// A field in a message.
@@ -48,33 +21,22 @@ impl Message {
     /// Parses `literal`, whose placeholders name `fields`. The names of tuple fields are their positions.
     ///
     /// Other invalid formats are left to `write!`, which has good error messages.
-    pub(super) fn parse(literal: &LitStr, fields: &[FieldName]) -> syn::Result<Self> {
+    pub(super) fn parse(literal: &LitStr, fields: &[Field]) -> syn::Result<Self> {
         let text = literal.value();
-        let mut rest = text.as_str();
         let mut format = String::new();
         let mut placeholders = Vec::new();
-        while let Some(brace) = rest.find('{') {
-            let (before, after) = rest.split_at(brace + 1);
-            format.push_str(before);
-            if let Some(escaped) = after.strip_prefix('{') {
-                format.push('{');
-                rest = escaped;
-                continue;
+        for piece in pieces(&text) {
+            match piece {
+                Piece::Text(text) => format += text,
+                Piece::Field { name, style } => {
+                    let field = position(name, fields)
+                        .map_err(|problem| syn::Error::new(literal.span(), problem))?;
+                    format += &format!("{{{}{style}}}", fields[field].binding.unraw());
+                    let is_debug = style.trim_end().ends_with('?');
+                    placeholders.push(Placeholder { field, is_debug });
+                }
             }
-            let Some(end) = after.find('}') else {
-                rest = after;
-                break;
-            };
-            let (inside, tail) = after.split_at(end);
-            let (name, style) = inside.split_at(inside.find(':').unwrap_or(inside.len()));
-            let field = position(name.trim(), fields)
-                .map_err(|problem| syn::Error::new(literal.span(), problem))?;
-            format.push_str(&fields[field].binding);
-            format.push_str(style);
-            placeholders.push(Placeholder { field, is_debug: style.trim_end().ends_with('?') });
-            rest = tail;
         }
-        format.push_str(rest);
         Ok(Self { format: LitStr::new(&format, literal.span()), placeholders })
     }
 
@@ -89,22 +51,58 @@ impl Message {
     }
 }
 
-/// The names of a field in a message and in the expansion.
-pub(super) struct FieldName {
-    /// `value` or `0`.
-    pub(super) name: String,
-    /// `value` or `field0`.
-    pub(super) binding: String,
-}
-
-fn position(name: &str, fields: &[FieldName]) -> Result<usize, String> {
+fn position(name: &str, fields: &[Field]) -> Result<usize, String> {
     if name.is_empty() {
         return Err("a placeholder must name a field: `{0}` or `{value}`".to_owned());
     }
     fields
         .iter()
-        .position(|field| field.name == name)
+        .position(|field| field.name() == name)
         .ok_or_else(|| format!("unknown field `{name}`"))
+}
+
+/// The message for documentation: fields are written as `{value}`, without their style. Without fields, it is the
+/// message itself.
+pub(super) fn template(text: &str) -> String {
+    let pieces = pieces(text);
+    if pieces.iter().all(|piece| matches!(piece, Piece::Text(_))) {
+        return unescaped(text);
+    }
+    let written = |piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Field { name, .. } => format!("{{{name}}}"),
+    };
+    pieces.into_iter().map(written).collect()
+}
+
+fn unescaped(format: &str) -> String {
+    format.replace("{{", "{").replace("}}", "}")
+}
+
+/// A part of a format string.
+enum Piece<'t> {
+    /// Text in which braces are doubled.
+    Text(&'t str),
+    /// A placeholder; the style begins with a colon.
+    Field { name: &'t str, style: &'t str },
+}
+
+fn pieces(format: &str) -> Vec<Piece<'_>> {
+    let (mut pieces, mut text, mut at) = (Vec::new(), format, 0);
+    while let Some(brace) = text[at..].find('{').map(|brace| at + brace) {
+        if text[brace + 1..].starts_with('{') {
+            at = brace + 2;
+            continue;
+        }
+        let Some(end) = text[brace..].find('}').map(|end| brace + end) else { break };
+        let inside = &text[brace + 1..end];
+        let (name, style) = inside.split_at(inside.find(':').unwrap_or(inside.len()));
+        pieces.push(Piece::Text(&text[..brace]));
+        pieces.push(Piece::Field { name: name.trim(), style });
+        (text, at) = (&text[end + 1..], 0);
+    }
+    pieces.push(Piece::Text(text));
+    pieces
 }
 
 #[cfg(test)]
@@ -115,16 +113,16 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, names: &[&str], expected: Result<&str, &str>) {
-        let fields: Vec<_> = names
-            .iter()
-            .map(|name| FieldName {
-                name: (*name).to_owned(),
-                binding: match name.parse::<usize>() {
-                    Ok(position) => format!("field{position}"),
-                    Err(_) => (*name).to_owned(),
-                },
-            })
-            .collect();
+        let is_tuple = names.iter().all(|name| name.parse::<usize>().is_ok());
+        let fields: syn::Fields = match is_tuple {
+            true => syn::Fields::Unnamed(
+                syn::parse_str(&format!("({})", "u8,".repeat(names.len()))).unwrap(),
+            ),
+            false => syn::Fields::Named(
+                syn::parse_str(&format!("{{ {}: u8 }}", names.join(": u8, "))).unwrap(),
+            ),
+        };
+        let fields: Vec<_> = fields.iter().enumerate().map(Field::of).collect();
         let found = Message::parse(&LitStr::new(text, Span::call_site()), &fields)
             .map(|message| message.format.value())
             .map_err(|error| error.to_string());
@@ -142,7 +140,7 @@ mod tests {
         check("{{0}} is a brace, {0} is not", "{{0}} is a brace, {0} is not");
         check("{{{0}}}", "{{{0}}}");
         check("{}", "{}");
-        check("{0", "{0}");
+        check("{0", "{0");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, Generics, Member, Type, ext::Ide
 
 use super::{
     attributes::{CodeLiteral, VariantAttributes, display_text},
-    message::{FieldName, Message, template},
+    message::{Message, template},
 };
 use crate::diagnostics::{Diagnostics, join};
 
@@ -135,9 +135,9 @@ impl Variant {
         fields: &Fields,
     ) -> syn::Result<Self> {
         let helpers = VariantAttributes::parse(attributes)?;
-        let names: Vec<FieldName> = fields.iter().enumerate().map(field_name).collect();
+        let members: Vec<Field> = fields.iter().enumerate().map(Field::of).collect();
         let text = helpers.message.clone().or_else(|| display_text(attributes));
-        let message = helpers.message.map(|literal| Message::parse(&literal, &names)).transpose();
+        let message = helpers.message.map(|literal| Message::parse(&literal, &members)).transpose();
         let reply = Reply::of(ident, helpers.code, helpers.internal);
         let (reply, message) = join(reply, message)?;
         Ok(Self {
@@ -148,15 +148,13 @@ impl Variant {
                 Fields::Unnamed(_) => Style::Tuple,
                 Fields::Unit => Style::Unit,
             },
-            fields: fields.iter().enumerate().map(Field::of).collect(),
+            fields: members,
             reply,
             message,
             template: text.map(|text| template(&text.value())),
         })
     }
-}
 
-impl Variant {
     /// The variant with its fields bound to variables, as a pattern or an expression.
     pub(super) fn with_fields(&self) -> TokenStream {
         let path = &self.path;
@@ -171,23 +169,21 @@ impl Variant {
     }
 }
 
-fn field_name((position, field): (usize, &syn::Field)) -> FieldName {
-    match &field.ident {
-        Some(ident) => {
-            let name = ident.unraw().to_string();
-            FieldName { binding: name.clone(), name }
-        }
-        None => FieldName { name: position.to_string(), binding: format!("field{position}") },
-    }
-}
-
 impl Field {
-    fn of((position, field): (usize, &syn::Field)) -> Self {
+    pub(super) fn of((position, field): (usize, &syn::Field)) -> Self {
         let (member, binding) = match &field.ident {
             Some(ident) => (Member::from(ident.clone()), ident.clone()),
             None => (Member::from(position), format_ident!("field{}", position)),
         };
         Self { member, binding, ty: field.ty.clone() }
+    }
+
+    /// `value` or `0`, as in messages.
+    pub(super) fn name(&self) -> String {
+        match &self.member {
+            Member::Named(name) => name.unraw().to_string(),
+            Member::Unnamed(position) => position.index.to_string(),
+        }
     }
 
     /// `value`, or `0: field0`.

@@ -1,8 +1,8 @@
 //! The client of a trait: a struct with a method for each operation.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
-use syn::{ext::IdentExt, spanned::Spanned};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use super::attributes::Effect;
 use super::model::{Client, Method, Output, Param};
@@ -11,14 +11,13 @@ use crate::tokens::{ends_with, owned};
 pub(super) fn client(client: &Client, methods: &[Method]) -> TokenStream {
     let Client { ident, of, visibility, cfgs, docs } = client;
     let title = format!(" A client of [`{of}`], over any transport.");
-    let debug = ident.to_string();
     let methods = methods.iter().map(|method| function(client, method));
     quote! {
         #(#cfgs)*
         #[doc = #title]
         #[doc = ""]
         #(#docs)*
-        #[derive(::core::clone::Clone)]
+        #[derive(::core::clone::Clone, ::core::fmt::Debug)]
         #[allow(dead_code, reason = "the client may be unused")]
         #visibility struct #ident {
             client: ::trunkline::client::Client,
@@ -44,13 +43,6 @@ pub(super) fn client(client: &Client, methods: &[Method]) -> TokenStream {
             }
 
             #(#methods)*
-        }
-
-        #(#cfgs)*
-        impl ::core::fmt::Debug for #ident {
-            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                formatter.debug_tuple(#debug).field(&self.client).finish()
-            }
         }
     }
 }
@@ -113,13 +105,9 @@ fn returned(method: &Method) -> TokenStream {
 
 fn body(method: &Method) -> TokenStream {
     let name = &method.name;
-    let params = Ident::new("params", Span::mixed_site());
-    let (definition, given) = match params_struct(method, &params) {
-        Some(definition) => (definition, quote!(#params)),
-        None => (TokenStream::new(), quote!(())),
-    };
+    let params = params(method);
     if method.notification {
-        return quote!(#definition self.client.notify(#name, #given));
+        return quote!(self.client.notify(#name, #params));
     }
     let idempotent = (method.traits.idempotent || method.traits.effect == Some(Effect::ReadOnly))
         .then(|| quote!(.idempotent()));
@@ -128,50 +116,20 @@ fn body(method: &Method) -> TokenStream {
         Output::Unit => method.ident.span(),
         Output::Result { value: ty, .. } | Output::Value(ty) => ty.span(),
     };
-    let call = quote_spanned! {at(span)=>
-        ::trunkline::__private::typed(self.client.call(#name, #given) #idempotent)
-    };
-    quote!(#definition #call)
+    quote_spanned! {at(span)=>
+        ::trunkline::__private::typed(self.client.call(#name, #params) #idempotent)
+    }
 }
 
-/// Defines the struct of the params, and a variable with its value. The types of its fields are parameters, so that it
-/// holds references, and does not shadow a type of the same name.
-fn params_struct(method: &Method, variable: &Ident) -> Option<TokenStream> {
-    let params: Vec<&Param> = method.params().collect();
-    if params.is_empty() {
-        return None;
+fn params(method: &Method) -> TokenStream {
+    if method.params().next().is_none() {
+        return quote!(());
     }
-    let types: Vec<Ident> = (0..params.len()).map(|index| format_ident!("T{}", index)).collect();
-    let fields = params.iter().zip(&types).map(|(param, ty)| field(param, ty));
-    let given = params.iter().filter(|param| may_be_none(param)).map(|param| {
-        let ident = &param.ident;
-        quote! {
-            let #ident: ::core::option::Option<_> = ::core::convert::Into::into(#ident);
-        }
+    let members = method.params().map(|param| {
+        let (name, value) = (&param.name, value(param));
+        quote!(.with(#name, #value))
     });
-    let values = params.iter().map(|param| value(param));
-    Some(quote! {
-        #[derive(::trunkline::__private::serde::Serialize)]
-        #[serde(crate = "::trunkline::__private::serde")]
-        struct Params<#(#types),*> {
-            #(#fields,)*
-        }
-        #(#given)*
-        let #variable = Params { #(#values,)* };
-    })
-}
-
-fn field(param: &Param, ty: &Ident) -> TokenStream {
-    let Param { ident, name, .. } = param;
-    let rename = (ident.unraw() != name).then(|| quote!(#[serde(rename = #name)]));
-    match may_be_none(param) {
-        true => quote! {
-            #rename
-            #[serde(skip_serializing_if = "::core::option::Option::is_none")]
-            #ident: ::core::option::Option<#ty>
-        },
-        false => quote!(#rename #ident: #ty),
-    }
+    quote!(::trunkline::__private::Members::new() #(#members)*)
 }
 
 /// Passes the param through a function with the required bounds. With this span, the compiler reports errors at the
@@ -180,13 +138,16 @@ fn value(param: &Param) -> TokenStream {
     let Param { ident, ty, .. } = param;
     let mut variable = ident.clone();
     variable.set_span(ident.span().located_at(ty.span()));
-    let sent = match may_be_none(param) {
-        true => {
-            quote_spanned!(at(ty.span())=> #variable.as_ref().map(::trunkline::__private::param))
-        }
-        false => quote_spanned!(at(ty.span())=> ::trunkline::__private::param(&#variable)),
-    };
-    quote!(#ident: #sent)
+    match may_be_none(param) {
+        true => quote_spanned! {at(ty.span())=>
+            ::core::convert::Into::<::core::option::Option<#ty>>::into(#variable)
+                .as_ref()
+                .map(::trunkline::__private::param)
+        },
+        false => quote_spanned! {at(ty.span())=>
+            ::core::option::Option::Some(::trunkline::__private::param(&#variable))
+        },
+    }
 }
 
 /// The location of `span`, with the hygiene of the expansion.

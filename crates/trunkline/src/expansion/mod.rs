@@ -8,4 +8,4 @@ mod typed;
 pub use decoded::{ErrorData, Param, Received, ServerParam, error_data};
 pub use object_schema::ObjectSchema;
 pub use probe::{Generate, Probe, Unprobed};
-pub use typed::{ClientParam, ClientResult, Fallible, param, typed};
+pub use typed::{ClientParam, ClientResult, Fallible, Members, param, typed};

@@ -1,7 +1,8 @@
 //! The calls of typed clients.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use trunkline_client::Pending;
 
@@ -26,6 +27,61 @@ pub trait ClientResult: DeserializeOwned + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + 'static> ClientResult for T {}
+
+/// Named values to be sent, in order: the params of a call, or the data of an error.
+#[derive(Debug)]
+pub struct Members<T>(T);
+
+impl Members<()> {
+    /// No values.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(())
+    }
+}
+
+impl<T> Members<T> {
+    /// Adds a value. `None` is omitted.
+    #[must_use]
+    pub fn with<V>(
+        self,
+        name: &'static str,
+        value: Option<V>,
+    ) -> Members<(T, &'static str, Option<V>)> {
+        Members((self.0, name, value))
+    }
+}
+
+impl<T: WriteMembers> Serialize for Members<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.0.write(&mut map)?;
+        map.end()
+    }
+}
+
+/// Writes values to a map.
+pub trait WriteMembers {
+    /// Writes all values.
+    ///
+    /// # Errors
+    /// Those of the map.
+    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+impl WriteMembers for () {
+    fn write<M: SerializeMap>(&self, _map: &mut M) -> Result<(), M::Error> {
+        Ok(())
+    }
+}
+
+impl<T: WriteMembers, V: Serialize> WriteMembers for (T, &'static str, Option<V>) {
+    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let (before, name, value) = self;
+        before.write(map)?;
+        value.as_ref().map_or(Ok(()), |value| map.serialize_entry(name, value))
+    }
+}
 
 /// A param to be sent. A missing implementation is reported once, for this function.
 pub fn param<T: ClientParam + ?Sized>(value: &T) -> impl Serialize {

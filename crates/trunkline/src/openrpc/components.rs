@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
 use schemars::transform::{
     RecursiveTransform, RemoveRefSiblings, ReplacePrefixItems, ReplaceUnevaluatedProperties,
     Transform,
@@ -189,30 +190,10 @@ fn refer(schema: &mut Value, mut target: impl FnMut(&str) -> Option<String>) {
         let Some(pointer) = reference.filter(|text| *text == "#" || text.starts_with("#/")) else {
             return;
         };
-        if let Some(target) = target(&percent_decoded(pointer)) {
+        // A JSON Pointer in a URI fragment (RFC 6901, section 6).
+        if let Some(target) = target(&percent_decode_str(pointer).decode_utf8_lossy()) {
             schema.insert("$ref".to_owned(), target.into());
         }
     });
     transform.transform(schema);
-}
-
-/// Decodes a JSON Pointer in a URI fragment (RFC 6901, section 6).
-fn percent_decoded(pointer: &str) -> String {
-    let mut bytes = Vec::with_capacity(pointer.len());
-    let mut rest = pointer.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| str::from_utf8(digits).ok());
-        let encoded = digits.filter(|_| first == b'%');
-        match encoded.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -138,7 +138,7 @@ async fn accepts_a_configured_client() {
     let by_name = r#"shop.price {"item":"a","count":1}"#;
     assert_eq!(message(shop.price("a".to_owned(), 1)).await, by_name);
     assert_eq!(message(shop.price("a".to_owned(), None)).await, r#"shop.price {"item":"a"}"#);
-    assert!(format!("{shop:?}").starts_with("ShopClient(Client {"), "{shop:?}");
+    assert!(format!("{shop:?}").starts_with("ShopClient { client: Client {"), "{shop:?}");
     let cloned = Clone::clone(&shop);
     assert_eq!(cloned.client().settings().timeout, shop.client().settings().timeout);
     shops.close().await;

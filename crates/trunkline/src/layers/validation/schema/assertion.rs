@@ -21,7 +21,6 @@ impl Types {
         TYPES.iter().position(|known| name == known).map(|index| 1 << index)
     }
 
-    #[inline]
     fn allows(self, value: &Value) -> bool {
         let index = match value {
             Value::Null => 0,
@@ -94,16 +93,9 @@ pub(super) enum Assertion {
 }
 
 impl Assertion {
-    #[inline]
     pub(super) fn holds(&self, value: &Value) -> bool {
-        match self {
-            Self::Types(types) => types.allows(value),
-            _ => self.holds_for(value),
-        }
-    }
-
-    fn holds_for(&self, value: &Value) -> bool {
         match (self, value) {
+            (Self::Types(types), value) => types.allows(value),
             (Self::Never, _) => false,
             (Self::Const(expected), value) => compare(expected, value).is_eq(),
             (Self::Enum(choices), value) => choices.contains(value),

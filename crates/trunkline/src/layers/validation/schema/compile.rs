@@ -116,8 +116,6 @@ impl<'c, 'd> Compiler<'c, 'd> {
             self.nodes[id].has_unevaluated = keywords.iter().any(|keyword| {
                 matches!(keyword, Keyword::UnevaluatedMembers(_) | Keyword::UnevaluatedElements(_))
             });
-            let is_plain = keywords.iter().all(|one| matches!(one, Keyword::Assertion(_)));
-            self.nodes[id].is_plain = is_plain;
             self.nodes[id].steps = 1 + keywords.iter().map(Keyword::steps).sum::<usize>();
             self.nodes[id].keywords = keywords;
         }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::ptr;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::uri::{decoded, resolve};
+use super::super::faults::escaped;
+use super::uri::resolve;
 
 /// The maximum depth of a schema.
 const MAX_DEPTH: usize = 128;
@@ -139,7 +141,7 @@ impl<'d> Document<'d> {
             }
         };
         let resource = &self.resources[index];
-        let fragment = decoded(fragment);
+        let fragment = percent_decode_str(fragment).decode_utf8_lossy();
         if fragment.is_empty() {
             return Ok((resource.schema, index));
         }
@@ -187,7 +189,7 @@ impl<'d> Document<'d> {
             }
             let inside = |token: &str, value| {
                 let rest = search(value, part)?;
-                Some(format!("/{}{rest}", token.replace('~', "~0").replace('/', "~1")))
+                Some(format!("/{}{rest}", escaped(token)))
             };
             match at {
                 Value::Object(members) => members.iter().find_map(|(name, one)| inside(name, one)),

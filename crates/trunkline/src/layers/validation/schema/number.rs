@@ -88,13 +88,7 @@ fn float(number: &Number) -> f64 {
 
 /// Whether a number is an integer, in any notation: 1.0 is.
 pub(super) fn is_integer(number: &Number) -> bool {
-    !number.is_f64() || is_whole(number)
-}
-
-/// Not inlined: the fraction would be computed for integers, too.
-#[inline(never)]
-fn is_whole(number: &Number) -> bool {
-    float(number).fract() == 0.0
+    !number.is_f64() || float(number).fract() == 0.0
 }
 
 /// Whether a number is a multiple of a positive one. Floats are taken as the decimals that are written for them: 0.3 is

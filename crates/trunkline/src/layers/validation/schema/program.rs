@@ -27,8 +27,6 @@ pub(super) struct Node {
     pub(super) is_target: bool,
     /// The number of steps of an evaluation, without those of other nodes and of the size of the value.
     pub(super) steps: usize,
-    /// Whether it has only assertions.
-    pub(super) is_plain: bool,
 }
 
 pub(super) enum Keyword {
@@ -116,23 +114,10 @@ impl Program {
 }
 
 impl Members {
-    /// The schema of a member. The members of most values are in the same order: `next` is the index of the expected
-    /// property.
-    pub(super) fn property(&self, name: &str, next: &mut usize) -> Option<NodeId> {
-        let is_next = self.properties.get(*next).is_some_and(|(expected, _)| expected == name);
-        let index = match is_next {
-            true => *next,
-            false => {
-                self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?
-            }
-        };
-        *next = index + 1;
-        Some(self.properties[index].1)
-    }
-
-    /// Whether other members than the properties are not checked.
-    pub(super) fn is_open(&self) -> bool {
-        self.patterns.is_empty() && self.additional.is_none()
+    /// The schema of a member.
+    pub(super) fn property(&self, name: &str) -> Option<NodeId> {
+        let found = self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name));
+        found.ok().map(|index| self.properties[index].1)
     }
 }
 

@@ -105,20 +105,6 @@ fn written(
     uri
 }
 
-/// A text without its percent escapes. Invalid ones are kept.
-pub(super) fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let escaped = after.get(..2).filter(|_| first == b'%');
-        let escaped = escaped.and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::resolve;

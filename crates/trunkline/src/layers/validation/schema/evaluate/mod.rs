@@ -164,21 +164,7 @@ impl<'e> Run<'e> {
     }
 
     /// Applies a subschema to a value.
-    #[inline]
     fn apply(&mut self, id: NodeId, value: &'e Value, seen: Option<&mut Seen<'e>>) -> Checked {
-        let node = &self.program.nodes[id];
-        if !node.is_plain || self.problems.is_some() {
-            return self.apply_any(id, value, seen);
-        }
-        self.spend(node.steps + size(value))?;
-        Ok(node.keywords.iter().all(|keyword| match keyword {
-            Keyword::Assertion(assertion) => assertion.holds(value),
-            _ => true,
-        }))
-    }
-
-    #[inline(never)]
-    fn apply_any(&mut self, id: NodeId, value: &'e Value, seen: Option<&mut Seen<'e>>) -> Checked {
         let program = self.program;
         let mut id = id;
         // A schema that is only a reference.
@@ -307,7 +293,6 @@ impl<'e> Run<'e> {
     }
 
     /// Applies subschemas to the value itself.
-    #[inline(never)]
     fn in_place(
         &mut self,
         keyword: &'e Keyword,
@@ -390,7 +375,7 @@ fn size(value: &Value) -> usize {
     match value {
         Value::Array(elements) => elements.len(),
         Value::Object(members) => members.len(),
-        Value::String(text) => text.len() / 64,
+        Value::String(text) => text.len() / 16,
         _ => 0,
     }
 }

@@ -8,7 +8,6 @@ use super::super::program::{Contains, Elements, Keyword, Members, NodeId};
 use super::{Checked, Run, Seen, Step};
 
 impl<'e> Run<'e> {
-    #[inline(never)]
     pub(super) fn members(
         &mut self,
         members: &'e Members,
@@ -16,23 +15,10 @@ impl<'e> Run<'e> {
         mut seen: Option<&mut Seen<'e>>,
     ) -> Checked {
         let mut is_valid = true;
-        if members.is_open() && members.properties.len() <= object.len() {
-            for (name, id) in &members.properties {
-                let Some(value) = object.get(name) else { continue };
-                is_valid &= self.inside(Step::Member(name), *id, value)?;
-                if let Some(seen) = &mut seen {
-                    seen.names.insert(name);
-                }
-                if !is_valid && self.is_over() {
-                    return Ok(false);
-                }
-            }
-            return Ok(is_valid);
-        }
-        let (mut unexpected, mut next) = (Vec::new(), 0);
+        let mut unexpected = Vec::new();
         for (name, value) in object {
             let mut is_known = false;
-            if let Some(id) = members.property(name, &mut next) {
+            if let Some(id) = members.property(name) {
                 is_known = true;
                 is_valid &= self.inside(Step::Member(name), id, value)?;
             }
@@ -64,7 +50,6 @@ impl<'e> Run<'e> {
         Ok(is_valid)
     }
 
-    #[inline(never)]
     pub(super) fn elements(
         &mut self,
         schemas: &'e Elements,
@@ -86,7 +71,6 @@ impl<'e> Run<'e> {
         Ok(is_valid)
     }
 
-    #[inline(never)]
     pub(super) fn object(
         &mut self,
         keyword: &'e Keyword,
@@ -161,7 +145,6 @@ impl<'e> Run<'e> {
         Ok(is_valid)
     }
 
-    #[inline(never)]
     pub(super) fn array(
         &mut self,
         keyword: &'e Keyword,
