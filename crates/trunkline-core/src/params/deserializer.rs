@@ -76,7 +76,7 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
-        super::refuse_any(self.params)?;
+        Binder::new(self.params, &[], false).next()?;
         visitor.visit_unit()
     }
 

@@ -5,8 +5,9 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{WherePredicate, ext::IdentExt, parse_quote, spanned::Spanned};
 
 use super::descriptions::descriptions;
+use super::field::Field;
 use super::message::Message;
-use super::model::{ErrorType, Field, Reply, Style, Variant};
+use super::model::{ErrorType, Reply, Style, Variant};
 use crate::tokens::find_ident;
 
 pub(super) fn rpc_error(error: &ErrorType) -> TokenStream {

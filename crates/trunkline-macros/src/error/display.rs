@@ -6,8 +6,9 @@ use syn::{WherePredicate, parse_quote};
 
 use super::{
     codec::depends_on,
+    field::Field,
     message::Message,
-    model::{ErrorType, Field, Variant},
+    model::{ErrorType, Variant},
 };
 
 pub(super) fn display(error: &ErrorType, messages: &[&Message]) -> TokenStream {

@@ -1,6 +1,6 @@
 use syn::{LitStr, ext::IdentExt};
 
-use super::model::Field;
+use super::field::Field;
 
 /// A message with its placeholders, such as `"{value} is out of range"` or `"cannot parse {0}"`.
 pub(super) struct Message {

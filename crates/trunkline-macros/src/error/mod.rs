@@ -7,6 +7,7 @@ mod attributes;
 mod codec;
 mod descriptions;
 mod display;
+mod field;
 mod message;
 mod model;
 
