@@ -29,7 +29,7 @@ pub trait ClientResult: DeserializeOwned + 'static {}
 impl<T: DeserializeOwned + 'static> ClientResult for T {}
 
 /// Named values to be sent, in order: the params of a call, or the data of an error.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Members<T>(T);
 
 impl Members<()> {
