@@ -19,13 +19,13 @@ pub(super) enum Caller {
     Pending(PendingVerification),
 }
 
-#[cfg(feature = "jwt")]
 impl Caller {
     /// The principal of the token, if one is required.
     pub(super) async fn principal(self) -> Result<Option<Principal>, Refusal> {
         match self {
             Self::Anonymous => Ok(None),
             Self::Known(principal) => Ok(Some(principal)),
+            #[cfg(feature = "jwt")]
             Self::Pending(pending) => pending.await.map(Some).map_err(|error| refusal(&error)),
         }
     }

@@ -11,7 +11,11 @@ use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 pub struct ReplyBody(Inner);
 
 enum Inner {
-    Whole(Bytes),
+    Whole {
+        body: Bytes,
+        /// Whether its memory is reserved.
+        is_reserved: bool,
+    },
     Boxed {
         body: axum::body::Body,
         /// The memory of the only frame.
@@ -33,15 +37,16 @@ impl ReplyBody {
         Self(Inner::Boxed { body, memory: None })
     }
 
-    /// Reserves memory until a body of known size is written, starting with `reserved`. Parts of a stream have
-    /// their own reservations.
+    /// Reserves memory until a body of known size is written, starting with `reserved`, unless that was done before. Parts
+    /// of a stream have their own reservations.
     pub(super) fn reserve(
         &mut self,
         budget: &MemoryBudget,
         reserved: Option<Reservation>,
     ) -> Result<(), OutOfMemory> {
-        let body = match &mut self.0 {
-            Inner::Whole(body) => body,
+        let (body, is_reserved) = match &mut self.0 {
+            Inner::Whole { is_reserved: true, .. } => return Ok(()),
+            Inner::Whole { body, is_reserved } => (body, is_reserved),
             Inner::Boxed { body, memory } => {
                 if let Some(size) = body.size_hint().exact() {
                     *memory = Some(budget.reserve(usize::try_from(size).unwrap_or(usize::MAX))?);
@@ -57,19 +62,20 @@ impl ReplyBody {
             None => budget.reserve(body.len())?,
         };
         *body = memory.attach(std::mem::take(body));
+        *is_reserved = true;
         Ok(())
     }
 }
 
 impl Default for ReplyBody {
     fn default() -> Self {
-        Self(Inner::Whole(Bytes::new()))
+        Self::from(Bytes::new())
     }
 }
 
 impl<T: Into<Bytes>> From<T> for ReplyBody {
     fn from(whole: T) -> Self {
-        Self(Inner::Whole(whole.into()))
+        Self(Inner::Whole { body: whole.into(), is_reserved: false })
     }
 }
 
@@ -82,8 +88,8 @@ impl Body for ReplyBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         match &mut self.0 {
-            Inner::Whole(body) if body.is_empty() => Poll::Ready(None),
-            Inner::Whole(body) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(body))))),
+            Inner::Whole { body, .. } if body.is_empty() => Poll::Ready(None),
+            Inner::Whole { body, .. } => Poll::Ready(Some(Ok(Frame::data(std::mem::take(body))))),
             Inner::Boxed { body, memory } => {
                 let frame = ready!(Pin::new(body).poll_frame(cx));
                 Poll::Ready(match (frame, memory.take()) {
@@ -98,14 +104,14 @@ impl Body for ReplyBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Whole(body) => body.is_empty(),
+            Inner::Whole { body, .. } => body.is_empty(),
             Inner::Boxed { body, .. } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole(body) => SizeHint::with_exact(body.len() as u64),
+            Inner::Whole { body, .. } => SizeHint::with_exact(body.len() as u64),
             Inner::Boxed { body, .. } => body.size_hint(),
         }
     }
@@ -114,7 +120,7 @@ impl Body for ReplyBody {
 impl fmt::Debug for ReplyBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            Inner::Whole(_) => "ReplyBody(whole)",
+            Inner::Whole { .. } => "ReplyBody(whole)",
             Inner::Boxed { .. } => "ReplyBody(boxed)",
         })
     }

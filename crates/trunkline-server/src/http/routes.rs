@@ -2,18 +2,16 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::body::Body;
 use axum::extract::Request;
 use axum::routing::post;
-use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use tower::{Service, layer::layer_fn};
-use trunkline_access::Principal;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::format::Format;
@@ -111,6 +109,10 @@ impl fmt::Debug for ResponseFuture {
 }
 
 impl MessageHandler {
+    pub(super) fn new(answer: impl Fn(Message) -> ResponseFuture + Send + Sync + 'static) -> Self {
+        Self(Arc::new(answer))
+    }
+
     pub(super) fn answer(&self, message: Message) -> ResponseFuture {
         (self.0)(message)
     }
@@ -128,7 +130,7 @@ impl Routes {
     pub fn new(name: &'static str, router: axum::Router) -> Self {
         let refusal = |error| Reply::error(error, None).into_json().unwrap_or_default();
         let formats = &[Format::Json];
-        let endpoint = Endpoint { name, protocol: JSON_RPC, formats, refusal };
+        let endpoint = Endpoint { name, protocol: JSON_RPC, formats, is_compressed: true, refusal };
         Self { endpoint, router, messages: Vec::new(), access: RouteAccess::Token }
     }
 
@@ -169,7 +171,7 @@ impl Routes {
         handler: impl Fn(Message) -> ResponseFuture + Clone + Send + Sync + 'static,
     ) -> Self {
         self.router = self.router.route(path, post(handler.clone()));
-        self.messages.push((path.to_owned(), MessageHandler(Arc::new(handler))));
+        self.messages.push((path.to_owned(), MessageHandler::new(handler)));
         self
     }
 
@@ -241,18 +243,22 @@ struct Guarded<S> {
     access: Arc<RouteAccess>,
 }
 
-impl<S> Guarded<S> {
-    /// Checks a request, with the credentials that the routes accept.
-    fn admit(&self, parts: &Parts) -> Result<Caller, Refusal> {
-        let guard = &self.admitted.guard;
+impl RouteAccess {
+    /// Checks a request, with the credentials that the routes accept. Returns the caller and its token.
+    fn admit(
+        &self,
+        guard: &Guard,
+        parts: &Parts,
+    ) -> Result<(Caller, Option<HeaderValue>), Refusal> {
         let mut fields = Fields::of(&parts.headers);
-        let session = match &*self.access {
-            RouteAccess::Token => None,
-            RouteAccess::Public => {
-                return guard.admit_anonymous(parts, &fields).map(|()| Caller::Anonymous);
+        let session = match self {
+            Self::Public => {
+                return guard.admit_anonymous(parts, &fields).map(|()| (Caller::Anonymous, None));
             }
-            RouteAccess::Session(_) if fields.authorization.first.is_some() => None,
-            RouteAccess::Session(sessions) => sessions.authorization(&parts.headers),
+            Self::Session(sessions) if fields.authorization.first.is_none() => {
+                sessions.authorization(&parts.headers)
+            }
+            Self::Token | Self::Session(_) => None,
         };
         if let Some(authorization) = &session {
             // A browser sends the cookie with requests of other pages on the same host, too.
@@ -261,23 +267,17 @@ impl<S> Guarded<S> {
             }
             fields.authorization.first = Some(authorization);
         }
-        guard.admit(parts, &fields)
+        let caller = guard.admit(parts, &fields)?;
+        Ok((caller, fields.authorization.first.cloned()))
     }
 
-    /// The response to a refused request.
-    fn refuse(&self, parts: &Parts, refusal: &Refusal, format: Format) -> Response<ReplyBody> {
-        let response = self.admitted.refuse_head(refusal, format);
-        let is_unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
-        match &*self.access {
-            RouteAccess::Session(sessions)
-                if is_unauthenticated
-                    && parts.method == Method::GET
-                    && accepts_by_name(&parts.headers, "text/html") =>
-            {
-                sessions.sign_in_page(&parts.uri)
-            }
-            _ => response,
-        }
+    /// The response to a refused request, if it is not that of the endpoint.
+    fn refused(&self, parts: &Parts, refusal: &Response<ReplyBody>) -> Option<Response<ReplyBody>> {
+        let Self::Session(sessions) = self else { return None };
+        let is_page = parts.method == Method::GET
+            && refusal.status() == StatusCode::UNAUTHORIZED
+            && accepts_by_name(&parts.headers, "text/html");
+        is_page.then(|| sessions.sign_in_page(&parts.uri))
     }
 }
 
@@ -298,56 +298,33 @@ where
     }
 
     fn call(&mut self, request: Request) -> Answer {
-        let (parts, body) = request.into_parts();
-        let format = negotiate::refused(&parts.headers, self.admitted.endpoint.formats);
-        match self.admit(&parts) {
-            Ok(Caller::Anonymous) => self.answer(parts, body, None, format),
-            Ok(Caller::Known(principal)) => self.answer(parts, body, Some(principal), format),
-            #[cfg(feature = "jwt")]
-            Ok(caller @ Caller::Pending(_)) => {
-                let mut guarded = self.clone();
-                Box::pin(async move {
-                    match caller.principal().await {
-                        Ok(principal) => guarded.answer(parts, body, principal, format).await,
-                        Err(refusal) => Ok(guarded.refuse(&parts, &refusal, format)),
-                    }
-                })
-            }
-            Err(refusal) => Box::pin(std::future::ready(Ok(self.refuse(&parts, &refusal, format)))),
-        }
-    }
-}
-
-impl<S> Guarded<S>
-where
-    S: Service<Request, Response = axum::response::Response, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    fn answer(
-        &mut self,
-        mut parts: Parts,
-        body: Body,
-        principal: Option<Principal>,
-        format: Format,
-    ) -> Answer {
-        let authorization = match &*self.access {
-            RouteAccess::Session(sessions) if !parts.headers.contains_key(AUTHORIZATION) => {
-                sessions.authorization(&parts.headers)
-            }
-            _ => parts.headers.get(AUTHORIZATION).cloned(),
-        };
-        let caller = principal.clone().zip(authorization);
-        if let Some(principal) = principal {
-            parts.extensions.insert(principal);
-        }
-        let admitted = self.admitted.clone();
-        parts.extensions.insert(admitted.clone());
-        let answer = self.route.call(Request::from_parts(parts, body));
+        // The service that is ready handles the request.
+        let clone = self.clone();
+        let Self { mut route, admitted, access } = mem::replace(self, clone);
         Box::pin(async move {
-            let Ok(response) = answer.await;
+            let Admitted { guard, endpoint } = admitted.clone();
+            let (mut parts, body) = request.into_parts();
+            let format = negotiate::refused(&parts.headers, endpoint.formats);
+            let caller = match access.admit(&guard, &parts) {
+                Ok((caller, token)) => caller.principal().await.map(|caller| (caller, token)),
+                Err(refusal) => Err(refusal),
+            };
+            let (principal, token) = match caller {
+                Ok(caller) => caller,
+                Err(refusal) => {
+                    let response = admitted.refuse_head(&refusal, format);
+                    return Ok(access.refused(&parts, &response).unwrap_or(response));
+                }
+            };
+            let caller = principal.clone().zip(token);
+            if let Some(principal) = principal {
+                parts.extensions.insert(principal);
+            }
+            parts.extensions.insert(admitted);
+            let Ok(response) = route.call(Request::from_parts(parts, body)).await;
             let response = response.map(ReplyBody::from_axum);
-            let response = admitted.guard.tokens.limit(response, caller);
-            Ok(admitted.guard.reserve(&admitted.endpoint, response, None, format))
+            let response = guard.tokens.limit(response, caller);
+            Ok(guard.reserve(&endpoint, response, None, format))
         })
     }
 }

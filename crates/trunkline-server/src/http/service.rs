@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -20,10 +19,9 @@ use tower::{Layer, Service, service_fn};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use trunkline_access::Principal;
 use trunkline_core::extensions::Extensions;
-use trunkline_core::format::{Format, Formats};
+use trunkline_core::format::Format;
 
 use super::accept::accepts_by_name;
-use super::bearer::Caller;
 use super::coding::Coding;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
@@ -35,7 +33,7 @@ use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
 use super::response_headers::ResponseHeaders;
-use super::routes::{MessageHandler, Routes, layered};
+use super::routes::{MessageHandler, ResponseFuture, Routes, layered};
 use super::{negotiate, origin, request_id};
 use crate::request::{Head, Headers, Peer};
 use trunkline_core::dispatch::Dispatcher;
@@ -43,7 +41,8 @@ use trunkline_core::dispatch::Dispatcher;
 /// A service of HTTP requests for JSON-RPC calls and routes. Serve it with a [`Server`](crate::Server), or mount it
 /// in axum with `route_service`. Cloning is cheap; clones share the configuration and the routes.
 ///
-/// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls do not pass the layers of routes.
+/// The paths of JSON-RPC, and of other messages ([`Routes::messages`]), are matched before the [routes](Self::merge), and
+/// do not pass their layers.
 #[derive(Clone)]
 pub struct HttpService(Arc<Shared>);
 
@@ -60,6 +59,8 @@ struct Inner {
     /// The addresses of its servers, which are accepted hosts.
     addresses: Vec<IpAddr>,
     routes: Vec<Routes>,
+    /// The handler of JSON-RPC.
+    calls: MessageHandler,
     /// The routes in their layers.
     router: axum::Router,
     /// `None` if no origins may read replies.
@@ -129,20 +130,16 @@ impl HttpService {
     }
 
     /// Handles a request of a client at `peer`.
-    ///
-    /// The headers are checked before the future is created, to keep the future small.
-    pub(crate) fn handle_from<B>(
+    pub(crate) async fn handle_from<B>(
         &self,
         request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> impl Future<Output = Response<ReplyBody>> + Send
+    ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let inner = self.current();
-        let (step, request_id) = inner.begin(request, peer);
-        async move { inner.finish(step, request_id).await }
+        self.current().handle(request, peer).await
     }
 
     /// Adds the address of the server to the accepted hosts.
@@ -161,57 +158,34 @@ impl Inner {
         let (cors, headers) = (cors(&guard.settings), ResponseHeaders::new(&guard.settings));
         let metadata = guard.settings.protected_resource.as_ref().map(ResourceMetadata::new);
         let guard = Arc::new(guard);
-        let router = layered(&guard, &routes);
-        Self { guard, addresses, routes, router, cors, headers, metadata }
+        let (calls, router) = (calls(Arc::clone(&guard)), layered(&guard, &routes));
+        Self { guard, addresses, routes, calls, router, cors, headers, metadata }
     }
 
-    /// Handles a request, and adds CORS headers to the response.
-    async fn share<B>(
+    /// Handles a request, and adds the headers of all responses.
+    async fn handle<B>(
         self: Arc<Self>,
-        cors: CorsLayer,
-        request: Request<B>,
+        mut request: Request<B>,
         peer: Option<SocketAddr>,
     ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let mut service = cors.layer(service_fn(|request| async {
-            Ok::<_, Infallible>(self.run(self.first_step(request, peer)).await)
-        }));
-        let Ok(response) = service.call(request).await;
-        response
-    }
-
-    /// Starts to handle a request. Returns its first step and its id.
-    fn begin<B>(
-        self: &Arc<Self>,
-        mut request: Request<B>,
-        peer: Option<SocketAddr>,
-    ) -> (Step<B>, Option<HeaderValue>)
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
         let has_id = self.guard.settings.request_ids;
         let request_id = has_id.then(|| request_id::set(request.headers_mut())).flatten();
-        let step = match (self.discovery(request.uri().path()), self.cors.clone()) {
-            (Some(metadata), _) => Step::Ready(self.describe(metadata, &request.into_parts().0)),
-            (None, None) => self.first_step(request, peer),
+        let mut response = match (self.discovery(request.uri().path()), self.cors.clone()) {
+            (Some(metadata), _) => self.describe(metadata, &request.into_parts().0),
+            (None, None) => self.answer(request, peer).await,
+            // Boxed, to keep the future of a call small.
             (None, Some(cors)) => {
-                Step::Later(Box::pin(Arc::clone(self).share(cors, request, peer)))
+                let mut cors = cors.layer(service_fn(|request| async {
+                    Ok::<_, Infallible>(self.answer(request, peer).await)
+                }));
+                let Ok(response) = Box::pin(cors.call(request)).await;
+                response
             }
         };
-        (step, request_id)
-    }
-
-    /// Completes a request after its first step, and adds the headers of all responses.
-    async fn finish<B>(&self, step: Step<B>, request_id: Option<HeaderValue>) -> Response<ReplyBody>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
-        let mut response = self.run(step).await;
         if let Some(metadata) = &self.metadata {
             metadata.complete_challenge(response.status(), response.headers_mut());
         }
@@ -219,25 +193,40 @@ impl Inner {
         response
     }
 
-    /// Finds the target of a request, and checks the headers if the target is a handler of messages.
-    fn first_step<B>(self: &Arc<Self>, mut request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    /// Passes a request to the handler of its path.
+    async fn answer<B>(
+        &self,
+        mut request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
+        let mut handler = self.message_handler(&request);
+        if handler.is_none()
+            && let Some(uri) = self.without_slash(request.uri())
+        {
+            *request.uri_mut() = uri;
+            handler = self.message_handler(&request);
+        }
+        match handler {
+            Some((endpoint, handler)) => {
+                self.answer_message(endpoint, handler, request, peer).await
+            }
+            None => Box::pin(route(self.router.clone(), request, peer)).await,
+        }
+    }
+
+    /// The handler of a request whose body is a message. Its path is matched before axum's routing, which costs more
+    /// than a small call.
+    fn message_handler<B>(&self, request: &Request<B>) -> Option<(Endpoint, &MessageHandler)> {
         let path = request.uri().path();
         if self.has_calls(path) && !self.accepts_page(request.method(), request.headers()) {
-            return self.begin_call(Target::Calls, request, peer);
+            return Some((Endpoint::CALLS, &self.calls));
         }
-        if let Some(target) = self.messages(request.method(), path, request.headers()) {
-            return self.begin_call(target, request, peer);
-        }
-        if let Some(uri) = self.without_slash(request.uri()) {
-            *request.uri_mut() = uri;
-            return self.first_step(request, peer);
-        }
-        let router = self.router.clone();
-        Step::Later(Box::pin(route(router, request, peer)))
+        let is_post = request.method() == Method::POST;
+        self.routes.iter().filter(|_| is_post).find_map(|routes| routes.handler(path))
     }
 
     /// The metadata of this service, if the path is one at which clients look for it.
@@ -255,109 +244,59 @@ impl Inner {
         response
     }
 
-    /// Checks the headers of a request whose body is a message.
-    fn begin_call<B>(
-        self: &Arc<Self>,
-        target: Target,
+    /// Checks a request whose body is a message, and passes the message to its handler.
+    async fn answer_message<B>(
+        &self,
+        endpoint: Endpoint,
+        handler: &MessageHandler,
         request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> Step<B>
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
-        let endpoint = target.endpoint();
-        let (mut parts, body) = request.into_parts();
-        let fields = Fields::of(&parts.headers);
-        let admitted = self.guard.admit(&parts, &fields).and_then(|caller| {
-            if parts.method != Method::POST {
-                return Err(Refusal::Method(parts.method.clone()));
-            }
-            Ok((caller, negotiate::check(&fields, endpoint.formats)?))
-        });
-        let (caller, formats) = match admitted {
-            Ok(admitted) => admitted,
-            Err(refusal) => {
-                let format = negotiate::refused(&parts.headers, endpoint.formats);
-                return Step::Ready(self.refuse(&endpoint, &refusal, None, format));
-            }
-        };
-        match caller {
-            Caller::Anonymous => {}
-            Caller::Known(principal) => {
-                parts.extensions.insert(principal);
-            }
-            #[cfg(feature = "jwt")]
-            Caller::Pending(_) => {
-                let service = Arc::clone(self);
-                return Step::Later(Box::pin(async move {
-                    match caller.principal().await {
-                        Ok(Some(principal)) => {
-                            parts.extensions.insert(principal);
-                        }
-                        Ok(None) => {}
-                        Err(refusal) => {
-                            return service.refuse(&endpoint, &refusal, None, formats.reply);
-                        }
-                    }
-                    let extensions = extensions(&target, &service.guard, parts, peer);
-                    service.call(target, extensions, formats, body).await
-                }));
-            }
-        }
-        let extensions = extensions(&target, &self.guard, parts, peer);
-        Step::Call(target, extensions, formats, body)
-    }
-
-    /// Completes a request, without the headers of all responses.
-    async fn run<B>(&self, step: Step<B>) -> Response<ReplyBody>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
-        match step {
-            Step::Call(target, extensions, formats, body) => {
-                self.call(target, extensions, formats, body).await
-            }
-            Step::Ready(response) => response,
-            Step::Later(response) => response.await,
-        }
-    }
-
-    async fn call<B>(
-        &self,
-        target: Target,
-        extensions: Extensions,
-        formats: Formats,
-        body: B,
     ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let guard = &self.guard;
-        let endpoint = target.endpoint();
+        let (mut parts, body) = request.into_parts();
+        let fields = Fields::of(&parts.headers);
+        let admitted = guard.admit(&parts, &fields).and_then(|caller| {
+            if parts.method != Method::POST {
+                return Err(Refusal::Method(parts.method.clone()));
+            }
+            Ok((caller, negotiate::check(&fields, endpoint.formats)?))
+        });
+        let admitted = match admitted {
+            Ok((caller, formats)) => caller.principal().await.map(|caller| (caller, formats)),
+            Err(refusal) => Err(refusal),
+        };
+        let (principal, formats) = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                let format = negotiate::refused(&parts.headers, endpoint.formats);
+                return self.refuse(&endpoint, &refusal, None, format);
+            }
+        };
+        if let Some(principal) = principal {
+            parts.extensions.insert(principal);
+        }
+        let coding = endpoint.is_compressed.then(|| Coding::accepted(&parts.headers));
+        let policy = guard.settings.policy.clone();
+        let head = Head::new(parts, peer, endpoint.name, endpoint.protocol, policy);
+        let extensions = Extensions::from_origin(head);
         let body = match guard.read(body).await {
             Ok(body) => body,
             Err(refusal) => {
                 return self.refuse(&endpoint, &refusal, Some(&extensions), formats.reply);
             }
         };
-        if let Target::Messages(_, handler, coding) = target {
-            let status_policy = guard.settings.status_policy;
-            let caller = caller(&extensions);
-            let message = Message { extensions, body, formats, status_policy };
-            let response = handler.answer(message).await;
-            let response = guard.tokens.limit(response, caller);
-            return coding.apply(guard.reserve(&endpoint, response, None, formats.reply));
-        }
-        match guard.rpc.handle_reserved(formats, body, extensions).await {
-            Ok((reply, memory)) => {
-                let response = respond(guard.settings.status_policy.status(&reply), reply);
-                guard.reserve(&Endpoint::CALLS, response, memory, formats.reply)
-            }
-            // The history records it as the refusal of a batch.
-            Err(error) => Endpoint::CALLS.refuse(&error.into(), formats.reply),
+        let caller = caller(&extensions);
+        let status_policy = guard.settings.status_policy;
+        let message = Message { extensions, body, formats, status_policy };
+        let response = guard.tokens.limit(handler.answer(message).await, caller);
+        let response = guard.reserve(&endpoint, response, None, formats.reply);
+        match coding {
+            Some(coding) => coding.apply(response),
+            None => response,
         }
     }
 
@@ -407,55 +346,31 @@ impl Inner {
             && method == Method::GET
             && accepts_by_name(headers, "text/html")
     }
-
-    /// The handler of a message.
-    fn messages(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Target> {
-        if method != Method::POST {
-            return None;
-        }
-        let (endpoint, handler) = self.routes.iter().find_map(|routes| routes.handler(path))?;
-        Some(Target::Messages(endpoint, handler.clone(), Coding::accepted(headers)))
-    }
 }
 
-/// The handler of a message.
-enum Target {
-    Calls,
-    Messages(Endpoint, MessageHandler, Coding),
-}
-
-impl Target {
-    fn endpoint(&self) -> Endpoint {
-        match self {
-            Self::Calls => Endpoint::CALLS,
-            Self::Messages(endpoint, ..) => *endpoint,
-        }
-    }
-}
-
-/// The remaining work of a request after its headers were checked.
-enum Step<B> {
-    Call(Target, Extensions, Formats, B),
-    Ready(Response<ReplyBody>),
-    /// Boxed, to keep the future of a call small.
-    Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
+/// The handler of JSON-RPC messages.
+fn calls(guard: Arc<Guard>) -> MessageHandler {
+    MessageHandler::new(move |message| {
+        let guard = Arc::clone(&guard);
+        let Message { extensions, body, formats, status_policy } = message;
+        ResponseFuture::later(async move {
+            match guard.rpc.handle_reserved(formats, body, extensions).await {
+                Ok((reply, memory)) => {
+                    let response = respond(status_policy.status(&reply), reply);
+                    guard.reserve(&Endpoint::CALLS, response, memory, formats.reply)
+                }
+                // The history records it as the refusal of a batch.
+                Err(error) => Endpoint::CALLS.refuse(&error.into(), formats.reply),
+            }
+        })
+    })
 }
 
 /// The caller of a request, with its token.
 fn caller(extensions: &Extensions) -> Option<(Principal, HeaderValue)> {
+    let principal = Principal::of(extensions)?;
     let authorization = Headers::of(extensions)?.get(AUTHORIZATION)?;
-    Some((Principal::of(extensions)?.clone(), authorization.clone()))
-}
-
-fn extensions(
-    target: &Target,
-    guard: &Guard,
-    parts: Parts,
-    peer: Option<SocketAddr>,
-) -> Extensions {
-    let Endpoint { name, protocol, .. } = target.endpoint();
-    let policy = guard.settings.policy.clone();
-    Extensions::from_origin(Head::new(parts, peer, name, protocol, policy))
+    Some((principal.clone(), authorization.clone()))
 }
 
 async fn route<B>(
@@ -510,9 +425,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let inner = self.current();
-        // The boxed future is small because it does not contain the request.
-        let (step, request_id) = inner.begin(request, None);
-        Box::pin(async move { Ok(inner.finish(step, request_id).await) })
+        Box::pin(async move { Ok(inner.handle(request, None).await) })
     }
 }
 
