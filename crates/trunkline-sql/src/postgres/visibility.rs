@@ -31,11 +31,12 @@ const LOOKUP_TYPES: &str = "\
      WHERE t.oid < 16384 AND (t.typname ~ '^(aclitem|oidvector|refcursor|reg(?!config|dictionary))' \
       OR e.typname ~ '^(aclitem|oidvector|refcursor|reg(?!config|dictionary))'))::oid[]";
 
-/// Whether a function `p` looks up tables, describes objects, is not a part of PostgreSQL, or has a body in another
-/// language. Aggregates of oids are harmless.
+/// Whether a function `p` looks up tables, describes objects, shows what other calls of the session did, is not a part
+/// of PostgreSQL, or has a body in another language. Aggregates of oids are harmless.
 fn is_lookup() -> String {
     format!(
         "p.prokind <> 'a' AND (p.oid >= 16384 OR p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace \
+         OR p.proname = 'lastval' \
          OR p.prolang NOT IN (SELECT l.oid FROM pg_catalog.pg_language AS l \
           WHERE l.lanname IN ('internal', 'c', 'sql')) \
          OR p.proargtypes::oid[] && ARRAY['oid', 'oid[]']::pg_catalog.regtype[]::oid[] \

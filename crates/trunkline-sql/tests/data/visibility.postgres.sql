@@ -48,6 +48,9 @@ CREATE FUNCTION all_salaries() RETURNS SETOF salary LANGUAGE sql STABLE AS 'SELE
 CREATE FUNCTION email_of(customer) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1.email';
 CREATE FUNCTION boss_pay() RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT amount FROM salary WHERE id = 1';
 
+-- A function with the name of a visible view.
+CREATE FUNCTION totals(int) RETURNS text LANGUAGE sql STABLE AS 'SELECT amount FROM salary WHERE id = $1';
+
 CREATE VIEW paid_by_code AS SELECT salary_of(1) AS amount;
 CREATE FUNCTION keep(text, text) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT max(amount) FROM salary); END';
 CREATE AGGREGATE kept(text) (SFUNC = keep, STYPE = text);

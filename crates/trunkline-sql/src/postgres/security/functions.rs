@@ -1,6 +1,8 @@
 //! Functions that callers must not call, even if the role may: they reach files, other servers or other sessions, run
 //! SQL from text, or leave something behind after the transaction.
 
+use super::tokens::Token;
+
 /// Names.
 const NAMES: &[&str] = &[
     // Files and programs of the server.
@@ -119,4 +121,52 @@ const FAMILIES: &[&str] = &[
 /// Whether calls of a function are refused.
 pub(in crate::postgres) fn is_forbidden(name: &str) -> bool {
     NAMES.contains(&name) || FAMILIES.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// A name in a statement that can be that of a called function.
+pub(in crate::postgres) struct Called<'t> {
+    pub(in crate::postgres) name: &'t str,
+    /// Whether it can be the name of a column instead.
+    pub(in crate::postgres) is_field: bool,
+}
+
+/// The names in a statement that can be those of called functions: before a parenthesis, after a dot, since `t.f` and
+/// `(a).f` are `f(a)`, and as the type of `TREAT`, since `TREAT(a AS f)` is `f(a)`, too.
+pub(in crate::postgres) fn called_names<'t>(
+    tokens: impl Iterator<Item = &'t Token>,
+) -> Vec<Called<'t>> {
+    #[derive(PartialEq, Eq)]
+    enum Parenthesis {
+        Treat,
+        /// That of `TREAT`, after `AS`.
+        TreatType,
+        Other,
+    }
+    let mut called = Vec::new();
+    let mut open: Vec<Parenthesis> = Vec::new();
+    let mut before: Option<&Token> = None;
+    let mut tokens = tokens.peekable();
+    while let Some(token) = tokens.next() {
+        let is_call = tokens.peek() == Some(&&Token::Sign('('));
+        let is_field = before == Some(&Token::Sign('.'));
+        let is_type = open.last() == Some(&Parenthesis::TreatType);
+        match token {
+            Token::Sign('(') if before.is_some_and(|token| token.is("treat")) => {
+                open.push(Parenthesis::Treat);
+            }
+            Token::Sign('(') => open.push(Parenthesis::Other),
+            Token::Sign(')') => drop(open.pop()),
+            token if token.is("as") && open.last() == Some(&Parenthesis::Treat) => {
+                open.pop();
+                open.push(Parenthesis::TreatType);
+            }
+            token => {
+                if let Some(name) = token.name().filter(|_| is_call || is_field || is_type) {
+                    called.push(Called { name, is_field: is_field && !is_call && !is_type });
+                }
+            }
+        }
+        before = Some(token);
+    }
+    called
 }

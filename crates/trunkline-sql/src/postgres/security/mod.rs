@@ -5,6 +5,6 @@ mod secrets;
 mod statement;
 mod tokens;
 
-pub(super) use functions::is_forbidden;
+pub(super) use functions::{called_names, is_forbidden};
 pub(super) use statement::{Access, check, explain_length};
 pub(super) use tokens::{Token, has_foreign_parameters, name_at, names, spans};

@@ -1,4 +1,4 @@
-use super::functions::is_forbidden;
+use super::functions::{Called, called_names, is_forbidden};
 use super::secrets::has_secrets;
 use super::tokens::{Token, tokens};
 use crate::model::error::Error;
@@ -136,21 +136,20 @@ fn check_alteration(statement: &[Token]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses functions that must not be called, also in the notation of columns: `t.f` and `(a).f` are `f(a)`. Refuses
-/// system tables with secrets, temporary objects, which would outlive the call, and changes of settings by their view.
+/// Refuses functions that must not be called, in each notation. Refuses system tables with secrets, temporary objects,
+/// which would outlive the call, and changes of settings by their view.
 fn check_names(statement: &[Token]) -> Result<(), Error> {
     const TEMPORARY: [&str; 4] = ["temp", "temporary", "local", "global"];
     let has_word = |word| statement.iter().any(|token: &Token| token.is(word));
+    if let Some(Called { name, is_field }) =
+        called_names(statement.iter()).into_iter().find(|called| is_forbidden(called.name))
+    {
+        let hint = if is_field { "; name a column without its table, or rename it" } else { "" };
+        return forbidden(format!("the function {name:?} is not allowed{hint}"));
+    }
     for (index, token) in statement.iter().enumerate() {
         let Some(name) = token.name() else { continue };
         let next = statement.get(index + 1);
-        let follows_dot = index.checked_sub(1).and_then(|before| statement.get(before))
-            == Some(&Token::Sign('.'));
-        let is_call = next == Some(&Token::Sign('('));
-        if (is_call || follows_dot) && is_forbidden(name) {
-            let hint = if is_call { "" } else { "; name a column without its table, or rename it" };
-            return forbidden(format!("the function {name:?} is not allowed{hint}"));
-        }
         if has_secrets(name) {
             return forbidden(format!(
                 "the system table {name:?} contains secrets, which are not for callers"
@@ -235,6 +234,12 @@ mod tests {
             ("SELECT t . \"ts_stat\" FROM t", NEVER),
             ("SELECT (t.a).\"pg_ls_dir\" FROM t", NEVER),
             ("SELECT currtid2('t', '(0,1)')", NEVER),
+            ("SELECT TREAT('/etc/passwd'::text AS pg_read_file)", NEVER),
+            ("SELECT treat ( CAST('x' AS text) /**/ AS pg_catalog . \"ts_stat\" )", NEVER),
+            ("CREATE TABLE t (a text DEFAULT TREAT('x'::text AS pg_read_file))", NEVER),
+            ("SELECT TREAT((TREAT('x'::text AS ts_stat)) AS text)", NEVER),
+            ("SELECT TREAT(ts_stat AS numeric(3)), a AS ts_stat FROM treat AS \"treat\"", READ),
+            ("SELECT \"treat\"(1), CAST(a AS ts_stat) FROM t", READ),
             ("SELECT http_get('http://x')", NEVER),
             ("SELECT net.http_post('http://x')", NEVER),
             ("SELECT * FROM dblink_send_query('a', 'b')", NEVER),

@@ -15,7 +15,8 @@
 //! | changed rows counted by hooks and totals | `role`, `row_limit` | changes larger than intended |
 //! | rows and bytes counted while stepping | `collect` | oversized results |
 //!
-//! SQL of callers is never rewritten: that would require to parse it exactly as SQLite does.
+//! SQL of callers is not rewritten: that would require to parse it exactly as SQLite does. The exception is `SELECT *`
+//! under rules (`sqlite/raw_sql.rs`), and all layers apply to the replacement, too.
 
 mod authorizer;
 mod limits;
