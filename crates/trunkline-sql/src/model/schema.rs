@@ -162,12 +162,17 @@ impl Table {
             column.mask = masks.flatten().min();
         }
         if self.has_masks() {
-            let is_stored = |column: &&mut Column| {
-                matches!(column.visibility, Visibility::Normal | Visibility::Hidden)
-            };
-            let generated = self.columns.iter_mut().filter(|column| !is_stored(column));
-            generated.for_each(|column| column.mask = Some(Mask::Null));
+            self.mask_generated();
         }
+    }
+
+    /// Masks the generated columns, which can be computed of masked ones.
+    pub(crate) fn mask_generated(&mut self) {
+        let is_stored = |column: &&mut Column| {
+            matches!(column.visibility, Visibility::Normal | Visibility::Hidden)
+        };
+        let generated = self.columns.iter_mut().filter(|column| !is_stored(column));
+        generated.for_each(|column| column.mask = Some(Mask::Null));
     }
 
     /// Whether a column is masked, or not known.

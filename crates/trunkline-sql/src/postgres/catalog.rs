@@ -185,7 +185,7 @@ pub(super) async fn find(transaction: &Transaction, name: &str) -> Result<Catalo
         constraints: Vec::new(),
     };
     if let Some(relation) = relation {
-        table.mask_columns(rules, relation.names());
+        relation.mask_columns(&mut table, rules);
         if table.has_masks() {
             table.constraints = constraints(transaction, oid).await?;
         }
@@ -370,7 +370,7 @@ pub(super) async fn visible_tables(
             unique_key: Vec::new(),
             constraints: Vec::new(),
         };
-        table.mask_columns(rules, relation.names());
+        relation.mask_columns(&mut table, rules);
         tables.push(VisibleTable { table, is_in_search_path: row.try_get(4)? });
     }
     Ok(tables)

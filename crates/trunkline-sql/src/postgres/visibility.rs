@@ -140,21 +140,31 @@ impl Relation {
         self.sources.iter().all(|source| source.is_visible(rules))
     }
 
-    /// The schemas and names whose masks apply to its columns.
-    pub(super) fn names(&self) -> impl Iterator<Item = (Option<&str>, &str)> + Clone {
+    /// Masks columns of the relation by the names of its parents and children, too.
+    pub(super) fn mask_columns(&self, table: &mut Table, rules: &VisibilityRules) {
         let sources = self.sources.iter().filter(|source| !source.is_viewed);
-        sources.map(|source| (Some(source.schema.as_str()), source.name.as_str()))
+        let names =
+            sources.clone().map(|source| (Some(source.schema.as_str()), source.name.as_str()));
+        table.mask_columns(rules, names);
+        // A child can compute a generated column of its parent in another way.
+        if sources.clone().any(|source| source.has_masks(rules)) {
+            table.mask_generated();
+        }
     }
 }
 
 impl Source {
     fn is_visible(&self, rules: &VisibilityRules) -> bool {
         let schema = Some(self.schema.as_str());
-        let has_mask = |column: &String| rules.mask_of(schema, &self.name, column).is_some();
         // The catalogs contain the names of all tables, and samples of their values.
         let is_catalog = self.schema == "information_schema" || self.schema.starts_with("pg_");
-        let is_masked = self.is_viewed && self.columns.iter().any(has_mask);
+        let is_masked = self.is_viewed && self.has_masks(rules);
         !is_catalog && !self.has_code && !is_masked && rules.is_visible(schema, &self.name)
+    }
+
+    fn has_masks(&self, rules: &VisibilityRules) -> bool {
+        let schema = Some(self.schema.as_str());
+        self.columns.iter().any(|column| rules.mask_of(schema, &self.name, column).is_some())
     }
 }
 
