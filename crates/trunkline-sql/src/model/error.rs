@@ -422,6 +422,40 @@ impl Error {
         }
     }
 
+    /// The error with other names in its texts.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only errors of PostgreSQL have internal names")
+    )]
+    pub(crate) fn with_names(mut self, names: &[(String, String)]) -> Self {
+        let (mut texts, mut parts) = (Vec::new(), None);
+        match &mut self {
+            Self::Sql { message, table, column, report, .. }
+            | Self::Constraint { message, table, column, report } => {
+                texts.push(message);
+                texts.extend(table);
+                texts.extend(column);
+                parts = report.as_mut();
+            }
+            Self::Forbidden { reason: text }
+            | Self::BadParams { reason: text }
+            | Self::BadParam { reason: text, .. }
+            | Self::OverLimit { message: text } => texts.push(text),
+            _ => {}
+        }
+        if let Some(report) = parts {
+            texts.extend(report.detail.as_mut());
+            texts.extend(report.hint.as_mut());
+            texts.extend(report.constraint.as_mut());
+        }
+        for text in texts {
+            for (internal, name) in names {
+                *text = text.replace(internal, name);
+            }
+        }
+        self
+    }
+
     fn class_and_kind(&self) -> (ErrorClass, &'static str) {
         use ErrorClass::{Cancelled, Database, Forbidden, Limit, Request, Retry};
         match self {

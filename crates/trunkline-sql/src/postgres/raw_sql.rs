@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use tokio_postgres::Statement;
+use tokio_postgres::error::SqlState;
 
 use super::catalog;
 use super::security::{Token, called_names, explain_length, spans};
@@ -15,6 +16,7 @@ use super::transaction::Transaction;
 use super::visibility::{self, ALLOWED};
 use crate::model::error::Error;
 use crate::model::schema::Table;
+use crate::model::table_name;
 use crate::query::identifier::quote;
 
 /// Types whose input looks up a name.
@@ -40,7 +42,9 @@ pub(super) async fn prepare(transaction: &mut Transaction, sql: &str) -> Result<
     transaction.begun().await?;
     let scoped = Scoped::new(transaction, sql).await?;
     transaction.clear_search_path().await?;
-    transaction.prepare(&scoped.text).await.map_err(|error| scoped.explain(error))
+    let prepared = transaction.prepare(&scoped.text).await.map_err(|error| scoped.explain(error));
+    transaction.replace_in_errors(scoped.internal_names);
+    prepared
 }
 
 /// A statement with the definitions of the tables that it may read.
@@ -49,6 +53,8 @@ struct Scoped {
     edits: Vec<Edit>,
     /// The tables that are defined.
     tables: Vec<Table>,
+    /// The names of the expressions of tables that are named with their schema, and the names of these tables.
+    internal_names: Vec<(String, String)>,
 }
 
 /// A part of the statement of the caller, and the text in its place. In the order of the statement.
@@ -82,6 +88,7 @@ impl Scoped {
     ) -> Result<Self, Error> {
         let mut definitions = Vec::new();
         let mut tables = Vec::new();
+        let mut internal_names = Vec::new();
         for (index, catalog::VisibleTable { table, is_in_search_path }) in
             found.into_iter().enumerate()
         {
@@ -89,7 +96,10 @@ impl Scoped {
                 definitions.push(definition(&table.name, &table));
             }
             if table.has_masks() && !qualified.is_empty() {
-                definitions.push(definition(&expression_name(key, index), &table));
+                let name = expression_name(key, index);
+                definitions.push(definition(&name, &table));
+                let shown = table_name::listed(table.schema.as_deref(), &table.name);
+                internal_names.push((name, shown));
             }
             tables.push(table);
         }
@@ -98,7 +108,8 @@ impl Scoped {
         let first = body.first();
         let is_show = first.is_some_and(|(token, _)| token.is("show"));
         let (Some((token, range)), false, false) = (first, definitions.is_empty(), is_show) else {
-            return Ok(Self { text: sql.to_owned(), edits: Vec::new(), tables });
+            let edits = Vec::new();
+            return Ok(Self { text: sql.to_owned(), edits, tables, internal_names });
         };
         let definitions = format!("WITH {} ", definitions.join(", "));
         // A statement can have one WITH clause.
@@ -122,14 +133,35 @@ impl Scoped {
             end = range.end;
         }
         text.push_str(&sql[end..]);
-        Ok(Self { text, edits, tables })
+        Ok(Self { text, edits, tables, internal_names })
     }
 
-    /// Corrects the place of an error, and names a masked column, which is unknown to the server.
+    /// Corrects the place of an error, adds remedies for what expressions do not support, and names a masked column,
+    /// which is unknown to the server.
     fn explain(&self, mut error: Error) -> Error {
-        let Error::Sql { offset, column, .. } = &mut error else { return error };
+        let Error::Sql { message, offset, column, report, .. } = &mut error else { return error };
+        let mut replaced = None;
         if let Some(place) = offset {
-            *place = self.original(*place);
+            (*place, replaced) = self.original(*place);
+        }
+        let sqlstate = report.as_ref().map(|report| report.sqlstate.as_str());
+        let is = |state: SqlState| sqlstate == Some(state.code());
+        if let Some(name) = replaced
+            && (is(SqlState::SYNTAX_ERROR) || is(SqlState::UNDEFINED_COLUMN))
+        {
+            if is(SqlState::SYNTAX_ERROR) {
+                // The server names a word of the replacement.
+                *message = format!("syntax error at or near {name:?}");
+            }
+            message.push_str(
+                "; the name of a table with masked columns cannot be part of an expression",
+            );
+        } else if is(SqlState::DUPLICATE_ALIAS) && !self.internal_names.is_empty() {
+            message.push_str("; give tables of the same name aliases: FROM a.t AS x, b.t AS y");
+        } else if is(SqlState::FEATURE_NOT_SUPPORTED) && message.contains("TABLESAMPLE") {
+            message.push_str(
+                "; name the table with its schema, or use WHERE random() < 0.1 if it has masked columns",
+            );
         }
         let Some(name) = column else { return error };
         let is_masked = |table: &&Table| {
@@ -143,8 +175,8 @@ impl Scoped {
         }
     }
 
-    /// The place in the statement of the caller.
-    fn original(&self, place: usize) -> usize {
+    /// The place in the statement of the caller, and the name of the table with a schema that was replaced there.
+    fn original(&self, place: usize) -> (usize, Option<&str>) {
         // The difference of the texts before the place.
         let (mut added, mut removed) = (0, 0);
         for (range, replacement) in &self.edits {
@@ -153,12 +185,16 @@ impl Scoped {
                 break;
             }
             if place < start + replacement.len() {
-                return range.start;
+                let is_replaced = |(internal, _): &&(String, String)| {
+                    !range.is_empty() && replacement.contains(internal.as_str())
+                };
+                let name = self.internal_names.iter().find(is_replaced);
+                return (range.start, name.map(|(_, name)| name.as_str()));
             }
             added += replacement.len();
             removed += range.len();
         }
-        place + removed - added
+        (place + removed - added, None)
     }
 }
 
@@ -326,8 +362,9 @@ fn in_place_of(table: &Table, expression: &str, spans: &[Span], index: usize) ->
     ];
     let token = |index: usize| spans.get(index).map(|(token, _)| token);
     let before = token(index.checked_sub(1)?)?;
-    let is_table = before.is("table");
-    if !is_table
+    // `TABLE t` is `SELECT * FROM t`, which can have an alias.
+    let is_command = before.is("table");
+    if !is_command
         && !["from", "join"].iter().any(|word| before.is(word))
         && *before != Token::Sign(',')
     {
@@ -343,13 +380,14 @@ fn in_place_of(table: &Table, expression: &str, spans: &[Span], index: usize) ->
         Some(Token::Word(word)) => !AFTER_TABLE.contains(&word.as_str()),
         Some(Token::Sign(_) | Token::Value) => return None,
     };
-    let alias = match has_alias || is_table {
+    let alias = match has_alias && !is_command {
         true => String::new(),
         false => format!(" AS {}", quote(&table.name)),
     };
-    let range = spans.get(index)?.1.start..spans.get(index + 2)?.1.end;
+    let (first, command) = if is_command { (index - 1, "SELECT * FROM ") } else { (index, "") };
+    let range = spans.get(first)?.1.start..spans.get(index + 2)?.1.end;
     // With spaces, so that it does not become a part of another token.
-    Some((range, format!(" {}{alias} ", quote(expression))))
+    Some((range, format!(" {command}{}{alias} ", quote(expression))))
 }
 
 /// The error of the server for an unknown table.

@@ -47,6 +47,8 @@ pub(super) struct Transaction {
     beginning: Option<Reply>,
     /// Whether it has begun without an error.
     has_begun: bool,
+    /// Names in the statement of the call that the caller does not know, and the names that errors have instead.
+    internal_names: Vec<(String, String)>,
     /// The reply to the end, if it has been sent.
     ending: Option<Reply>,
     /// None after the end.
@@ -137,6 +139,7 @@ impl Transaction {
             keeps_statements: is_kept && pool.config.statement_cache > 0,
             beginning: None,
             has_begun: false,
+            internal_names: Vec::new(),
             ending: None,
             leased: Some((permit, session)),
             pool: Arc::clone(pool),
@@ -330,6 +333,11 @@ impl Transaction {
         self.has_run_sql = true;
     }
 
+    /// Sets the names that the error of the call must not have, and those in their place.
+    pub(super) fn replace_in_errors(&mut self, names: Vec<(String, String)>) {
+        self.internal_names = names;
+    }
+
     /// Runs statements of our own, and returns the last number in their results.
     async fn batch(&self, sql: &str) -> Result<u64, Error> {
         Reply::to(self.connection()?, sql).await?.number().await
@@ -480,7 +488,7 @@ impl Transaction {
         match error {
             Error::Timeout { .. } | Error::Cancelled => Error::Timeout { limit: self.timeout },
             other if self.rules().is_empty() => other,
-            other => other.under_rules(),
+            other => other.under_rules().with_names(&self.internal_names),
         }
     }
 

@@ -60,16 +60,14 @@ fn check_qualified(sql: &str, index: usize, expected: Option<&str>) {
     let spans = spans(sql).unwrap();
     let edit = in_place_of(&table("t"), &expression_name("k", 0), &spans, index);
     let found = VisibleTable { table: table("t"), is_in_search_path: false };
-    let scoped =
-        edit.map(|edit| Scoped::of(sql, &spans, vec![found], vec![edit], "k").unwrap());
+    let scoped = edit.map(|edit| Scoped::of(sql, &spans, vec![found], vec![edit], "k").unwrap());
     let definition = r#"WITH "table_0_k" AS NOT MATERIALIZED (SELECT "a" FROM "public"."t") "#;
-    let expected =
-        expected.map(|text| text.replace('#', definition).replace('$', "\"table_0_k\""));
+    let expected = expected.map(|text| text.replace('#', definition).replace('$', "\"table_0_k\""));
     assert_eq!(scoped.as_ref().map(|scoped| &scoped.text), expected.as_ref(), "{sql}");
     let Some(scoped) = scoped else { return };
     let (place, last) = (scoped.text.find("zz").unwrap(), scoped.text.rfind("zz").unwrap());
-    assert_eq!(scoped.original(place), sql.find("zz").unwrap(), "{sql}");
-    assert_eq!(scoped.original(last), sql.rfind("zz").unwrap(), "{sql}");
+    assert_eq!(scoped.original(place).0, sql.find("zz").unwrap(), "{sql}");
+    assert_eq!(scoped.original(last).0, sql.rfind("zz").unwrap(), "{sql}");
 }
 
 #[test]
@@ -81,12 +79,9 @@ fn names_with_a_schema_are_those_of_definitions() {
     check("SELECT zz FROM public.t\"x\"", 3, "#SELECT zz FROM  $ \"x\"");
     check("SELECT zz FROM public.t WHERE zz", 3, r#"#SELECT zz FROM  $ AS "t"  WHERE zz"#);
     check("SELECT zz FROM public.t, u", 3, r#"#SELECT zz FROM  $ AS "t" , u"#);
-    check(
-        "SELECT zz FROM u JOIN\"public\".t ON 1",
-        5,
-        r#"#SELECT zz FROM u JOIN $ AS "t"  ON 1"#,
-    );
-    check("SELECT zz FROM (TABLE public.t)", 5, "#SELECT zz FROM (TABLE  $ )");
+    check("SELECT zz FROM u JOIN\"public\".t ON 1", 5, r#"#SELECT zz FROM u JOIN $ AS "t"  ON 1"#);
+    check("SELECT zz FROM (TABLE public.t)", 5, r#"#SELECT zz FROM ( SELECT * FROM $ AS "t" )"#);
+    check("TABLE public.t ORDER BY t.zz", 1, r#"# SELECT * FROM $ AS "t"  ORDER BY t.zz"#);
     for (sql, index) in [
         ("SELECT zz FROM U&public.t", 5),
         ("SELECT zz FROM x.public.t", 5),
